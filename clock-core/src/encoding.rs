@@ -1,0 +1,206 @@
+//! A clock model as bytes: what one process sends to another, or keeps in a file.
+//!
+//! ```text
+//! 0..3    "dbm"
+//! 3       version, 1
+//! 4..16   nanoseconds per unit, in units of 2^-64 ns
+//! 16..32  time at the source's zero, in the same units, plus one half of a nanosecond
+//! 32..40  anchor
+//! 40..44  CRC-32 of the names of both domains and of everything above
+//! ```
+//!
+//! All numbers are little-endian.
+
+use core::fmt;
+
+use crate::affine::Affine;
+use crate::{ClockModel, Domain, Source, TickRate};
+
+const MAGIC: [u8; 3] = *b"dbm";
+const VERSION: u8 = 1;
+
+/// Why bytes are not an encoded [`ClockModel`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DecodeModelError {
+    /// They are not [`ClockModel::ENCODED_LEN`] bytes.
+    Length(usize),
+    /// They do not begin as a model does.
+    NotAModel,
+    /// They are a model of a version that this library does not know.
+    Version(u8),
+    /// They were damaged, or encode a model between other domains.
+    Checksum,
+    /// They encode numbers that no model has.
+    OutOfRange,
+}
+
+impl fmt::Display for DecodeModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length(found) => write!(f, "an encoded clock model does not have {found} bytes"),
+            Self::NotAModel => f.write_str("this is not an encoded clock model"),
+            Self::Version(found) => write!(f, "clock models of version {found} are not known here"),
+            Self::Checksum => f.write_str("the encoded clock model is damaged, or is between other clocks"),
+            Self::OutOfRange => f.write_str("the encoded clock model is out of range"),
+        }
+    }
+}
+
+impl core::error::Error for DecodeModelError {}
+
+/// Bytes of an encoded model.
+const LEN: usize = 44;
+
+impl<A: Source, B: Domain> ClockModel<A, B> {
+    /// How many bytes an encoded model has.
+    pub const ENCODED_LEN: usize = LEN;
+
+    /// The model as bytes.
+    ///
+    /// ```
+    /// use downbeat_clock_core::{ClockModel, DecodeModelError, Global, Local, Node, TickRate, Timestamp};
+    ///
+    /// let model = ClockModel::<Local, Global>::through(Timestamp::from_nanos(5), Timestamp::ORIGIN, TickRate::NANOSECOND)?;
+    /// let bytes = model.encode();
+    /// assert_eq!(ClockModel::decode(&bytes), Ok(model));
+    /// assert_eq!(ClockModel::<Local, Node>::decode(&bytes), Err(DecodeModelError::Checksum));
+    /// # Ok::<(), downbeat_clock_core::ModelError>(())
+    /// ```
+    pub fn encode(&self) -> [u8; LEN] {
+        let (Affine { rate, constant, .. }, anchor) = self.parts();
+        let mut bytes = [0; LEN];
+        bytes[..3].copy_from_slice(&MAGIC);
+        bytes[3] = VERSION;
+        // A rate is below 2^96.
+        bytes[4..16].copy_from_slice(&rate.fixed().to_le_bytes()[..12]);
+        bytes[16..32].copy_from_slice(&constant.to_le_bytes());
+        bytes[32..40].copy_from_slice(&anchor.to_le_bytes());
+        let checksum = checksum::<A, B>(&bytes[..40]);
+        bytes[40..].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    /// The model that these bytes encode.
+    ///
+    /// # Errors
+    /// When they encode none, or one between other domains.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeModelError> {
+        let bytes: &[u8; LEN] = bytes.try_into().map_err(|_| DecodeModelError::Length(bytes.len()))?;
+        if bytes[..3] != MAGIC {
+            return Err(DecodeModelError::NotAModel);
+        }
+        if bytes[3] != VERSION {
+            return Err(DecodeModelError::Version(bytes[3]));
+        }
+        if little_endian(&bytes[40..]) != u128::from(checksum::<A, B>(&bytes[..40])) {
+            return Err(DecodeModelError::Checksum);
+        }
+        let rate = TickRate::from_fixed(little_endian(&bytes[4..16])).map_err(|_| DecodeModelError::OutOfRange)?;
+        let map = Affine::new(rate, little_endian(&bytes[16..32]) as i128).ok_or(DecodeModelError::OutOfRange)?;
+        Ok(Self::from_parts(map, little_endian(&bytes[32..40]) as u64))
+    }
+}
+
+fn little_endian(bytes: &[u8]) -> u128 {
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | u128::from(*byte))
+}
+
+/// CRC-32 (IEEE 802.3). Bit by bit: a model is encoded a few times in the life of a program, and a table would be
+/// larger than everything else here.
+fn checksum<A: Source, B: Domain>(bytes: &[u8]) -> u32 {
+    let everything = [A::NAME.as_bytes(), &[0], B::NAME.as_bytes(), &[0], bytes];
+    !everything.into_iter().flatten().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::{Counter, Global, Local, Ticks, Timestamp};
+    use proptest::prelude::*;
+
+    type Model = ClockModel<Counter, Global>;
+
+    fn model() -> impl Strategy<Value = Model> {
+        (any::<u64>(), any::<i64>(), 1_u64.., 1_u64..).prop_filter_map("no such clock", |(at, image, nanos, ticks)| {
+            Model::through(Ticks(at), Timestamp::from_nanos(image), TickRate::from_ratio(nanos, ticks).ok()?).ok()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_encoded_is_decoded(model in model()) {
+            prop_assert_eq!(Model::decode(&model.encode()), Ok(model));
+        }
+
+        #[test]
+        fn every_truncation_and_extension_is_rejected(model in model(), extra: u8) {
+            let mut bytes = std::vec::Vec::from(model.encode());
+            bytes.push(extra);
+            for length in (0..=LEN + 1).filter(|length| *length != LEN) {
+                prop_assert_eq!(Model::decode(&bytes[..length]), Err(DecodeModelError::Length(length)));
+            }
+        }
+
+        #[test]
+        fn every_one_and_two_flipped_bits_are_rejected(model in model(), second in 0..LEN * 8) {
+            let bytes = model.encode();
+            for first in 0..LEN * 8 {
+                let mut damaged = bytes;
+                damaged[first / 8] ^= 1 << (first % 8);
+                prop_assert!(Model::decode(&damaged).is_err(), "bit {first}");
+                damaged[second / 8] ^= 1 << (second % 8);
+                prop_assert!(first == second || Model::decode(&damaged).is_err(), "bits {first} and {second}");
+            }
+        }
+
+        /// Even under a valid checksum, what is decoded is a model that works.
+        #[test]
+        fn hostile_bytes_are_rejected_or_a_model(body: [u8; 32], more: [u8; 4], at: u64) {
+            let mut bytes = [0; LEN];
+            bytes[..3].copy_from_slice(&MAGIC);
+            bytes[3] = VERSION;
+            bytes[4..36].copy_from_slice(&body);
+            bytes[36..40].copy_from_slice(&more);
+            // Half of the random constants are out of range; make sure that the others come up, too.
+            if at & 1 == 0 {
+                bytes[31] = 0;
+            }
+            let sum = checksum::<Counter, Global>(&bytes[..40]);
+            bytes[40..].copy_from_slice(&sum.to_le_bytes());
+            if let Ok(model) = Model::decode(&bytes) {
+                prop_assert_eq!(model.encode(), bytes);
+                let shown = model.apply(Ticks(at));
+                prop_assert!(model.apply(model.invert(shown)) >= shown || model.invert(shown) == Ticks(u64::MAX));
+            }
+        }
+    }
+
+    #[test]
+    fn other_magic_and_version_have_their_own_errors() {
+        let bytes = ClockModel::<Local, Global>::IDENTITY.encode();
+        let changed = |at: usize, to| {
+            let mut bytes = bytes;
+            bytes[at] = to;
+            ClockModel::<Local, Global>::decode(&bytes)
+        };
+        assert_eq!(changed(0, b'x'), Err(DecodeModelError::NotAModel));
+        assert_eq!(changed(3, 2), Err(DecodeModelError::Version(2)));
+        assert_eq!(ClockModel::<Global, Local>::decode(&bytes), Err(DecodeModelError::Checksum));
+    }
+
+    /// The check value that every description of this CRC gives.
+    #[test]
+    fn the_checksum_is_crc_32() {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        struct Empty;
+        impl Domain for Empty {
+            const NAME: &'static str = "";
+        }
+        // The two ends of the names, then "123456789": worked out with Python's zlib.crc32.
+        assert_eq!(checksum::<Empty, Empty>(b"123456789"), 0x467a_9c64);
+    }
+}

@@ -1,0 +1,258 @@
+//! How long a tick lasts.
+
+use core::fmt;
+
+use crate::Duration;
+use crate::affine::{self, HALF};
+
+/// Nanoseconds per tick, in units of 2^-64 ns.
+///
+/// After a year of counting at 1 to 10 GHz the rounding to that unit amounts to less than a hundredth of a
+/// nanosecond.
+///
+/// ```
+/// use downbeat_clock_core::{Duration, TickRate};
+///
+/// let rate = TickRate::from_hz(2_600_000_000)?;
+/// assert_eq!(rate.duration(2_600), Duration::from_micros(1));
+/// assert_eq!(rate.ticks(Duration::from_micros(1)), 2_600);
+/// # Ok::<(), downbeat_clock_core::RateError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TickRate {
+    /// From 1 up to, but not including, 2^96.
+    fixed: u128,
+}
+
+/// Why a number is not a [`TickRate`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RateError {
+    /// The rate is zero or negative: such a clock does not advance.
+    NotPositive,
+    /// The rate is not a number.
+    NotANumber,
+    /// The rate is outside 2^-64 ns to 4.29 s per tick.
+    OutOfRange,
+}
+
+impl fmt::Display for RateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotPositive => "a clock rate must be positive",
+            Self::NotANumber => "a clock rate must be a number",
+            Self::OutOfRange => "a clock rate must lie between 2^-64 ns and 4.29 s per tick",
+        })
+    }
+}
+
+impl core::error::Error for RateError {}
+
+impl TickRate {
+    /// One nanosecond per tick: the rate of every clock that counts nanoseconds.
+    pub const NANOSECOND: Self = Self { fixed: 1 << 64 };
+
+    /// The rate of a counter that counted `ticks` in `nanos` nanoseconds.
+    ///
+    /// # Errors
+    /// When either is zero, or the rate is out of range.
+    pub const fn from_ratio(nanos: u64, ticks: u64) -> Result<Self, RateError> {
+        if nanos == 0 || ticks == 0 {
+            return Err(RateError::NotPositive);
+        }
+        let (nanos, ticks) = ((nanos as u128) << 64, ticks as u128);
+        let round_up = nanos % ticks >= ticks.div_ceil(2);
+        Self::from_fixed(nanos / ticks + round_up as u128)
+    }
+
+    /// The rate of a counter with this frequency.
+    ///
+    /// # Errors
+    /// When the frequency is zero.
+    pub const fn from_hz(hz: u64) -> Result<Self, RateError> {
+        Self::from_ratio(1_000_000_000, hz)
+    }
+
+    /// This rate made `drift` faster: `rate * (1 + drift)`, where `1e-6` is one part per million.
+    ///
+    /// # Errors
+    /// When `drift` is not a number, is -1 or less, or leads out of range.
+    pub fn with_drift(self, drift: f64) -> Result<Self, RateError> {
+        if drift.is_nan() {
+            return Err(RateError::NotANumber);
+        }
+        if drift <= -1.0 {
+            return Err(RateError::NotPositive);
+        }
+        // 1 + drift is made in integers: as an f64 it would lose all below 1e-16. The cast saturates.
+        let factor = Self::NANOSECOND.fixed.saturating_add_signed(libm::round(drift * UNITS) as i128);
+        self.times(Self::from_fixed(factor)?)
+    }
+
+    /// The product of two rates: what composing two clocks does to their rates.
+    ///
+    /// # Errors
+    /// When the product is out of range.
+    pub const fn times(self, other: Self) -> Result<Self, RateError> {
+        match affine::mul_fixed(self.fixed, other.fixed) {
+            Some(product) => Self::from_fixed(product),
+            None => Err(RateError::OutOfRange),
+        }
+    }
+
+    /// The rate that is this many times 2^-64 ns per tick.
+    pub(crate) const fn from_fixed(fixed: u128) -> Result<Self, RateError> {
+        if fixed == 0 || fixed >> 96 != 0 {
+            return Err(RateError::OutOfRange);
+        }
+        Ok(Self { fixed })
+    }
+
+    /// The rate in units of 2^-64 ns per tick.
+    #[inline(always)]
+    pub(crate) const fn fixed(self) -> u128 {
+        self.fixed
+    }
+
+    /// Whole nanoseconds per tick: 0 for every counter above 1 GHz.
+    #[inline(always)]
+    pub(crate) const fn whole(self) -> u64 {
+        (self.fixed >> 64) as u64
+    }
+
+    /// What is left, in units of 2^-64 ns.
+    #[inline(always)]
+    pub(crate) const fn fraction(self) -> u64 {
+        self.fixed as u64
+    }
+
+    /// Puts the parts of a rate together again.
+    #[inline(always)]
+    pub(crate) const fn from_valid_parts(whole: u64, fraction: u64) -> Self {
+        Self { fixed: (whole as u128) << 64 | fraction as u128 }
+    }
+
+    /// How long this many ticks last, to the nearest nanosecond; saturates.
+    #[inline]
+    pub fn duration(self, ticks: u64) -> Duration {
+        let nanos = affine::exact(ticks, false, self, HALF).map_or(i64::MAX, |sum| (sum >> 64) as i64);
+        Duration::from_nanos(nanos)
+    }
+
+    /// The fewest ticks that [`last`](Self::duration) at least this long; 0 for a negative span, saturates.
+    pub fn ticks(self, span: Duration) -> u64 {
+        u64::try_from(affine::preimage(span.as_nanos(), self, HALF).max(0)).unwrap_or(u64::MAX)
+    }
+
+    /// The frequency of the counter.
+    pub fn hz(self) -> f64 {
+        1e9 / self.nanos_per_tick()
+    }
+
+    /// The rate as a number; for printing, 16 digits of it.
+    pub fn nanos_per_tick(self) -> f64 {
+        self.fixed as f64 / UNITS
+    }
+
+    /// By how much a tick of this rate is longer than one of the other: `self / other - 1`, so `1e-6` is one part
+    /// per million.
+    pub fn drift_from(self, other: Self) -> f64 {
+        // The difference is taken in integers, so that 1 + 1e-18 and 1 can be told apart.
+        (self.fixed as i128 - other.fixed as i128) as f64 / other.fixed as f64
+    }
+}
+
+/// Units of a rate in one nanosecond per tick.
+const UNITS: f64 = 18_446_744_073_709_551_616.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use num_bigint::BigInt;
+    use num_rational::BigRational;
+    use num_traits::Signed;
+    use proptest::prelude::*;
+
+    fn exact(rate: TickRate) -> BigRational {
+        BigRational::new(rate.fixed.into(), BigInt::from(1) << 64)
+    }
+
+    fn half_a_unit() -> BigRational {
+        BigRational::new(1.into(), BigInt::from(1) << 65)
+    }
+
+    #[test]
+    fn one_nanosecond_is_one_nanosecond() {
+        assert_eq!(TickRate::from_hz(1_000_000_000), Ok(TickRate::NANOSECOND));
+        assert_eq!(TickRate::NANOSECOND.duration(12_345), Duration::from_nanos(12_345));
+        assert_eq!(TickRate::NANOSECOND.times(TickRate::NANOSECOND), Ok(TickRate::NANOSECOND));
+        assert_eq!(TickRate::NANOSECOND.with_drift(0.0), Ok(TickRate::NANOSECOND));
+    }
+
+    #[test]
+    fn slow_counters_have_rates_too() {
+        let generic_timer = TickRate::from_hz(24_000_000).unwrap();
+        assert_eq!(generic_timer.duration(24), Duration::from_micros(1));
+        assert_eq!(TickRate::from_hz(1).unwrap().duration(86_400), Duration::from_secs(86_400));
+    }
+
+    #[test]
+    fn what_is_no_rate_is_refused() {
+        assert_eq!(TickRate::from_hz(0), Err(RateError::NotPositive));
+        assert_eq!(TickRate::from_ratio(0, 1), Err(RateError::NotPositive));
+        assert_eq!(TickRate::from_ratio(1 << 32, 1), Err(RateError::OutOfRange));
+        assert_eq!(TickRate::from_ratio(u64::MAX, 1), Err(RateError::OutOfRange));
+        assert_eq!(TickRate::NANOSECOND.with_drift(f64::NAN), Err(RateError::NotANumber));
+        assert_eq!(TickRate::NANOSECOND.with_drift(-1.0), Err(RateError::NotPositive));
+        assert_eq!(TickRate::NANOSECOND.with_drift(f64::INFINITY), Err(RateError::OutOfRange));
+        let day = TickRate::from_ratio((1 << 32) - 1, 1).unwrap();
+        assert_eq!(day.times(day), Err(RateError::OutOfRange));
+    }
+
+    #[test]
+    fn spans_saturate() {
+        assert_eq!(TickRate::from_hz(1).unwrap().duration(u64::MAX), Duration::MAX);
+        assert_eq!(TickRate::from_hz(10_000_000_000).unwrap().ticks(Duration::MAX), u64::MAX);
+        assert_eq!(TickRate::NANOSECOND.ticks(Duration::MIN), 0);
+    }
+
+    #[test]
+    fn drift_keeps_what_an_f64_near_one_would_lose() {
+        let drifted = TickRate::NANOSECOND.with_drift(1e-18).unwrap();
+        let drift = drifted.drift_from(TickRate::NANOSECOND);
+        assert!((drift - 1e-18).abs() < 1e-19, "{drift}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_ratio_is_rounded_to_nearest(nanos in 1_u64.., ticks in 1_u64..) {
+            prop_assume!(nanos >> 32 < ticks && ticks >> 60 < nanos);
+            let rate = TickRate::from_ratio(nanos, ticks).unwrap();
+            prop_assert!((exact(rate) - BigRational::new(nanos.into(), ticks.into())).abs() <= half_a_unit());
+        }
+
+        #[test]
+        fn a_product_is_rounded_to_nearest(a in 1_u64.., b in 1_u64.., c in 1_u64.., d in 1_u64..) {
+            let pair = TickRate::from_ratio(a, b).and_then(|x| Ok((x, TickRate::from_ratio(c, d)?)));
+            let Ok((x, y)) = pair else { return Ok(()) };
+            let Ok(product) = x.times(y) else { return Ok(()) };
+            prop_assert!((exact(product) - exact(x) * exact(y)).abs() <= half_a_unit());
+        }
+
+        #[test]
+        fn drift_multiplies(hz in 1_000_000_u64..10_000_000_000, ppm in -500.0_f64..500.0) {
+            let rate = TickRate::from_hz(hz).unwrap();
+            let drifted = rate.with_drift(ppm * 1e-6).unwrap();
+            prop_assert!((drifted.drift_from(rate) - ppm * 1e-6).abs() < 1e-17);
+        }
+
+        #[test]
+        fn ticks_are_the_fewest_that_last_as_long(hz in 1_000_u64..10_000_000_000, nanos in 1_i64..1 << 60) {
+            let rate = TickRate::from_hz(hz).unwrap();
+            let span = Duration::from_nanos(nanos);
+            let ticks = rate.ticks(span);
+            prop_assert!(rate.duration(ticks) >= span);
+            prop_assert!(ticks == 0 || rate.duration(ticks - 1) < span);
+        }
+    }
+}

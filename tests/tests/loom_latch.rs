@@ -1,0 +1,130 @@
+//! `Latch` under the C11 memory model: loom runs every interleaving, and every value that a load may return.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p downbeat-tests --test loom_latch -- --nocapture`
+#![cfg(loom)]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use downbeat_clock_core::Latch;
+use loom::cell::UnsafeCell;
+use loom::model::Builder;
+use loom::sync::Arc;
+use loom::thread;
+
+/// The words of the `count`-th value: a mixture of two values is none.
+fn words(count: u64) -> [u64; 2] {
+    [count, !count]
+}
+
+/// Reads as often as told: whole values only, and never an older one after a newer one.
+fn read(latch: &Latch<2>, times: usize) -> Vec<u64> {
+    let mut counts = vec![0];
+    for _ in 0..times {
+        let seen = latch.read();
+        assert_eq!(seen, words(seen[0]), "words of two values");
+        counts.push(seen[0]);
+    }
+    assert!(counts.is_sorted(), "an older value after a newer one: {counts:?}");
+    counts
+}
+
+/// Publishes the values 1 to `last`.
+fn publish(latch: &Latch<2>, last: u64) {
+    let mut writer = latch.writer().expect("nobody else publishes");
+    (1..=last).for_each(|count| writer.publish(words(count)));
+}
+
+/// Runs `model` in every way there is, with at most so many preemptions, and returns how many ways that were.
+fn explore(name: &str, preemptions: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
+    let executions = std::sync::Arc::new(AtomicUsize::new(0));
+    let counter = std::sync::Arc::clone(&executions);
+
+    let mut builder = Builder::new();
+    // With either limit loom would stop early and say nothing; without, it returns when nothing is left to explore.
+    builder.max_duration = None;
+    builder.max_permutations = None;
+    builder.checkpoint_file = None;
+    builder.preemption_bound = preemptions;
+    builder.check(move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        model();
+    });
+    println!("{name}: {} executions", executions.load(Ordering::Relaxed));
+}
+
+/// One writer against readers that read so many times each. Every value must have been seen at some time: a model in
+/// which they never meet would prove nothing.
+fn writer_against(name: &str, preemptions: Option<usize>, reads: &'static [usize], publications: u64) {
+    let met = std::sync::Arc::new([const { AtomicUsize::new(0) }; 3]);
+    let meetings = std::sync::Arc::clone(&met);
+
+    explore(name, preemptions, move || {
+        let latch = Arc::new(Latch::new(words(0)));
+        let readers: Vec<_> = reads
+            .iter()
+            .map(|&times| {
+                let (latch, meetings) = (Arc::clone(&latch), std::sync::Arc::clone(&meetings));
+                thread::spawn(move || {
+                    for count in read(&latch, times) {
+                        meetings[count as usize].fetch_add(1, Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
+        publish(&latch, publications);
+        readers.into_iter().for_each(|reader| reader.join().expect("a reader panicked"));
+        assert_eq!(latch.read(), words(publications), "what was published last stays");
+    });
+
+    let seen = &met[..=publications as usize];
+    assert!(seen.iter().all(|times| times.load(Ordering::Relaxed) > 0), "a value that no reader saw: {seen:?}");
+}
+
+#[test]
+fn one_reader() {
+    writer_against("one reader, one publication", None, &[2], 1);
+}
+
+#[test]
+fn one_reader_of_two_publications() {
+    writer_against("one reader, two publications", None, &[1], 2);
+}
+
+#[test]
+fn one_reader_twice_of_two_publications() {
+    writer_against("one reader twice, two publications", Some(3), &[2], 2);
+}
+
+#[test]
+fn two_readers() {
+    writer_against("two readers, one publication", Some(3), &[1, 1], 1);
+}
+
+#[test]
+fn two_readers_of_two_publications() {
+    writer_against("two readers, two publications", Some(3), &[1, 1], 2);
+}
+
+/// Two threads want to publish: at most one may at a time, and the second continues from what the first left.
+#[test]
+fn one_writer_at_a_time() {
+    explore("two writers", None, || {
+        let latch = Arc::new(Latch::new(words(0)));
+        // Loom objects to accesses of a cell that do not happen one after the other.
+        let guarded = Arc::new(UnsafeCell::new(()));
+        let publish_next = |latch: &Latch<2>, guarded: &UnsafeCell<()>| {
+            let Some(mut writer) = latch.writer() else { return 0 };
+            guarded.with_mut(|_| ());
+            writer.publish(words(latch.read()[0] + 1));
+            1
+        };
+
+        let other = thread::spawn({
+            let (latch, guarded) = (Arc::clone(&latch), Arc::clone(&guarded));
+            move || publish_next(&latch, &guarded)
+        });
+        let published = publish_next(&latch, &guarded) + other.join().expect("the other writer panicked");
+        assert!(published > 0, "neither could publish");
+        assert_eq!(latch.read(), words(published), "a publication was lost");
+    });
+}

@@ -1,0 +1,90 @@
+//! What loom cannot show: `Published` on the real machine, with real preemption.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use downbeat_clock_core::{ClockModel, Counter, Global, Published, TickRate, Ticks, Timestamp};
+
+const READERS: usize = 3;
+const PUBLICATIONS: u64 = 200_000;
+
+type Model = ClockModel<Counter, Global>;
+
+/// The model that is published `count`-th: every part of it follows from the count, which is its anchor.
+fn model(count: u64) -> Model {
+    let image = Timestamp::from_nanos(count as i64 * -1_000_003);
+    let rate = TickRate::from_hz(1_000_000_000 + count).expect("1 GHz and a little");
+    Model::through(Ticks(count), image, rate).expect("a few minutes from the origin")
+}
+
+/// Reads until the last model arrives; returns how often the model had changed since the read before.
+fn read_to_the_end(cell: &Published<Counter, Global>) -> u64 {
+    let mut latest = 0;
+    let mut changes = 0;
+    while latest < PUBLICATIONS {
+        let seen = cell.load();
+        let count = seen.anchor().0;
+        assert!(count >= latest, "model {count} after model {latest}");
+        assert_eq!(seen, model(count), "parts of several models");
+        changes += u64::from(count > latest);
+        latest = count;
+    }
+    changes
+}
+
+#[test]
+fn readers_see_whole_models_in_order() {
+    let cell = Published::new(model(0));
+    let start = Barrier::new(READERS + 1);
+
+    thread::scope(|scope| {
+        let readers = [(); READERS].map(|()| {
+            scope.spawn(|| {
+                start.wait();
+                read_to_the_end(&cell)
+            })
+        });
+        start.wait();
+        let mut writer = cell.writer().expect("the only writer");
+        (1..=PUBLICATIONS).for_each(|count| writer.publish(model(count)));
+        for reader in readers {
+            assert!(reader.join().expect("a reader panicked") > 0, "a reader saw no change");
+        }
+    });
+}
+
+#[test]
+fn several_threads_take_turns_to_publish() {
+    let cell = Published::new(model(0));
+    let done = AtomicBool::new(false);
+
+    thread::scope(|scope| {
+        let writers = [(); READERS].map(|()| scope.spawn(|| publish_in_turns(&cell)));
+        let reader = scope.spawn(|| {
+            let mut latest = 0;
+            while !done.load(Ordering::Relaxed) {
+                let count = cell.load().anchor().0;
+                assert!(count >= latest, "model {count} after model {latest}");
+                latest = count;
+            }
+        });
+        let published: u64 = writers.map(|writer| writer.join().expect("a writer panicked")).iter().sum();
+        done.store(true, Ordering::Relaxed);
+        reader.join().expect("the reader panicked");
+        // Had two held the right at once, one would have built on a model that the other was replacing.
+        assert_eq!(cell.load(), model(published));
+    });
+}
+
+/// Publishes the successor of what is there, whenever the right to publish is free.
+fn publish_in_turns(cell: &Published<Counter, Global>) -> u64 {
+    let mut published = 0;
+    for _ in 0..PUBLICATIONS {
+        if let Some(mut writer) = cell.writer() {
+            writer.publish(model(cell.load().anchor().0 + 1));
+            published += 1;
+        }
+    }
+    published
+}

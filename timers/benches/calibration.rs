@@ -1,0 +1,119 @@
+//! How well calibrations hit the true rate: `cargo bench -p downbeat-timers --bench calibration`.
+//!
+//! 200 processes are started one after the other, on a machine whose every core is kept busy. Each calibrates the time
+//! stamp counter for 10 ms, and lets quanta and minstant do it their way; meanwhile this process compares the counter
+//! with `CLOCK_MONOTONIC_RAW` for 10 s or longer, which is the truth that all are measured by. With `-- --gate`, the
+//! exit code is 1 when the worst of ours is off by more than 0.5 ppm, or was ever outside its own stated uncertainty.
+
+#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+
+use std::hash::{Hash, Hasher};
+use std::hint::black_box;
+use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration as StdDuration, Instant};
+
+use downbeat_timers::{
+    BRACKETS, Bracket, Calibration, Duration, SystemClock, SystemClockId, TscClock, calibrate_during,
+};
+
+const STARTS: usize = 200;
+const TRUTH: StdDuration = StdDuration::from_secs(10);
+
+/// The argument that makes this program one of its own children.
+const CHILD: &str = "--calibrate-once";
+
+fn clocks() -> (TscClock, SystemClock) {
+    let tsc = TscClock::detect().expect("this is about the time stamp counter");
+    (tsc, SystemClock::detect(SystemClockId::MonotonicRaw).expect("Linux has it"))
+}
+
+/// Nanoseconds per tick, as found by ours, quanta and minstant; and ours' uncertainty.
+fn calibrate_once() -> [f64; 4] {
+    let (tsc, raw) = clocks();
+    let ours = calibrate_during(&tsc, &raw, Duration::from_millis(10)).expect("both clocks run");
+    let ticks = 26_000_000_000_u64;
+    let quanta = quanta::Clock::new().delta_as_nanos(0, ticks) as f64 / ticks as f64;
+    let span = StdDuration::from_secs(10);
+    let minstant = span.as_nanos() as f64 / minstant_ticks(minstant::Instant::ZERO + span) as f64;
+    [ours.rate().nanos_per_tick(), quanta, minstant, ours.uncertainty()]
+}
+
+/// The ticks in an `Instant`, which it shows to nobody but a hasher.
+fn minstant_ticks(instant: minstant::Instant) -> u64 {
+    struct Reveal(u64);
+    impl Hasher for Reveal {
+        fn finish(&self) -> u64 {
+            self.0
+        }
+        fn write(&mut self, _: &[u8]) {}
+        fn write_u64(&mut self, ticks: u64) {
+            self.0 = ticks;
+        }
+    }
+    let mut reveal = Reveal(0);
+    instant.hash(&mut reveal);
+    reveal.finish()
+}
+
+/// Starts this program again as a child that calibrates once.
+fn fresh_start() -> [f64; 4] {
+    let this = std::env::current_exe().expect("this program has a file");
+    let output = Command::new(this).arg(CHILD).output().expect("it can be started again");
+    let numbers = String::from_utf8_lossy(&output.stdout);
+    let numbers: Vec<f64> = numbers.split_whitespace().map(|number| number.parse().expect("a number")).collect();
+    numbers.try_into().expect("four numbers")
+}
+
+/// Keeps every core busy while `work` goes on.
+fn under_load<T>(work: impl FnOnce() -> T) -> T {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in downbeat_timers::allowed_cores() {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    black_box((0..1_000_u64).sum::<u64>());
+                }
+            });
+        }
+        let result = work();
+        done.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+fn main() -> ExitCode {
+    if std::env::args().any(|argument| argument == CHILD) {
+        let [ours, quanta, minstant, uncertainty] = calibrate_once();
+        println!("{ours} {quanta} {minstant} {uncertainty}");
+        return ExitCode::SUCCESS;
+    }
+    let (tsc, raw) = clocks();
+    let began = Instant::now();
+    let start = Bracket::best(&tsc, &raw, BRACKETS).expect("the counter runs forwards");
+    let found: Vec<[f64; 4]> = under_load(|| (0..STARTS).map(|_| fresh_start()).collect());
+    std::thread::sleep(TRUTH.saturating_sub(began.elapsed()));
+    let end = Bracket::best(&tsc, &raw, BRACKETS).expect("the counter runs forwards");
+    let truth = Calibration::between(start, end).expect("both clocks run");
+
+    println!(
+        "{STARTS} fresh starts on busy cores, against CLOCK_MONOTONIC_RAW over {:.0} s (certain to {:.4} ppm)\n",
+        truth.duration().as_secs_f64(),
+        truth.uncertainty() * 1e6
+    );
+    println!("| calibration | median, ppm | worst, ppm |\n|---|---|---|");
+    let off = |rate: f64| (rate / truth.rate().nanos_per_tick() - 1.0).abs();
+    let mut worst = [0.0; 3];
+    for (i, name) in ["**ours, 10 ms**", "quanta", "minstant"].into_iter().enumerate() {
+        let mut errors: Vec<f64> = found.iter().map(|rates| off(rates[i]) * 1e6).collect();
+        errors.sort_by(f64::total_cmp);
+        worst[i] = errors[STARTS - 1];
+        println!("| {name} | {:.3} | {:.3} |", errors[STARTS / 2], worst[i]);
+    }
+    let outside = found.iter().filter(|rates| off(rates[0]) > rates[3] + truth.uncertainty()).count();
+    let stated = found.iter().map(|rates| rates[3] * 1e6).fold(0.0, f64::max);
+    println!("\nours outside its own stated uncertainty (at most {stated:.2} ppm): {outside} of {STARTS}");
+    let missed = outside > 0 || worst[0] > 0.5;
+    u8::from(missed && std::env::args().any(|argument| argument == "--gate")).into()
+}

@@ -1,0 +1,166 @@
+//! What reading a clock costs, as a ratio to the bare instruction, in one run: `cargo bench -p downbeat-timers --bench
+//! ratios`. With `-- --gate`, misses of the bounds that the project promises are named and the exit code is 1.
+//!
+//! All contestants take turns, a millisecond each, for several hundred rounds; a ratio is the median of the ratios of
+//! the rounds. So neither a change of frequency nor a neighbour's load favours one of them.
+//!
+//! Each is timed in two loops. *Back to back*, the processor may start the next read while it still works on the last
+//! one. *Waited for*, a fence after each read makes the program wait for the result, as one does that uses it.
+
+#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+
+use core::arch::x86_64::{__rdtscp, _mm_lfence, _rdtsc};
+use core::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use downbeat_clock_core::{Clock, ClockModel, Counter, Domain, Global, Local, ModelClock, Timestamp};
+use downbeat_timers::{Duration, SystemClock, SystemClockId, TickRate, TscClock, calibrate_during};
+
+const ROUNDS: usize = 400;
+const READS: u32 = 10_000;
+
+struct Contestant<'a> {
+    name: &'static str,
+    /// The contestant that this one is compared with.
+    floor: usize,
+    back_to_back: Box<dyn Fn() + 'a>,
+    waited_for: Box<dyn Fn() + 'a>,
+}
+
+/// A contestant whose reads are timed by the thousand: the call through the box does not count.
+fn contestant<'a, T>(name: &'static str, floor: usize, read: impl Fn() -> T + Copy + 'a) -> Contestant<'a> {
+    let back_to_back = Box::new(move || {
+        for _ in 0..READS {
+            black_box(read());
+        }
+    });
+    let waited_for = Box::new(move || {
+        for _ in 0..READS {
+            black_box(read());
+            // SAFETY: every x86-64 processor has the instruction.
+            unsafe { _mm_lfence() };
+        }
+    });
+    Contestant { name, floor, back_to_back, waited_for }
+}
+
+/// A map that is not the identity, so that no compiler can leave it out.
+fn drifted<A: Domain, B: Domain>() -> ClockModel<A, B> {
+    let rate = TickRate::NANOSECOND.with_drift(1.5e-6).expect("a rate");
+    ClockModel::through(Timestamp::from_nanos(3), Timestamp::from_nanos(17), rate).expect("a model")
+}
+
+/// A clock whose model is composed of this many.
+fn composed(local: ClockModel<Counter, Local>, depth: usize) -> ClockModel<Counter, Global> {
+    let hops = (1..depth).try_fold(local, |model, _| model.then(&drifted::<Local, Local>())).expect("in range");
+    hops.then(&drifted()).expect("in range")
+}
+
+/// Nanoseconds per read: for every contestant, back to back and waited for.
+fn play_rounds(contestants: &[Contestant<'_>]) -> Vec<[Vec<f64>; 2]> {
+    let time = |reads: &dyn Fn()| {
+        let start = Instant::now();
+        reads();
+        start.elapsed().as_nanos() as f64 / f64::from(READS)
+    };
+    let mut times = vec![[vec![], vec![]]; contestants.len()];
+    for _ in 0..ROUNDS {
+        for (contestant, times) in contestants.iter().zip(&mut times) {
+            times[0].push(time(&contestant.back_to_back));
+            times[1].push(time(&contestant.waited_for));
+        }
+    }
+    times
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn median_ratio(times: &[f64], floor: &[f64]) -> f64 {
+    median(times.iter().zip(floor).map(|(time, floor)| time / floor).collect())
+}
+
+fn main() -> std::process::ExitCode {
+    let tsc = TscClock::detect().expect("these ratios are about the time stamp counter");
+    let raw = SystemClock::detect(SystemClockId::MonotonicRaw).expect("Linux has it");
+    let calibration = calibrate_during(&tsc, &raw, Duration::from_millis(10)).expect("both clocks run");
+    let local = calibration.model().expect("in range");
+
+    let ordered = [1, 3, 10].map(|depth| ModelClock::new(tsc, composed(local, depth)));
+    let unordered = [1, 10].map(|depth| ModelClock::new(tsc.unordered(), composed(local, depth)));
+    let replaced = ModelClock::new(tsc, composed(local, 3));
+    quanta::Instant::now();
+
+    let rdtsc = contestant("bare `rdtsc`", 0, || {
+        // SAFETY: detection found the instruction.
+        unsafe { _rdtsc() }
+    });
+    let rdtscp = contestant("bare `rdtscp`", 1, || {
+        let mut core = 0;
+        // SAFETY: as above, and `core` can be written to.
+        unsafe { __rdtscp(&raw mut core) }
+    });
+    let contestants = [
+        rdtsc,
+        rdtscp,
+        contestant("**global clock, unordered, 1 model deep**", 0, || unordered[0].now()),
+        contestant("**global clock, unordered, 10 deep**", 0, || unordered[1].now()),
+        contestant("quanta `Instant::now`, unordered", 0, quanta::Instant::now),
+        contestant("minstant `Instant::now`, unordered, left in cycles", 0, minstant::Instant::now),
+        contestant("**global clock, ordered, 1 model deep**", 1, || ordered[0].now()),
+        contestant("**global clock, ordered, 3 deep**", 1, || ordered[1].now()),
+        contestant("**global clock, ordered, 10 deep**", 1, || ordered[2].now()),
+        contestant("**global clock, ordered, replaced every ms**", 1, || replaced.now()),
+        contestant("fenced `open`", 1, || tsc.open()),
+        contestant("fenced `close`", 1, || tsc.close()),
+        contestant("std `Instant::now`", 1, Instant::now),
+        contestant("`CLOCK_MONOTONIC_RAW`", 1, || raw.ticks()),
+    ];
+
+    let done = AtomicBool::new(false);
+    let times = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut writer = replaced.writer().expect("nobody else publishes");
+            while !done.load(Ordering::Relaxed) {
+                writer.publish(composed(local, 3));
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        });
+        let times = play_rounds(&contestants);
+        done.store(true, Ordering::Relaxed);
+        times
+    });
+
+    println!("| read | ns | x floor | waited for, ns | x floor |\n|---|---|---|---|---|");
+    let ratio = |of: usize, to: usize, mode: usize| median_ratio(&times[of][mode], &times[to][mode]);
+    for (i, contestant) in contestants.iter().enumerate() {
+        let cells = [0, 1]
+            .map(|mode| format!("{:.1} | {:.2}", median(times[i][mode].clone()), ratio(i, contestant.floor, mode)));
+        println!("| {} | {} | {} |", contestant.name, cells[0], cells[1]);
+    }
+
+    let bounds = [
+        ("ordered global clock / rdtscp, back to back", ratio(6, 1, 0), 1.15),
+        ("ordered global clock / rdtscp, waited for", ratio(6, 1, 1), 1.15),
+        ("ordered global clock being replaced / rdtscp", ratio(9, 1, 0), 1.15),
+        ("unordered global clock / rdtsc, back to back", ratio(2, 0, 0), 1.10),
+        ("unordered global clock / quanta, waited for", ratio(2, 4, 1), 0.90),
+        ("ordered, 10 models deep / 1 deep", ratio(8, 6, 0), 1.02),
+        ("unordered, 10 models deep / 1 deep", ratio(3, 2, 0), 1.02),
+    ];
+    println!("\n| bound | found | must not exceed |\n|---|---|---|");
+    for (name, found, most) in bounds {
+        println!("| {name} | {found:.3} | {most:.2} |");
+    }
+    println!("\nunordered global clock / quanta, back to back: {:.3}", ratio(2, 4, 0));
+    let missed: Vec<_> = bounds.iter().filter(|(_, found, most)| found > most).map(|(name, ..)| *name).collect();
+    if missed.is_empty() {
+        return std::process::ExitCode::SUCCESS;
+    }
+    println!("missed: {}", missed.join("; "));
+    u8::from(std::env::args().any(|argument| argument == "--gate")).into()
+}

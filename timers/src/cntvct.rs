@@ -1,0 +1,134 @@
+//! The generic timer of aarch64 processors.
+
+use core::fmt;
+
+use downbeat_clock_core::{Clock, ReadOrdering, TickRate, Ticks};
+
+/// The virtual count of the generic timer, CNTVCT_EL0: the same on all cores, at a rate that the system states.
+///
+/// Its [`ticks`](Clock::ticks) are ordered with what precedes them (`isb; mrs`). Written, but not yet run on hardware.
+#[derive(Clone, Copy, Debug)]
+pub struct CntvctClock {
+    rate: TickRate,
+    counter: Readable,
+}
+
+/// Why the generic timer cannot be used as a clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CntvctUnavailable {
+    /// This is not an aarch64 processor.
+    OtherArchitecture,
+    /// The firmware did not say how fast the timer counts.
+    NoFrequency,
+}
+
+impl fmt::Display for CntvctUnavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OtherArchitecture => "this is not an aarch64 processor",
+            Self::NoFrequency => "the firmware states no frequency (CNTFRQ_EL0 is 0)",
+        })
+    }
+}
+
+impl core::error::Error for CntvctUnavailable {}
+
+impl CntvctClock {
+    /// Finds out whether the timer can be read.
+    ///
+    /// # Errors
+    /// The reason why it cannot.
+    pub fn detect() -> Result<Self, CntvctUnavailable> {
+        let (counter, hz) = detect()?;
+        let rate = TickRate::from_hz(hz).map_err(|_| CntvctUnavailable::NoFrequency)?;
+        Ok(Self { rate, counter })
+    }
+
+    /// The rate that the firmware states.
+    pub fn stated_rate(&self) -> TickRate {
+        self.rate
+    }
+}
+
+impl Clock for CntvctClock {
+    #[inline(always)]
+    fn ticks(&self) -> Ticks {
+        Ticks(self.counter.ordered())
+    }
+
+    fn ordering(&self) -> ReadOrdering {
+        ReadOrdering::Ordered
+    }
+
+    #[inline(always)]
+    fn open(&self) -> Ticks {
+        Ticks(self.counter.fenced())
+    }
+
+    #[inline(always)]
+    fn close(&self) -> Ticks {
+        Ticks(self.counter.fenced())
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64 {
+    use super::CntvctUnavailable;
+    use core::arch::asm;
+
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct Readable(());
+
+    pub(super) fn detect() -> Result<(Readable, u64), CntvctUnavailable> {
+        let hz: u64;
+        // SAFETY: every aarch64 processor has the register, and it may be read at EL0 wherever the counter may.
+        unsafe { asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags)) };
+        Ok((Readable(()), hz))
+    }
+
+    impl Readable {
+        #[inline(always)]
+        pub(super) fn ordered(self) -> u64 {
+            let count: u64;
+            // SAFETY: every aarch64 processor has the register; Linux lets EL0 read it, or reads it on its behalf.
+            unsafe { asm!("isb", "mrs {}, cntvct_el0", out(reg) count, options(nostack, preserves_flags)) };
+            count
+        }
+
+        #[inline(always)]
+        pub(super) fn fenced(self) -> u64 {
+            let count: u64;
+            // SAFETY: as for `ordered`.
+            unsafe { asm!("isb", "mrs {}, cntvct_el0", "isb", out(reg) count, options(nostack, preserves_flags)) };
+            count
+        }
+    }
+}
+
+#[cfg(not(target_arch = "aarch64"))]
+mod elsewhere {
+    use super::CntvctUnavailable;
+
+    /// There is no such timer here, so there is no such value.
+    #[derive(Clone, Copy, Debug)]
+    pub(super) enum Readable {}
+
+    pub(super) fn detect() -> Result<(Readable, u64), CntvctUnavailable> {
+        Err(CntvctUnavailable::OtherArchitecture)
+    }
+
+    impl Readable {
+        pub(super) fn ordered(self) -> u64 {
+            match self {}
+        }
+        pub(super) fn fenced(self) -> u64 {
+            match self {}
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+use aarch64::{Readable, detect};
+#[cfg(not(target_arch = "aarch64"))]
+use elsewhere::{Readable, detect};

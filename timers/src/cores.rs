@@ -1,0 +1,106 @@
+//! Cores: which there are, which one a thread runs on, and keeping it there.
+
+use core::fmt;
+
+/// A core, by the number that the system gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CoreId(pub u32);
+
+impl fmt::Display for CoreId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+#[cfg(feature = "std")]
+pub use with_std::{PinError, allowed_cores, current_core, pin_to, socket_of};
+
+#[cfg(feature = "std")]
+mod with_std {
+    use super::{CoreId, fmt};
+
+    /// Why a thread could not be pinned.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum PinError {
+        /// The machine has no such core, or this thread may not run on it.
+        NotAllowed(CoreId),
+        /// The system refused.
+        Refused(CoreId),
+    }
+
+    impl fmt::Display for PinError {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            match self {
+                Self::NotAllowed(core) => write!(f, "this process may not run on core {core}, or there is none"),
+                Self::Refused(core) => write!(f, "the system refuses to pin a thread to core {core}"),
+            }
+        }
+    }
+
+    impl core::error::Error for PinError {}
+
+    /// The cores that this thread may run on, in ascending order; empty where the system does not tell.
+    pub fn allowed_cores() -> Vec<CoreId> {
+        let ids = core_affinity::get_core_ids().unwrap_or_default();
+        ids.into_iter().filter_map(|core| u32::try_from(core.id).ok().map(CoreId)).collect()
+    }
+
+    /// Keeps the calling thread on one core from now on.
+    ///
+    /// # Errors
+    /// When there is no such core, when the thread may not run there, or when the system refuses.
+    pub fn pin_to(core: CoreId) -> Result<(), PinError> {
+        // core_affinity panics on numbers beyond the system's limit, so nothing gets there that it did not list.
+        let listed = core_affinity::get_core_ids().unwrap_or_default();
+        let found = listed.into_iter().find(|c| c.id == core.0 as usize).ok_or(PinError::NotAllowed(core))?;
+        if core_affinity::set_for_current(found) { Ok(()) } else { Err(PinError::Refused(core)) }
+    }
+
+    /// The core that the calling thread runs on just now.
+    #[cfg(target_os = "linux")]
+    pub fn current_core() -> Option<CoreId> {
+        // SAFETY: the call takes nothing and touches nothing.
+        let core = unsafe { libc::sched_getcpu() };
+        u32::try_from(core).ok().map(CoreId)
+    }
+
+    /// The core that the calling thread runs on just now.
+    #[cfg(not(target_os = "linux"))]
+    pub fn current_core() -> Option<CoreId> {
+        None
+    }
+
+    /// The socket that a core belongs to; `None` where the system does not tell.
+    pub fn socket_of(core: CoreId) -> Option<u32> {
+        let path = format!("/sys/devices/system/cpu/cpu{core}/topology/physical_package_id");
+        std::fs::read_to_string(path).ok()?.trim().parse().ok()
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn a_pinned_thread_stays_where_it_was_put() {
+            for core in allowed_cores() {
+                std::thread::spawn(move || {
+                    pin_to(core).unwrap();
+                    assert_eq!(current_core(), Some(core));
+                    assert_eq!(allowed_cores(), [core]);
+                    assert!(socket_of(core).is_some());
+                })
+                .join()
+                .unwrap();
+            }
+        }
+
+        #[test]
+        fn a_core_that_does_not_exist_is_refused() {
+            for core in [CoreId(1_000), CoreId(1_024), CoreId(u32::MAX)] {
+                assert_eq!(pin_to(core), Err(PinError::NotAllowed(core)));
+            }
+            assert_eq!(socket_of(CoreId(u32::MAX)), None);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What reading a clock costs, and how fine it is.
+
+use downbeat_clock_core::{Clock, TickRate};
+
+/// What a read of a clock costs, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReadCost {
+    /// Half of the reads cost no more than this.
+    pub median: f64,
+    /// 99 of 100 reads cost no more than this.
+    pub p99: f64,
+}
+
+/// Reads that are timed together: enough to hide the cost of the yardstick, few enough to see a slow one.
+const BATCH: u32 = 20;
+
+impl ReadCost {
+    /// Times `batches` batches of 20 reads with another clock, the yardstick.
+    ///
+    /// `None` without batches.
+    pub fn measure(clock: &impl Clock, yardstick: &impl Clock, rate: TickRate, batches: usize) -> Option<Self> {
+        let mut costs: Vec<f64> = (0..batches)
+            .map(|_| {
+                let start = yardstick.open();
+                for _ in 0..BATCH {
+                    core::hint::black_box(clock.ticks());
+                }
+                let ticks = yardstick.close().checked_since(start).unwrap_or_default();
+                ticks as f64 * rate.nanos_per_tick() / f64::from(BATCH)
+            })
+            .collect();
+        costs.sort_unstable_by(f64::total_cmp);
+        // Nearest rank: the smallest cost that this share of the batches does not exceed.
+        let at = |percent: usize| costs.get((batches * percent).div_ceil(100).max(1) - 1).copied();
+        Some(Self { median: at(50)?, p99: at(99)? })
+    }
+}
+
+/// How fine a clock is, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resolution {
+    /// The smallest step between two readings in a row that differ. A fast counter moves on by more than its own step
+    /// while it is read, so this is no smaller than the cost of a read.
+    pub step: u64,
+    /// The greatest common divisor of all steps: what the counter really counts in, as far as the readings show it.
+    pub grain: u64,
+    /// Readings that were smaller than the one before.
+    pub backwards: u64,
+}
+
+impl Resolution {
+    /// Reads the clock `reads` times in a row; `None` when it never moved.
+    pub fn measure(clock: &impl Clock, reads: u32) -> Option<Self> {
+        let mut found: Option<Self> = None;
+        let mut backwards = 0;
+        let mut last = clock.ticks();
+        for _ in 0..reads {
+            let next = clock.ticks();
+            match next.checked_since(last) {
+                None => backwards += 1,
+                Some(0) => {}
+                Some(step) => {
+                    found = Some(found.map_or(Self { step, grain: step, backwards: 0 }, |so_far| Self {
+                        step: so_far.step.min(step),
+                        grain: greatest_common_divisor(so_far.grain, step),
+                        backwards: 0,
+                    }));
+                }
+            }
+            last = next;
+        }
+        found.map(|found| Self { backwards, ..found })
+    }
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::cell::Cell;
+    use downbeat_clock_core::Ticks;
+
+    /// Shows the readings of a list, over and over.
+    struct Scripted<'a>(&'a [u64], Cell<usize>);
+
+    impl Clock for Scripted<'_> {
+        fn ticks(&self) -> Ticks {
+            let i = self.1.replace(self.1.get() + 1);
+            Ticks(self.0[i % self.0.len()])
+        }
+    }
+
+    /// Advances by one step of a list at every read.
+    struct Steps<'a>(&'a [u64], Cell<(usize, u64)>);
+
+    impl Clock for Steps<'_> {
+        fn ticks(&self) -> Ticks {
+            let (i, now) = self.1.get();
+            let next = now + self.0[i % self.0.len()];
+            self.1.set((i + 1, next));
+            Ticks(next)
+        }
+    }
+
+    #[test]
+    fn the_smallest_step_and_the_grain_are_found() {
+        let clock = Steps(&[0, 60, 0, 0, 90, 150], Cell::default());
+        assert_eq!(Resolution::measure(&clock, 100), Some(Resolution { step: 60, grain: 30, backwards: 0 }));
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_is_seen_and_one_that_stands_still_has_no_resolution() {
+        let back = Scripted(&[10, 20, 5], Cell::default());
+        let found = Resolution::measure(&back, 8).unwrap();
+        assert_eq!((found.step, found.backwards), (5, 3));
+        assert_eq!(Resolution::measure(&Scripted(&[7], Cell::default()), 50), None);
+    }
+
+    #[test]
+    fn the_cost_is_what_the_yardstick_counts() {
+        // A batch costs 400 or, one time in fifty, 4,000 ticks of half a nanosecond each.
+        let mut script = vec![400; 50];
+        script[7] = 4_000;
+        let steps: Vec<u64> = script.into_iter().flat_map(|cost| [1, cost]).collect();
+        let yardstick = Steps(&steps, Cell::default());
+        let rate = TickRate::from_hz(2_000_000_000).unwrap();
+        let free = Scripted(&[0], Cell::default());
+        let cost = ReadCost::measure(&free, &yardstick, rate, 500).unwrap();
+        assert!((cost.median - 10.0).abs() < 1e-9 && (cost.p99 - 100.0).abs() < 1e-9, "{cost:?}");
+        assert_eq!(ReadCost::measure(&free, &yardstick, rate, 0), None);
+    }
+}

@@ -1,0 +1,316 @@
+//! A calibration in a file, for programs that cannot wait for their own.
+//!
+//! The file is plain text that any TOML reader understands. It holds the brackets themselves, so that nothing is lost,
+//! and the machine that they were taken on, because another one, or the same one after a reboot, counts differently:
+//!
+//! ```toml
+//! # 2.600000012 GHz, certain to 0.8 ppm
+//! version = 1
+//! counter = "tsc"
+//! reference = "CLOCK_MONOTONIC_RAW"
+//! boot_id = "dccc1f75-e110-493e-b032-7dd8331eb070"
+//! cpu_model = "AMD EPYC"
+//! start = [1000, 500, 1100]
+//! end = [261000, 100500, 261080]
+//! ```
+
+use core::fmt;
+use core::str::FromStr;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use downbeat_clock_core::Ticks;
+
+use crate::{Bracket, Calibration, SystemClockId};
+
+/// What a calibration holds for: this processor, until the next reboot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// The kernel's name for the time since it was booted.
+    pub boot_id: String,
+    /// The processor's own name.
+    pub cpu_model: String,
+}
+
+impl Machine {
+    /// The machine that this program runs on.
+    ///
+    /// # Errors
+    /// When the system does not tell; only Linux does.
+    pub fn this() -> io::Result<Self> {
+        let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo")?;
+        let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
+        let cpu_model = model.trim_start_matches([' ', '\t', ':']).trim().to_owned();
+        Ok(Self { boot_id, cpu_model })
+    }
+}
+
+/// A calibration of the time stamp counter, and what it holds for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SavedCalibration {
+    /// The calibration.
+    pub calibration: Calibration,
+    /// The clock that the counter was compared with.
+    pub reference: SystemClockId,
+    /// The machine that it holds for.
+    pub machine: Machine,
+}
+
+/// Why a file holds no calibration for this machine.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The file, or the name of this machine, cannot be read.
+    Io(io::Error),
+    /// A line is not what it should be.
+    Line {
+        /// Counted from 1.
+        number: usize,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// A line is missing.
+    Missing(&'static str),
+    /// The brackets in the file make no calibration.
+    Calibration(crate::CalibrationError),
+    /// It was taken before this machine was booted, or on another one.
+    OtherBoot,
+    /// It was taken on another processor: this one.
+    OtherCpu(String),
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(why) => why.fmt(f),
+            Self::Line { number, what } => write!(f, "line {number}: {what}"),
+            Self::Missing(key) => write!(f, "there is no line \"{key} = ...\""),
+            Self::Calibration(why) => write!(f, "the brackets make no calibration: {why}"),
+            Self::OtherBoot => f.write_str("it was made before the last reboot, or on another machine; calibrate anew"),
+            Self::OtherCpu(cpu) => write!(f, "it was made on another processor, \"{cpu}\"; calibrate anew"),
+        }
+    }
+}
+
+impl core::error::Error for LoadError {}
+
+impl From<io::Error> for LoadError {
+    fn from(why: io::Error) -> Self {
+        Self::Io(why)
+    }
+}
+
+impl SavedCalibration {
+    /// Reads a calibration that holds for this machine.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is damaged, or was made elsewhere.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, LoadError> {
+        let saved: Self = fs::read_to_string(path)?.parse()?;
+        saved.check(&Machine::this()?)?;
+        Ok(saved)
+    }
+
+    /// Writes the calibration.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        fs::write(path, self.to_string())
+    }
+
+    fn check(&self, here: &Machine) -> Result<(), LoadError> {
+        if self.machine.cpu_model != here.cpu_model {
+            return Err(LoadError::OtherCpu(self.machine.cpu_model.clone()));
+        }
+        if self.machine.boot_id != here.boot_id {
+            return Err(LoadError::OtherBoot);
+        }
+        Ok(())
+    }
+}
+
+/// The text of the file.
+impl fmt::Display for SavedCalibration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { calibration, reference, machine } = self;
+        let ghz = calibration.rate().hz() / 1e9;
+        writeln!(f, "# {ghz:.9} GHz, certain to {:.3} ppm", calibration.uncertainty() * 1e6)?;
+        writeln!(f, "version = 1")?;
+        writeln!(f, "counter = \"tsc\"")?;
+        writeln!(f, "reference = \"{reference}\"")?;
+        writeln!(f, "boot_id = \"{}\"", machine.boot_id)?;
+        writeln!(f, "cpu_model = \"{}\"", machine.cpu_model)?;
+        for (name, bracket) in [("start", calibration.start()), ("end", calibration.end())] {
+            writeln!(f, "{name} = [{}, {}, {}]", bracket.before.0, bracket.reference.0, bracket.after.0)?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for SavedCalibration {
+    type Err = LoadError;
+
+    fn from_str(text: &str) -> Result<Self, LoadError> {
+        let lines = Lines::read(text)?;
+        lines.get("version", |value| (value == "1").then_some(()), "this program reads version 1")?;
+        lines.get("counter", |value| (quoted(value)? == "tsc").then_some(()), "the counter is not \"tsc\"")?;
+        let reference = lines.get(
+            "reference",
+            |value| SystemClockId::ALL.into_iter().find(|id| quoted(value) == Some(id.name())),
+            "no such reference clock",
+        )?;
+        let name = |value: &str| quoted(value).map(str::to_owned);
+        let machine = Machine {
+            boot_id: lines.get("boot_id", name, "not in quotes")?,
+            cpu_model: lines.get("cpu_model", name, "not in quotes")?,
+        };
+        let three = "not three whole numbers in brackets, the last no smaller than the first";
+        let start = lines.get("start", bracket, three)?;
+        let end = lines.get("end", bracket, three)?;
+        let calibration = Calibration::between(start, end).map_err(LoadError::Calibration)?;
+        Ok(Self { calibration, reference, machine })
+    }
+}
+
+/// `key = value` lines, each with its number.
+struct Lines<'a>(Vec<(usize, &'a str, &'a str)>);
+
+impl<'a> Lines<'a> {
+    const KEYS: [&'static str; 7] = ["version", "counter", "reference", "boot_id", "cpu_model", "start", "end"];
+
+    fn read(text: &'a str) -> Result<Self, LoadError> {
+        let mut found = Self(Vec::new());
+        for (i, line) in text.lines().enumerate() {
+            let wrong = |what| LoadError::Line { number: i + 1, what };
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (key, value) = line.split_once('=').ok_or(wrong("not of the form \"key = value\""))?;
+            let (key, value) = (key.trim(), value.trim());
+            if !Self::KEYS.contains(&key) {
+                return Err(wrong("no such key"));
+            }
+            if found.0.iter().any(|(_, earlier, _)| *earlier == key) {
+                return Err(wrong("the key is there twice"));
+            }
+            found.0.push((i + 1, key, value));
+        }
+        Ok(found)
+    }
+
+    fn get<T>(
+        &self,
+        key: &'static str,
+        parse: impl Fn(&'a str) -> Option<T>,
+        what: &'static str,
+    ) -> Result<T, LoadError> {
+        let (number, _, value) = self.0.iter().find(|(_, found, _)| *found == key).ok_or(LoadError::Missing(key))?;
+        parse(value).ok_or(LoadError::Line { number: *number, what })
+    }
+}
+
+fn quoted(value: &str) -> Option<&str> {
+    value.strip_prefix('"')?.strip_suffix('"')
+}
+
+fn bracket(value: &str) -> Option<Bracket> {
+    let mut numbers = value.strip_prefix('[')?.strip_suffix(']')?.split(',').map(|number| number.trim().parse().ok());
+    let mut next = || numbers.next().flatten().map(Ticks);
+    let bracket = Bracket { before: next()?, reference: next()?, after: next()? };
+    (numbers.next().is_none() && bracket.after >= bracket.before).then_some(bracket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sample() -> SavedCalibration {
+        let bracket = |before, reference, after| Bracket {
+            before: Ticks(before),
+            reference: Ticks(reference),
+            after: Ticks(after),
+        };
+        SavedCalibration {
+            calibration: Calibration::between(bracket(1_000, 500, 1_100), bracket(26_001_000, 10_000_500, 26_001_080))
+                .unwrap(),
+            reference: SystemClockId::MonotonicRaw,
+            machine: Machine { boot_id: "0-1".to_owned(), cpu_model: "A CPU @ 2 GHz".to_owned() },
+        }
+    }
+
+    fn error(text: &str) -> String {
+        text.parse::<SavedCalibration>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_was_saved_is_loaded() {
+        assert_eq!(sample().to_string().parse::<SavedCalibration>().unwrap(), sample());
+    }
+
+    #[test]
+    fn another_machine_is_refused() {
+        let saved = sample();
+        let here = saved.machine.clone();
+        assert!(saved.check(&here).is_ok());
+        let rebooted = Machine { boot_id: "0-2".to_owned(), ..here.clone() };
+        assert!(matches!(saved.check(&rebooted), Err(LoadError::OtherBoot)));
+        let elsewhere = Machine { cpu_model: "B".to_owned(), ..here };
+        assert!(matches!(saved.check(&elsewhere), Err(LoadError::OtherCpu(cpu)) if cpu == "A CPU @ 2 GHz"));
+    }
+
+    #[test]
+    fn this_machine_has_a_name() {
+        let here = Machine::this().unwrap();
+        assert!(!here.boot_id.is_empty() && !here.cpu_model.contains(':'));
+        assert_eq!(Machine::this().unwrap(), here);
+    }
+
+    #[test]
+    fn every_damage_is_named_with_its_line() {
+        let text = sample().to_string();
+        assert_eq!(error(""), "there is no line \"version = ...\"");
+        assert_eq!(error(&text.replace("end = ", "end ")), "line 8: not of the form \"key = value\"");
+        assert_eq!(error(&text.replace("version = 1", "version = 2")), "line 2: this program reads version 1");
+        assert_eq!(error(&text.replace("\"tsc\"", "tsc")), "line 3: the counter is not \"tsc\"");
+        assert_eq!(error(&text.replace("_RAW", "_ROW")), "line 4: no such reference clock");
+        assert_eq!(
+            error(&text.replace("1000,", "1e3,")),
+            "line 7: not three whole numbers in brackets, the last no \
+            smaller than the first"
+        );
+        assert_eq!(error(&(text.clone() + "rate = 3")), "line 9: no such key");
+        assert_eq!(error(&(text.clone() + "end = [1, 2, 3]")), "line 9: the key is there twice");
+        let still = "the brackets make no calibration: the reference clock did not advance: calibrate for longer";
+        assert_eq!(error(&text.replace("10000500", "500")), still);
+    }
+
+    proptest! {
+        #[test]
+        fn no_truncation_and_no_changed_byte_panics(cut in 0_usize..400, at in 0_usize..400, byte in 0_u8..128) {
+            let mut bytes = sample().to_string().into_bytes();
+            if let Some(old) = bytes.get_mut(at) {
+                *old = byte;
+            }
+            bytes.truncate(cut);
+            let _ = String::from_utf8(bytes).unwrap().parse::<SavedCalibration>();
+        }
+
+        #[test]
+        fn no_text_panics(text: String, numbers: [u64; 6]) {
+            let _ = text.parse::<SavedCalibration>();
+            let [a, b, c, d, e, f] = numbers;
+            let hostile = sample().to_string()
+                .replace("[1000, 500, 1100]", &format!("[{a}, {b}, {c}]"))
+                .replace("[26001000, 10000500, 26001080]", &format!("[{d}, {e}, {f}]"));
+            if let Ok(loaded) = hostile.parse::<SavedCalibration>() {
+                prop_assert!(loaded.calibration.uncertainty() >= 0.0);
+                let _ = (loaded.calibration.model(), loaded.calibration.rate().hz());
+            }
+        }
+    }
+}

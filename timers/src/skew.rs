@@ -1,0 +1,353 @@
+//! A clock that is wrong in a known way.
+
+use core::f64::consts::TAU;
+use core::fmt;
+
+use downbeat_clock_core::{
+    Clock, ClockModel, Counter, Domain, Duration, Local, ModelError, ReadOrdering, TickRate, Ticks, Timestamp,
+};
+
+/// True time: what the clock under a [`SkewedClock`] shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Truth;
+
+impl Domain for Truth {
+    const NAME: &'static str = "truth";
+}
+
+/// How a clock goes wrong: the sum of everything that is not zero here.
+///
+/// All times count from the origin of [`Truth`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Skew {
+    /// Ahead by this much all the time.
+    pub offset: Duration,
+    /// Gains this fraction of the time that passes: `1e-6` is one part per million.
+    pub drift: f64,
+    /// Swings around the truth, as a clock does whose temperature rises and falls.
+    pub swing: Option<Swing>,
+    /// The drift itself wanders at random.
+    pub wander: Option<Wander>,
+    /// Jumps once.
+    pub step: Option<Step>,
+}
+
+/// A sinusoidal deviation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Swing {
+    /// The largest deviation.
+    pub amplitude: Duration,
+    /// How long one swing takes.
+    pub period: Duration,
+}
+
+/// A drift that walks at random: constant over each interval, then changed by a normally distributed amount.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wander {
+    /// The standard deviation of the drift after one second; it grows with the square root of time.
+    pub drift_per_sqrt_second: f64,
+    /// How often the drift changes.
+    pub interval: Duration,
+    /// How long the walk goes on; after that the drift stays as it is.
+    pub lasting: Duration,
+    /// Equal seeds make equal walks.
+    pub seed: u64,
+}
+
+/// A jump.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// When, in true time.
+    pub after: Duration,
+    /// By how much.
+    pub by: Duration,
+}
+
+/// Why no clock can be this wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SkewError {
+    /// A drift is not a number, or so negative that the clock would run backwards.
+    Drift,
+    /// The period of a swing is not positive.
+    Period,
+    /// A wander's interval is not positive, its length is negative, or it has more than 10 million intervals.
+    Wander,
+}
+
+impl fmt::Display for SkewError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Drift => "a drift must be a finite number above -1",
+            Self::Period => "the period of a swing must be positive",
+            Self::Wander => "a wander needs a positive interval and at most 10 million of them",
+        })
+    }
+}
+
+impl core::error::Error for SkewError {}
+
+/// A true clock made wrong by a [`Skew`]: what a synchronization is tested with, because its true error is known.
+///
+/// [`deviation`](Self::deviation) is the truth about it. Its ticks are nanoseconds and begin at [`Self::ZERO`], so that
+/// a clock that is behind has no negative ones.
+///
+/// ```
+/// use downbeat_clock_core::{Clock, ClockModel, Duration, TickRate, Timestamp};
+/// use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId};
+///
+/// let raw = SystemClock::detect(SystemClockId::MonotonicRaw)?;
+/// let truth = ClockModel::through(raw.ticks(), Timestamp::ORIGIN, TickRate::NANOSECOND)?;
+/// let skew = Skew { offset: Duration::from_millis(3), drift: 50e-6, ..Skew::default() };
+/// let clock = SkewedClock::new(raw, truth, skew)?;
+///
+/// let after_a_second = Timestamp::from_nanos(1_000_000_000);
+/// assert_eq!(clock.deviation(after_a_second), Duration::from_nanos(3_050_000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SkewedClock<C> {
+    clock: C,
+    truth: ClockModel<Counter, Truth>,
+    skew: Skew,
+    walk: Walk,
+}
+
+impl<C: Clock> SkewedClock<C> {
+    /// What a clock without any skew shows at the origin of [`Truth`].
+    pub const ZERO: Ticks = Ticks(1 << 60);
+
+    /// How long a tick lasts by this clock.
+    pub const RATE: TickRate = TickRate::NANOSECOND;
+
+    /// Makes `clock`, which shows true time by the model `truth`, wrong by `skew`.
+    ///
+    /// # Errors
+    /// When a parameter of the skew makes no sense.
+    pub fn new(clock: C, truth: ClockModel<Counter, Truth>, skew: Skew) -> Result<Self, SkewError> {
+        if !(skew.drift.is_finite() && skew.drift > -1.0) {
+            return Err(SkewError::Drift);
+        }
+        if skew.swing.is_some_and(|swing| swing.period <= Duration::ZERO) {
+            return Err(SkewError::Period);
+        }
+        let walk = skew.wander.map_or(Ok(Walk::default()), |wander| Walk::new(&wander))?;
+        Ok(Self { clock, truth, skew, walk })
+    }
+
+    /// What this clock shows minus what a true one shows, at a true time.
+    pub fn deviation(&self, at: Timestamp<Truth>) -> Duration {
+        let elapsed = at.as_nanos() as f64;
+        let swing = self.skew.swing.map_or(0.0, |swing| {
+            swing.amplitude.as_nanos() as f64 * (TAU * elapsed / swing.period.as_nanos() as f64).sin()
+        });
+        let smooth = self.skew.drift * elapsed + swing + self.walk.deviation(elapsed);
+        let jump = self.skew.step.filter(|step| at - Timestamp::ORIGIN >= step.after).map_or(Duration::ZERO, |s| s.by);
+        // Every parameter is finite, so the sum is a number.
+        self.skew.offset + jump + Duration::from_nanos_f64(smooth).unwrap_or_default()
+    }
+
+    /// What this clock shows at a true time.
+    pub fn ticks_at(&self, at: Timestamp<Truth>) -> Ticks {
+        let shown = (at + self.deviation(at)).as_nanos();
+        Ticks(Self::ZERO.0.saturating_add_signed(shown))
+    }
+
+    /// True time, now.
+    pub fn true_now(&self) -> Timestamp<Truth> {
+        self.truth.apply(self.clock.ticks())
+    }
+
+    /// The time that a process with this clock believes in: its ticks taken at their word.
+    ///
+    /// # Errors
+    /// None in fact: the constants of this type are in range.
+    pub fn believed() -> Result<ClockModel<Counter, Local>, ModelError> {
+        ClockModel::through(Self::ZERO, Timestamp::ORIGIN, Self::RATE)
+    }
+}
+
+impl<C: Clock> Clock for SkewedClock<C> {
+    #[inline]
+    fn ticks(&self) -> Ticks {
+        self.ticks_at(self.truth.apply(self.clock.ticks()))
+    }
+
+    fn ordering(&self) -> ReadOrdering {
+        self.clock.ordering()
+    }
+
+    #[inline]
+    fn open(&self) -> Ticks {
+        self.ticks_at(self.truth.apply(self.clock.open()))
+    }
+
+    #[inline]
+    fn close(&self) -> Ticks {
+        self.ticks_at(self.truth.apply(self.clock.close()))
+    }
+}
+
+/// A random walk of the drift, worked out in advance so that any instant can be asked for.
+#[derive(Clone, Debug, Default)]
+struct Walk {
+    interval: f64,
+    legs: Vec<Leg>,
+}
+
+/// An interval of constant drift.
+#[derive(Clone, Copy, Debug)]
+struct Leg {
+    /// The deviation at the beginning, in nanoseconds.
+    deviation: f64,
+    drift: f64,
+}
+
+impl Walk {
+    const MOST_LEGS: i64 = 10_000_000;
+
+    fn new(wander: &Wander) -> Result<Self, SkewError> {
+        let (interval, lasting) = (wander.interval.as_nanos(), wander.lasting.as_nanos());
+        if interval <= 0 || lasting < 0 || lasting / interval > Self::MOST_LEGS {
+            return Err(SkewError::Wander);
+        }
+        if !wander.drift_per_sqrt_second.is_finite() {
+            return Err(SkewError::Drift);
+        }
+        let interval = interval as f64;
+        let change = wander.drift_per_sqrt_second * (interval / 1e9).sqrt();
+        let mut random = fastrand::Rng::with_seed(wander.seed);
+        let mut next = Leg { deviation: 0.0, drift: 0.0 };
+        let legs = (0..=lasting / wander.interval.as_nanos())
+            .map(|_| {
+                next.drift += change * normal(&mut random);
+                let leg = next;
+                next.deviation += leg.drift * interval;
+                leg
+            })
+            .collect();
+        Ok(Self { interval, legs })
+    }
+
+    fn deviation(&self, elapsed: f64) -> f64 {
+        let last = self.legs.len().saturating_sub(1);
+        // The cast saturates: before the beginning there is no deviation, after the end the last leg goes on.
+        let i = ((elapsed / self.interval) as usize).min(last);
+        match self.legs.get(i) {
+            Some(leg) if elapsed > 0.0 => leg.deviation + leg.drift * (elapsed - i as f64 * self.interval),
+            _ => 0.0,
+        }
+    }
+}
+
+/// A normally distributed number (Box and Muller).
+fn normal(random: &mut fastrand::Rng) -> f64 {
+    // 1 - u lies in (0, 1]: the logarithm is finite.
+    (-2.0 * (1.0 - random.f64()).ln()).sqrt() * (TAU * random.f64()).cos()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::cell::Cell;
+    use proptest::prelude::*;
+
+    /// A true clock that stands where it is put.
+    #[derive(Debug)]
+    struct Hand(Cell<u64>);
+
+    impl Clock for Hand {
+        fn ticks(&self) -> Ticks {
+            Ticks(self.0.get())
+        }
+    }
+
+    fn skewed(skew: Skew) -> SkewedClock<Hand> {
+        let truth = ClockModel::through(Ticks(500), Timestamp::ORIGIN, TickRate::NANOSECOND).unwrap();
+        SkewedClock::new(Hand(Cell::new(500)), truth, skew).unwrap()
+    }
+
+    fn at(nanos: i64) -> Timestamp<Truth> {
+        Timestamp::from_nanos(nanos)
+    }
+
+    #[test]
+    fn every_part_of_a_skew_is_what_it_says() {
+        let second = 1_000_000_000;
+        let drift = skewed(Skew { offset: Duration::from_nanos(-7), drift: 2e-6, ..Skew::default() });
+        assert_eq!(drift.deviation(at(second)), Duration::from_nanos(1_993));
+
+        let swing = Swing { amplitude: Duration::from_nanos(100), period: Duration::from_secs(4) };
+        let swing = skewed(Skew { swing: Some(swing), ..Skew::default() });
+        assert_eq!([0, 1, 2, 3].map(|s| swing.deviation(at(s * second)).as_nanos()), [0, 100, 0, -100]);
+
+        let step = Step { after: Duration::from_secs(1), by: Duration::from_micros(5) };
+        let step = skewed(Skew { step: Some(step), ..Skew::default() });
+        assert_eq!(step.deviation(at(second - 1)), Duration::ZERO);
+        assert_eq!(step.deviation(at(second)), Duration::from_micros(5));
+    }
+
+    #[test]
+    fn a_reading_is_true_time_plus_the_deviation() {
+        let clock = skewed(Skew { offset: Duration::from_nanos(-600), drift: 1e-3, ..Skew::default() });
+        clock.clock.0.set(1_000_500);
+        assert_eq!(clock.true_now(), at(1_000_000));
+        let shown = SkewedClock::<Hand>::believed().unwrap().apply(clock.ticks());
+        assert_eq!(shown.as_nanos(), 1_000_000 - 600 + 1_000);
+        assert_eq!((clock.open(), clock.close()), (clock.ticks(), clock.ticks()));
+    }
+
+    #[test]
+    fn a_walk_is_continuous_repeatable_and_as_wide_as_asked() {
+        let wander = |seed| Wander {
+            drift_per_sqrt_second: 1e-6,
+            interval: Duration::from_millis(10),
+            lasting: Duration::from_secs(1),
+            seed,
+        };
+        let clock = |seed| skewed(Skew { wander: Some(wander(seed)), ..Skew::default() });
+        assert_eq!(clock(1).deviation(at(700_000_000)), clock(1).deviation(at(700_000_000)));
+        assert_ne!(clock(1).deviation(at(700_000_000)), clock(2).deviation(at(700_000_000)));
+        for i in 1..=101 {
+            let knot = i * 10_000_000;
+            let jump = clock(3).deviation(at(knot)) - clock(3).deviation(at(knot - 1));
+            assert!(jump.abs().as_nanos() <= 1, "{jump} at {knot}");
+        }
+        // The drift after a second has the standard deviation asked for: 1,000 walks tell it to 7 % (3 sigma).
+        let drifts = (0..1_000).map(|seed| Walk::new(&wander(seed)).unwrap().legs[100].drift);
+        let deviation = (drifts.map(|drift| drift * drift).sum::<f64>() / 1_000.0).sqrt();
+        assert!((deviation / 1e-6 - 1.0).abs() < 0.07, "{deviation}");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let truth = ClockModel::through(Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND).unwrap();
+        let error = |skew| SkewedClock::new(Hand(Cell::new(0)), truth, skew).unwrap_err();
+        assert_eq!(error(Skew { drift: f64::NAN, ..Skew::default() }), SkewError::Drift);
+        assert_eq!(error(Skew { drift: -1.0, ..Skew::default() }), SkewError::Drift);
+        let swing = Swing { amplitude: Duration::MAX, period: Duration::ZERO };
+        assert_eq!(error(Skew { swing: Some(swing), ..Skew::default() }), SkewError::Period);
+        let wander = Wander {
+            drift_per_sqrt_second: 1e-9,
+            interval: Duration::from_nanos(1),
+            lasting: Duration::from_secs(1),
+            seed: 0,
+        };
+        assert_eq!(error(Skew { wander: Some(wander), ..Skew::default() }), SkewError::Wander);
+    }
+
+    proptest! {
+        #[test]
+        fn no_instant_is_out_of_bounds(nanos: i64, drift in -0.9..1e3, offset: i64) {
+            let wander = Wander {
+                drift_per_sqrt_second: 1e-6,
+                interval: Duration::from_millis(1),
+                lasting: Duration::from_secs(1),
+                seed: 1,
+            };
+            let offset = Duration::from_nanos(offset);
+            let clock = skewed(Skew { offset, drift, wander: Some(wander), ..Skew::default() });
+            let _ = clock.ticks_at(at(nanos));
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! What the processor and the kernel say about the time stamp counter, and what follows from it.
+
+use core::fmt;
+
+/// What is known about the time stamp counter of this machine.
+///
+/// [`TscFacts::gather`] asks the machine; [`verdict`](Self::verdict) and [`doubts`](Self::doubts) judge, and know
+/// nothing but these facts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TscFacts {
+    /// CPUID: there is a counter.
+    pub counter: bool,
+    /// CPUID: there is `rdtscp`.
+    pub rdtscp: bool,
+    /// CPUID: the counter runs at one rate in all power states.
+    pub invariant: bool,
+    /// CPUID: the counter's offset on each core can be seen and mended by the kernel (TSC_ADJUST).
+    pub adjustable: bool,
+    /// CPUID: the frequency, where the processor or the hypervisor states one. For reports: calibrate to know.
+    pub stated_hz: Option<u64>,
+    /// CPUID: runs under this hypervisor.
+    pub hypervisor: Option<Hypervisor>,
+    /// Reading the counter is switched off for this process (`prctl(PR_SET_TSC)`).
+    pub trapped: bool,
+    /// What the kernel says; `None` without `std` and on systems other than Linux.
+    pub kernel: Option<KernelFacts>,
+}
+
+/// What Linux says about the time stamp counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelFacts {
+    /// `/proc/cpuinfo`: the counter runs at one rate at all processor speeds.
+    pub constant: bool,
+    /// `/proc/cpuinfo`: the counter does not stop in sleep states.
+    pub nonstop: bool,
+    /// `/proc/cpuinfo`: the kernel was told the frequency and did not have to measure it.
+    pub known_frequency: bool,
+    /// The clocksource that the kernel keeps time with.
+    pub clocksource: Clocksource,
+    /// Whether the kernel lists the counter among the clocksources it would use; it strikes out one that it has found
+    /// to be unstable.
+    pub listed: bool,
+}
+
+/// A clocksource of Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the kernel's own names")]
+pub enum Clocksource {
+    Tsc,
+    KvmClock,
+    HyperV,
+    Xen,
+    Hpet,
+    AcpiPm,
+    Other,
+}
+
+/// A hypervisor, as it names itself in CPUID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the products' own names")]
+pub enum Hypervisor {
+    Kvm,
+    HyperV,
+    VMware,
+    Xen,
+    /// QEMU without an accelerator.
+    Qemu,
+    Bhyve,
+    Other,
+}
+
+/// Why the time stamp counter cannot be used as a clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TscUnavailable {
+    /// This is not an x86 processor.
+    OtherArchitecture,
+    /// The processor has no such counter.
+    NoCounter,
+    /// The processor has no `rdtscp`, so a reading cannot be ordered cheaply.
+    NoRdtscp,
+    /// The processor does not promise that the counter runs at one rate in all power states.
+    NotInvariant,
+    /// Reading the counter is switched off for this process and would kill it.
+    Trapped,
+}
+
+impl fmt::Display for TscUnavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OtherArchitecture => "this is not an x86 processor",
+            Self::NoCounter => "the processor has no time stamp counter",
+            Self::NoRdtscp => "the processor has no rdtscp instruction",
+            Self::NotInvariant => "the processor does not promise an invariant counter (CPUID 80000007h EDX bit 8)",
+            Self::Trapped => "reading the counter is switched off for this process (PR_SET_TSC)",
+        })
+    }
+}
+
+impl core::error::Error for TscUnavailable {}
+
+/// Why a time stamp counter that can be used should be watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TscDoubt {
+    /// The kernel keeps time with another clocksource.
+    ClocksourceIsNotTsc(Clocksource),
+    /// The kernel does not list the counter among its clocksources: it marked it unstable, or never trusted it.
+    KernelMarkedUnstable,
+    /// The kernel does not call the counter constant and nonstop, although the processor calls it invariant.
+    KernelDoesNotVouch,
+    /// A hypervisor may scale or shift the counter, and moves the machine to another host with another counter.
+    VirtualMachine(Hypervisor),
+}
+
+impl fmt::Display for TscDoubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ClocksourceIsNotTsc(other) => {
+                write!(f, "the kernel keeps time with another clocksource ({other:?}), not with the counter")
+            }
+            Self::KernelMarkedUnstable => f.write_str("the kernel does not accept the counter as a clocksource"),
+            Self::KernelDoesNotVouch => f.write_str("the kernel does not call the counter constant and nonstop"),
+            Self::VirtualMachine(host) => {
+                write!(f, "this is a virtual machine ({host:?}): the rate changes if it is moved to another host")
+            }
+        }
+    }
+}
+
+impl TscFacts {
+    /// Whether the counter is fit to be a clock.
+    ///
+    /// # Errors
+    /// Names the first thing that is missing.
+    pub fn verdict(&self) -> Result<(), TscUnavailable> {
+        let required = [
+            (self.counter, TscUnavailable::NoCounter),
+            (self.rdtscp, TscUnavailable::NoRdtscp),
+            (self.invariant, TscUnavailable::NotInvariant),
+            (!self.trapped, TscUnavailable::Trapped),
+        ];
+        required.into_iter().try_for_each(|(there, missing)| if there { Ok(()) } else { Err(missing) })
+    }
+
+    /// What speaks against a counter that is fit to be a clock.
+    pub fn doubts(&self) -> impl Iterator<Item = TscDoubt> + use<> {
+        let kernel = self.kernel;
+        let when = |doubtful: fn(&KernelFacts) -> bool, doubt| kernel.filter(doubtful).map(|_| doubt);
+        [
+            when(|k| !k.listed, TscDoubt::KernelMarkedUnstable),
+            kernel.filter(|k| k.clocksource != Clocksource::Tsc).map(|k| TscDoubt::ClocksourceIsNotTsc(k.clocksource)),
+            when(|k| !(k.constant && k.nonstop), TscDoubt::KernelDoesNotVouch),
+            self.hypervisor.map(TscDoubt::VirtualMachine),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// Asks the processor and, with `std` on Linux, the kernel. Takes some 100 us in a virtual machine.
+    ///
+    /// # Errors
+    /// Off x86 there is nothing to ask.
+    #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
+    pub fn gather() -> Result<Self, TscUnavailable> {
+        Err(TscUnavailable::OtherArchitecture)
+    }
+
+    /// Asks the processor and, with `std` on Linux, the kernel. Takes some 100 us in a virtual machine.
+    ///
+    /// # Errors
+    /// Off x86 there is nothing to ask.
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    pub fn gather() -> Result<Self, TscUnavailable> {
+        let cpu = raw_cpuid::CpuId::new();
+        let basic = cpu.get_feature_info();
+        Ok(Self {
+            counter: basic.as_ref().is_some_and(raw_cpuid::FeatureInfo::has_tsc),
+            rdtscp: cpu.get_extended_processor_and_feature_identifiers().is_some_and(|e| e.has_rdtscp()),
+            invariant: cpu.get_advanced_power_mgmt_info().is_some_and(|power| power.has_invariant_tsc()),
+            adjustable: cpu.get_extended_feature_info().is_some_and(|e| e.has_tsc_adjust_msr()),
+            stated_hz: stated_hz(&cpu),
+            hypervisor: cpu.get_hypervisor_info().map(|host| host.identify().into()),
+            #[cfg(all(feature = "std", target_os = "linux"))]
+            trapped: linux::is_trapped(),
+            #[cfg(not(all(feature = "std", target_os = "linux")))]
+            trapped: false,
+            #[cfg(all(feature = "std", target_os = "linux"))]
+            kernel: linux::facts(),
+            #[cfg(not(all(feature = "std", target_os = "linux")))]
+            kernel: None,
+        })
+    }
+}
+
+/// The frequency by CPUID: leaf 15h of the processor, else leaf 40000010h of the hypervisor.
+///
+/// raw-cpuid looks at the highest leaf first, so that no leaf beyond it is taken for an answer; zero is none, too.
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+fn stated_hz(cpu: &raw_cpuid::CpuId<raw_cpuid::CpuIdReaderNative>) -> Option<u64> {
+    let processor = cpu.get_tsc_info().and_then(|info| info.tsc_frequency());
+    let host = || cpu.get_hypervisor_info().and_then(|host| host.tsc_frequency()).map(|khz| u64::from(khz) * 1_000);
+    processor.or_else(host).filter(|&hz| hz > 0)
+}
+
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+impl From<raw_cpuid::Hypervisor> for Hypervisor {
+    fn from(name: raw_cpuid::Hypervisor) -> Self {
+        match name {
+            raw_cpuid::Hypervisor::KVM => Self::Kvm,
+            raw_cpuid::Hypervisor::HyperV => Self::HyperV,
+            raw_cpuid::Hypervisor::VMware => Self::VMware,
+            raw_cpuid::Hypervisor::Xen => Self::Xen,
+            raw_cpuid::Hypervisor::QEMU => Self::Qemu,
+            raw_cpuid::Hypervisor::Bhyve => Self::Bhyve,
+            _ => Self::Other,
+        }
+    }
+}
+
+#[cfg(all(feature = "std", target_os = "linux"))]
+mod linux {
+    use super::{Clocksource, KernelFacts};
+    use std::fs;
+
+    const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
+
+    pub(super) fn facts() -> Option<KernelFacts> {
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").ok()?;
+        let current = fs::read_to_string(format!("{CLOCKSOURCE}/current_clocksource")).ok()?;
+        let available = fs::read_to_string(format!("{CLOCKSOURCE}/available_clocksource")).ok()?;
+        Some(parse(&cpuinfo, &current, &available))
+    }
+
+    pub(super) fn parse(cpuinfo: &str, current: &str, available: &str) -> KernelFacts {
+        let flags = cpuinfo.lines().find_map(|line| line.strip_prefix("flags")).unwrap_or_default();
+        let has = |flag| flags.split_whitespace().any(|word| word == flag);
+        KernelFacts {
+            constant: has("constant_tsc"),
+            nonstop: has("nonstop_tsc"),
+            known_frequency: has("tsc_known_freq"),
+            clocksource: match current.trim() {
+                "tsc" => Clocksource::Tsc,
+                "kvm-clock" => Clocksource::KvmClock,
+                "hyperv_clocksource_tsc_page" | "hyperv_clocksource_msr" => Clocksource::HyperV,
+                "xen" => Clocksource::Xen,
+                "hpet" => Clocksource::Hpet,
+                "acpi_pm" => Clocksource::AcpiPm,
+                _ => Clocksource::Other,
+            },
+            listed: available.split_whitespace().any(|source| source == "tsc"),
+        }
+    }
+
+    pub(super) fn is_trapped() -> bool {
+        let mut mode: libc::c_int = libc::PR_TSC_ENABLE;
+        // SAFETY: PR_GET_TSC writes one int to the address given, which is that of `mode`.
+        let asked = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut mode) };
+        asked == 0 && mode == libc::PR_TSC_SIGSEGV
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOUND: TscFacts = TscFacts {
+        counter: true,
+        rdtscp: true,
+        invariant: true,
+        adjustable: true,
+        stated_hz: None,
+        hypervisor: None,
+        trapped: false,
+        kernel: Some(KernelFacts {
+            constant: true,
+            nonstop: true,
+            known_frequency: true,
+            clocksource: Clocksource::Tsc,
+            listed: true,
+        }),
+    };
+
+    fn doubts_with(kernel: KernelFacts) -> Vec<TscDoubt> {
+        TscFacts { kernel: Some(kernel), ..SOUND }.doubts().collect()
+    }
+
+    #[test]
+    fn a_sound_counter_raises_no_doubt() {
+        assert_eq!(SOUND.verdict(), Ok(()));
+        assert_eq!(SOUND.doubts().count(), 0);
+        assert_eq!(TscFacts { kernel: None, ..SOUND }.doubts().count(), 0);
+    }
+
+    #[test]
+    fn everything_missing_has_its_name() {
+        let verdict = |facts: TscFacts| facts.verdict().unwrap_err();
+        assert_eq!(verdict(TscFacts { counter: false, rdtscp: false, ..SOUND }), TscUnavailable::NoCounter);
+        assert_eq!(verdict(TscFacts { rdtscp: false, ..SOUND }), TscUnavailable::NoRdtscp);
+        assert_eq!(verdict(TscFacts { invariant: false, ..SOUND }), TscUnavailable::NotInvariant);
+        assert_eq!(verdict(TscFacts { trapped: true, ..SOUND }), TscUnavailable::Trapped);
+    }
+
+    #[test]
+    fn everything_doubtful_has_its_name() {
+        let kernel = SOUND.kernel.unwrap();
+        let replaced = KernelFacts { clocksource: Clocksource::Hpet, listed: false, ..kernel };
+        assert_eq!(
+            doubts_with(replaced),
+            [TscDoubt::KernelMarkedUnstable, TscDoubt::ClocksourceIsNotTsc(Clocksource::Hpet)]
+        );
+        assert_eq!(doubts_with(KernelFacts { nonstop: false, ..kernel }), [TscDoubt::KernelDoesNotVouch]);
+        assert_eq!(doubts_with(KernelFacts { constant: false, ..kernel }), [TscDoubt::KernelDoesNotVouch]);
+        let guest = TscFacts { hypervisor: Some(Hypervisor::Kvm), ..SOUND };
+        assert_eq!(guest.doubts().collect::<Vec<_>>(), [TscDoubt::VirtualMachine(Hypervisor::Kvm)]);
+    }
+
+    #[cfg(all(feature = "std", target_os = "linux"))]
+    #[test]
+    fn the_kernels_files_are_understood() {
+        let cpuinfo = "processor\t: 0\nflags\t\t: fpu tsc constant_tsc nonstop_tsc\nbugs\t\t: \n";
+        let facts = linux::parse(cpuinfo, "kvm-clock\n", "kvm-clock tsc acpi_pm \n");
+        assert_eq!(
+            facts,
+            KernelFacts {
+                constant: true,
+                nonstop: true,
+                known_frequency: false,
+                clocksource: Clocksource::KvmClock,
+                listed: true,
+            }
+        );
+        let nothing = linux::parse("", "", "");
+        assert!(!nothing.constant && !nothing.listed && nothing.clocksource == Clocksource::Other);
+    }
+}
