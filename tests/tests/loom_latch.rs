@@ -1,5 +1,8 @@
 //! `Latch` under the C11 memory model: loom runs every interleaving, and every value that a load may return.
 //!
+//! Among them are those in which a writer stops half-way until all readers are done: a reader that waited for it would
+//! spin until loom gave up on it. (So the latch's spin hint is not loom's, which would let the writer go on.)
+//!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p downbeat-tests --test loom_latch -- --nocapture`
 #![cfg(loom)]
 
@@ -82,27 +85,22 @@ fn writer_against(name: &str, preemptions: Option<usize>, reads: &'static [usize
 
 #[test]
 fn one_reader() {
-    writer_against("one reader, one publication", None, &[2], 1);
+    writer_against("one reader, twice", None, &[2], 1);
 }
 
 #[test]
 fn one_reader_of_two_publications() {
-    writer_against("one reader, two publications", None, &[1], 2);
+    writer_against("one reader, two publications", Some(3), &[1], 2);
 }
 
 #[test]
 fn one_reader_twice_of_two_publications() {
-    writer_against("one reader twice, two publications", Some(3), &[2], 2);
+    writer_against("one reader, twice, two publications", Some(2), &[2], 2);
 }
 
 #[test]
 fn two_readers() {
-    writer_against("two readers, one publication", Some(3), &[1, 1], 1);
-}
-
-#[test]
-fn two_readers_of_two_publications() {
-    writer_against("two readers, two publications", Some(3), &[1, 1], 2);
+    writer_against("two readers", Some(3), &[1, 1], 1);
 }
 
 /// Two threads want to publish: at most one may at a time, and the second continues from what the first left.
@@ -114,8 +112,9 @@ fn one_writer_at_a_time() {
         let guarded = Arc::new(UnsafeCell::new(()));
         let publish_next = |latch: &Latch<2>, guarded: &UnsafeCell<()>| {
             let Some(mut writer) = latch.writer() else { return 0 };
-            guarded.with_mut(|_| ());
             writer.publish(words(latch.read()[0] + 1));
+            // Last, where no fence of `publish` can stand in for the order that giving up the right must make.
+            guarded.with_mut(|_| ());
             1
         };
 

@@ -3,9 +3,10 @@
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Instant;
 
 use downbeat_clock_core::{
-    Clock, Domain, Duration, Exchange, SkampiOffset, TickRate, Ticks, Timestamp,
+    Clock, Domain, Duration, Exchange, ExchangeError, OffsetError, SkampiOffset, TickRate, Ticks, Timestamp,
 };
 
 use crate::{CoreId, PinError, pin_to};
@@ -41,10 +42,10 @@ impl CoreOffset {
 pub enum CompareError {
     /// A thread could not be put on its core.
     Pin(PinError),
-    /// The counters moved against each other while they were compared, by this much.
-    Drifted(Duration),
-    /// The counter ran backwards on one of the cores.
-    Backwards,
+    /// The counter ran backwards on a core.
+    Exchange(ExchangeError),
+    /// The readings contradict each other: the counters moved against each other.
+    Offset(OffsetError),
     /// A core cannot be compared with itself.
     SameCore(CoreId),
 }
@@ -53,8 +54,8 @@ impl fmt::Display for CompareError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pin(why) => why.fmt(f),
-            Self::Drifted(by) => write!(f, "the counters of the two cores moved against each other by {by}"),
-            Self::Backwards => f.write_str("the counter ran backwards on one core"),
+            Self::Exchange(why) => why.fmt(f),
+            Self::Offset(why) => why.fmt(f),
             Self::SameCore(core) => write!(f, "core {core} cannot be compared with itself"),
         }
     }
@@ -65,35 +66,46 @@ impl core::error::Error for CompareError {}
 /// Up to this many cores, [`compare_cores`] compares every pair; beyond, every core with the first.
 pub const ALL_PAIRS_UP_TO: usize = 8;
 
+/// A comparison of two cores stops after this time, if it has [`ENOUGH`] exchanges: on busy cores most of them take as
+/// long as a time slice of the system.
+const LONGEST: Duration = Duration::from_millis(100);
+
+/// So many exchanges are made while both players run at once, whatever else the cores have to do.
+const ENOUGH: u64 = 50;
+
 /// Compares what a clock shows on several cores, by exchanging its readings through a shared cache line.
 ///
-/// Starts two threads for each pair and pins them; the calling thread stays where it is. Costs some tenths of a
-/// millisecond a pair.
+/// `grain` is what the clock counts in ([`Resolution::grain`](crate::Resolution::grain)): how far a reading can be from
+/// the time that it was taken.
+///
+/// Starts two threads for each pair and pins them; the calling thread stays where it is. Makes up to `exchanges`
+/// exchanges for each, which takes some tenths of a millisecond for a thousand, and stops after 100 ms.
 ///
 /// # Errors
 /// The first pair that cannot be compared, and why.
 pub fn compare_cores<C: Clock + Sync>(
     clock: &C,
     rate: TickRate,
+    grain: Duration,
     cores: &[CoreId],
     exchanges: u32,
 ) -> Result<Vec<CoreOffset>, CompareError> {
     let references = if cores.len() <= ALL_PAIRS_UP_TO { cores.len() } else { 1 };
     (0..references)
         .flat_map(|reference| (reference + 1..cores.len()).map(move |core| (core, reference)))
-        .map(|(core, reference)| compare_pair(clock, rate, cores[core], cores[reference], exchanges))
+        .map(|(core, reference)| compare_pair(clock, rate, grain, [cores[core], cores[reference]], exchanges))
         .collect()
 }
 
-/// Compares what a clock shows on two cores.
+/// Compares what a clock shows on two cores, the second being the reference; see [`compare_cores`].
 ///
 /// # Errors
 /// When that is impossible, why.
 pub fn compare_pair<C: Clock + Sync>(
     clock: &C,
     rate: TickRate,
-    core: CoreId,
-    reference: CoreId,
+    grain: Duration,
+    [core, reference]: [CoreId; 2],
     exchanges: u32,
 ) -> Result<CoreOffset, CompareError> {
     if core == reference {
@@ -114,11 +126,10 @@ pub fn compare_pair<C: Clock + Sync>(
         answered.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         asked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
-    let sample = estimator.estimate().map_err(|why| match why {
-        OffsetError::Drifted { by } => CompareError::Drifted(by),
-        _ => CompareError::Backwards,
-    })?;
-    Ok(CoreOffset { core, reference, offset: sample.offset, half_width: sample.half_width.unwrap_or(Duration::MAX) })
+    let sample = estimator.estimate().map_err(CompareError::Offset)?;
+    // Each side of the interval is the difference of two stamps, each up to a grain late and rounded to a nanosecond.
+    let half_width = sample.half_width.unwrap_or(Duration::MAX) + grain + Duration::from_nanos(1);
+    Ok(CoreOffset { core, reference, offset: sample.offset, half_width })
 }
 
 /// The core that asks, and the core that answers: the same counter, read in two places.
@@ -152,17 +163,16 @@ impl Table {
     }
 
     /// Whether the ball came; `false` when the other player has gone.
+    ///
+    /// Spins and never yields: on a busy machine the players meet only while both are running, and each would keep
+    /// missing the other.
     fn await_ball(&self, crossings: u64) -> bool {
-        let mut spins = 0_u32;
         loop {
             match self.ball.load(Ordering::Acquire) {
                 seen if seen == crossings => return true,
                 Self::LEFT => return false,
-                _ => {}
+                _ => core::hint::spin_loop(),
             }
-            spins += 1;
-            // The other core may have more to do than this.
-            if spins.is_multiple_of(10_000) { thread::yield_now() } else { core::hint::spin_loop() }
         }
     }
 
@@ -189,7 +199,12 @@ impl Table {
             None => -rate.duration(origin.0 - ticks.0).as_nanos(),
         };
         let mut estimator = SkampiOffset::new();
+        let began = Instant::now();
         for i in 0..u64::from(exchanges) {
+            if i >= ENOUGH && began.elapsed().as_nanos() > LONGEST.as_nanos().unsigned_abs().into() {
+                self.leave();
+                break;
+            }
             let sent = clock.open();
             self.ball.store(2 * i + 1, Ordering::Release);
             if !self.await_ball(2 * i + 2) {
@@ -202,7 +217,7 @@ impl Table {
                 answered: Timestamp::from_nanos(nanos(answered)),
                 received: Timestamp::from_nanos(nanos(received)),
             };
-            estimator.push(exchange).map_err(|_| CompareError::Backwards)?;
+            estimator.push(exchange).map_err(CompareError::Exchange)?;
         }
         Ok(estimator)
     }
@@ -211,20 +226,61 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{SkewedClock, Skew, SystemClock, SystemClockId, allowed_cores, current_core};
-    use std::sync::OnceLock;
+    use crate::{SystemClock, SystemClockId, allowed_cores, current_core};
 
-    fn monotonic() -> SystemClock {
-        SystemClock::detect(SystemClockId::MonotonicRaw).unwrap()
-    }
+    const GRAIN: Duration = Duration::from_nanos(1);
 
-    /// The true clock, but on one core it is ahead.
+    /// A true clock that is ahead on one core.
     struct AheadOn(CoreId, u64);
 
     impl Clock for AheadOn {
         fn ticks(&self) -> Ticks {
+            let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
             let ahead = if current_core() == Some(self.0) { self.1 } else { 0 };
-            monotonic().ticks().saturating_add(ahead)
+            raw.ticks().saturating_add(ahead)
         }
+    }
+
+    /// The first two cores; a machine with one has nothing to compare, and a test there nothing to test.
+    fn two_cores() -> [CoreId; 2] {
+        allowed_cores()[..2].try_into().expect("this test needs two cores")
+    }
+
+    #[test]
+    fn a_core_that_is_ahead_is_found_within_the_bound() {
+        let [reference, core] = two_cores();
+        for ahead in [0, 1_000_000_000] {
+            let clock = AheadOn(core, ahead);
+            let found = compare_pair(&clock, SystemClock::RATE, GRAIN, [core, reference], 500).unwrap();
+            let error = found.offset - Duration::from_nanos(ahead as i64);
+            assert!(error.abs() <= found.half_width, "{found:?}");
+            // A second is more than an exchange between two cores is uncertain by, however busy they are.
+            assert_eq!(found.may_be_zero(), ahead == 0, "{found:?}");
+            assert!(found.bound() >= Duration::from_nanos(ahead as i64));
+        }
+    }
+
+    #[test]
+    fn the_cores_of_the_system_clock_agree() {
+        let cores = two_cores();
+        let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
+        let found = compare_cores(&raw, SystemClock::RATE, GRAIN, &cores, 500).unwrap();
+        assert_eq!(found.len(), 1);
+        assert!(found[0].may_be_zero(), "{found:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_refused_and_no_thread_waits_for_ever() {
+        let [core, _] = two_cores();
+        let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
+        let error = |core, reference, exchanges| {
+            compare_pair(&raw, SystemClock::RATE, GRAIN, [core, reference], exchanges).unwrap_err()
+        };
+        let nowhere = CoreId(u32::MAX);
+        assert_eq!(error(core, core, 10), CompareError::SameCore(core));
+        assert_eq!(error(core, nowhere, 10), CompareError::Pin(PinError::NotAllowed(nowhere)));
+        assert_eq!(error(nowhere, core, 10), CompareError::Pin(PinError::NotAllowed(nowhere)));
+        assert_eq!(error(core, two_cores()[1], 0), CompareError::Offset(OffsetError::NoExchanges));
+        assert_eq!(compare_cores(&raw, SystemClock::RATE, GRAIN, &[core], 10), Ok(vec![]));
     }
 }

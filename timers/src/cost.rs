@@ -12,10 +12,10 @@ pub struct ReadCost {
 }
 
 /// Reads that are timed together: enough to hide the cost of the yardstick, few enough to see a slow one.
-const BATCH: u32 = 20;
+const BATCH: u32 = 100;
 
 impl ReadCost {
-    /// Times `batches` batches of 20 reads with another clock, the yardstick.
+    /// Times `batches` batches of 100 reads with another clock, the yardstick.
     ///
     /// `None` without batches.
     pub fn measure(clock: &impl Clock, yardstick: &impl Clock, rate: TickRate, batches: usize) -> Option<Self> {
@@ -124,9 +124,9 @@ mod tests {
 
     #[test]
     fn the_cost_is_what_the_yardstick_counts() {
-        // A batch costs 400 or, one time in fifty, 4,000 ticks of half a nanosecond each.
-        let mut script = vec![400; 50];
-        script[7] = 4_000;
+        // A batch costs 2,000 or, one time in fifty, 20,000 ticks of half a nanosecond each.
+        let mut script = vec![2_000; 50];
+        script[7] = 20_000;
         let steps: Vec<u64> = script.into_iter().flat_map(|cost| [1, cost]).collect();
         let yardstick = Steps(&steps, Cell::default());
         let rate = TickRate::from_hz(2_000_000_000).unwrap();

@@ -3,6 +3,8 @@
 
 mod calibrate;
 mod cntvct;
+#[cfg(feature = "std")]
+mod compare;
 mod cores;
 #[cfg(feature = "std")]
 mod cost;
@@ -20,6 +22,8 @@ mod tsc;
 pub use calibrate::calibrate_during;
 pub use calibrate::{BRACKETS, Bracket, Calibration, CalibrationError, calibrate};
 pub use cntvct::{CntvctClock, CntvctUnavailable};
+#[cfg(feature = "std")]
+pub use compare::{ALL_PAIRS_UP_TO, CompareError, CoreOffset, compare_cores, compare_pair};
 pub use cores::*;
 #[cfg(feature = "std")]
 pub use cost::{ReadCost, Resolution};

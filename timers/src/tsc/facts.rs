@@ -56,6 +56,20 @@ pub enum Clocksource {
     Other,
 }
 
+impl fmt::Display for Clocksource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tsc => "tsc",
+            Self::KvmClock => "kvm-clock",
+            Self::HyperV => "hyperv",
+            Self::Xen => "xen",
+            Self::Hpet => "hpet",
+            Self::AcpiPm => "acpi_pm",
+            Self::Other => "other",
+        })
+    }
+}
+
 /// A hypervisor, as it names itself in CPUID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -69,6 +83,20 @@ pub enum Hypervisor {
     Qemu,
     Bhyve,
     Other,
+}
+
+impl fmt::Display for Hypervisor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Kvm => "KVM",
+            Self::HyperV => "Hyper-V",
+            Self::VMware => "VMware",
+            Self::Xen => "Xen",
+            Self::Qemu => "QEMU",
+            Self::Bhyve => "bhyve",
+            Self::Other => "an unknown hypervisor",
+        })
+    }
 }
 
 /// Why the time stamp counter cannot be used as a clock.
@@ -119,12 +147,12 @@ impl fmt::Display for TscDoubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ClocksourceIsNotTsc(other) => {
-                write!(f, "the kernel keeps time with another clocksource ({other:?}), not with the counter")
+                write!(f, "the kernel keeps time with another clocksource ({other}), not with the counter")
             }
             Self::KernelMarkedUnstable => f.write_str("the kernel does not accept the counter as a clocksource"),
             Self::KernelDoesNotVouch => f.write_str("the kernel does not call the counter constant and nonstop"),
             Self::VirtualMachine(host) => {
-                write!(f, "this is a virtual machine ({host:?}): the rate changes if it is moved to another host")
+                write!(f, "this is a virtual machine ({host}): the rate changes if it is moved to another host")
             }
         }
     }

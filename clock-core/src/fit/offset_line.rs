@@ -1,0 +1,172 @@
+//! A client's offset as a line over its own time: what most synchronization algorithms learn.
+
+use super::{FitError, FittedLine, LeastSquares};
+use crate::{ClockModel, Domain, Duration, ModelError, OffsetSample, TickRate, Timestamp};
+
+/// Fits a line to offsets.
+///
+/// Differences from the first sample are taken in whole nanoseconds, so nothing is lost however far the clocks are from
+/// their origins and from each other. All samples weigh the same, whatever their half width.
+///
+/// ```
+/// use downbeat_clock_core::{Duration, Global, Local, OffsetFit, OffsetSample, Timestamp};
+///
+/// // 1 ms ahead and gaining 2 us per second.
+/// let mut fit = OffsetFit::<Local>::new();
+/// for second in 0..5 {
+///     fit.push(OffsetSample {
+///         at: Timestamp::ORIGIN + Duration::from_secs(second),
+///         offset: Duration::from_millis(1) + Duration::from_micros(2 * second),
+///         half_width: None,
+///     });
+/// }
+/// let line = fit.line()?;
+/// assert!((line.drift() - 2e-6).abs() < 1e-15);
+///
+/// let minute = Timestamp::ORIGIN + Duration::from_secs(60);
+/// assert_eq!(line.offset_at(minute), Duration::from_micros(1_120));
+///
+/// let model = line.model::<Global>()?;
+/// assert_eq!(model.apply(minute), Timestamp::from_nanos(60_000_000_000 - 1_120_000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OffsetFit<C: Domain> {
+    first: Option<OffsetSample<C>>,
+    points: LeastSquares,
+}
+
+impl<C: Domain> OffsetFit<C> {
+    /// No samples yet.
+    pub const fn new() -> Self {
+        Self { first: None, points: LeastSquares::new() }
+    }
+
+    /// Takes a sample.
+    pub fn push(&mut self, sample: OffsetSample<C>) {
+        let first = *self.first.get_or_insert(sample);
+        // Finite, and far from overflowing when squared: nothing that `LeastSquares::push` would refuse.
+        self.points = self.points.with(since(sample.at, first.at), beyond(sample.offset, first.offset));
+    }
+
+    /// How many samples were taken.
+    pub fn points(&self) -> u64 {
+        self.points.points()
+    }
+
+    /// The line; through a single sample with no drift.
+    ///
+    /// # Errors
+    /// When there are no samples, or several but all at one time.
+    pub fn line(&self) -> Result<OffsetLine<C>, FitError> {
+        let first = self.first.ok_or(FitError::NoPoints)?;
+        let fitted = match self.points.points {
+            1 => FittedLine { points: self.points, slope: 0.0 },
+            _ => self.points.line()?,
+        };
+        // The mean is a fraction. Take the whole nanosecond next to it, and the line's value there.
+        let (mean_x, mean_y) = fitted.mean();
+        let anchor = Timestamp::from_nanos(moved(first.at.as_nanos(), mean_x));
+        let there = mean_y + fitted.slope() * (since(anchor, first.at) - mean_x);
+        let offset = Duration::from_nanos(moved(first.offset.as_nanos(), there));
+        let fraction = there - beyond(offset, first.offset);
+        Ok(OffsetLine { anchor, offset, fraction, fitted, began: first.at, shifted: false })
+    }
+}
+
+impl<C: Domain> Default for OffsetFit<C> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// An offset that changes at a constant rate.
+///
+/// Times and offsets are rounded to the nearest nanosecond; statistics are in nanoseconds, and `None` where there are
+/// too few samples for them, as in a [`FittedLine`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OffsetLine<C: Domain> {
+    /// A point of the line, in whole nanoseconds,
+    anchor: Timestamp<C>,
+    offset: Duration,
+    /// and how many nanoseconds the line is above it.
+    fraction: f64,
+    /// The fit, in nanoseconds from the first sample.
+    fitted: FittedLine,
+    began: Timestamp<C>,
+    /// No longer where it was fitted.
+    shifted: bool,
+}
+
+impl<C: Domain> OffsetLine<C> {
+    /// Nanoseconds by which the offset grows per nanosecond of the client: `1e-6` is one part per million.
+    pub fn drift(&self) -> f64 {
+        self.fitted.slope()
+    }
+
+    /// The offset at a time of the client; saturates.
+    ///
+    /// At [`Timestamp::ORIGIN`] it is what papers call the intercept.
+    pub fn offset_at(&self, at: Timestamp<C>) -> Duration {
+        let change = self.fraction + self.drift() * since(at, self.anchor);
+        Duration::from_nanos(moved(self.offset.as_nanos(), change))
+    }
+
+    /// The line with this drift that goes through one newer sample: papers call it recomputing the intercept.
+    pub fn through(&self, sample: OffsetSample<C>) -> Self {
+        Self { anchor: sample.at, offset: sample.offset, fraction: 0.0, shifted: true, ..*self }
+    }
+
+    /// The map from the client's clock to the reference's, which is behind it by the offset.
+    ///
+    /// # Errors
+    /// When the clocks are more than 146 years apart, or the drift is 1 or more: such a reference would stand still.
+    pub fn model<R: Domain>(&self) -> Result<ClockModel<C, R>, ModelError> {
+        // A saturated image would be a wrong one.
+        let image = self.anchor.as_nanos().checked_sub(self.offset.as_nanos()).ok_or(ModelError::OutOfRange)?;
+        let rate = TickRate::NANOSECOND.with_drift(-self.drift())?;
+        ClockModel::through(self.anchor, Timestamp::from_nanos(image), rate)
+    }
+
+    /// The share of the variance of the offsets that drift explains; see [`FittedLine::r_squared`].
+    pub fn r_squared(&self) -> Option<f64> {
+        self.fitted.r_squared()
+    }
+
+    /// The standard deviation of the samples from the fitted line.
+    pub fn residual_deviation(&self) -> Option<f64> {
+        self.fitted.residual_deviation()
+    }
+
+    /// The standard error of the drift.
+    pub fn drift_error(&self) -> Option<f64> {
+        self.fitted.slope_error()
+    }
+
+    /// The standard error of the offset at a time of the client.
+    ///
+    /// `None` after [`through`](Self::through): the error of a single sample is not known.
+    pub fn error_at(&self, at: Timestamp<C>) -> Option<f64> {
+        if self.shifted { None } else { self.fitted.error_at(since(at, self.began)) }
+    }
+
+    /// The standard error of a new sample at a time of the client; `None` where [`error_at`](Self::error_at) is.
+    pub fn prediction_error_at(&self, at: Timestamp<C>) -> Option<f64> {
+        if self.shifted { None } else { self.fitted.prediction_error_at(since(at, self.began)) }
+    }
+}
+
+/// Nanoseconds from one time to another: an exact difference, rounded only beyond 104 days.
+fn since<C: Domain>(later: Timestamp<C>, earlier: Timestamp<C>) -> f64 {
+    (i128::from(later.as_nanos()) - i128::from(earlier.as_nanos())) as f64
+}
+
+/// Nanoseconds by which one offset is larger than another, as [`since`].
+fn beyond(larger: Duration, smaller: Duration) -> f64 {
+    (i128::from(larger.as_nanos()) - i128::from(smaller.as_nanos())) as f64
+}
+
+/// `from` and a number of nanoseconds, rounded to nearest; saturates.
+fn moved(from: i64, by: f64) -> i64 {
+    i128::from(from).saturating_add(libm::round(by) as i128).clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}

@@ -1,0 +1,110 @@
+//! The estimator of Jones and Koenig: half the mean round trip, and the median exchange.
+
+use super::{Exchange, ExchangeError, Exchanges, OffsetError, OffsetSample, nearest, span};
+use crate::{Domain, Duration};
+
+/// The mean round trip of a pair, exact until it is rounded to the nearest nanosecond.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MeanRoundTrip {
+    sum: i128,
+    count: u64,
+}
+
+impl MeanRoundTrip {
+    /// The mean of nothing yet.
+    pub const fn new() -> Self {
+        Self { sum: 0, count: 0 }
+    }
+
+    /// Takes the round trip of one exchange.
+    ///
+    /// # Errors
+    /// When the client's clock stepped back in it.
+    pub fn push<C: Domain, R: Domain>(&mut self, exchange: Exchange<C, R>) -> Result<(), ExchangeError> {
+        let (sent, _, received) = exchange.checked()?.wide();
+        // It takes 2^62 exchanges to overflow, and no program lives to see them.
+        self.sum += received - sent;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// The mean; saturates.
+    ///
+    /// # Errors
+    /// When there were no exchanges.
+    pub fn mean(&self) -> Result<Duration, OffsetError> {
+        match self.count {
+            0 => Err(OffsetError::NoExchanges),
+            count => Ok(span(nearest(self.sum, count.into()))),
+        }
+    }
+}
+
+/// The offset of the median exchange, if its answer took half a mean round trip.
+///
+/// Each exchange gives the sample `received - answered - round_trip / 2`, which holds at `received`. The median is one
+/// of them, with its own time, and never a mean of two: of an even number it is the lower of the two in the middle.
+///
+/// ```
+/// use downbeat_clock_core::{Duration, Exchange, Global, Local, MeanRoundTrip, MeanRttOffset, Timestamp};
+///
+/// // The client is 1 us ahead, and the second answer was slow.
+/// let exchanges = [(5_000, 4_200, 5_400), (7_000, 6_200, 9_800), (9_000, 8_200, 9_410)].map(
+///     |(sent, answered, received)| Exchange::<Local, Global> {
+///         sent: Timestamp::from_nanos(sent),
+///         answered: Timestamp::from_nanos(answered),
+///         received: Timestamp::from_nanos(received),
+///     },
+/// );
+///
+/// // The round trip is measured once per pair, before.
+/// let mut round_trip = MeanRoundTrip::new();
+/// round_trip.push(exchanges[0])?;
+///
+/// let mut buffer = [Exchange::BLANK; 3];
+/// let mut offset = MeanRttOffset::new(round_trip.mean()?, &mut buffer);
+/// for exchange in exchanges {
+///     offset.push(exchange)?;
+/// }
+/// let median = offset.estimate()?;
+/// assert_eq!(median.offset, Duration::from_nanos(1_010));
+/// assert_eq!(median.at, Timestamp::from_nanos(9_410));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct MeanRttOffset<'a, C: Domain, R: Domain> {
+    round_trip: Duration,
+    exchanges: Exchanges<'a, C, R>,
+}
+
+impl<'a, C: Domain, R: Domain> MeanRttOffset<'a, C, R> {
+    /// An estimator for a pair with this mean round trip, for as many exchanges as the buffer has room for.
+    pub fn new(round_trip: Duration, buffer: &'a mut [Exchange<C, R>]) -> Self {
+        Self { round_trip, exchanges: Exchanges { buffer, filled: 0 } }
+    }
+
+    /// Takes the next exchange.
+    ///
+    /// # Errors
+    /// When the client's clock stepped back in it, or the buffer is full.
+    pub fn push(&mut self, exchange: Exchange<C, R>) -> Result<(), ExchangeError> {
+        self.exchanges.push(exchange)
+    }
+
+    /// The median sample; half a nanosecond is rounded down.
+    ///
+    /// # Errors
+    /// When there were no exchanges.
+    pub fn estimate(&mut self) -> Result<OffsetSample<C>, OffsetError> {
+        let exchanges = self.exchanges.pushed();
+        let middle = exchanges.len().checked_sub(1).ok_or(OffsetError::NoExchanges)? / 2;
+        // The same for all, the round trip does not change which one is the median. Of equal samples the earlier.
+        let (_, median, _) = exchanges.select_nth_unstable_by_key(middle, |exchange| {
+            let (_, answered, received) = exchange.wide();
+            (received - answered, received)
+        });
+        let (_, answered, received) = median.wide();
+        let doubled = 2 * (received - answered) - i128::from(self.round_trip.as_nanos());
+        Ok(OffsetSample { at: median.received, offset: span(doubled.div_euclid(2)), half_width: None })
+    }
+}

@@ -1,0 +1,93 @@
+//! SKaMPI's estimator: the interval that no exchange contradicts.
+
+use core::marker::PhantomData;
+
+use super::{Exchange, ExchangeError, OffsetError, OffsetSample, span};
+use crate::{Domain, Timestamp};
+
+/// The offset as the middle of what all exchanges allow.
+///
+/// A message takes time, so the reference answered after `sent` and before `received`: client minus reference lies
+/// between `sent - answered` and `received - answered`. What all exchanges allow is *certain* as long as the clocks do
+/// not drift during the session. The estimate holds in the middle of the session.
+///
+/// ```
+/// use downbeat_clock_core::{Duration, Exchange, Global, Local, SkampiOffset, Timestamp};
+///
+/// let mut skampi = SkampiOffset::<Local, Global>::new();
+/// // The client is 1 us ahead. First the answer is slow, then the message.
+/// for (sent, answered, received) in [(5_000, 4_200, 6_500), (7_000, 7_100, 8_300)] {
+///     skampi.push(Exchange {
+///         sent: Timestamp::from_nanos(sent),
+///         answered: Timestamp::from_nanos(answered),
+///         received: Timestamp::from_nanos(received),
+///     })?;
+/// }
+/// let sample = skampi.estimate()?;
+/// assert_eq!(sample.offset, Duration::from_nanos(1_000));
+/// assert_eq!(sample.half_width, Some(Duration::from_nanos(200)));
+/// assert_eq!(sample.at, Timestamp::from_nanos(6_650));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Algorithm 7 of the paper dates its estimate at the end of the session, which biases it by the drift of half a
+/// session.
+#[derive(Clone, Copy, Debug)]
+pub struct SkampiOffset<C: Domain, R: Domain> {
+    session: Option<Session<C>>,
+    reference: PhantomData<R>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Session<C: Domain> {
+    /// Client minus reference is at least this,
+    low: i128,
+    /// and at most this.
+    high: i128,
+    began: Timestamp<C>,
+    ended: Timestamp<C>,
+}
+
+impl<C: Domain, R: Domain> SkampiOffset<C, R> {
+    /// An estimator that has seen no exchange.
+    pub const fn new() -> Self {
+        Self { session: None, reference: PhantomData }
+    }
+
+    /// Takes the next exchange of the session.
+    ///
+    /// # Errors
+    /// When the client's clock stepped back in it.
+    pub fn push(&mut self, exchange: Exchange<C, R>) -> Result<(), ExchangeError> {
+        let exchange = exchange.checked()?;
+        let (sent, answered, received) = exchange.wide();
+        let (low, high) = (sent - answered, received - answered);
+        self.session = Some(match self.session {
+            None => Session { low, high, began: exchange.sent, ended: exchange.received },
+            Some(so_far) => {
+                Session { low: so_far.low.max(low), high: so_far.high.min(high), ended: exchange.received, ..so_far }
+            }
+        });
+        Ok(())
+    }
+
+    /// The middle of the interval and, rounded up, half its width.
+    ///
+    /// # Errors
+    /// When there were no exchanges, or they contradict each other.
+    pub fn estimate(&self) -> Result<OffsetSample<C>, OffsetError> {
+        let Session { low, high, began, ended } = self.session.ok_or(OffsetError::NoExchanges)?;
+        if low > high {
+            return Err(OffsetError::Drifted { by: span(low - high) });
+        }
+        // The middle is rounded down, so the far end is `high`: the half width must be rounded up.
+        let middle = (low + high).div_euclid(2);
+        Ok(OffsetSample { at: began.midpoint(ended), offset: span(middle), half_width: Some(span(high - middle)) })
+    }
+}
+
+impl<C: Domain, R: Domain> Default for SkampiOffset<C, R> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,359 @@
+//! The laws of offset estimators, against brute force.
+
+extern crate std;
+
+use std::string::ToString;
+use std::vec::Vec;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::{
+    Duration, Exchange, ExchangeError, Global, Local, MeanRoundTrip, MeanRttOffset, OffsetError, OffsetSample,
+    SkampiOffset, Timestamp, TraceCollectorOffset,
+};
+
+type Ping = Exchange<Local, Global>;
+type Estimate = Result<OffsetSample<Local>, OffsetError>;
+
+fn ping(sent: i64, answered: i64, received: i64) -> Ping {
+    Exchange {
+        sent: Timestamp::from_nanos(sent),
+        answered: Timestamp::from_nanos(answered),
+        received: Timestamp::from_nanos(received),
+    }
+}
+
+fn sample(at: i128, offset: i128, half_width: Option<i128>) -> OffsetSample<Local> {
+    OffsetSample { at: Timestamp::from_nanos(cut(at)), offset: span(offset), half_width: half_width.map(span) }
+}
+
+fn cut(wide: i128) -> i64 {
+    i64::try_from(wide).unwrap_or(if wide < 0 { i64::MIN } else { i64::MAX })
+}
+
+fn span(wide: i128) -> Duration {
+    Duration::from_nanos(cut(wide))
+}
+
+fn stamps(ping: &Ping) -> (i128, i128, i128) {
+    (ping.sent.as_nanos().into(), ping.answered.as_nanos().into(), ping.received.as_nanos().into())
+}
+
+fn floor_half(doubled: i128) -> i128 {
+    (doubled - doubled.rem_euclid(2)) / 2
+}
+
+/// The whole number next to `sum / count`, and the larger of two.
+fn round(sum: i128, count: i128) -> i128 {
+    let below = (sum - sum.rem_euclid(count)) / count;
+    if 2 * (sum - below * count) >= count { below + 1 } else { below }
+}
+
+fn skampi(pings: &[Ping]) -> Estimate {
+    let mut estimator = SkampiOffset::new();
+    pings.iter().for_each(|ping| estimator.push(*ping).unwrap());
+    estimator.estimate()
+}
+
+fn mean_rtt(round_trip: Duration, pings: &[Ping]) -> Estimate {
+    let mut buffer = std::vec![Exchange::BLANK; pings.len()];
+    let mut estimator = MeanRttOffset::new(round_trip, &mut buffer);
+    pings.iter().for_each(|ping| estimator.push(*ping).unwrap());
+    estimator.estimate()
+}
+
+fn trace_collector(pings: &[Ping]) -> Estimate {
+    let mut buffer = std::vec![Exchange::BLANK; pings.len()];
+    let mut estimator = TraceCollectorOffset::new(&mut buffer);
+    pings.iter().for_each(|ping| estimator.push(*ping).unwrap());
+    estimator.estimate()
+}
+
+fn mean_round_trip(pings: &[Ping]) -> Result<Duration, OffsetError> {
+    let mut estimator = MeanRoundTrip::new();
+    pings.iter().for_each(|ping| estimator.push(*ping).unwrap());
+    estimator.mean()
+}
+
+/// As on paper, in the paper's sign: reference minus client lies between the largest `t - b` and the smallest `t - a`.
+fn skampi_oracle(pings: &[Ping]) -> Estimate {
+    let low = pings.iter().map(stamps).map(|(_, t, b)| t - b).max().ok_or(OffsetError::NoExchanges)?;
+    let high = pings.iter().map(stamps).map(|(a, t, _)| t - a).min().ok_or(OffsetError::NoExchanges)?;
+    if low > high {
+        return Err(OffsetError::Drifted { by: span(low - high) });
+    }
+    let (first, last) = (stamps(&pings[0]).0, stamps(&pings[pings.len() - 1]).2);
+    Ok(sample(floor_half(first + last), floor_half(-(low + high)), Some(-floor_half(-(high - low)))))
+}
+
+fn mean_rtt_oracle(round_trip: Duration, pings: &[Ping]) -> Estimate {
+    let half = |(_, t, b)| (floor_half(2 * (b - t) - i128::from(round_trip.as_nanos())), b);
+    let mut samples: Vec<_> = pings.iter().map(stamps).map(half).collect();
+    samples.sort_unstable();
+    let (offset, at) = *samples.get(samples.len().wrapping_sub(1) / 2).ok_or(OffsetError::NoExchanges)?;
+    Ok(sample(at, offset, None))
+}
+
+fn trace_collector_oracle(pings: &[Ping]) -> Estimate {
+    let mut sorted: Vec<_> = pings.iter().map(stamps).collect();
+    sorted.sort_unstable_by_key(|(a, t, b)| (b - a, *a, *t));
+    for _ in 0..pings.len() / 10 {
+        sorted.pop();
+    }
+    if sorted.is_empty() {
+        return Err(OffsetError::NoExchanges);
+    }
+    let count = sorted.len() as i128;
+    let at: i128 = sorted.iter().map(|(a, _, b)| a + b).sum();
+    let offset: i128 = sorted.iter().map(|(a, t, b)| a + b - 2 * t).sum();
+    Ok(sample(round(at, 2 * count), round(offset, 2 * count), None))
+}
+
+/// Any stamps at all, in the only order that is not refused.
+fn any_ping() -> impl Strategy<Value = Ping> {
+    any::<[i64; 3]>().prop_map(|[a, t, b]| ping(a.min(b), t, a.max(b)))
+}
+
+/// Stamps so close together that round trips, offsets and times are often equal.
+fn tied_ping() -> impl Strategy<Value = Ping> {
+    (0_i64..4, -3_i64..4, 0_i64..4).prop_map(|(sent, ahead, round_trip)| ping(sent, sent + ahead, sent + round_trip))
+}
+
+/// Delays of a session: pauses between exchanges, there, back.
+fn delays(longest: i64) -> impl Strategy<Value = Vec<(i64, i64, i64)>> {
+    vec((0..1_000_000_i64, 1..longest, 1..longest), 1..60)
+}
+
+/// What exchanges with these delays look like when the client starts at `start` and is ahead by `offset(time)`.
+fn session(start: i64, delays: &[(i64, i64, i64)], offset: impl Fn(i64) -> i64) -> Vec<Ping> {
+    let mut now = start;
+    let exchange = |&(pause, there, back): &(i64, i64, i64)| {
+        let sent = now + pause;
+        let answered = sent + there;
+        now = answered + back;
+        ping(sent, answered - offset(answered), now)
+    };
+    delays.iter().map(exchange).collect()
+}
+
+fn distance(estimate: OffsetSample<Local>, truth: i64) -> i64 {
+    (estimate.offset.as_nanos() - truth).abs()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn skampi_is_what_brute_force_finds(pings in vec(any_ping(), 0..30), near in vec(tied_ping(), 0..30)) {
+        prop_assert_eq!(skampi(&pings), skampi_oracle(&pings));
+        prop_assert_eq!(skampi(&near), skampi_oracle(&near));
+    }
+
+    #[test]
+    fn mean_rtt_is_what_brute_force_finds(
+        round_trip: i64, pings in vec(any_ping(), 0..30), near in vec(tied_ping(), 0..30),
+    ) {
+        let round_trip = Duration::from_nanos(round_trip);
+        prop_assert_eq!(mean_rtt(round_trip, &pings), mean_rtt_oracle(round_trip, &pings));
+        prop_assert_eq!(mean_rtt(round_trip, &near), mean_rtt_oracle(round_trip, &near));
+        let few = Duration::from_nanos(round_trip.as_nanos() % 4);
+        prop_assert_eq!(mean_rtt(few, &near), mean_rtt_oracle(few, &near));
+    }
+
+    #[test]
+    fn trace_collector_is_what_brute_force_finds(pings in vec(any_ping(), 0..45), near in vec(tied_ping(), 0..45)) {
+        prop_assert_eq!(trace_collector(&pings), trace_collector_oracle(&pings));
+        prop_assert_eq!(trace_collector(&near), trace_collector_oracle(&near));
+    }
+
+    #[test]
+    fn the_mean_round_trip_is_the_exact_one_rounded(
+        pings in vec(any_ping(), 1..30), near in vec(tied_ping(), 1..30),
+    ) {
+        for pings in [pings, near] {
+            let sum: i128 = pings.iter().map(stamps).map(|(a, _, b)| b - a).sum();
+            prop_assert_eq!(mean_round_trip(&pings), Ok(span(round(sum, pings.len() as i128))));
+        }
+    }
+
+    /// An estimator whose estimate was taken goes on as if it had not been; the order of exchanges changes nothing.
+    #[test]
+    fn estimates_do_not_depend_on_order_or_on_earlier_ones(
+        pings in vec(any_ping(), 1..45), near in vec(tied_ping(), 1..45), turn in any::<prop::sample::Index>(),
+    ) {
+        for pings in [pings, near] {
+            let mut turned = pings.clone();
+            turned.rotate_left(turn.index(pings.len()));
+            let mut buffers = [[Exchange::BLANK; 45]; 2];
+            let [first, second] = &mut buffers;
+            let mut median = MeanRttOffset::new(Duration::ZERO, first);
+            let mut mean = TraceCollectorOffset::new(second);
+            for (ping, seen) in turned.iter().zip(1..) {
+                median.push(*ping).unwrap();
+                mean.push(*ping).unwrap();
+                prop_assert_eq!(median.estimate(), mean_rtt_oracle(Duration::ZERO, &turned[..seen]));
+                prop_assert_eq!(mean.estimate(), trace_collector_oracle(&turned[..seen]));
+            }
+            prop_assert_eq!(median.estimate(), mean_rtt(Duration::ZERO, &pings));
+            prop_assert_eq!(mean.estimate(), trace_collector(&pings));
+        }
+    }
+
+    #[test]
+    fn a_constant_offset_is_in_skampis_interval(
+        start in -1_i64 << 60..1 << 60, offset in -1_i64 << 60..1 << 60, delays in delays(100_000),
+    ) {
+        let estimate = skampi(&session(start, &delays, |_| offset)).unwrap();
+        prop_assert!(distance(estimate, offset) <= estimate.half_width.unwrap().as_nanos());
+        // No wider than the fastest message there and the fastest one back.
+        let fastest = delays.iter().map(|d| d.1).min().unwrap() + delays.iter().map(|d| d.2).min().unwrap();
+        prop_assert_eq!(estimate.half_width.unwrap().as_nanos(), (fastest + 1) / 2);
+    }
+
+    /// As long as clocks drift less over the session than the fastest message is under way, the offset in the middle of
+    /// the session is in the interval, too.
+    #[test]
+    fn a_slowly_drifting_offset_is_in_skampis_interval(
+        start in -1_i64 << 60..1 << 60, offset in -1_i64 << 60..1 << 60, delays in delays(100_000), share in -1.0..1.0,
+    ) {
+        let length: i64 = delays.iter().map(|d| d.0 + d.1 + d.2).sum();
+        let fastest = delays.iter().map(|d| d.1.min(d.2)).min().unwrap();
+        let drift = share * fastest as f64 / length as f64;
+        let truth = |now: i64| offset + libm::floor(drift * (now - start) as f64) as i64;
+        let estimate = skampi(&session(start, &delays, truth)).unwrap();
+        prop_assert!(distance(estimate, truth(estimate.at.as_nanos())) <= estimate.half_width.unwrap().as_nanos() + 1);
+    }
+
+    #[test]
+    fn symmetric_delays_give_the_offset_to_a_nanosecond(
+        start in -1_i64 << 60..1 << 60, offset in -1_i64 << 60..1 << 60, mut delays in delays(100_000), delay in 1_i64..1_000,
+    ) {
+        // The Trace Collector wants each exchange symmetric; mean round trips want them all the same.
+        delays.iter_mut().for_each(|d| d.2 = d.1);
+        let pings = session(start, &delays, |_| offset);
+        prop_assert!(distance(trace_collector(&pings).unwrap(), offset) <= 1);
+        prop_assert!(distance(skampi(&pings).unwrap(), offset) <= 1);
+        delays.iter_mut().for_each(|d| (d.1, d.2) = (delay, delay));
+        let pings = session(start, &delays, |_| offset);
+        prop_assert!(distance(mean_rtt(mean_round_trip(&pings).unwrap(), &pings).unwrap(), offset) <= 1);
+    }
+
+    /// However asymmetric the delays are, no estimate is further off than half the longest round trip.
+    #[test]
+    fn asymmetric_delays_cost_half_a_round_trip_at_most(
+        start in -1_i64 << 60..1 << 60, offset in -1_i64 << 60..1 << 60, delays in delays(100_000),
+    ) {
+        let pings = session(start, &delays, |_| offset);
+        let longest = delays.iter().map(|d| d.1 + d.2).max().unwrap();
+        prop_assert!(distance(trace_collector(&pings).unwrap(), offset) <= longest / 2 + 1);
+        prop_assert!(distance(skampi(&pings).unwrap(), offset) <= longest / 2 + 1);
+        // The answer of the median took between nothing and the longest round trip, and is taken for half the mean.
+        prop_assert!(distance(mean_rtt(mean_round_trip(&pings).unwrap(), &pings).unwrap(), offset) <= longest);
+    }
+
+    #[test]
+    fn the_order_of_sent_and_received_decides_whether_an_exchange_is_taken(stamps: [i64; 3]) {
+        let [sent, answered, received] = stamps;
+        let expected = match sent <= received {
+            true => Ok(()),
+            false => Err(ExchangeError::SteppedBack { by: span(i128::from(sent) - i128::from(received)) }),
+        };
+        let exchange = ping(sent, answered, received);
+        prop_assert_eq!(SkampiOffset::new().push(exchange), expected);
+        prop_assert_eq!(MeanRoundTrip::new().push(exchange), expected);
+        prop_assert_eq!(MeanRttOffset::new(Duration::ZERO, &mut [Exchange::BLANK]).push(exchange), expected);
+        prop_assert_eq!(TraceCollectorOffset::new(&mut [Exchange::BLANK]).push(exchange), expected);
+        prop_assert_eq!(exchange.round_trip(), span(i128::from(received) - i128::from(sent)));
+    }
+}
+
+#[test]
+fn a_refused_exchange_leaves_no_trace() {
+    let (good, bad) = (ping(10, 1_000, 30), ping(10, 5, 9));
+    let stepped = Err(ExchangeError::SteppedBack { by: Duration::from_nanos(1) });
+    let mut buffers = [[Exchange::BLANK; 2]; 2];
+    let [first, second] = &mut buffers;
+    let mut skampi_estimator = SkampiOffset::new();
+    let mut median = MeanRttOffset::new(Duration::from_nanos(20), first);
+    let mut mean = TraceCollectorOffset::new(second);
+    let mut round_trip = MeanRoundTrip::default();
+    for (exchange, taken) in [(bad, stepped), (good, Ok(())), (bad, stepped)] {
+        assert_eq!(skampi_estimator.push(exchange), taken);
+        assert_eq!(median.push(exchange), taken);
+        assert_eq!(mean.push(exchange), taken);
+        assert_eq!(round_trip.push(exchange), taken);
+    }
+    let expected = sample(20, -980, None);
+    assert_eq!(skampi_estimator.estimate(), Ok(OffsetSample { half_width: Some(span(10)), ..expected }));
+    assert_eq!(median.estimate(), Ok(OffsetSample { at: Timestamp::from_nanos(30), ..expected }));
+    assert_eq!(mean.estimate(), Ok(expected));
+    assert_eq!(round_trip.mean(), Ok(Duration::from_nanos(20)));
+}
+
+#[test]
+fn a_full_buffer_is_an_error_and_keeps_what_it_has() {
+    let (first, second) = (ping(0, 0, 2), ping(100, 0, 102));
+    let mut buffer = [Exchange::BLANK];
+    let mut median = MeanRttOffset::new(Duration::from_nanos(2), &mut buffer);
+    assert_eq!(median.push(first), Ok(()));
+    assert_eq!(median.push(second), Err(ExchangeError::BufferFull));
+    assert_eq!(median.estimate(), Ok(sample(2, 1, None)));
+    let mut mean = TraceCollectorOffset::new(&mut buffer);
+    assert_eq!(mean.estimate(), Err(OffsetError::NoExchanges));
+    assert_eq!(mean.push(first), Ok(()));
+    assert_eq!(mean.push(second), Err(ExchangeError::BufferFull));
+    assert_eq!(mean.estimate(), Ok(sample(1, 1, None)));
+    assert_eq!(TraceCollectorOffset::new(&mut []).push(first), Err(ExchangeError::BufferFull));
+}
+
+#[test]
+fn no_exchanges_tell_no_offset() {
+    assert_eq!(skampi(&[]), Err(OffsetError::NoExchanges));
+    assert_eq!(SkampiOffset::<Local, Global>::default().estimate(), Err(OffsetError::NoExchanges));
+    assert_eq!(mean_rtt(Duration::ZERO, &[]), Err(OffsetError::NoExchanges));
+    assert_eq!(trace_collector(&[]), Err(OffsetError::NoExchanges));
+    assert_eq!(mean_round_trip(&[]), Err(OffsetError::NoExchanges));
+}
+
+#[test]
+fn a_clock_that_drifts_too_fast_for_skampi_is_reported() {
+    // The client gains 1 us between two exchanges of 100 ns.
+    let pings = [ping(0, 50, 100), ping(11_000, 10_050, 11_100)];
+    assert_eq!(skampi(&pings), Err(OffsetError::Drifted { by: Duration::from_nanos(900) }));
+    // It may drift by as much as the messages took, which leaves a single offset.
+    let pings = [ping(0, 50, 100), ping(10_100, 10_050, 10_200)];
+    assert_eq!(skampi(&pings).unwrap().half_width, Some(Duration::ZERO));
+}
+
+/// Worked by hand: one of ten is dropped, none of nine, two of twenty.
+#[test]
+fn the_trace_collector_drops_a_tenth_rounded_down() {
+    let pings: Vec<_> = (1..=20).map(|i| ping(0, 0, 2 * i)).collect();
+    // The samples are 1, 2, 3, ...
+    assert_eq!(trace_collector(&pings[..9]).unwrap().offset, Duration::from_nanos(5));
+    assert_eq!(trace_collector(&pings[..10]).unwrap().offset, Duration::from_nanos(5));
+    assert_eq!(trace_collector(&pings[..11]).unwrap().offset, Duration::from_nanos(6), "55 / 10 rounds up");
+    assert_eq!(trace_collector(&pings).unwrap().offset, Duration::from_nanos(10), "171 / 18");
+}
+
+/// Worked by hand: of four samples the second, with its own time.
+#[test]
+fn the_median_of_an_even_number_is_the_lower_middle() {
+    let pings = [ping(0, 0, 40), ping(0, 90, 100), ping(0, 170, 200), ping(0, 280, 300)];
+    let median = mean_rtt(Duration::from_nanos(8), &pings);
+    assert_eq!(median, Ok(sample(300, 16, None)));
+}
+
+#[test]
+fn errors_say_what_happened() {
+    let by = Duration::from_nanos(1_500);
+    let said = |error: &dyn core::error::Error| error.to_string();
+    assert_eq!(
+        said(&ExchangeError::SteppedBack { by }),
+        "the clock stepped back by 1.500 us or more during an exchange"
+    );
+    assert_eq!(said(&ExchangeError::BufferFull), "the buffer for exchanges is full");
+    assert_eq!(said(&OffsetError::NoExchanges), "an offset needs at least one exchange");
+    assert_eq!(said(&OffsetError::Drifted { by }), "the clocks drifted 1.500 us more than the round trips allow for");
+}

@@ -1,0 +1,278 @@
+//! `downbeat calibrate`: how fast the time stamp counter counts, and how far that can be wrong.
+
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::path::PathBuf;
+use std::thread;
+
+use clap::{Args, ValueEnum};
+use downbeat_timers::{
+    BRACKETS, Bracket, Calibration, CalibrationError, CoreId, Duration, Machine, SavedCalibration, SystemClock,
+    SystemClockId, TscClock, TscFacts, pin_to,
+};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output::{self, Table};
+use crate::progress::Progress;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  downbeat calibrate --duration 1s --repeat 5 --save /tmp/tsc.toml")]
+pub(crate) struct Options {
+    /// How long each calibration takes; the longer, the more certain
+    #[arg(long, default_value = "10ms", value_parser = positive, allow_hyphen_values = true)]
+    duration: Duration,
+    /// How many calibrations follow one another
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100_000), allow_hyphen_values = true)]
+    repeat: u32,
+    /// The clock to compare with
+    #[arg(long, value_enum, default_value_t = Against::Raw, ignore_case = true)]
+    against: Against,
+    /// Stay on this core
+    #[arg(long, allow_hyphen_values = true)]
+    core: Option<u32>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+    /// Save the result for other programs; it holds until the next reboot
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Against {
+    /// `CLOCK_MONOTONIC_RAW`: never adjusted
+    Raw,
+    /// `CLOCK_MONOTONIC`: adjusted to keep time with the world
+    Monotonic,
+}
+
+impl From<Against> for SystemClockId {
+    fn from(against: Against) -> Self {
+        match against {
+            Against::Raw => Self::MonotonicRaw,
+            Against::Monotonic => Self::Monotonic,
+        }
+    }
+}
+
+fn positive(text: &str) -> Result<Duration, String> {
+    let duration: Duration = text.parse().map_err(|why: downbeat_clock_core::ParseDurationError| why.to_string())?;
+    if duration <= Duration::ZERO { Err("must be longer than 0".to_owned()) } else { Ok(duration) }
+}
+
+/// Parts into which each calibration is cut, to see whether the rate holds still.
+const PARTS: u64 = 8;
+
+/// One calibration.
+#[derive(Debug, Serialize)]
+struct Repeat {
+    frequency_hz: f64,
+    uncertainty_ppm: f64,
+    /// The most that the reference clock was away from a steady rate on the way.
+    largest_departure_ns: f64,
+    /// How much faster the counter was in the second half than in the first.
+    change_between_halves_ppm: f64,
+    /// How far that change can be wrong.
+    change_uncertainty_ppm: f64,
+}
+
+/// Everything found. Ends up as JSON as it is.
+#[derive(Debug, Serialize)]
+struct Report {
+    schema: &'static str,
+    version: u32,
+    counter: &'static str,
+    reference: &'static str,
+    cpu_model: String,
+    boot_id: String,
+    /// From the beginning of the first calibration to the end of the last.
+    frequency_hz: f64,
+    nanos_per_tick: f64,
+    uncertainty_ppm: f64,
+    duration_s: f64,
+    /// The largest minus the smallest frequency of the repeats.
+    spread_ppm: f64,
+    repeats: Vec<Repeat>,
+    doubts: Vec<String>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    if let Some(core) = options.core {
+        pin_to(CoreId(core)).map_err(|why| Failure::option("--core", why))?;
+    }
+    if let Some(path) = &options.save {
+        // Better now than after an hour of calibrating.
+        let writable = OpenOptions::new().append(true).create(true).open(path);
+        writable.map_err(|why| Failure::option("--save", format!("{}: {why}", path.display())))?;
+    }
+    let tsc = TscClock::detect().map_err(|why| Failure::run(format!("no time stamp counter: {why}")))?;
+    let reference = SystemClock::detect(options.against.into()).map_err(Failure::run)?;
+    let machine = Machine::this().map_err(|why| Failure::run(format!("cannot tell which machine this is: {why}")))?;
+
+    let runs = calibrate(&tsc, &reference, options).map_err(Failure::run)?;
+    let (calibration, report) = summarize(&runs, &reference, &machine).map_err(Failure::run)?;
+    if let Some(path) = &options.save {
+        let saved = SavedCalibration { calibration, reference: reference.id(), machine };
+        saved.save(path).map_err(|why| Failure::option("--save", format!("{}: {why}", path.display())))?;
+    }
+    if options.json { output::print_json(&report) } else { output::print(&render(&report, options)) }
+}
+
+/// The brackets of every repeat.
+fn calibrate(
+    tsc: &TscClock,
+    reference: &SystemClock,
+    options: &Options,
+) -> Result<Vec<Vec<Bracket>>, CalibrationError> {
+    let mut progress = Progress::new(options.duration.as_secs_f64() * f64::from(options.repeat));
+    let nanos = u64::try_from(options.duration.as_nanos()).unwrap_or_default();
+    let bracket = || Bracket::best(tsc, reference, BRACKETS).ok_or(CalibrationError::NoBracket);
+    (0..options.repeat)
+        .map(|_| {
+            let mut brackets = vec![bracket()?];
+            for part in 0..PARTS {
+                // Parts of equal length, but for the nanoseconds that are left over.
+                wait(nanos / PARTS + u64::from(part < nanos % PARTS), &mut progress);
+                brackets.push(bracket()?);
+            }
+            Ok(brackets)
+        })
+        .collect()
+}
+
+/// Sleeps, and keeps the bar moving.
+fn wait(nanos: u64, progress: &mut Progress) {
+    const LONGEST: u64 = 100_000_000;
+    let mut left = nanos;
+    while left > 0 {
+        let now = left.min(LONGEST);
+        thread::sleep(std::time::Duration::from_nanos(now));
+        left -= now;
+        progress.show();
+    }
+}
+
+fn summarize(
+    runs: &[Vec<Bracket>],
+    reference: &SystemClock,
+    machine: &Machine,
+) -> Result<(Calibration, Report), CalibrationError> {
+    let repeats = runs.iter().map(|brackets| assess(brackets)).collect::<Result<Vec<_>, _>>()?;
+    let first = runs.first().and_then(|run| run.first()).ok_or(CalibrationError::NoBracket)?;
+    let last = runs.last().and_then(|run| run.last()).ok_or(CalibrationError::NoBracket)?;
+    let whole = Calibration::between(*first, *last)?;
+    let frequencies = repeats.iter().map(|repeat| repeat.frequency_hz);
+    let (least, most) = frequencies.fold((f64::MAX, f64::MIN), |(least, most), hz| (least.min(hz), most.max(hz)));
+    let report = Report {
+        schema: "downbeat.calibration",
+        version: 1,
+        counter: "tsc",
+        reference: reference.id().name(),
+        cpu_model: machine.cpu_model.clone(),
+        boot_id: machine.boot_id.clone(),
+        frequency_hz: whole.rate().hz(),
+        nanos_per_tick: whole.rate().nanos_per_tick(),
+        uncertainty_ppm: whole.uncertainty() * 1e6,
+        duration_s: whole.duration().as_secs_f64(),
+        spread_ppm: (most - least) / least * 1e6,
+        repeats,
+        doubts: TscFacts::gather().map(|facts| facts.doubts().map(|d| d.to_string()).collect()).unwrap_or_default(),
+    };
+    Ok((whole, report))
+}
+
+/// What the brackets of one calibration say: ends first, then what lies between them.
+fn assess(brackets: &[Bracket]) -> Result<Repeat, CalibrationError> {
+    let (start, end) = (brackets[0], brackets[brackets.len() - 1]);
+    let whole = Calibration::between(start, end)?;
+    let departure = |bracket: &Bracket| {
+        let ticks = bracket.middle().signed_since(start.middle()) as f64;
+        let nanos = bracket.reference.signed_since(start.reference) as f64;
+        (nanos - ticks * whole.rate().nanos_per_tick()).abs()
+    };
+    let middle = brackets[brackets.len() / 2];
+    let (early, late) = (Calibration::between(start, middle)?, Calibration::between(middle, end)?);
+    Ok(Repeat {
+        frequency_hz: whole.rate().hz(),
+        uncertainty_ppm: whole.uncertainty() * 1e6,
+        largest_departure_ns: brackets.iter().map(departure).fold(0.0, f64::max),
+        // A shorter tick is a faster counter.
+        change_between_halves_ppm: early.rate().drift_from(late.rate()) * 1e6,
+        change_uncertainty_ppm: (early.uncertainty() + late.uncertainty()) * 1e6,
+    })
+}
+
+/// How many repeats are shown one by one.
+const SHOWN: usize = 20;
+
+fn render(report: &Report, options: &Options) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail, here and below.
+    let _ = writeln!(
+        text,
+        "Time stamp counter of {} against {}: {} of {} each\n",
+        report.cpu_model,
+        report.reference,
+        report.repeats.len(),
+        options.duration
+    );
+    let mut table = Table::new(["repeat", "frequency, Hz", "certain to, ppm", "departure, ns", "change, ppm"]);
+    for (i, repeat) in report.repeats.iter().take(SHOWN).enumerate() {
+        table.row([
+            (i + 1).to_string(),
+            format!("{:.0}", repeat.frequency_hz),
+            format!("{:.3}", repeat.uncertainty_ppm),
+            format!("{:.1}", repeat.largest_departure_ns),
+            format!("{:+.3} +- {:.3}", repeat.change_between_halves_ppm, repeat.change_uncertainty_ppm),
+        ]);
+    }
+    text += &table.render();
+    if report.repeats.len() > SHOWN {
+        let _ = writeln!(text, "... and {} more (--json shows all)", report.repeats.len() - SHOWN);
+    }
+    let _ = writeln!(
+        text,
+        "\nRate         {:.3} Hz, {:.12} ns per tick\nCertain to   {:.3} ppm, over {:.3} s in all\nSpread       {:.3} ppm \
+         between the repeats",
+        report.frequency_hz, report.nanos_per_tick, report.uncertainty_ppm, report.duration_s, report.spread_ppm
+    );
+    for doubt in &report.doubts {
+        let _ = writeln!(text, "Warning      {doubt}");
+    }
+    if let Some(path) = &options.save {
+        let _ = writeln!(text, "Saved        {} (holds until the next reboot)", path.display());
+    }
+    text += "\nDeparture: how far the reference clock was from a steady rate on the way.\n\
+             Change: how much faster the counter ran in the second half than in the first.\n";
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use downbeat_timers::Ticks;
+
+    fn bracket(ticks: u64, nanos: u64) -> Bracket {
+        Bracket { before: Ticks(ticks - 10), reference: Ticks(nanos), after: Ticks(ticks + 10) }
+    }
+
+    #[test]
+    fn a_counter_that_speeds_up_is_seen_in_the_halves() {
+        // 2 ticks per ns, then 0.1 % more.
+        let brackets = [bracket(1_000, 0), bracket(2_001_000, 1_000_000), bracket(4_003_000, 2_000_000)];
+        let found = assess(&brackets).unwrap();
+        assert!((found.frequency_hz - 2.001e9).abs() < 1e3, "{found:?}");
+        assert!((found.change_between_halves_ppm - 1_000.0).abs() < 0.01, "{found:?}");
+        assert!((found.largest_departure_ns - 499.75).abs() < 0.1, "{found:?}");
+        assert!(found.change_uncertainty_ppm > 0.0 && found.uncertainty_ppm < found.change_uncertainty_ppm);
+    }
+
+    #[test]
+    fn durations_that_are_not_positive_are_refused() {
+        assert!(positive("10ms").is_ok());
+        for text in ["0", "0ms", "-5ms", "8abc", "NaN", ""] {
+            assert!(positive(text).is_err(), "{text}");
+        }
+    }
+}

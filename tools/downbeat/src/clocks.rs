@@ -1,0 +1,37 @@
+//! `downbeat clocks`: every time source, and how far to trust it.
+
+mod gather;
+mod recommend;
+mod report;
+mod text;
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::output;
+
+#[derive(Args, Debug, Default)]
+#[command(after_help = "Example:\n  downbeat clocks --json | jq .recommended")]
+pub(crate) struct Options {
+    /// Compare these cores only, such as 0,2,4 [default: all that this process may use]
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true)]
+    cores: Option<Vec<u32>>,
+    /// Use a saved calibration instead of making one
+    #[arg(long, value_name = "FILE")]
+    calibration: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let report = gather::gather(options)?;
+    if options.json {
+        output::print_json(&report)
+    } else {
+        output::print(&text::render(&report, io::stdout().is_terminal()))
+    }
+}

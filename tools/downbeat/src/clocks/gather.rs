@@ -1,0 +1,282 @@
+//! Finding out about every source.
+
+use downbeat_clock_core::{Clock, ReadOrdering};
+use downbeat_timers::{
+    Calibration, CntvctClock, CoreId, Duration, LoadError, Machine, ReadCost, Resolution, SavedCalibration,
+    SystemClock, SystemClockId, TickRate, Ticks, TscClock, TscDoubt, TscFacts, allowed_cores, calibrate_during,
+    compare_cores, socket_of,
+};
+
+use super::Options;
+use super::recommend::recommend;
+use super::report::{self, Agreement, Found, Ordering, Report, Source, Tsc};
+use crate::failure::Failure;
+
+/// How long the time stamp counter is calibrated.
+const CALIBRATION: Duration = Duration::from_millis(100);
+/// Batches of reads that are timed to find a cost.
+const BATCHES: usize = 1_000;
+/// Readings in a row to find the resolution.
+const READINGS: u32 = 20_000;
+/// Exchanges between two cores to compare them.
+const EXCHANGES: u32 = 2_000;
+
+/// The names of the sources that the report speaks of elsewhere.
+const TSC_ORDERED: &str = "TSC, rdtscp";
+
+/// A clock, and how long its ticks last.
+struct Rated<C> {
+    clock: C,
+    rate: TickRate,
+}
+
+/// Reads a clock the way that opens an interval.
+struct Opening<C>(C);
+
+impl<C: Clock> Clock for Opening<C> {
+    fn ticks(&self) -> Ticks {
+        self.0.open()
+    }
+}
+
+/// Reads a clock the way that closes an interval.
+struct Closing<C>(C);
+
+impl<C: Clock> Clock for Closing<C> {
+    fn ticks(&self) -> Ticks {
+        self.0.close()
+    }
+}
+
+pub(crate) fn gather(options: &Options) -> Result<Report, Failure> {
+    let cores = chosen_cores(options)?;
+    let raw = SystemClock::detect(SystemClockId::MonotonicRaw)
+        .or_else(|_| SystemClock::detect(SystemClockId::Monotonic))
+        .map_err(Failure::run)?;
+    let tsc = TscClock::detect();
+    let calibration = match (&tsc, &options.calibration) {
+        (Ok(tsc), None) => Some((calibrate_during(tsc, &raw, CALIBRATION).map_err(Failure::run)?, raw.id(), None)),
+        (_, Some(path)) => {
+            let name = path.display().to_string();
+            let saved = SavedCalibration::load(path)
+                .map_err(|why: LoadError| Failure::option("--calibration", format!("{name}: {why}")))?;
+            Some((saved.calibration, saved.reference, Some(name)))
+        }
+        (Err(_), None) => None,
+    };
+    let facts = TscFacts::gather();
+    let rated_tsc = match (tsc, &calibration) {
+        (Ok(clock), Some((calibration, ..))) => Ok(Rated { clock, rate: calibration.rate() }),
+        (Err(why), _) => Err(why.to_string()),
+        (Ok(_), None) => Err("it is not calibrated".to_owned()),
+    };
+    let sources = sources(&rated_tsc, &raw, &cores);
+    let recommended = recommend(&sources, |name| if name == TSC_ORDERED { grave_doubt(&facts) } else { Ok(()) });
+    Ok(Report {
+        schema: "downbeat.clocks",
+        version: 1,
+        machine: machine(&cores, facts.as_ref().ok()),
+        tsc: Tsc {
+            doubts: facts.iter().flat_map(|facts| facts.doubts().map(|doubt| doubt.to_string())).collect(),
+            facts: facts.ok().map(|facts| describe(&facts)),
+            calibration: calibration
+                .map(|(calibration, reference, file)| describe_calibration(&calibration, reference, file)),
+        },
+        sources,
+        recommended,
+    })
+}
+
+fn chosen_cores(options: &Options) -> Result<Vec<CoreId>, Failure> {
+    let allowed = allowed_cores();
+    let Some(chosen) = &options.cores else { return Ok(allowed) };
+    let mut cores: Vec<CoreId> = Vec::new();
+    for core in chosen.iter().copied().map(CoreId) {
+        if !allowed.contains(&core) {
+            return Err(Failure::option(
+                "--cores",
+                format!("this process may not run on core {core}, or there is none"),
+            ));
+        }
+        if !cores.contains(&core) {
+            cores.push(core);
+        }
+    }
+    Ok(cores)
+}
+
+/// What speaks so much against the time stamp counter that another source is recommended.
+///
+/// A virtual machine is no such thing: its kernel, who knows the hypervisor, has decided whether to trust the counter.
+fn grave_doubt(facts: &Result<TscFacts, impl Sized>) -> Result<(), String> {
+    let grave = |doubt: &TscDoubt| !matches!(doubt, TscDoubt::VirtualMachine(_));
+    match facts.as_ref().ok().and_then(|facts| facts.doubts().find(grave)) {
+        Some(doubt) => Err(doubt.to_string()),
+        None => Ok(()),
+    }
+}
+
+fn sources(tsc: &Result<Rated<TscClock>, String>, raw: &SystemClock, cores: &[CoreId]) -> Vec<Source> {
+    match tsc {
+        Ok(rated) => {
+            let examine = Examiner { yardstick: rated, cores };
+            examine.all_sources(Ok(rated))
+        }
+        Err(why) => {
+            let yardstick = Rated { clock: *raw, rate: SystemClock::RATE };
+            let examine = Examiner { yardstick: &yardstick, cores };
+            examine.all_sources(Err(why))
+        }
+    }
+}
+
+/// Examines clocks, timing their reads by the best clock there is.
+struct Examiner<'a, Y> {
+    yardstick: &'a Rated<Y>,
+    cores: &'a [CoreId],
+}
+
+impl<Y: Clock> Examiner<'_, Y> {
+    fn all_sources(&self, tsc: Result<&Rated<TscClock>, &String>) -> Vec<Source> {
+        let mut sources = self.tsc_sources(tsc);
+        sources.push(match CntvctClock::detect() {
+            Ok(clock) => {
+                let rate = clock.stated_rate();
+                self.source("CNTVCT", &clock, rate, clock.ordering(), [false; 2], self.agreement(&clock, rate))
+            }
+            Err(why) => unavailable("CNTVCT", why.to_string()),
+        });
+        for id in SystemClockId::ALL {
+            sources.push(match SystemClock::detect(id) {
+                Ok(clock) => {
+                    let steadiness = [id.can_step(), id.is_slewed()];
+                    let cores = self.agreement(&clock, SystemClock::RATE);
+                    self.source(id.name(), &clock, SystemClock::RATE, clock.ordering(), steadiness, cores)
+                }
+                Err(why) => unavailable(id.name(), why.to_string()),
+            });
+        }
+        sources.push(unavailable("MPI_Wtime", "this program is built without MPI".to_owned()));
+        sources
+    }
+
+    /// The ways to read the time stamp counter. It is one counter, so its cores are compared once, and in order: unordered
+    /// readings contradict each other whether or not the cores agree.
+    fn tsc_sources(&self, tsc: Result<&Rated<TscClock>, &String>) -> Vec<Source> {
+        let names = ["TSC, rdtsc", TSC_ORDERED, "TSC, fenced open", "TSC, fenced close"];
+        let Rated { clock, rate } = match tsc {
+            Ok(rated) => rated,
+            Err(why) => return names.iter().map(|name| unavailable(name, why.clone())).collect(),
+        };
+        let (rate, steady, [unordered, ordered, open, close]) = (*rate, [false; 2], names);
+        let cores = self.agreement(clock, rate);
+        vec![
+            self.source(unordered, &clock.unordered(), rate, clock.unordered().ordering(), steady, cores.clone()),
+            self.source(ordered, clock, rate, clock.ordering(), steady, cores.clone()),
+            self.source(open, &Opening(clock), rate, ReadOrdering::Fenced, steady, cores.clone()),
+            self.source(close, &Closing(clock), rate, ReadOrdering::Fenced, steady, cores),
+        ]
+    }
+
+    fn source(
+        &self,
+        name: &str,
+        clock: &impl Clock,
+        rate: TickRate,
+        ordering: ReadOrdering,
+        [can_step, slewed]: [bool; 2],
+        cores: Agreement,
+    ) -> Source {
+        let Some(cost) = ReadCost::measure(clock, &self.yardstick.clock, self.yardstick.rate, BATCHES) else {
+            return unavailable(name, "its reads could not be timed".to_owned());
+        };
+        let resolution = Resolution::measure(clock, READINGS);
+        let nanos = |ticks: u64| ticks as f64 * rate.nanos_per_tick();
+        let found = Found {
+            ordering: match ordering {
+                ReadOrdering::Unordered => Ordering::Unordered,
+                ReadOrdering::Ordered => Ordering::Ordered,
+                ReadOrdering::Fenced => Ordering::Fenced,
+            },
+            read_cost_median_ns: cost.median,
+            read_cost_p99_ns: cost.p99,
+            resolution_ns: resolution.map(|found| nanos(found.step)),
+            grain_ns: resolution.map(|found| nanos(found.grain)),
+            backwards: resolution.map_or(0, |found| found.backwards),
+            can_step,
+            slewed,
+            cores,
+        };
+        Source { name: name.to_owned(), unavailable: None, found: Some(found) }
+    }
+
+    fn agreement<C: Clock + Sync>(&self, clock: &C, rate: TickRate) -> Agreement {
+        if self.cores.len() < 2 {
+            return Agreement::OneCore;
+        }
+        let grain = Resolution::measure(clock, READINGS).map_or(Duration::ZERO, |found| rate.duration(found.grain));
+        let offsets = match compare_cores(clock, rate, grain, self.cores, EXCHANGES) {
+            Ok(offsets) => offsets,
+            Err(why) => return Agreement::Unknown { why: why.to_string() },
+        };
+        let apart = offsets.iter().filter(|pair| !pair.may_be_zero()).max_by_key(|pair| pair.offset.abs());
+        match apart {
+            Some(pair) => Agreement::Differ {
+                core: pair.core.0,
+                reference: pair.reference.0,
+                offset_ns: pair.offset.as_nanos(),
+                half_width_ns: pair.half_width.as_nanos(),
+            },
+            None => Agreement::Same {
+                within_ns: offsets.iter().map(|pair| pair.bound().as_nanos()).max().unwrap_or(0),
+                pairs: offsets.len(),
+            },
+        }
+    }
+}
+
+fn unavailable(name: &str, why: String) -> Source {
+    Source { name: name.to_owned(), unavailable: Some(why), found: None }
+}
+
+fn machine(cores: &[CoreId], facts: Option<&TscFacts>) -> report::Machine {
+    let mut sockets: Vec<_> = cores.iter().filter_map(|core| socket_of(*core)).collect();
+    sockets.sort_unstable();
+    sockets.dedup();
+    report::Machine {
+        cpu_model: Machine::this().map(|machine| machine.cpu_model).unwrap_or_default(),
+        architecture: std::env::consts::ARCH,
+        hypervisor: facts.and_then(|facts| facts.hypervisor).map(|host| host.to_string()),
+        cores: cores.iter().map(|core| core.0).collect(),
+        sockets: sockets.len(),
+    }
+}
+
+fn describe(facts: &TscFacts) -> report::TscFacts {
+    report::TscFacts {
+        invariant: facts.invariant,
+        rdtscp: facts.rdtscp,
+        tsc_adjust: facts.adjustable,
+        stated_hz: facts.stated_hz,
+        kernel: facts.kernel.map(|kernel| report::KernelFacts {
+            clocksource: kernel.clocksource.to_string(),
+            accepts_tsc: kernel.listed,
+            constant_tsc: kernel.constant,
+            nonstop_tsc: kernel.nonstop,
+            tsc_known_freq: kernel.known_frequency,
+        }),
+    }
+}
+
+fn describe_calibration(
+    calibration: &Calibration,
+    reference: SystemClockId,
+    loaded_from: Option<String>,
+) -> report::Calibration {
+    report::Calibration {
+        frequency_hz: calibration.rate().hz(),
+        uncertainty_ppm: calibration.uncertainty() * 1e6,
+        against: reference.name(),
+        loaded_from,
+    }
+}

@@ -1,0 +1,173 @@
+//! The report as a person reads it.
+
+use std::fmt::Write as _;
+
+use super::report::{Agreement, Found, Ordering, Report, Source, Tsc};
+use crate::output::Table;
+
+/// Width of the longest bar, in characters.
+const BAR: usize = 10;
+
+/// The report as text; with little bars for the costs where it goes to a terminal.
+pub(crate) fn render(report: &Report, bars: bool) -> String {
+    let machine = &report.machine;
+    let mut text = format!(
+        "Time sources of {} ({}), {} on {}{}\n\n",
+        machine.cpu_model,
+        machine.architecture,
+        count(machine.cores.len(), "core"),
+        count(machine.sockets, "socket"),
+        machine.hypervisor.as_ref().map(|host| format!(", under {host}")).unwrap_or_default(),
+    );
+    text += &sources(&report.sources, bars);
+    for source in &report.sources {
+        if let Some(why) = &source.unavailable {
+            // Writing to a string cannot fail, here and below.
+            let _ = writeln!(text, "{}: not available: {why}", source.name);
+        }
+    }
+    text += "\nread, 99 %: what half and 99 of 100 reads cost at most. step: the smallest between two readings in a row.\n\
+             grain: what all steps are multiples of. cores: by how much two cores can differ at most.\n\n";
+    text += &tsc(&report.tsc);
+    let _ = writeln!(text, "Recommended: {}\n  {}", report.recommended.source, report.recommended.why);
+    text
+}
+
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+fn sources(sources: &[Source], bars: bool) -> String {
+    let all: Vec<(&Source, &Found)> =
+        sources.iter().filter_map(|source| Some((source, source.found.as_ref()?))).collect();
+    let dearest = all.iter().map(|(_, found)| found.read_cost_median_ns).fold(0.0, f64::max);
+    let mut table = Table::new(["source", "read", "99 %", "order", "step", "grain", "rate", "cores"]);
+    for (source, found) in all {
+        let cost = nanos(Some(found.read_cost_median_ns));
+        table.row([
+            source.name.clone(),
+            if bars { format!("{} {cost}", bar(found.read_cost_median_ns / dearest)) } else { cost },
+            nanos(Some(found.read_cost_p99_ns)),
+            order(found.ordering).to_owned(),
+            nanos(found.resolution_ns),
+            nanos(found.grain_ns),
+            steadiness(found),
+            agreement(&found.cores),
+        ]);
+    }
+    table.render()
+}
+
+fn nanos(value: Option<f64>) -> String {
+    match value {
+        None => "never moved".to_owned(),
+        Some(nanos) if nanos < 100.0 => format!("{nanos:.1} ns"),
+        Some(nanos) if nanos < 1e4 => format!("{nanos:.0} ns"),
+        Some(nanos) if nanos < 1e7 => format!("{:.0} us", nanos / 1e3),
+        Some(nanos) => format!("{:.0} ms", nanos / 1e6),
+    }
+}
+
+/// A bar in eighths of a character, filled up with blanks.
+fn bar(share: f64) -> String {
+    let eighths = (share.clamp(0.0, 1.0) * (BAR * 8) as f64).round() as usize;
+    let part = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
+    format!("{:<BAR$}", "█".repeat(eighths / 8) + part)
+}
+
+fn order(ordering: Ordering) -> &'static str {
+    match ordering {
+        Ordering::Unordered => "none",
+        Ordering::Ordered => "ordered",
+        Ordering::Fenced => "fenced",
+    }
+}
+
+fn steadiness(found: &Found) -> String {
+    // What can be set is adjusted, too.
+    let mut words = match (found.can_step, found.slewed) {
+        (true, _) => "can step",
+        (false, true) => "adjusted",
+        (false, false) => "its own",
+    }
+    .to_owned();
+    if found.backwards > 0 {
+        words += ", RAN BACKWARDS";
+    }
+    words
+}
+
+fn agreement(cores: &Agreement) -> String {
+    match cores {
+        Agreement::Same { within_ns, .. } => format!("<= {}", nanos(Some(*within_ns as f64))),
+        Agreement::Differ { core, reference, offset_ns, half_width_ns } => {
+            format!("core {core} is {offset_ns:+} +- {half_width_ns} ns from {reference}")
+        }
+        Agreement::OneCore => "one core".to_owned(),
+        Agreement::Unknown { why } => format!("unknown: {why}"),
+    }
+}
+
+fn tsc(tsc: &Tsc) -> String {
+    let mut text = String::new();
+    if let Some(calibration) = &tsc.calibration {
+        let _ = writeln!(
+            text,
+            "Time stamp counter: {:.6} GHz, certain to {:.2} ppm, {} {}",
+            calibration.frequency_hz / 1e9,
+            calibration.uncertainty_ppm,
+            calibration
+                .loaded_from
+                .as_ref()
+                .map_or("calibrated against".to_owned(), |file| format!("by {file}, against")),
+            calibration.against
+        );
+    }
+    if let Some(facts) = &tsc.facts {
+        let yes = |there| if there { "yes" } else { "no" };
+        let _ = write!(text, "  invariant {}, TSC_ADJUST {}", yes(facts.invariant), yes(facts.tsc_adjust));
+        if let Some(hz) = facts.stated_hz {
+            let _ = write!(text, ", stated frequency {:.6} GHz", hz as f64 / 1e9);
+        }
+        if let Some(kernel) = &facts.kernel {
+            let _ = write!(
+                text,
+                "; kernel: clocksource {}, constant {}, nonstop {}, known frequency {}",
+                kernel.clocksource,
+                yes(kernel.constant_tsc),
+                yes(kernel.nonstop_tsc),
+                yes(kernel.tsc_known_freq)
+            );
+        }
+        text.push('\n');
+    }
+    for doubt in &tsc.doubts {
+        let _ = writeln!(text, "  warning: {doubt}");
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_as_long_as_their_share() {
+        assert_eq!(bar(1.0), "█".repeat(BAR));
+        assert_eq!(bar(0.0), " ".repeat(BAR));
+        assert_eq!(bar(1.0 / 96.0).trim_end(), "▏");
+        assert_eq!(bar(f64::NAN), " ".repeat(BAR));
+    }
+
+    #[test]
+    fn nanoseconds_keep_as_many_digits_as_mean_something() {
+        assert_eq!(nanos(Some(9.53)), "9.5 ns");
+        assert_eq!(nanos(Some(1_000.4)), "1000 ns");
+        assert_eq!(nanos(Some(4e6)), "4000 us");
+        assert_eq!(nanos(Some(12e6)), "12 ms");
+        assert_eq!(nanos(None), "never moved");
+    }
+}

@@ -1,0 +1,45 @@
+//! What ends the program early.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// Why the program ends early: one line, and whose fault it is.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The user asked for what cannot be: exit code 2.
+    Input(String),
+    /// Something went wrong at run time: exit code 1.
+    Run(String),
+    /// The user asked for help; this is not an error.
+    Help(String),
+}
+
+impl Failure {
+    /// A bad value of an option.
+    pub(crate) fn option(option: &str, why: impl Display) -> Self {
+        Self::Input(format!("{option}: {why}"))
+    }
+
+    /// Something that went wrong at run time.
+    pub(crate) fn run(why: impl Display) -> Self {
+        Self::Run(why.to_string())
+    }
+
+    #[expect(clippy::print_stderr, reason = "this is the one place that speaks to the user about failures")]
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            Self::Help(text) => match crate::output::print(&text) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => failure.report(),
+            },
+            Self::Input(line) => {
+                eprintln!("downbeat: {line}");
+                ExitCode::from(2)
+            }
+            Self::Run(line) => {
+                eprintln!("downbeat: {line}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+}

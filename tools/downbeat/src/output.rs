@@ -1,0 +1,76 @@
+//! Writing to standard output, and tables in text.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+use crate::failure::Failure;
+
+/// Writes everything at once; a full disk or a closed pipe is a failure, not a panic.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|why| Failure::Run(format!("cannot write to standard output: {why}")))
+}
+
+/// Writes a document as indented JSON.
+pub(crate) fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(document).map_err(Failure::run)?;
+    print(&(text + "\n"))
+}
+
+/// Rows of cells, laid out in columns.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these headings.
+    pub(crate) fn new<const N: usize>(headings: [&str; N]) -> Self {
+        Self { rows: vec![headings.map(str::to_owned).to_vec()] }
+    }
+
+    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.rows.push(cells.into());
+    }
+
+    /// The table as text. Columns that hold a number in their first row of data are set to the right.
+    pub(crate) fn render(&self) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let cell = |row: &Vec<String>, column: usize| row.get(column).cloned().unwrap_or_default();
+        let width = |column| self.rows.iter().map(|row| cell(row, column).chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let is_number = |column| {
+            self.rows.get(1).is_some_and(|row| cell(row, column).starts_with(|c: char| c.is_ascii_digit() || c == '-'))
+        };
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (column, width) in widths.iter().enumerate() {
+                // Writing to a string cannot fail.
+                let _ = if is_number(column) {
+                    write!(line, "{:>width$}  ", cell(row, column))
+                } else {
+                    write!(line, "{:<width$}  ", cell(row, column))
+                };
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_to_the_right_and_lines_have_no_tail() {
+        let mut table = Table::new(["name", "ns", "note"]);
+        table.row(["a".into(), "9.5".into(), String::new()]);
+        table.row(["long one".into(), "120.0".into(), "x".into()]);
+        assert_eq!(table.render(), "name         ns  note\na           9.5\nlong one  120.0  x\n");
+    }
+}
