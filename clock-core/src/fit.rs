@@ -228,20 +228,22 @@ impl FittedLine {
 
     /// The standard error of the line at `x`: of the mean of ever so many new observations there.
     pub fn error_at(&self, x: f64) -> Option<f64> {
-        Some(self.residual_deviation()? * libm::sqrt(self.leverage(x)))
+        Some(self.residual_deviation()? * self.doubt(x))
     }
 
     /// The standard error of one new observation at `x`: that of the line, and the scatter around it.
     pub fn prediction_error_at(&self, x: f64) -> Option<f64> {
-        Some(self.residual_deviation()? * libm::sqrt(1.0 + self.leverage(x)))
+        Some(self.residual_deviation()? * libm::hypot(1.0, self.doubt(x)))
     }
 
-    /// The variance of the line at `x`, in units of that of the residuals.
-    fn leverage(&self, x: f64) -> f64 {
+    /// The standard error of the line at `x`, as a multiple of the residual deviation: the square root of
+    /// `1 / n + (x - mean)^2 / sxx`.
+    fn doubt(&self, x: f64) -> f64 {
         let spreads = self.distance(x) / libm::sqrt(self.points.sxx);
-        1.0 / self.points.points as f64 + spreads * spreads
+        libm::hypot(1.0 / libm::sqrt(self.points.points as f64), spreads)
     }
 
+    /// How far `x` is from the mean.
     fn distance(&self, x: f64) -> f64 {
         x - self.points.origin.0 - self.points.mean.0
     }

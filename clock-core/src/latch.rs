@@ -63,7 +63,8 @@ impl<const N: usize> Latch<N> {
     pub fn writer(&self) -> Option<LatchWriter<'_, N>> {
         // Acquire: what the last writer stored is there before this one goes on.
         let free = self.claimed.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
-        free.is_ok().then_some(LatchWriter { latch: self })
+        // Made only now: one that is made and thrown away would, on drop, return a right that another holds.
+        free.is_ok().then(|| LatchWriter { latch: self })
     }
 }
 

@@ -121,7 +121,8 @@ mod sealed {
 ///
 /// let second_later = Ticks(1_000 + 13_000 + 2_600_000_000);
 /// assert_eq!(global.apply(second_later), Timestamp::from_nanos(1_000_001_000));
-/// assert_eq!(global.invert(Timestamp::from_nanos(1_000_001_000)), second_later);
+/// // One tick earlier it is the same nanosecond: the inverse is the first tick that shows the wanted time.
+/// assert_eq!(global.invert(Timestamp::from_nanos(1_000_001_000)), Ticks(second_later.0 - 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -230,6 +231,11 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
             .and_then(|scaled| scaled.checked_add(next.map.constant - HALF))
             .ok_or(ModelError::OutOfRange)
             .and_then(|image| ClockModel::through_exact(anchor, image, rate))
+    }
+
+    /// The same map to a clock of another name: says that `B` and `C` are one clock.
+    pub fn renamed<C: Domain>(&self) -> ClockModel<A, C> {
+        ClockModel { map: self.map, anchor: self.anchor, domains: PhantomData }
     }
 
     /// Where the model was learned: its age is counted from here.

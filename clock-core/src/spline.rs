@@ -38,9 +38,10 @@ pub struct Knot<A: Domain, B: Domain> {
 /// ```
 ///
 /// # Precision
-/// The straight part is computed in integers and the deviation from it in `f64`, from exact integers: what is lost
-/// before the result is rounded to the nearest nanosecond is about 1e-15 of the deviation. For a clock whose rate wanders
-/// by one part per million and knots a day apart that is 1e-11 ns, wherever the origins of the clocks are.
+/// The straight part is computed in integers, the deviation from it in `f64` and from exact differences of chords. So
+/// what is lost before the result is rounded to the nearest nanosecond does not depend on where the origins of the
+/// clocks are: it is about 1e-15 of the change of rate at a knot times the distance from it. When the rate changes by
+/// one part per million from one knot to the next and they are four hours apart, that is 1e-9 ns.
 ///
 /// # Order
 /// The exact curve is strictly increasing. In whole nanoseconds, neighbouring timestamps can share an image wherever the
@@ -98,27 +99,35 @@ impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
 
     /// What `B` shows when `A` shows `at`, to the nearest nanosecond; saturates.
     pub fn apply(&self, at: Timestamp<A>) -> Timestamp<B> {
+        self.unrounded(at).rounded()
+    }
+
+    /// What [`apply`](Self::apply) rounds.
+    pub(crate) fn unrounded(&self, at: Timestamp<A>) -> Image {
         let Some(Segment { start, end, chord, bends }) = self.segment(at) else {
             let only = self.knots[0];
-            return shifted(only.image, i128::from(at.as_nanos()) - i128::from(only.at.as_nanos()), 0.0);
+            let whole = i128::from(at.as_nanos()) - i128::from(only.at.as_nanos());
+            return Image { from: only.image.as_nanos(), whole, rest: 0.0, low: i64::MIN, high: i64::MAX };
         };
+        let (low, high) = (start.image.as_nanos(), end.image.as_nanos());
         if at < start.at {
             let distance = gap(at, start.at);
             let (whole, fraction) = chord.rise(distance);
-            return shifted(start.image, -whole, -(fraction + bends.0 * distance as f64));
+            let rest = -(fraction + bends.0 * distance as f64);
+            return Image { from: low, whole: -whole, rest, low: i64::MIN, high: low };
         }
         if at > end.at {
             let distance = gap(end.at, at);
             let (whole, fraction) = chord.rise(distance);
-            return shifted(end.image, whole, fraction + bends.1 * distance as f64);
+            let rest = fraction + bends.1 * distance as f64;
+            return Image { from: high, whole, rest, low: high, high: i64::MAX };
         }
         let distance = gap(start.at, at);
         let (whole, fraction) = chord.rise(distance);
         let (p, q) = chord.shares(distance);
         // The cubic with the slopes `slope + bend` at the ends, less the chord: 0 at both ends.
         let deviation = distance as f64 * q * (bends.0 * q - bends.1 * p);
-        // The exact curve stays in the box. So does the computed one, unless knots are centuries apart.
-        shifted(start.image, whole, fraction + deviation).clamp(start.image, end.image)
+        Image { from: low, whole, rest: fraction + deviation, low, high }
     }
 
     /// Nanoseconds of `B` per nanosecond of `A`, at a time of `A`.
@@ -204,8 +213,52 @@ fn gap<D: Domain>(from: Timestamp<D>, to: Timestamp<D>) -> u64 {
     to.as_nanos().abs_diff(from.as_nanos())
 }
 
-/// `from` plus whole nanoseconds plus a number of them that is rounded to nearest; saturates.
-fn shifted<D: Domain>(from: Timestamp<D>, whole: i128, rest: f64) -> Timestamp<D> {
-    let wide = whole.saturating_add(from.as_nanos().into()).saturating_add(libm::round(rest) as i128);
-    Timestamp::from_nanos(wide.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+/// An image before it is rounded: `from + whole + rest`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Image {
+    pub(crate) from: i64,
+    pub(crate) whole: i128,
+    pub(crate) rest: f64,
+    /// The images of the knots around it, between which the exact curve stays.
+    low: i64,
+    high: i64,
+}
+
+impl Image {
+    fn rounded<B: Domain>(self) -> Timestamp<B> {
+        let wide = self.whole.saturating_add(self.from.into()).saturating_add(libm::round(self.rest) as i128);
+        // Between knots that are centuries apart, the rest can be wrong by more than a nanosecond.
+        Timestamp::from_nanos(wide.clamp(self.low.into(), self.high.into()) as i64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::{Duration, Global, Local};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn slopes_on_both_sides_of_a_knot_are_equal(steps in vec((1_i64..1 << 50, 1_i64..1 << 50), 2..8)) {
+            let mut knots = std::vec![Knot::<Local, Global> { at: Timestamp::ORIGIN, image: Timestamp::ORIGIN }];
+            for (run, rise) in steps {
+                let Knot { at, image } = knots[knots.len() - 1];
+                let (run, rise) = (Duration::from_nanos(run), Duration::from_nanos(rise));
+                knots.push(Knot { at: at + run, image: image + rise });
+            }
+            let spline = ConstrainedSpline::new(&knots).unwrap();
+            let segment = |at| spline.segment(at).unwrap();
+            for Knot { at, .. } in &knots[1..knots.len() - 1] {
+                let (left, right) = (segment(*at - Duration::from_nanos(1)), segment(*at));
+                prop_assert_eq!(left.end, right.start);
+                let slopes = [left.chord.slope() + left.bends.1, right.chord.slope() + right.bends.0];
+                // Each is the difference of numbers as large as its chord's slope.
+                let chords = left.chord.slope().max(right.chord.slope());
+                prop_assert!((slopes[0] - slopes[1]).abs() <= 4.0 * f64::EPSILON * chords, "{slopes:?}");
+            }
+        }
+    }
 }

@@ -1,1 +1,83 @@
+//! The clocks of parallel ranks: how ranks talk, and by how much their clocks differ.
+//!
+//! - [`Comm`] is one rank's place among others, and sends small messages, [`Payload`]s. Algorithms are `async` and
+//!   generic over it, so one source runs on a real machine and in a simulator; [`block_on_ready`] makes a blocking
+//!   call of it wherever ranks are real.
+//! - [`ThreadComm`] is the backend for ranks that are threads of one process. A [`ThreadCluster`] starts and pins them.
+//!   It is made of a [`Mailbox`] for every two ranks and a [`Sleeper`] for each.
+//! - [`OffsetClient`] measures by how much this rank's clock is ahead of another's, which [`answer`]s, by any
+//!   [`OffsetAlgorithm`].
+//! - An [`Algorithm`] makes one clock of the clocks of all ranks.
+//!
+//! What clocks, time and offsets are is said in [`downbeat_clock_core`]. Any of its clocks will do: this crate reads
+//! none itself.
+//!
+//! # Example
+//! Three threads share a clock. All but the first take it to be a second later than it is, and find out.
+//!
+//! ```
+//! use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, Timestamp};
+//! use downbeat_sync::{Comm, OffsetAlgorithm, OffsetClient, SyncError, ThreadCluster, answer_blocking};
+//! use downbeat_timers::{SystemClock, SystemClockId};
+//!
+//! let clock = SystemClock::detect(SystemClockId::MonotonicRaw)?;
+//! let start = clock.ticks();
+//! let global = ClockModel::<Counter, Global>::through(start, Timestamp::ORIGIN, SystemClock::RATE)?;
+//! let local = ClockModel::<Counter, Local>::through(start, Timestamp::from_nanos(1_000_000_000), SystemClock::RATE)?;
+//! let algorithm: OffsetAlgorithm = "skampi/20".parse()?;
+//!
+//! let found = ThreadCluster::new(3).run(|comm| {
+//!     if comm.rank() == 0 {
+//!         for client in 1..comm.size() {
+//!             answer_blocking(&clock, global, comm, client)?;
+//!         }
+//!         return Ok(None);
+//!     }
+//!     let mut client = OffsetClient::<Local, Global>::new(algorithm, 0)?;
+//!     client.measure_blocking(&clock, local, comm).map(Some)
+//! })?;
+//!
+//! let samples: Vec<_> = found.into_iter().collect::<Result<_, SyncError>>()?;
+//! for sample in samples.into_iter().flatten() {
+//!     let error = sample.offset - Duration::from_secs(1);
+//!     assert!(error.abs() <= sample.half_width.expect("SKaMPI tells it"));
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Caveats
+//! - Threads that share a core, or run beside other load, measure their offset only while both run at once. SKaMPI's
+//!   interval says how good that was; the other algorithms do not say.
+//! - SKaMPI's interval is certain only for clocks that do not drift during the measurement, and whose readings are
+//!   ordered. Use clocks that say so: see [`ReadOrdering`](downbeat_clock_core::ReadOrdering).
+//! - Mailboxes take 128 bytes for every ordered pair of threads.
+//! - There are no time limits: a rank that neither answers nor leaves is waited for.
+//!
+//! # What this crate does not do
+//! Not yet: run over MPI or in a simulated cluster; synchronize again while the program runs; correct traces. It reads
+//! no clock and pins no thread: `downbeat-timers` does.
+#![forbid(unsafe_code)]
 
+mod algorithm;
+mod collective;
+mod comm;
+mod error;
+mod line;
+mod offset;
+mod pair;
+mod payload;
+mod ready;
+mod thread;
+
+pub use algorithm::{
+    Algorithm, ClockPropSync, Flat, Hca, Hca2, Hca3, Hca3Offset, Hierarchy, Jk, LabelError, NbcBench, Place, Skampi,
+    Synchronized, Timekeeper,
+};
+pub use comm::{Comm, CommError};
+pub use error::SyncError;
+pub use line::{Learned, Line, Quality};
+pub use offset::{OffsetAlgorithm, OffsetLabelError};
+pub use pair::{OffsetClient, answer, answer_blocking};
+pub use payload::{MAX_WORDS, Payload, Words};
+pub use ready::block_on_ready;
+pub use thread::{ClusterError, Departure, Mailbox, Obstacle, Sleeper, ThreadCluster, ThreadComm};

@@ -19,14 +19,14 @@ fn words(count: u64) -> [u64; 2] {
     [count, !count]
 }
 
-/// Reads as often as told: whole values only, and never an older one after a newer one.
+/// Reads as often as told, and returns what was seen: whole values only, and never an older one after a newer one.
 fn read(latch: &Latch<2>, times: usize) -> Vec<u64> {
-    let mut counts = vec![0];
-    for _ in 0..times {
+    let counts = (0..times).map(|_| {
         let seen = latch.read();
         assert_eq!(seen, words(seen[0]), "words of two values");
-        counts.push(seen[0]);
-    }
+        seen[0]
+    });
+    let counts: Vec<u64> = counts.collect();
     assert!(counts.is_sorted(), "an older value after a newer one: {counts:?}");
     counts
 }
@@ -37,7 +37,7 @@ fn publish(latch: &Latch<2>, last: u64) {
     (1..=last).for_each(|count| writer.publish(words(count)));
 }
 
-/// Runs `model` in every way there is, with at most so many preemptions, and returns how many ways that were.
+/// Runs `model` in every way there is, with at most so many preemptions, and says how many ways that were.
 fn explore(name: &str, preemptions: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
     let executions = std::sync::Arc::new(AtomicUsize::new(0));
     let counter = std::sync::Arc::clone(&executions);
@@ -112,15 +112,17 @@ fn one_writer_at_a_time() {
         let guarded = Arc::new(UnsafeCell::new(()));
         let publish_next = |latch: &Latch<2>, guarded: &UnsafeCell<()>| {
             let Some(mut writer) = latch.writer() else { return 0 };
+            // First and last: nothing in `publish` can then stand in for the order that taking and leaving make.
+            guarded.with_mut(|_| ());
             writer.publish(words(latch.read()[0] + 1));
-            // Last, where no fence of `publish` can stand in for the order that giving up the right must make.
             guarded.with_mut(|_| ());
             1
         };
 
         let other = thread::spawn({
             let (latch, guarded) = (Arc::clone(&latch), Arc::clone(&guarded));
-            move || publish_next(&latch, &guarded)
+            // Twice: a claim that was refused must not free what the other holds.
+            move || publish_next(&latch, &guarded) + publish_next(&latch, &guarded)
         });
         let published = publish_next(&latch, &guarded) + other.join().expect("the other writer panicked");
         assert!(published > 0, "neither could publish");

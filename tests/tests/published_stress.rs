@@ -1,5 +1,7 @@
 //! What loom cannot show: `Published` on the real machine, with real preemption.
 
+#![expect(clippy::expect_used, reason = "a test's helpers fail like the test")]
+
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -77,9 +77,9 @@ impl core::error::Error for CalibrationError {}
 
 /// Brackets at either end of a calibration.
 ///
-/// Enough for one of them to be undisturbed on a busy machine, and for caches that were cold at first; they take some
-/// ten microseconds.
-pub const BRACKETS: u32 = 200;
+/// On busy cores one of a few hundred is undisturbed nearly always, but one calibration in some hundreds then misses by
+/// half a part per million. A thousand take some fifty microseconds.
+pub const BRACKETS: u32 = 1000;
 
 /// Compares a counter with a reference clock that counts nanoseconds, before and after `wait`.
 ///

@@ -107,3 +107,68 @@ impl Clock for UnorderedTsc {
         Ticks(self.counter.unordered())
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "std")]
+mod tests {
+    use super::*;
+    use crate::{allowed_cores, pin_to};
+    use std::sync::mpsc;
+
+    /// The tests of the counter run where there is one; elsewhere detection itself is what can be tested.
+    fn detected() -> Option<TscClock> {
+        let expected = TscFacts::gather().and_then(|facts| facts.verdict());
+        match (TscClock::detect(), expected) {
+            (Ok(tsc), Ok(())) => Some(tsc),
+            (Err(found), Err(expected)) => {
+                assert_eq!(found, expected);
+                None
+            }
+            (found, expected) => panic!("{found:?}, but the facts say {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn readings_on_one_thread_never_run_backwards() {
+        let Some(tsc) = detected() else { return };
+        let mut last = tsc.ticks();
+        for _ in 0..100_000 {
+            for next in [tsc.open(), tsc.ticks(), tsc.close(), tsc.ticks_and_core().0] {
+                assert!(next >= last, "{next:?} after {last:?}");
+                last = next;
+            }
+        }
+        assert_eq!((tsc.ordering(), tsc.unordered().ordering()), (ReadOrdering::Ordered, ReadOrdering::Unordered));
+    }
+
+    #[test]
+    fn an_ordered_reading_sent_to_another_core_is_never_ahead_of_that_cores_next() {
+        let Some(tsc) = detected() else { return };
+        let [first, second] = allowed_cores()[..2] else { panic!("this test needs two cores") };
+        let (send, receive) = mpsc::channel();
+        let sender = std::thread::spawn(move || {
+            pin_to(first).unwrap();
+            for _ in 0..100_000 {
+                send.send(tsc.ticks()).unwrap();
+            }
+        });
+        pin_to(second).unwrap();
+        for sent in receive {
+            let here = tsc.ticks();
+            assert!(here >= sent, "{here:?} is behind {sent:?}");
+        }
+        sender.join().unwrap();
+    }
+
+    #[test]
+    fn a_reading_tells_the_core_it_was_taken_on() {
+        let Some(tsc) = detected() else { return };
+        for core in allowed_cores() {
+            let there = std::thread::spawn(move || {
+                pin_to(core).unwrap();
+                tsc.ticks_and_core().1
+            });
+            assert_eq!(there.join().unwrap(), core);
+        }
+    }
+}

@@ -25,7 +25,7 @@ pub(crate) struct Options {
     /// How many calibrations follow one another
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100_000), allow_hyphen_values = true)]
     repeat: u32,
-    /// The clock to compare with
+    /// The clock to compare with: `CLOCK_MONOTONIC_RAW`, or `CLOCK_MONOTONIC`, which is adjusted to the world's time
     #[arg(long, value_enum, default_value_t = Against::Raw, ignore_case = true)]
     against: Against,
     /// Stay on this core
@@ -41,9 +41,7 @@ pub(crate) struct Options {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Against {
-    /// `CLOCK_MONOTONIC_RAW`: never adjusted
     Raw,
-    /// `CLOCK_MONOTONIC`: adjusted to keep time with the world
     Monotonic,
 }
 

@@ -1,1 +1,34 @@
-fn main() {}
+//! `cargo xtask test` runs every check that the project promises, `cargo xtask bench` prints its tables of ratios.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a program, and this is its output")]
+
+mod args;
+mod bench;
+mod checks;
+mod features;
+mod shell;
+mod steps;
+mod workspace;
+
+use std::env;
+use std::process::ExitCode;
+
+use args::Task;
+
+fn main() -> ExitCode {
+    let task = match args::parse(env::args().skip(1)) {
+        Ok(task) => task,
+        Err(why) => {
+            eprintln!("xtask: {why}; see `cargo xtask --help`");
+            return ExitCode::from(2);
+        }
+    };
+    match task {
+        Task::Help => {
+            print!("{}", args::HELP);
+            ExitCode::SUCCESS
+        }
+        Task::Test { quick } => steps::run(|workspace| checks::all(workspace, quick)),
+        Task::Bench { gate, criterion } => steps::run(|workspace| bench::all(workspace, gate, criterion)),
+    }
+}

@@ -1,0 +1,126 @@
+//! Which rank learns from which, and in what order, in a logarithmic number of rounds.
+//!
+//! The ranks below the largest power of two form a binomial tree with rank 0 at its root. Every rank beyond hangs on
+//! one of them. In a round all pairs work at the same time.
+
+/// What a rank does at one step of a synchronization.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// It is the reference of this client.
+    ReferenceOf(u32),
+    /// It is a client of this reference.
+    ClientOf(u32),
+}
+
+/// The tree of so many ranks.
+///
+/// ```
+/// use downbeat_clock_core::{BinomialTree, Role};
+///
+/// // Six ranks: 0 to 3 are the tree, 4 and 5 hang on 0 and 1.
+/// let tree = BinomialTree::new(6);
+/// assert!(tree.downwards(0).eq([Role::ReferenceOf(2), Role::ReferenceOf(1)]));
+/// assert!(tree.downwards(2).eq([Role::ClientOf(0), Role::ReferenceOf(3)]));
+/// assert!(tree.upwards(2).eq([Role::ReferenceOf(3), Role::ClientOf(0)]));
+/// assert_eq!(tree.beyond(1), Some(Role::ReferenceOf(5)));
+/// assert_eq!(tree.beyond(5), Some(Role::ClientOf(1)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BinomialTree {
+    ranks: u32,
+    /// Logarithm of the number of ranks in the tree.
+    rounds: u32,
+}
+
+impl BinomialTree {
+    /// The tree of `ranks` ranks; of none, there is nothing to do for anybody.
+    pub const fn new(ranks: u32) -> Self {
+        Self { ranks, rounds: if ranks == 0 { 0 } else { ranks.ilog2() } }
+    }
+
+    /// What a rank does from the root to the leaves: it is a client first, and then a reference.
+    pub fn downwards(self, rank: u32) -> impl Iterator<Item = Role> {
+        (0..self.rounds).rev().filter_map(move |round| self.role(rank, round))
+    }
+
+    /// What a rank does from the leaves to the root: it is a reference first, and a client at last.
+    pub fn upwards(self, rank: u32) -> impl Iterator<Item = Role> {
+        (0..self.rounds).filter_map(move |round| self.role(rank, round))
+    }
+
+    /// What a rank does outside the tree: those beyond it are clients of those in it.
+    pub fn beyond(self, rank: u32) -> Option<Role> {
+        let inside = 1 << self.rounds;
+        if rank >= inside {
+            return (rank < self.ranks).then(|| Role::ClientOf(rank - inside));
+        }
+        // Both are below 2^31, or there is no rank beyond the tree.
+        rank.checked_add(inside).filter(|client| *client < self.ranks).map(Role::ReferenceOf)
+    }
+
+    /// In the round `i`, multiples of `2^(i + 1)` are references of the ranks `2^i` after them.
+    fn role(self, rank: u32, round: u32) -> Option<Role> {
+        let apart = 1 << round;
+        if rank >> self.rounds != 0 || !rank.is_multiple_of(apart) {
+            return None;
+        }
+        Some(if rank & apart == 0 { Role::ReferenceOf(rank + apart) } else { Role::ClientOf(rank - apart) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::vec::Vec;
+
+    /// What both sides say of a pair agrees, and all but rank 0 are clients exactly once.
+    #[test]
+    fn every_rank_but_the_root_learns_once_and_from_one_who_teaches_it() {
+        for ranks in 0..70 {
+            let tree = BinomialTree::new(ranks);
+            let roles = |rank| tree.downwards(rank).chain(tree.beyond(rank)).collect::<Vec<_>>();
+            for rank in 0..ranks {
+                let references: Vec<_> = roles(rank).into_iter().filter(|r| matches!(r, Role::ClientOf(_))).collect();
+                assert_eq!(references.len(), usize::from(rank != 0), "rank {rank} of {ranks}");
+                for role in roles(rank) {
+                    let (other, mirrored) = match role {
+                        Role::ReferenceOf(client) => (client, Role::ClientOf(rank)),
+                        Role::ClientOf(reference) => (reference, Role::ReferenceOf(rank)),
+                    };
+                    assert!(other < ranks && roles(other).contains(&mirrored), "{rank} and {other} of {ranks}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn downwards_nobody_teaches_before_it_has_learned_and_upwards_nobody_after() {
+        let tree = BinomialTree::new(64);
+        for rank in 1..64 {
+            assert!(matches!(tree.downwards(rank).next(), Some(Role::ClientOf(_))));
+            assert!(matches!(tree.upwards(rank).last(), Some(Role::ClientOf(_))));
+        }
+    }
+
+    #[test]
+    fn upwards_is_downwards_reversed() {
+        for ranks in 1..40 {
+            let tree = BinomialTree::new(ranks);
+            for rank in 0..ranks {
+                let mut down: Vec<_> = tree.downwards(rank).collect();
+                down.reverse();
+                assert_eq!(tree.upwards(rank).collect::<Vec<_>>(), down);
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_number_of_ranks_overflows_nothing() {
+        let tree = BinomialTree::new(u32::MAX);
+        assert_eq!(tree.beyond(0), Some(Role::ReferenceOf(1 << 31)));
+        assert_eq!(tree.beyond(u32::MAX - 1), Some(Role::ClientOf((1 << 31) - 2)));
+        assert_eq!(tree.beyond((1 << 31) - 1), None);
+        assert_eq!(tree.downwards(0).next(), Some(Role::ReferenceOf(1 << 30)));
+    }
+}

@@ -1,0 +1,68 @@
+//! Statistics of a sample.
+
+mod quantile;
+mod tukey;
+
+use core::fmt;
+
+/// Finite numbers in ascending order; at least one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample<'a> {
+    sorted: &'a [f64],
+}
+
+/// Why numbers are no sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SampleError {
+    /// There are none.
+    Empty,
+    /// The number at this place is infinite or not a number.
+    NotFinite(usize),
+}
+
+impl fmt::Display for SampleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("a sample needs at least one value"),
+            Self::NotFinite(place) => write!(f, "value {place} of the sample is not a finite number"),
+        }
+    }
+}
+
+impl core::error::Error for SampleError {}
+
+impl<'a> Sample<'a> {
+    /// Sorts the numbers, and takes them as a sample.
+    ///
+    /// # Errors
+    /// When there are none, or one is not finite.
+    pub fn new(values: &'a mut [f64]) -> Result<Self, SampleError> {
+        if let Some(place) = values.iter().position(|value| !value.is_finite()) {
+            return Err(SampleError::NotFinite(place));
+        }
+        if values.is_empty() {
+            return Err(SampleError::Empty);
+        }
+        values.sort_unstable_by(f64::total_cmp);
+        Ok(Self { sorted: values })
+    }
+
+    /// The numbers, ascending.
+    pub fn values(&self) -> &'a [f64] {
+        self.sorted
+    }
+
+    /// How many there are; never zero.
+    #[expect(clippy::len_without_is_empty, reason = "a sample is never empty")]
+    pub fn len(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// The arithmetic mean.
+    pub fn mean(&self) -> f64 {
+        // Around the median, so that a sum of large numbers does not lose the small differences between them.
+        let centre = self.median();
+        centre + self.sorted.iter().map(|value| value - centre).sum::<f64>() / self.len() as f64
+    }
+}

@@ -1,0 +1,70 @@
+//! Two threads find out by how much one's clock is ahead of the other's, although neither knows the true time.
+//!
+//! `cargo run --release -p downbeat-sync --example pair_offset`
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
+use core::num::NonZeroU32;
+use std::error::Error;
+
+use downbeat_clock_core::{Clock, ClockModel, Counter, Domain, Duration, ModelError, OffsetSample, Timestamp};
+use downbeat_sync::{Comm, OffsetAlgorithm, OffsetClient, ThreadCluster, answer_blocking};
+use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId, allowed_cores, pin_to};
+
+/// The time of the thread that answers, and of the one that asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Reference;
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Client;
+
+impl Domain for Reference {
+    const NAME: &'static str = "reference";
+}
+impl Domain for Client {
+    const NAME: &'static str = "client";
+}
+
+type Skewed = SkewedClock<SystemClock>;
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+fn main() -> Result<(), Failure> {
+    // Both read one true clock, and both make it wrong.
+    let raw = SystemClock::detect(SystemClockId::MonotonicRaw)?;
+    let truth = ClockModel::through(raw.ticks(), Timestamp::ORIGIN, SystemClock::RATE)?;
+    let offsets = [Duration::from_millis(-3), Duration::from_nanos(1_234_567)];
+    let skew = |offset| SkewedClock::new(raw, truth, Skew { offset, ..Skew::default() });
+    let clocks = [skew(offsets[0])?, skew(offsets[1])?];
+
+    let cores = allowed_cores();
+    let core_of = |rank: u32| cores.iter().cycle().nth(rank as usize);
+    let cluster = ThreadCluster::new(2).pin(|rank| core_of(rank).map_or(Ok(()), |core| pin_to(*core)));
+    let truth = offsets[1] - offsets[0];
+    println!("The second thread is ahead by {truth}. It finds:");
+    for algorithm in OffsetAlgorithm::all(NonZeroU32::MIN.saturating_add(99)) {
+        for sample in cluster.run(|comm| measure(&clocks[comm.rank() as usize], algorithm, comm))? {
+            let Some(OffsetSample { offset, half_width, .. }) = sample? else { continue };
+            let bound = half_width.map_or("no bound".to_owned(), |bound| format!("certain to {bound}"));
+            println!("{:<20} {offset}, off by {}, {bound}", algorithm.to_string(), offset - truth);
+        }
+    }
+    Ok(())
+}
+
+/// What one thread does. Only the second one learns something.
+fn measure(
+    clock: &Skewed,
+    algorithm: OffsetAlgorithm,
+    comm: &impl Comm,
+) -> Result<Option<OffsetSample<Client>>, Failure> {
+    if comm.rank() == 0 {
+        answer_blocking(clock, believed::<Reference>()?, comm, 1)?;
+        return Ok(None);
+    }
+    let mut client = OffsetClient::<Client, Reference>::new(algorithm, 0)?;
+    Ok(Some(client.measure_blocking(clock, believed()?, comm)?))
+}
+
+/// What a thread takes its clock to show.
+fn believed<D: Domain>() -> Result<ClockModel<Counter, D>, ModelError> {
+    ClockModel::through(Skewed::ZERO, Timestamp::ORIGIN, Skewed::RATE)
+}

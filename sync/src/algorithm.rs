@@ -1,0 +1,198 @@
+//! Synchronizing all ranks: one algorithm per file.
+
+mod hca;
+mod hca2;
+mod hca3;
+mod hierarchy;
+mod jk;
+mod label;
+mod nbcbench;
+mod prop;
+mod skampi;
+
+use core::hash::{Hash, Hasher};
+
+use downbeat_clock_core::{Clock, ClockModel, Counter, Global, Local};
+
+pub use hca::Hca;
+pub use hca2::Hca2;
+pub use hca3::{Hca3, Hca3Offset};
+pub use hierarchy::Hierarchy;
+pub use jk::Jk;
+pub use label::LabelError;
+pub use nbcbench::NbcBench;
+pub use prop::ClockPropSync;
+pub use skampi::Skampi;
+
+use crate::collective::{all_equal, lowest_rank_where};
+use crate::line::{Learned, Quality};
+use crate::{Comm, CommError, SyncError, block_on_ready};
+
+/// What a rank brings along to a synchronization.
+#[derive(Clone, Copy, Debug)]
+pub struct Timekeeper<'a, K> {
+    clock: &'a K,
+    base: ClockModel<Counter, Local>,
+    /// How good the base is, where it is global time already.
+    quality: Quality,
+    source: u64,
+    place: Place,
+}
+
+/// Where a rank is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Equal on ranks that share a node.
+    pub node: u32,
+    /// Equal on ranks that share a node and a socket.
+    pub socket: u32,
+}
+
+/// What a rank has after a synchronization.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Synchronized {
+    /// Global time by this rank's counter: one map, however many were composed.
+    pub model: ClockModel<Counter, Global>,
+    /// What is known of its error.
+    pub quality: Quality,
+}
+
+impl<'a, K: Clock> Timekeeper<'a, K> {
+    /// A rank whose `clock` shows the time `base`, as far as it knows. On rank 0 that becomes global time.
+    pub fn new(clock: &'a K, base: ClockModel<Counter, Local>) -> Self {
+        Self { clock, base, quality: Quality::default(), source: 0, place: Place::default() }
+    }
+
+    /// Says which source of time the clock reads, by a number that is equal on ranks that read the same one, as far as
+    /// they know: such as a hash of the clock's name, the boot id and the time namespace. [`ClockPropSync`] asks.
+    #[must_use]
+    pub fn source(self, source: u64) -> Self {
+        Self { source, ..self }
+    }
+
+    /// Says where the rank is. A [`Hierarchy`] asks.
+    #[must_use]
+    pub fn place(self, place: Place) -> Self {
+        Self { place, ..self }
+    }
+
+    /// This rank's own time, taken for global time: so on rank 0, and in place of what a rank failed to learn.
+    fn own(&self) -> Synchronized {
+        Synchronized { model: self.base.renamed(), quality: self.quality }
+    }
+
+    /// Global time, as learned from a reference.
+    fn learned(&self, learned: Learned<Local, Global>) -> Attempt {
+        Ok(Synchronized { model: self.base.then(&learned.model)?, quality: learned.quality })
+    }
+}
+
+/// How a synchronization ended for this rank: not before all its messages were exchanged, also where it failed.
+type Attempt = Result<Synchronized, SyncError>;
+
+/// How the clocks of all ranks become one.
+///
+/// Its label names the algorithm and all its parameters; see the variants.
+///
+/// ```
+/// use downbeat_sync::Algorithm;
+///
+/// for label in ["hca3/1000/skampi/100", "jk/100/mean-rtt/20", "h2hca(hca3/500/skampi/100/recompute,prop)"] {
+///     assert_eq!(label.parse::<Algorithm>()?.to_string(), label);
+/// }
+/// # Ok::<(), downbeat_sync::LabelError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// All ranks at once.
+    Flat(Flat),
+    /// Nodes first, then the ranks within.
+    Hierarchy(Hierarchy),
+}
+
+/// An algorithm for all ranks of a communicator at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Flat {
+    /// `none`: the clocks are one already.
+    None,
+    /// `skampi/OFFSET`: every rank in turn measures its offset to rank 0.
+    Skampi(Skampi),
+    /// `nbcbench/OFFSET`: offsets along a tree, summed up.
+    NbcBench(NbcBench),
+    /// `jk/LINE`: a line per rank, all of them over the same time.
+    Jk(Jk),
+    /// `hca/LINE`: lines along a tree, composed at its root; then every rank's offset once more.
+    Hca(Hca),
+    /// `hca2/LINE`: the same without the offsets at the end.
+    Hca2(Hca2),
+    /// `hca3/LINE`: lines along a tree, each learned from a clock that is global already.
+    Hca3(Hca3),
+    /// `hca3-offset/OFFSET`: the same with offsets.
+    Hca3Offset(Hca3Offset),
+    /// `prop`: rank 0 tells its model to ranks that read the same source of time.
+    Prop(ClockPropSync),
+}
+
+impl Flat {
+    async fn attempt<K: Clock, M: Comm>(&self, me: &Timekeeper<'_, K>, comm: &M) -> Result<Attempt, CommError> {
+        match self {
+            Self::None => Ok(Ok(me.own())),
+            Self::Skampi(algorithm) => algorithm.attempt(me, comm).await,
+            Self::NbcBench(algorithm) => algorithm.attempt(me, comm).await,
+            Self::Jk(algorithm) => algorithm.attempt(me, comm).await,
+            Self::Hca(algorithm) => algorithm.attempt(me, comm).await,
+            Self::Hca2(algorithm) => algorithm.attempt(me, comm).await,
+            Self::Hca3(algorithm) => algorithm.attempt(me, comm).await,
+            Self::Hca3Offset(algorithm) => algorithm.attempt(me, comm).await,
+            Self::Prop(algorithm) => algorithm.attempt(me, comm).await,
+        }
+    }
+}
+
+impl Algorithm {
+    /// Synchronizes the clocks of all ranks, which all call this with the same algorithm.
+    ///
+    /// All ranks succeed, or all fail; nobody is left waiting.
+    ///
+    /// # Errors
+    /// When the ranks ask for different algorithms, when a clock cannot be fitted, or when a rank is gone.
+    pub async fn synchronize<K: Clock, M: Comm>(
+        &self,
+        me: &Timekeeper<'_, K>,
+        comm: &M,
+    ) -> Result<Synchronized, SyncError> {
+        if !all_equal(comm, self.fingerprint()).await? {
+            return Err(SyncError::DifferentAlgorithms);
+        }
+        let attempt = match self {
+            Self::Flat(algorithm) => algorithm.attempt(me, comm).await?,
+            Self::Hierarchy(algorithm) => algorithm.attempt(me, comm).await?,
+        };
+        match lowest_rank_where(comm, attempt.is_err()).await? {
+            Some(rank) => attempt.and(Err(SyncError::OtherRank(rank))),
+            None => attempt,
+        }
+    }
+
+    /// As [`synchronize`](Self::synchronize), for a communicator that does not suspend.
+    ///
+    /// # Errors
+    /// As [`synchronize`](Self::synchronize).
+    pub fn synchronize_blocking<K: Clock, M: Comm>(
+        &self,
+        me: &Timekeeper<'_, K>,
+        comm: &M,
+    ) -> Result<Synchronized, SyncError> {
+        block_on_ready(self.synchronize(me, comm))
+    }
+
+    /// Equal for equal algorithms, in all processes that run the same program.
+    fn fingerprint(&self) -> u64 {
+        #[expect(deprecated, reason = "the one hasher of the standard library that is the same in all processes")]
+        let mut hasher = core::hash::SipHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
+}

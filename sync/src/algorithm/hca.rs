@@ -1,0 +1,62 @@
+//! HCA: HCA2, and at the end every rank's offset to rank 0 once more.
+
+use downbeat_clock_core::{Clock, ClockModel, Domain, Global, Local, OffsetSample, Timestamp};
+
+use super::{Attempt, Hca2, Timekeeper};
+use crate::line::{Learned, Line, Quality};
+use crate::pair::answer;
+use crate::{Comm, CommError, OffsetClient, SyncError};
+
+/// HCA2, whose composed lines are moved so that they go through an offset that was measured straight to rank 0, one
+/// rank after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Hca {
+    /// How each rank learns its line.
+    pub line: Line,
+}
+
+impl Hca {
+    pub(super) async fn attempt<K: Clock, M: Comm>(
+        &self,
+        me: &Timekeeper<'_, K>,
+        comm: &M,
+    ) -> Result<Attempt, CommError> {
+        let to_root = Hca2 { line: self.line }.lines(me, comm).await?;
+        if comm.rank() == 0 {
+            for client in 1..comm.size() {
+                answer(me.clock, me.base, comm, client).await?;
+                comm.send(client, me.quality).await?;
+            }
+            return Ok(to_root.map(|_| me.own()));
+        }
+        let sample = self.measure(me, comm).await?;
+        let of_root: Quality = comm.recv(0).await?;
+        Ok(to_root.and_then(|Learned { model, quality }| {
+            let sample = sample?;
+            // The offset was measured straight to rank 0: the hops no longer matter to it.
+            let quality = Quality { half_width: sample.half_width, ..quality }.and(of_root);
+            me.learned(Learned { model: moved(&model, sample)?, quality })
+        }))
+    }
+
+    async fn measure<K: Clock, M: Comm>(
+        &self,
+        me: &Timekeeper<'_, K>,
+        comm: &M,
+    ) -> Result<Result<OffsetSample<Local>, SyncError>, CommError> {
+        let (mut client, failure) = OffsetClient::<Local, Global>::or_single(self.line.offset, 0);
+        match client.measure(me.clock, me.base, comm).await {
+            Err(SyncError::Comm(why)) => Err(why),
+            measured => Ok(failure.map_or(measured, Err)),
+        }
+    }
+}
+
+/// The model with the same rate that goes through the sample.
+fn moved<R: Domain>(
+    model: &ClockModel<Local, R>,
+    sample: OffsetSample<Local>,
+) -> Result<ClockModel<Local, Global>, SyncError> {
+    let there = (sample.at - sample.offset).as_nanos();
+    Ok(ClockModel::through(sample.at, Timestamp::from_nanos(there), model.rate())?)
+}

@@ -1,0 +1,38 @@
+//! The synchronization of Jones and Koenig: a line per rank, straight to rank 0.
+
+use downbeat_clock_core::Clock;
+
+use super::{Attempt, Timekeeper};
+use crate::line::Line;
+use crate::pair::answer;
+use crate::{Comm, CommError};
+
+/// Every rank learns a line from rank 0, which goes round all ranks for each point of the lines: so all lines span the
+/// same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Jk {
+    /// How each rank learns its line.
+    pub line: Line,
+}
+
+impl Jk {
+    pub(super) async fn attempt<K: Clock, M: Comm>(
+        &self,
+        me: &Timekeeper<'_, K>,
+        comm: &M,
+    ) -> Result<Attempt, CommError> {
+        if comm.rank() != 0 {
+            let learned = self.line.learn(me.clock, me.base, comm, 0).await?;
+            return Ok(learned.and_then(|learned| me.learned(learned)));
+        }
+        for _ in 0..self.line.measurements() {
+            for client in 1..comm.size() {
+                answer(me.clock, me.base, comm, client).await?;
+            }
+        }
+        for client in 1..comm.size() {
+            comm.send(client, me.quality).await?;
+        }
+        Ok(Ok(me.own()))
+    }
+}

@@ -1,0 +1,50 @@
+//! What all ranks of a communicator do together besides measuring: agree, and tell.
+
+use downbeat_clock_core::{BinomialTree, Role};
+
+use crate::{Comm, CommError, Payload};
+
+/// Combines a value of every rank, and tells all of them the result.
+///
+/// `combine` must not care for order.
+pub(crate) async fn all_combine<P: Payload, M: Comm>(
+    comm: &M,
+    mine: P,
+    combine: impl Fn(P, P) -> P,
+) -> Result<P, CommError> {
+    let tree = BinomialTree::new(comm.size());
+    let mut value = mine;
+    for role in tree.beyond(comm.rank()).into_iter().chain(tree.upwards(comm.rank())) {
+        match role {
+            Role::ReferenceOf(client) => value = combine(value, comm.recv(client).await?),
+            Role::ClientOf(reference) => comm.send(reference, value).await?,
+        }
+    }
+    broadcast(comm, value).await
+}
+
+/// Tells all ranks the value of rank 0.
+pub(crate) async fn broadcast<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<P, CommError> {
+    let tree = BinomialTree::new(comm.size());
+    let mut value = mine;
+    for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
+        match role {
+            Role::ReferenceOf(client) => comm.send(client, value).await?,
+            Role::ClientOf(reference) => value = comm.recv(reference).await?,
+        }
+    }
+    Ok(value)
+}
+
+/// The lowest rank for which something is true, if it is true for any.
+pub(crate) async fn lowest_rank_where<M: Comm>(comm: &M, mine: bool) -> Result<Option<u32>, CommError> {
+    let nobody = u64::MAX;
+    let lowest = all_combine(comm, if mine { comm.rank().into() } else { nobody }, u64::min).await?;
+    Ok(u32::try_from(lowest).ok())
+}
+
+/// Whether all ranks have the same value.
+pub(crate) async fn all_equal<M: Comm>(comm: &M, mine: u64) -> Result<bool, CommError> {
+    let [least, most] = all_combine(comm, [mine, mine], |a, b| [a[0].min(b[0]), a[1].max(b[1])]).await?;
+    Ok(least == most)
+}

@@ -1,0 +1,145 @@
+//! A clock model between two ranks: a line through several offsets (algorithm 2 of the 2018 paper).
+
+use core::num::NonZeroU32;
+
+use downbeat_clock_core::{Clock, ClockModel, Counter, Domain, Duration, OffsetFit};
+
+use crate::{Comm, CommError, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, answer};
+
+/// How a client learns a reference's clock: from how many offsets, and how each is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Line {
+    /// Offsets that the line is fitted to. A single one tells no drift.
+    pub fit_points: NonZeroU32,
+    /// How an offset is measured.
+    pub offset: OffsetAlgorithm,
+    /// Measure one more offset afterwards, and move the line so that it goes through that.
+    pub recompute: bool,
+}
+
+/// What a client learned of a reference.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Learned<C: Domain, R: Domain> {
+    /// From the client's time to the reference's.
+    pub model: ClockModel<C, R>,
+    /// What is known of its error.
+    pub quality: Quality,
+}
+
+/// What a synchronization knows of its own error.
+///
+/// A rank that learned from one that learned itself adds what is known of both.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Quality {
+    /// Standard deviation of the offsets from the line, in nanoseconds: the largest of all lines on the way to rank 0.
+    pub residual_deviation: Option<f64>,
+    /// How far the worst offset of a line can be off, where the offset's algorithm tells: summed over all lines on the
+    /// way to rank 0.
+    pub half_width: Option<Duration>,
+}
+
+impl Quality {
+    /// Of a model that was composed of two.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            residual_deviation: merge(self.residual_deviation, other.residual_deviation, f64::max),
+            half_width: merge(self.half_width, other.half_width, |a, b| a + b),
+        }
+    }
+}
+
+fn merge<T>(a: Option<T>, b: Option<T>, both: impl Fn(T, T) -> T) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(both(a, b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// What is not known travels as what cannot be: not a number, and less than nothing.
+impl Payload for Quality {
+    const WORDS: usize = 2;
+
+    fn put(self, words: &mut Words) {
+        words[0] = self.residual_deviation.unwrap_or(f64::NAN).to_bits();
+        words[1] = self.half_width.map_or(-1, Duration::as_nanos) as u64;
+    }
+
+    fn get(words: &Words) -> Option<Self> {
+        Some(Self {
+            residual_deviation: Some(f64::from_bits(words[0])).filter(|deviation| !deviation.is_nan()),
+            half_width: Some(Duration::from_nanos(words[1] as i64)).filter(|width| *width >= Duration::ZERO),
+        })
+    }
+}
+
+impl Line {
+    /// An offset without drift.
+    pub const fn level(offset: OffsetAlgorithm) -> Self {
+        Self { fit_points: NonZeroU32::MIN, offset, recompute: false }
+    }
+
+    /// How often a client measures its offset, and a reference answers to that.
+    pub(crate) fn measurements(&self) -> u32 {
+        self.fit_points.get().saturating_add(self.recompute.into())
+    }
+
+    /// Learns the clock of a reference, which [teaches](Self::teach) meanwhile.
+    ///
+    /// An offset that cannot be told does not stop the messages, or the reference would wait in vain: that failure is
+    /// the inner result.
+    ///
+    /// # Errors
+    /// When the reference is gone.
+    pub async fn learn<K: Clock, C: Domain, R: Domain, M: Comm>(
+        &self,
+        clock: &K,
+        base: ClockModel<Counter, C>,
+        comm: &M,
+        reference: u32,
+    ) -> Result<Result<Learned<C, R>, SyncError>, CommError> {
+        let (mut fit, mut half_width, mut last) = (OffsetFit::new(), None, None);
+        let (mut client, mut failure) = OffsetClient::<C, R>::or_single(self.offset, reference);
+        for measurement in 0..self.measurements() {
+            let sample = match client.measure(clock, base, comm).await {
+                Ok(sample) => sample,
+                Err(SyncError::Comm(why)) => return Err(why),
+                Err(why) => {
+                    failure.get_or_insert(why);
+                    continue;
+                }
+            };
+            half_width = merge(half_width, sample.half_width, Duration::max);
+            if measurement < self.fit_points.get() {
+                fit.push(sample);
+            } else {
+                last = Some(sample);
+            }
+        }
+        let of_reference: Quality = comm.recv(reference).await?;
+        Ok(failure.map_or(Ok(()), Err).and_then(|()| {
+            let line = fit.line()?;
+            let quality = Quality { residual_deviation: line.residual_deviation(), half_width }.and(of_reference);
+            let line = last.map_or(line, |sample| line.through(sample));
+            Ok(Learned { model: line.model()?, quality })
+        }))
+    }
+
+    /// Is the reference of a client that [learns](Self::learn), for a clock of this quality.
+    ///
+    /// # Errors
+    /// When the client is gone.
+    pub async fn teach<K: Clock, D: Domain, M: Comm>(
+        &self,
+        clock: &K,
+        base: ClockModel<Counter, D>,
+        quality: Quality,
+        comm: &M,
+        client: u32,
+    ) -> Result<(), CommError> {
+        for _ in 0..self.measurements() {
+            answer(clock, base, comm, client).await?;
+        }
+        comm.send(client, quality).await
+    }
+}

@@ -1,0 +1,178 @@
+//! Which offset algorithm, and with how many exchanges.
+
+use core::fmt;
+use core::num::NonZeroU32;
+use core::str::FromStr;
+
+/// How the offset between two ranks is estimated, and from how many exchanges.
+///
+/// Its label is the name of the algorithm and the number of exchanges:
+///
+/// ```
+/// use core::num::NonZeroU32;
+/// use downbeat_sync::{OffsetAlgorithm, OffsetLabelError};
+///
+/// let exchanges = const { NonZeroU32::new(100).unwrap() };
+/// let algorithm: OffsetAlgorithm = "skampi/100".parse()?;
+/// assert_eq!(algorithm, OffsetAlgorithm::Skampi { exchanges });
+/// assert_eq!(algorithm.to_string(), "skampi/100");
+/// assert_eq!("skampi/8abc".parse::<OffsetAlgorithm>(), Err(OffsetLabelError::NoNumber));
+/// # Ok::<(), OffsetLabelError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OffsetAlgorithm {
+    /// The middle of the interval that no exchange contradicts, with a certain bound.
+    Skampi {
+        /// How many.
+        exchanges: NonZeroU32,
+    },
+    /// The median exchange, less half the mean round trip of the pair. Messages are sent synchronously. The round
+    /// trip is measured before the first use, by as many exchanges.
+    MeanRtt {
+        /// How many.
+        exchanges: NonZeroU32,
+    },
+    /// The mean of all exchanges but the slowest tenth.
+    TraceCollector {
+        /// How many.
+        exchanges: NonZeroU32,
+    },
+}
+
+impl OffsetAlgorithm {
+    /// From how many exchanges.
+    pub const fn exchanges(self) -> NonZeroU32 {
+        let (Self::Skampi { exchanges } | Self::MeanRtt { exchanges } | Self::TraceCollector { exchanges }) = self;
+        exchanges
+    }
+
+    /// The first part of its label.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Skampi { .. } => "skampi",
+            Self::MeanRtt { .. } => "mean-rtt",
+            Self::TraceCollector { .. } => "trace-collector",
+        }
+    }
+
+    /// All algorithms, with so many exchanges each.
+    pub const fn all(exchanges: NonZeroU32) -> [Self; 3] {
+        [Self::Skampi { exchanges }, Self::MeanRtt { exchanges }, Self::TraceCollector { exchanges }]
+    }
+}
+
+impl fmt::Display for OffsetAlgorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.name(), self.exchanges())
+    }
+}
+
+/// Why a text is not the label of an [`OffsetAlgorithm`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OffsetLabelError {
+    /// There is no such algorithm.
+    UnknownName,
+    /// There is no number of exchanges: not even a slash, or something else behind it.
+    NoNumber,
+    /// An offset cannot be told from no exchange at all.
+    NoExchanges,
+    /// The number of exchanges has more than 32 bits.
+    TooManyExchanges,
+}
+
+impl fmt::Display for OffsetLabelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::UnknownName => "the offset algorithms are skampi, mean-rtt and trace-collector",
+            Self::NoNumber => "an offset algorithm has a number of exchanges, as in skampi/100",
+            Self::NoExchanges => "an offset algorithm needs at least one exchange",
+            Self::TooManyExchanges => "an offset algorithm has at most 4294967295 exchanges",
+        })
+    }
+}
+
+impl core::error::Error for OffsetLabelError {}
+
+/// Reads exactly the form that is printed.
+impl FromStr for OffsetAlgorithm {
+    type Err = OffsetLabelError;
+
+    fn from_str(label: &str) -> Result<Self, OffsetLabelError> {
+        let (name, number) = label.split_once('/').unwrap_or((label, ""));
+        let algorithm = Self::all(NonZeroU32::MIN).into_iter().find(|algorithm| algorithm.name() == name);
+        let algorithm = algorithm.ok_or(OffsetLabelError::UnknownName)?;
+        let exchanges = exchanges(number)?;
+        Ok(match algorithm {
+            Self::Skampi { .. } => Self::Skampi { exchanges },
+            Self::MeanRtt { .. } => Self::MeanRtt { exchanges },
+            Self::TraceCollector { .. } => Self::TraceCollector { exchanges },
+        })
+    }
+}
+
+/// A number of exchanges: digits only, and no zeros in front, or one label would have several forms.
+fn exchanges(number: &str) -> Result<NonZeroU32, OffsetLabelError> {
+    if number == "0" {
+        return Err(OffsetLabelError::NoExchanges);
+    }
+    if number.is_empty() || number.starts_with('0') || !number.bytes().all(|digit| digit.is_ascii_digit()) {
+        return Err(OffsetLabelError::NoNumber);
+    }
+    // Only the length can be wrong.
+    number.parse().map_err(|_| OffsetLabelError::TooManyExchanges)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse(label: &str) -> Result<OffsetAlgorithm, OffsetLabelError> {
+        label.parse()
+    }
+
+    #[test]
+    fn labels_are_those_of_the_papers() {
+        let printed =
+            OffsetAlgorithm::all(const { NonZeroU32::new(100).unwrap() }).map(|algorithm| algorithm.to_string());
+        assert_eq!(printed, ["skampi/100", "mean-rtt/100", "trace-collector/100"]);
+    }
+
+    #[test]
+    fn what_is_no_label_is_refused_with_the_reason() {
+        for label in ["", "/", "/100", "NaN", "SKaMPI/100", " skampi/100", "skampi /100", "100/skampi", "hca3/100"] {
+            assert_eq!(parse(label), Err(OffsetLabelError::UnknownName), "{label}");
+        }
+        for number in
+            ["", "/", "8abc", "NaN", "inf", "-1", "+1", "1.5", "1e3", " 1", "1 ", "1/", "1/2", "007", "00", "٣"]
+        {
+            let label = format!("mean-rtt/{number}");
+            assert_eq!(parse(&label), Err(OffsetLabelError::NoNumber), "{label}");
+        }
+        assert_eq!(parse("skampi"), Err(OffsetLabelError::NoNumber));
+        assert_eq!(parse("skampi/0"), Err(OffsetLabelError::NoExchanges));
+        assert_eq!(parse("skampi/4294967296"), Err(OffsetLabelError::TooManyExchanges));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_read(exchanges: NonZeroU32, which in 0_usize..3) {
+            let algorithm = OffsetAlgorithm::all(exchanges)[which];
+            prop_assert_eq!(parse(&algorithm.to_string()), Ok(algorithm));
+        }
+
+        #[test]
+        fn what_is_read_is_printed_the_same(label in "(skampi|mean-rtt|trace-collector|[a-z-]{0,3})/?[0-9+ a]{0,11}/?") {
+            if let Ok(algorithm) = parse(&label) {
+                prop_assert_eq!(algorithm.to_string(), label);
+            }
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(label in "\\PC*") {
+            let _ = parse(&label);
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The offset between the clocks of two ranks.
+//!
+//! The client leads: each of its messages says how many more will come, and how to send the answer; the reference
+//! answers until none is left. So the reference needs to know neither the algorithm nor the number of exchanges, and
+//! the two cannot disagree about them.
+
+use core::num::NonZeroU32;
+use core::ops::Range;
+
+use downbeat_clock_core::{
+    Clock, ClockModel, Counter, Domain, Duration, Exchange, ExchangeError, MeanRoundTrip, MeanRttOffset, OffsetSample,
+    SkampiOffset, TraceCollectorOffset,
+};
+
+use crate::{Comm, CommError, OffsetAlgorithm, Payload, SyncError, Words, block_on_ready};
+
+/// The rank that learns by how much its clock is ahead of that of a reference, as often as it asks.
+///
+/// Keeps what has to be kept for a pair: the buffer for the exchanges, which is allocated once, and the mean round trip
+/// once it was measured. The other rank calls [`answer`] as often as this one measures.
+///
+/// `C` is the domain of this rank's time, `R` that of the reference's.
+#[derive(Clone, Debug)]
+pub struct OffsetClient<C: Domain, R: Domain> {
+    reference: u32,
+    algorithm: OffsetAlgorithm,
+    buffer: Vec<Exchange<C, R>>,
+    round_trip: Option<Duration>,
+}
+
+impl<C: Domain, R: Domain> OffsetClient<C, R> {
+    /// A client that is going to ask the rank `reference`.
+    ///
+    /// # Errors
+    /// When there is no memory for so many exchanges.
+    pub fn new(algorithm: OffsetAlgorithm, reference: u32) -> Result<Self, SyncError> {
+        let exchanges = algorithm.exchanges().get();
+        let mut buffer = Vec::new();
+        // SKaMPI needs to keep none.
+        if !matches!(algorithm, OffsetAlgorithm::Skampi { .. }) {
+            buffer.try_reserve_exact(exchanges as usize).map_err(|_| SyncError::TooManyExchanges(exchanges))?;
+            buffer.resize(exchanges as usize, Exchange::BLANK);
+        }
+        Ok(Self { reference, algorithm, buffer, round_trip: None })
+    }
+
+    /// As [`new`](Self::new); without the memory for it, one that makes a single exchange, and the failure.
+    ///
+    /// So an algorithm for all ranks gets through its messages in any case, and nobody waits in vain.
+    pub(crate) fn or_single(algorithm: OffsetAlgorithm, reference: u32) -> (Self, Option<SyncError>) {
+        let single = OffsetAlgorithm::Skampi { exchanges: NonZeroU32::MIN };
+        match Self::new(algorithm, reference) {
+            Ok(client) => (client, None),
+            Err(why) => (Self { reference, algorithm: single, buffer: Vec::new(), round_trip: None }, Some(why)),
+        }
+    }
+
+    /// The algorithm in use.
+    pub fn algorithm(&self) -> OffsetAlgorithm {
+        self.algorithm
+    }
+
+    /// Measures by how much the time `base`, shown by this rank's `clock`, is ahead of the reference's.
+    ///
+    /// # Errors
+    /// When the reference is gone, when the clock stepped back, or when the exchanges contradict each other.
+    pub async fn measure<K: Clock, M: Comm>(
+        &mut self,
+        clock: &K,
+        base: ClockModel<Counter, C>,
+        comm: &M,
+    ) -> Result<OffsetSample<C>, SyncError> {
+        let session = Session { clock, base, comm, reference: self.reference };
+        let exchanges = u64::from(self.algorithm.exchanges().get());
+        match self.algorithm {
+            OffsetAlgorithm::Skampi { .. } => {
+                let mut estimator = SkampiOffset::<C, R>::new();
+                session.play(Sending::Standard, 0..exchanges, |exchange| estimator.push(exchange)).await?;
+                Ok(estimator.estimate()?)
+            }
+            OffsetAlgorithm::MeanRtt { .. } => {
+                let round_trip = match self.round_trip {
+                    Some(known) => known,
+                    None => {
+                        let mut mean = MeanRoundTrip::new();
+                        let before = exchanges..2 * exchanges;
+                        session.play::<R>(Sending::Synchronous, before, |exchange| mean.push(exchange)).await?;
+                        *self.round_trip.insert(mean.mean()?)
+                    }
+                };
+                let mut estimator = MeanRttOffset::new(round_trip, &mut self.buffer);
+                session.play(Sending::Synchronous, 0..exchanges, |exchange| estimator.push(exchange)).await?;
+                Ok(estimator.estimate()?)
+            }
+            OffsetAlgorithm::TraceCollector { .. } => {
+                let mut estimator = TraceCollectorOffset::new(&mut self.buffer);
+                session.play(Sending::Standard, 0..exchanges, |exchange| estimator.push(exchange)).await?;
+                Ok(estimator.estimate()?)
+            }
+        }
+    }
+
+    /// As [`measure`](Self::measure), for a communicator that does not suspend.
+    ///
+    /// # Errors
+    /// As [`measure`](Self::measure).
+    pub fn measure_blocking<K: Clock, M: Comm>(
+        &mut self,
+        clock: &K,
+        base: ClockModel<Counter, C>,
+        comm: &M,
+    ) -> Result<OffsetSample<C>, SyncError> {
+        block_on_ready(self.measure(clock, base, comm))
+    }
+}
+
+/// Answers a client that measures its offset to the time `base`, shown by this rank's `clock`: all exchanges of one
+/// [`OffsetClient::measure`].
+///
+/// # Errors
+/// When the client is gone, or sends what no client sends.
+pub async fn answer<K: Clock, D: Domain, M: Comm>(
+    clock: &K,
+    base: ClockModel<Counter, D>,
+    comm: &M,
+    client: u32,
+) -> Result<(), CommError> {
+    loop {
+        let ping: Ping = comm.recv(client).await?;
+        let now = base.apply(clock.ticks());
+        ping.answer_by.send(comm, client, now).await?;
+        if ping.left == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// As [`answer`], for a communicator that does not suspend.
+///
+/// # Errors
+/// As [`answer`].
+pub fn answer_blocking<K: Clock, D: Domain, M: Comm>(
+    clock: &K,
+    base: ClockModel<Counter, D>,
+    comm: &M,
+    client: u32,
+) -> Result<(), CommError> {
+    block_on_ready(answer(clock, base, comm, client))
+}
+
+/// The client's side of a measurement.
+struct Session<'a, K, C: Domain, M> {
+    clock: &'a K,
+    base: ClockModel<Counter, C>,
+    comm: &'a M,
+    reference: u32,
+}
+
+impl<K: Clock, C: Domain, M: Comm> Session<'_, K, C, M> {
+    /// Plays some exchanges; `left` counts down to how many others follow.
+    ///
+    /// One that is not taken is the last of the whole measurement. The reference is told, or it would wait for more.
+    async fn play<R: Domain>(
+        &self,
+        sending: Sending,
+        left: Range<u64>,
+        mut take: impl FnMut(Exchange<C, R>) -> Result<(), ExchangeError>,
+    ) -> Result<(), SyncError> {
+        for left in left.rev() {
+            let exchange = self.exchange(sending, left).await?;
+            if let Err(why) = take(exchange) {
+                if left > 0 {
+                    self.exchange::<R>(sending, 0).await?;
+                }
+                return Err(why.into());
+            }
+        }
+        Ok(())
+    }
+
+    async fn exchange<R: Domain>(&self, sending: Sending, left: u64) -> Result<Exchange<C, R>, CommError> {
+        let ping = Ping { left, answer_by: sending };
+        let sent = self.clock.open();
+        sending.send(self.comm, self.reference, ping).await?;
+        let answered = self.comm.recv(self.reference).await?;
+        let received = self.clock.close();
+        // What takes time and can be done later is done later.
+        Ok(Exchange { sent: self.base.apply(sent), answered, received: self.base.apply(received) })
+    }
+}
+
+/// How messages are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sending {
+    Standard,
+    Synchronous,
+}
+
+impl Sending {
+    async fn send<M: Comm>(self, comm: &M, to: u32, payload: impl Payload) -> Result<(), CommError> {
+        match self {
+            Self::Standard => comm.send(to, payload).await,
+            Self::Synchronous => comm.send_sync(to, payload).await,
+        }
+    }
+}
+
+/// The client's message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ping {
+    /// How many more will come after this one.
+    left: u64,
+    answer_by: Sending,
+}
+
+/// The lowest bit says how to answer.
+impl Payload for Ping {
+    const WORDS: usize = 1;
+
+    fn put(self, words: &mut Words) {
+        words[0] = self.left << 1 | u64::from(self.answer_by == Sending::Synchronous);
+    }
+
+    fn get(words: &Words) -> Option<Self> {
+        let answer_by = if words[0] & 1 == 0 { Sending::Standard } else { Sending::Synchronous };
+        Some(Self { left: words[0] >> 1, answer_by })
+    }
+}

@@ -1,0 +1,163 @@
+//! What can be sent.
+
+use downbeat_clock_core::{ClockModel, Domain, Duration, Source, Ticks, Timestamp};
+
+/// Words of the longest payload: with two more for the sender and the receiver they fill a cache line.
+pub const MAX_WORDS: usize = 6;
+
+/// The words of a message; a payload uses the first [`Payload::WORDS`] of them.
+pub type Words = [u64; MAX_WORDS];
+
+/// A small value that ranks send to one another.
+///
+/// ```
+/// use downbeat_sync::{Payload, Words};
+///
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// enum Verdict { Go, Stop }
+///
+/// impl Payload for Verdict {
+///     const WORDS: usize = 1;
+///     fn put(self, words: &mut Words) {
+///         words[0] = self as u64;
+///     }
+///     fn get(words: &Words) -> Option<Self> {
+///         [Self::Go, Self::Stop].into_iter().find(|verdict| *verdict as u64 == words[0])
+///     }
+/// }
+///
+/// let mut words = Words::default();
+/// Verdict::Stop.put(&mut words);
+/// assert_eq!(Verdict::get(&words), Some(Verdict::Stop));
+/// ```
+pub trait Payload: Copy {
+    /// How many words it takes; more than [`MAX_WORDS`] cannot be sent, and to try does not compile.
+    const WORDS: usize;
+
+    /// Writes the value to the first words.
+    fn put(self, words: &mut Words);
+
+    /// Reads a value from the first words; `None` when they hold none, because another type was sent.
+    fn get(words: &Words) -> Option<Self>;
+}
+
+/// The words of a payload.
+#[inline]
+pub(crate) fn to_words<P: Payload>(payload: P) -> Words {
+    const { assert!(P::WORDS <= MAX_WORDS, "the payload does not fit into a message") };
+    let mut words = Words::default();
+    payload.put(&mut words);
+    words
+}
+
+/// Nothing but the fact that it was sent.
+impl Payload for () {
+    const WORDS: usize = 0;
+    #[inline]
+    fn put(self, _: &mut Words) {}
+    #[inline]
+    fn get(_: &Words) -> Option<Self> {
+        Some(())
+    }
+}
+
+impl<const N: usize> Payload for [u64; N] {
+    const WORDS: usize = N;
+    #[inline]
+    fn put(self, words: &mut Words) {
+        words.iter_mut().zip(self).for_each(|(word, item)| *word = item);
+    }
+    #[inline]
+    fn get(words: &Words) -> Option<Self> {
+        words.first_chunk().copied()
+    }
+}
+
+/// Payloads of one word.
+macro_rules! one_word {
+    ($([$($generics:tt)*] $type:ty, |$value:ident| $to:expr, |$word:ident| $from:expr;)*) => { $(
+        impl<$($generics)*> Payload for $type {
+            const WORDS: usize = 1;
+            #[inline]
+            fn put(self, words: &mut Words) {
+                let $value = self;
+                words[0] = $to;
+            }
+            #[inline]
+            fn get(words: &Words) -> Option<Self> {
+                let $word = words[0];
+                Some($from)
+            }
+        }
+    )* };
+}
+
+one_word! {
+    [] u64, |value| value, |word| word;
+    [] i64, |value| value as u64, |word| word as i64;
+    [] Ticks, |value| value.0, |word| Ticks(word);
+    [] Duration, |value| value.as_nanos() as u64, |word| Duration::from_nanos(word as i64);
+    [D: Domain] Timestamp<D>, |value| value.as_nanos() as u64, |word| Timestamp::from_nanos(word as i64);
+}
+
+/// Sent in its checked encoding, so that a model between other clocks is recognized.
+impl<A: Source, B: Domain> Payload for ClockModel<A, B> {
+    const WORDS: usize = Self::ENCODED_LEN.div_ceil(size_of::<u64>());
+
+    fn put(self, words: &mut Words) {
+        let bytes = self.encode();
+        for (word, part) in words.iter_mut().zip(bytes.chunks(size_of::<u64>())) {
+            *word = part.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        }
+    }
+
+    fn get(words: &Words) -> Option<Self> {
+        let mut bytes = [0; MAX_WORDS * size_of::<u64>()];
+        for (part, word) in bytes.chunks_mut(size_of::<u64>()).zip(words) {
+            part.copy_from_slice(&word.to_le_bytes());
+        }
+        Self::decode(bytes.get(..Self::ENCODED_LEN)?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::fmt::Debug;
+    use downbeat_clock_core::{Counter, Global, Local, Node, TickRate};
+    use proptest::prelude::*;
+
+    fn comes_back<P: Payload + PartialEq + Debug>(payload: P) {
+        let mut words = to_words(payload);
+        // A receiver gets no more than the payload's own words.
+        words[P::WORDS..].fill(0);
+        assert_eq!(P::get(&words), Some(payload));
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_put_is_got(word: u64, number: i64, some: [u64; 3], full: [u64; 6], hz in 1_u64..1 << 40) {
+            comes_back(());
+            comes_back(word);
+            comes_back(number);
+            comes_back(some);
+            comes_back(full);
+            comes_back(Ticks(word));
+            comes_back(Duration::from_nanos(number));
+            comes_back(Timestamp::<Global>::from_nanos(number));
+            let rate = TickRate::from_hz(hz).unwrap();
+            comes_back(ClockModel::<Counter, Local>::through(Ticks(0), Timestamp::from_nanos(number / 2), rate).unwrap());
+        }
+
+        #[test]
+        fn other_words_are_no_model(words: Words) {
+            prop_assert_eq!(ClockModel::<Local, Global>::get(&words), None);
+        }
+    }
+
+    #[test]
+    fn a_model_between_other_clocks_is_recognized() {
+        let words = to_words(ClockModel::<Local, Global>::IDENTITY);
+        assert_eq!(ClockModel::<Local, Node>::get(&words), None);
+    }
+}

@@ -1,0 +1,26 @@
+//! From `async` to blocking.
+
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+
+use crate::CommError;
+
+/// Runs what never suspends: an algorithm on a backend whose calls have done their work when they return.
+///
+/// # Errors
+/// What the algorithm returns; [`CommError::NotReady`] if it did suspend after all, as a simulated rank does, which
+/// its simulator must drive. Its work is then left half done.
+///
+/// ```
+/// use downbeat_sync::{CommError, block_on_ready};
+///
+/// assert_eq!(block_on_ready(async { Ok::<_, CommError>(1 + 1) }), Ok(2));
+/// assert_eq!(block_on_ready(core::future::pending::<Result<(), _>>()), Err(CommError::NotReady));
+/// ```
+#[inline]
+pub fn block_on_ready<T, E: From<CommError>>(work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    match pin!(work).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => Err(CommError::NotReady.into()),
+    }
+}

@@ -1,0 +1,185 @@
+//! Ranks that are threads of one process.
+
+mod cluster;
+mod mailbox;
+mod sleeper;
+mod split;
+
+use core::cell::Cell;
+use core::fmt;
+use core::future::{Future, ready};
+use core::marker::PhantomData;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+
+pub use cluster::{ClusterError, ThreadCluster};
+pub use mailbox::{Departure, Mailbox, Obstacle};
+pub use sleeper::Sleeper;
+use split::Meeting;
+
+use crate::payload::{MAX_WORDS, to_words};
+use crate::{Comm, CommError, Payload};
+
+/// One of several ranks that are threads of one process and talk through shared cache lines.
+///
+/// A [`ThreadCluster`] makes them. A rank that drops its communicator, by returning or by a panic, has left: what it
+/// sent can still be received, and who waits for more gets an error.
+///
+/// A rank that waits spins at first, then lets other threads run, then sleeps: there may be more ranks than cores.
+pub struct ThreadComm {
+    rank: u32,
+    /// To every rank.
+    links: Box<[Link]>,
+    group: Arc<Group>,
+    /// Both ends of a mailbox belong to one thread each, so a communicator is for one thread at a time.
+    not_sync: PhantomData<Cell<()>>,
+}
+
+/// What one rank shares with another, or with itself.
+struct Link {
+    outbox: Arc<Mailbox<MAX_WORDS>>,
+    inbox: Arc<Mailbox<MAX_WORDS>>,
+    /// Where the other one sleeps.
+    sleeper: Arc<Sleeper>,
+}
+
+/// What the ranks of a communicator share.
+struct Group {
+    meeting: Meeting,
+    /// The first rank that panicked.
+    casualty: OnceLock<u32>,
+}
+
+impl fmt::Debug for ThreadComm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {} of {} threads", self.rank, self.links.len())
+    }
+}
+
+impl ThreadComm {
+    /// All ranks of a new communicator.
+    fn group(ranks: usize) -> Vec<Self> {
+        let group = Arc::new(Group { meeting: Meeting::new(ranks), casualty: OnceLock::new() });
+        let sleepers: Vec<_> = (0..ranks).map(|_| Arc::new(Sleeper::new())).collect();
+        let row = |_| (0..ranks).map(|_| Arc::new(Mailbox::new())).collect::<Vec<_>>();
+        let mailboxes: Vec<_> = (0..ranks).map(row).collect();
+        let link = |from: usize, to: usize| Link {
+            outbox: Arc::clone(&mailboxes[from][to]),
+            inbox: Arc::clone(&mailboxes[to][from]),
+            sleeper: Arc::clone(&sleepers[to]),
+        };
+        let comm = |rank| Self {
+            rank: rank as u32,
+            links: (0..ranks).map(|peer| link(rank, peer)).collect(),
+            group: Arc::clone(&group),
+            not_sync: PhantomData,
+        };
+        (0..ranks).map(comm).collect()
+    }
+
+    #[inline]
+    fn link(&self, rank: u32) -> Result<&Link, CommError> {
+        self.links.get(rank as usize).ok_or(CommError::NoSuchRank { rank, size: self.links.len() as u32 })
+    }
+
+    #[inline]
+    fn send_now<P: Payload>(&self, to: u32, payload: P) -> Result<(), CommError> {
+        let link = self.link(to)?;
+        // By value: a reference to the payload would keep it out of the registers, also when there is no wait.
+        let put = move || link.outbox.try_put(&to_words(payload), P::WORDS);
+        if put().is_err() {
+            self.wait_for(to, put)?;
+        }
+        link.sleeper.nudge();
+        Ok(())
+    }
+
+    fn send_sync_now<P: Payload>(&self, to: u32, payload: P) -> Result<(), CommError> {
+        if to == self.rank {
+            return Err(CommError::WaitsForItself);
+        }
+        self.send_now(to, payload)?;
+        let link = self.link(to)?;
+        self.wait_for(to, || link.outbox.check_taken())
+    }
+
+    #[inline]
+    fn recv_now<P: Payload>(&self, from: u32) -> Result<P, CommError> {
+        let link = self.link(from)?;
+        let (words, found) = match link.inbox.try_take(P::WORDS) {
+            Ok(message) => message,
+            Err(_) => self.wait_for(from, || link.inbox.try_take(P::WORDS))?,
+        };
+        // It may wait for the room.
+        link.sleeper.nudge();
+        if found != P::WORDS {
+            return Err(CommError::WrongLength { from, expected: P::WORDS, found });
+        }
+        P::get(&words).ok_or(CommError::WrongType { from })
+    }
+
+    /// Tries until there is no obstacle any more, or one for ever.
+    #[cold]
+    fn wait_for<T>(&self, peer: u32, mut attempt: impl FnMut() -> Result<T, Obstacle>) -> Result<T, CommError> {
+        self.links[self.rank as usize].sleeper.wait_until(|| match attempt() {
+            Ok(done) => Some(Ok(done)),
+            Err(Obstacle::Gone(Departure::Left)) => Some(Err(CommError::Left { rank: peer })),
+            // It may have panicked only because another did.
+            Err(Obstacle::Gone(Departure::Panicked)) => {
+                Some(Err(CommError::Panicked { rank: *self.group.casualty.get().unwrap_or(&peer) }))
+            }
+            Err(Obstacle::NotYet) if peer == self.rank => Some(Err(CommError::WaitsForItself)),
+            Err(Obstacle::NotYet) => self.group.casualty.get().map(|rank| Err(CommError::Panicked { rank: *rank })),
+        })
+    }
+}
+
+/// Tells all others that this rank is gone, and wakes those who sleep.
+impl Drop for ThreadComm {
+    fn drop(&mut self) {
+        let how = if thread::panicking() { Departure::Panicked } else { Departure::Left };
+        if how == Departure::Panicked {
+            // In vain, if another was the first.
+            let _ = self.group.casualty.set(self.rank);
+        }
+        // First of all where only the first one counts: whoever is released here may come to the same end.
+        self.group.meeting.leave(self.rank, how);
+        for link in &self.links {
+            link.outbox.end_sending(how);
+            link.inbox.end_receiving(how);
+        }
+        self.links.iter().for_each(|link| link.sleeper.wake());
+    }
+}
+
+/// Everything is done when the future is made; to poll it only hands over the result.
+impl Comm for ThreadComm {
+    #[inline]
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    #[inline]
+    fn size(&self) -> u32 {
+        self.links.len() as u32
+    }
+
+    #[inline]
+    fn send<P: Payload>(&self, to: u32, payload: P) -> impl Future<Output = Result<(), CommError>> {
+        ready(self.send_now(to, payload))
+    }
+
+    #[inline]
+    fn send_sync<P: Payload>(&self, to: u32, payload: P) -> impl Future<Output = Result<(), CommError>> {
+        ready(self.send_sync_now(to, payload))
+    }
+
+    #[inline]
+    fn recv<P: Payload>(&self, from: u32) -> impl Future<Output = Result<P, CommError>> {
+        ready(self.recv_now(from))
+    }
+
+    fn split(&self, color: Option<u32>, key: u32) -> impl Future<Output = Result<Option<Self>, CommError>> {
+        ready(self.group.meeting.attend(self.rank, color, key))
+    }
+}

@@ -1,0 +1,73 @@
+//! What loom cannot show of a mailbox: that a message was read before the next one overwrites it. On real cores, with
+//! everything that the compiler and the processor reorder.
+
+use std::hint;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use downbeat_sync::{Departure, Mailbox, Obstacle};
+
+/// So many messages, or as many as there is time for: on busy cores most of it goes to other processes.
+const MESSAGES: u64 = 300_000;
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// Every word of a message follows from its number, differently.
+fn message(number: u64) -> [u64; 6] {
+    [1_u64, 3, 5, 7, 9, 11].map(|factor| number.wrapping_mul(factor).rotate_left(factor as u32))
+}
+
+/// Spins a little, because the other one may be on another core, and lets it run, because it may be not.
+fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Obstacle>) -> Result<T, Departure> {
+    loop {
+        for _ in 0..100 {
+            match attempt() {
+                Ok(done) => return Ok(done),
+                Err(Obstacle::Gone(how)) => return Err(how),
+                Err(Obstacle::NotYet) => hint::spin_loop(),
+            }
+        }
+        thread::yield_now();
+    }
+}
+
+fn send_all(mailbox: &Mailbox<6>) {
+    let began = Instant::now();
+    for number in (0..MESSAGES).take_while(|_| began.elapsed() < LONGEST) {
+        assert_eq!(patiently(|| mailbox.try_put(&message(number), 6)), Ok(()), "message {number}");
+    }
+    mailbox.end_sending(Departure::Left);
+}
+
+/// How many came.
+fn receive_all(mailbox: &Mailbox<6>) -> u64 {
+    for number in 0.. {
+        match patiently(|| mailbox.try_take(6)) {
+            Ok(found) => assert_eq!(found, (message(number), 6), "message {number}"),
+            Err(how) => {
+                assert_eq!(how, Departure::Left);
+                return number;
+            }
+        }
+    }
+    unreachable!("there are fewer messages than numbers")
+}
+
+#[test]
+fn every_message_arrives_whole_and_once() {
+    let mailbox = Mailbox::new();
+    thread::scope(|scope| {
+        scope.spawn(|| send_all(&mailbox));
+        assert!(receive_all(&mailbox) > 0);
+    });
+}
+
+#[test]
+fn mailboxes_side_by_side_do_not_disturb_each_other() {
+    let mailboxes = [(); 3].map(|()| Mailbox::new());
+    thread::scope(|scope| {
+        for mailbox in &mailboxes {
+            scope.spawn(|| send_all(mailbox));
+            scope.spawn(|| assert!(receive_all(mailbox) > 0));
+        }
+    });
+}

@@ -1,0 +1,1 @@
+//! A crate that is not `no_std`.

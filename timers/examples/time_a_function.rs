@@ -1,0 +1,31 @@
+//! Times a short function with the best clock of the machine, and says how far the result can be wrong.
+
+#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+
+use std::error::Error;
+use std::hint::black_box;
+
+use downbeat_timers::{Clock, Duration, SystemClock, SystemClockId, TscClock, TscFacts, calibrate_during};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let tsc = match TscClock::detect() {
+        Ok(tsc) => tsc,
+        Err(why) => {
+            println!("this example needs the time stamp counter, but {why}");
+            return Ok(());
+        }
+    };
+    for doubt in TscFacts::gather()?.doubts() {
+        println!("warning: {doubt}");
+    }
+    let raw = SystemClock::detect(SystemClockId::MonotonicRaw)?;
+    let calibration = calibrate_during(&tsc, &raw, Duration::from_millis(10))?;
+
+    let start = tsc.open();
+    black_box((0..10_000_u64).map(|i| i ^ (i >> 3)).sum::<u64>());
+    let ticks = tsc.close().checked_since(start).ok_or("the counter ran backwards")?;
+
+    let time = calibration.rate().duration(ticks);
+    println!("{ticks} ticks, {time}, certain to {:.2} ppm", calibration.uncertainty() * 1e6);
+    Ok(())
+}

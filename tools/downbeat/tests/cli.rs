@@ -1,0 +1,176 @@
+//! The program as its user meets it: what it prints, what it refuses, and with which exit code.
+
+#![expect(clippy::expect_used, reason = "in a test, that is how a failure is told")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn downbeat(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_downbeat")).args(arguments).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("the program writes UTF-8")
+}
+
+fn stdout_of(arguments: &[&str]) -> String {
+    let output = downbeat(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "", "{arguments:?}");
+    text(&output.stdout).to_owned()
+}
+
+/// A file of this test's own, which is gone before the test starts.
+fn scratch(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    let _ = fs::remove_file(&path);
+    path
+}
+
+/// That bad input gives one line which names `culprit`, exit code 2 and nothing else.
+fn refuses(arguments: &[&str], culprit: &str) {
+    let output = downbeat(arguments);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+    assert!(said.starts_with("downbeat: ") && said.ends_with('\n'), "{arguments:?}: {said}");
+    assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
+    assert!(said.contains(culprit), "{arguments:?}: {said}");
+    assert_eq!(text(&output.stdout), "", "{arguments:?}");
+}
+
+#[test]
+fn without_a_command_it_shows_the_clocks() {
+    let shown = stdout_of(&[]);
+    for name in ["TSC, rdtscp", "CLOCK_MONOTONIC_RAW", "gettimeofday", "MPI_Wtime: not available", "Recommended: "] {
+        assert!(shown.contains(name), "no {name} in:\n{shown}");
+    }
+    // Bars are for terminals.
+    assert!(shown.is_ascii(), "{shown}");
+}
+
+#[test]
+fn the_clocks_as_json_are_one_document_with_a_schema() {
+    let report: Value = serde_json::from_str(&stdout_of(&["clocks", "--json"])).unwrap();
+    assert_eq!(report["schema"], "downbeat.clocks");
+    assert_eq!(report["version"], 1);
+    let sources = report["sources"].as_array().unwrap();
+    assert_eq!(sources.len(), 11);
+    for source in sources {
+        // Either there is a reason, or everything is there.
+        assert_ne!(source["unavailable"].is_null(), source["found"].is_null(), "{source}");
+        if let Some(found) = source["found"].as_object() {
+            assert!(found["read_cost_median_ns"].as_f64().unwrap() > 0.0, "{source}");
+            assert!(found["read_cost_p99_ns"].as_f64() >= found["read_cost_median_ns"].as_f64(), "{source}");
+            assert!(found["resolution_ns"].as_f64() >= found["grain_ns"].as_f64(), "{source}");
+        }
+    }
+    let names: Vec<&Value> = sources.iter().map(|source| &source["name"]).collect();
+    assert!(names.contains(&&report["recommended"]["source"]) || report["recommended"]["source"] == "none");
+}
+
+#[test]
+fn a_calibration_as_json_holds_every_repeat() {
+    let report = stdout_of(&["calibrate", "--duration", "2ms", "--repeat", "3", "--against", "MONOTONIC", "--json"]);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["schema"], "downbeat.calibration");
+    assert_eq!(report["reference"], "CLOCK_MONOTONIC");
+    let repeats = report["repeats"].as_array().unwrap();
+    assert_eq!(repeats.len(), 3);
+    let rate = report["frequency_hz"].as_f64().unwrap();
+    for repeat in repeats {
+        let ppm = (repeat["frequency_hz"].as_f64().unwrap() / rate - 1.0).abs() * 1e6;
+        let certain = repeat["uncertainty_ppm"].as_f64().unwrap() + report["uncertainty_ppm"].as_f64().unwrap();
+        // The kernel may adjust CLOCK_MONOTONIC by 500 ppm, but not between one millisecond and the next.
+        assert!(ppm <= certain + 10.0, "{repeat}");
+    }
+}
+
+#[test]
+fn a_saved_calibration_is_loaded_on_this_machine_until_it_is_booted_again() {
+    let path = scratch("saved");
+    let name = path.to_str().unwrap();
+    let saved = stdout_of(&["calibrate", "--duration", "2ms", "--save", name]);
+    assert!(saved.contains(&format!("Saved        {name}")), "{saved}");
+    assert!(stdout_of(&["clocks", "--calibration", name]).contains(&format!("by {name}")));
+
+    let written = fs::read_to_string(&path).unwrap();
+    let damage = |from: &str, to: &str, culprit: &str| {
+        let line = written.lines().find(|line| line.starts_with(from)).unwrap();
+        fs::write(&path, written.replace(line, to)).unwrap();
+        refuses(&["clocks", "--calibration", name], culprit);
+    };
+    damage("boot_id", "boot_id = \"0\"", "last reboot");
+    damage("cpu_model", "cpu_model = \"Z80\"", "\"Z80\"");
+    damage("end", "end = [1, 2]", "line 8: ");
+    damage("version", "version = 9", "line 2: ");
+    fs::write(&path, [0xff, 0xfe, 0x00]).unwrap();
+    refuses(&["clocks", "--calibration", name], "--calibration");
+    fs::remove_file(&path).unwrap();
+    refuses(&["clocks", "--calibration", name], "--calibration");
+}
+
+#[test]
+fn an_existing_calibration_survives_a_failed_one() {
+    let path = scratch("kept");
+    fs::write(&path, "precious").unwrap();
+    refuses(&["calibrate", "--core", "4000000", "--save", path.to_str().unwrap()], "--core");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn bad_input_is_refused_in_one_line_that_names_it() {
+    for duration in ["0", "0ms", "-5ms", "8abc", "NaN", "inf", "", "10", "1e3s", "0.1ns", "999999999h"] {
+        refuses(&["calibrate", "--duration", duration], "--duration");
+    }
+    for repeat in ["0", "-1", "8abc", "1.5", "NaN", "99999999999"] {
+        refuses(&["calibrate", "--repeat", repeat], "--repeat");
+    }
+    for core in ["4000000", "-1", "x", "", "99999999999999"] {
+        refuses(&["calibrate", "--core", core], "--core");
+        refuses(&["clocks", "--cores", core], "--cores");
+    }
+    refuses(&["calibrate", "--against", "utc"], "--against");
+    refuses(&["calibrate", "--save", "/nonexistent/file"], "/nonexistent/file");
+    refuses(&["calibrate", "--save", "/"], "--save");
+    refuses(&["clocks", "--calibration", "/nonexistent/file"], "/nonexistent/file");
+    refuses(&["clocks", "--calibration", "/"], "--calibration");
+    refuses(&["clocks", "--calibration"], "--calibration");
+    refuses(&["bogus"], "bogus");
+    refuses(&["--bogus"], "--bogus");
+    refuses(&["clocks", "extra"], "extra");
+}
+
+#[test]
+fn help_goes_to_standard_output_and_shows_an_example() {
+    for arguments in [&["--help"][..], &["clocks", "--help"], &["calibrate", "--help"]] {
+        assert!(stdout_of(arguments).contains("Example"), "{arguments:?}");
+    }
+    assert!(stdout_of(&["--version"]).starts_with("downbeat "));
+}
+
+#[test]
+fn output_that_cannot_be_written_is_a_failure_in_one_line() {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
+    let output = command.stdout(full).stderr(Stdio::piped()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stderr).lines().count(), 1, "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("standard output"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_a_failure_and_no_panic() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_downbeat"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!text(&output.stderr).contains("panicked"), "{}", text(&output.stderr));
+}

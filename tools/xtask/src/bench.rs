@@ -1,0 +1,41 @@
+//! The tables of ratios and other promised figures; every room adds its own.
+
+use std::process::Command;
+
+use crate::shell::command;
+use crate::steps::Step;
+use crate::workspace::Workspace;
+
+/// Benchmarks that print a table and know `--gate`: package and name.
+const RATIOS: [(&str, &str); 3] =
+    [("downbeat-timers", "ratios"), ("downbeat-timers", "calibration"), ("downbeat", "clocks")];
+
+pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Step<'_>> {
+    let mut steps: Vec<Step<'_>> = RATIOS.iter().map(|(package, name)| ratios(package, name, gate)).collect();
+    if criterion {
+        steps.extend(others(workspace));
+    }
+    steps
+}
+
+fn ratios<'a>(package: &str, name: &str, gate: bool) -> Step<'a> {
+    let mut bench = bench(package, name);
+    if gate {
+        bench.args(["--", "--gate"]);
+    }
+    Step::command(format!("table: {package} {name}"), bench)
+}
+
+/// All benchmarks that print no table are criterion's.
+fn others(workspace: &Workspace) -> impl Iterator<Item = Step<'_>> {
+    let benches = workspace
+        .packages
+        .iter()
+        .flat_map(|package| package.targets_of("bench").map(|bench| (package.name.as_str(), bench.name.as_str())));
+    let others = benches.filter(|one| !RATIOS.contains(one));
+    others.map(|(package, name)| Step::command(format!("criterion: {package} {name}"), bench(package, name)))
+}
+
+fn bench(package: &str, name: &str) -> Command {
+    command(&format!("cargo bench -p {package} --bench {name}"))
+}

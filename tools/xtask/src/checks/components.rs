@@ -1,0 +1,16 @@
+//! The parts of the Rust toolchain that a minimal installation leaves out.
+
+use crate::shell::{self, command};
+use crate::steps::Step;
+
+pub(crate) fn step<'a>() -> Step<'a> {
+    Step::new("rustfmt and clippy are there", || {
+        let present = || {
+            let fmt = shell::run(&mut command("cargo fmt --version"));
+            fmt.and_then(|()| shell::run(&mut command("cargo clippy --version")))
+        };
+        present()
+            .or_else(|_| shell::run(&mut command("rustup component add rustfmt clippy")).and_then(|()| present()))
+            .map_err(|why| format!("{why}; run: rustup component add rustfmt clippy"))
+    })
+}

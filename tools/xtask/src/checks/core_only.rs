@@ -1,0 +1,77 @@
+//! The crates that promise it need no std, second proof: they are checked against a sysroot in which there is none.
+//!
+//! This also finds a dependency that needs std and that nobody uses.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::checks::no_std::{PROBE, must_fail};
+use crate::shell::{self, command};
+use crate::steps::{Outcome, Step};
+use crate::workspace::Workspace;
+
+/// What every Rust program has; of each the code and the metadata.
+const LIBRARIES: [&str; 2] = ["libcore-", "libcompiler_builtins-"];
+
+pub(crate) fn steps(workspace: &Workspace) -> [Step<'_>; 2] {
+    [
+        Step::new("no_std: checked where there is only core", || {
+            let mut check = check(workspace)?;
+            for package in workspace.packages.iter().filter(|package| package.is_no_std()) {
+                check.args(["-p", &package.name]);
+            }
+            shell::run(check.arg("--no-default-features"))
+        }),
+        Step::new("no_std: that check fails for a crate with std", || {
+            let mut control = check(workspace)?;
+            must_fail(control.args(["-p", "needs_std", "--manifest-path", PROBE]), "can't find crate for `std`")
+        }),
+    ]
+}
+
+/// A `cargo check` that finds no std; what runs at build time still does, as there is a `--target`.
+fn check(workspace: &Workspace) -> Result<Command, String> {
+    let host = shell::read(&mut command("rustc --print host-tuple"))?;
+    let directory = workspace.variant("core_only");
+    let sysroot = env::current_dir().unwrap_or_default().join(&directory).join("sysroot");
+    furnish(&sysroot.join("lib/rustlib").join(host.trim()).join("lib"))?;
+
+    let mut check = command("cargo check --target");
+    check.arg(host.trim()).arg("--target-dir").arg(directory);
+    // Rather than RUSTFLAGS: wins over whatever the user has set, and takes blanks in paths.
+    check.env("CARGO_ENCODED_RUSTFLAGS", format!("--sysroot={}", sysroot.display()));
+    Ok(check)
+}
+
+/// Fills the directory with copies of the libraries from the real sysroot.
+fn furnish(copies: &Path) -> Outcome {
+    let real = shell::read(&mut command("rustc --print target-libdir"))?;
+    let copied =
+        copy_libraries(Path::new(real.trim()), copies).map_err(|why| format!("{}: {why}", copies.display()))?;
+    let wanted = 2 * LIBRARIES.len();
+    if copied == wanted {
+        Ok(())
+    } else {
+        Err(format!("{copied} instead of {wanted} files of core in {}", real.trim()))
+    }
+}
+
+fn copy_libraries(from: &Path, to: &Path) -> io::Result<usize> {
+    if to.exists() {
+        fs::remove_dir_all(to)?;
+    }
+    fs::create_dir_all(to)?;
+    let mut copied = 0;
+    for entry in fs::read_dir(from)? {
+        let path: PathBuf = entry?.path();
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        if LIBRARIES.iter().any(|library| name.starts_with(library)) && !name.ends_with(".so") {
+            fs::copy(&path, to.join(name))?;
+            copied += 1;
+        }
+    }
+    Ok(copied)
+}

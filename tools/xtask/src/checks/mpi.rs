@@ -1,0 +1,145 @@
+//! Whatever needs MPI, against each MPI library.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::checks::{docs, lints};
+use crate::features::powerset;
+use crate::shell::{self, command};
+use crate::steps::{Outcome, Step};
+use crate::workspace::{MPI, Package, Target, Workspace};
+
+/// An MPI library as Debian installs it: side by side with others, so that every program's name has a suffix.
+#[derive(Clone, Copy)]
+struct Library {
+    name: &'static str,
+    suffix: &'static str,
+    /// More ranks than cores, shared memory only, and ranks that wait let others run.
+    options: &'static str,
+    environment: &'static [(&'static str, &'static str)],
+}
+
+const OPEN_MPI: Library = Library {
+    name: "Open MPI",
+    suffix: "openmpi",
+    options: "--oversubscribe --mca btl self,vader --mca mpi_yield_when_idle 1",
+    // Wants to hear twice that root is meant.
+    environment: &[("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")],
+};
+const MPICH: Library = Library { name: "MPICH", suffix: "mpich", options: "", environment: &[] };
+
+/// Even, odd, a power of two and not: algorithms have remainders.
+const TEST_RANKS: [u32; 6] = [1, 2, 3, 4, 5, 8];
+const EXAMPLE_RANKS: [u32; 2] = [2, 3];
+
+/// A rank that waits for another for ever is what most often goes wrong.
+const RUN_LIMIT: Duration = Duration::from_secs(120);
+
+pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
+    let packages = || workspace.packages.iter().filter(|package| package.has_mpi());
+    let mut steps = Vec::new();
+    for package in packages() {
+        let sets = powerset(package).into_iter().filter(|set| set.contains(MPI));
+        steps.extend(sets.map(|set| lints::step(package, &set, |clippy| OPEN_MPI.build(workspace, clippy))));
+        steps.extend(documentation(workspace, package));
+    }
+    for library in [OPEN_MPI, MPICH] {
+        for package in packages() {
+            steps.extend(programs(workspace, library, package));
+        }
+    }
+    steps
+}
+
+/// That the documentation of what only exists with MPI builds, and its examples too.
+fn documentation<'a>(workspace: &Workspace, package: &Package) -> [Step<'a>; 2] {
+    let name = &package.name;
+    let mut doc = docs::strict(command(&format!("cargo doc --no-deps --all-features -p {name}")));
+    let mut examples = command(&format!("cargo test --doc --all-features -p {name}"));
+    OPEN_MPI.build(workspace, &mut doc);
+    OPEN_MPI.build(workspace, &mut examples);
+    [
+        Step::command(format!("documentation: {name} with all features"), doc),
+        Step::command(format!("documentation's examples: {name} with all features"), examples),
+    ]
+}
+
+/// The package's tests and examples that require MPI.
+fn programs<'a>(workspace: &'a Workspace, library: Library, package: &'a Package) -> Vec<Step<'a>> {
+    let of_kind = |kind, ranks: &'static [u32]| {
+        package.targets_of(kind).filter(|program| program.needs_mpi()).map(move |program| {
+            Step::new(format!("{}: {} {}", library.name, kind, program.name), move || {
+                run(&executable(workspace, library, package, program)?, library, ranks)
+            })
+        })
+    };
+    of_kind("test", &TEST_RANKS).chain(of_kind("example", &EXAMPLE_RANKS)).collect()
+}
+
+impl Library {
+    /// Makes cargo build for this library, apart from what it builds for others.
+    fn build(self, workspace: &Workspace, cargo: &mut Command) {
+        cargo.arg("--target-dir").arg(workspace.variant(self.suffix)).env("MPICC", format!("mpicc.{}", self.suffix));
+    }
+}
+
+/// Builds a program, and asks cargo where it is.
+fn executable(workspace: &Workspace, library: Library, package: &Package, program: &Target) -> Result<PathBuf, String> {
+    let Target { kind, name, required_features } = program;
+    let mut build = command("cargo build --message-format=json-render-diagnostics");
+    build.args(["-p", &package.name, &format!("--{kind}"), name, "--features", &required_features.join(",")]);
+    library.build(workspace, &mut build);
+    shell::read(&mut build)?
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|message| message["target"]["name"] == name.as_str())
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from))
+        .ok_or(format!("cargo does not say where it built {name}"))
+}
+
+/// Runs the program under each of these numbers of ranks, also after a failure.
+fn run(program: &PathBuf, library: Library, ranks: &[u32]) -> Outcome {
+    let failures: Vec<String> = ranks
+        .iter()
+        .filter_map(|&ranks| run_once(program, library, ranks).err().map(|why| format!("{ranks} ranks: {why}")))
+        .collect();
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
+}
+
+fn run_once(program: &PathBuf, library: Library, ranks: u32) -> Outcome {
+    let mut mpirun = command(&format!("mpirun.{} -np {ranks} {}", library.suffix, library.options));
+    mpirun.arg(program).envs(library.environment.iter().copied());
+    saw_its_ranks(&shell::show_and_read(RUN_LIMIT, &mut mpirun)?, ranks)
+}
+
+/// Wants `rank 0 of N` once: a program that was linked to another library runs as N jobs of one rank each, and passes
+/// every test of its own.
+fn saw_its_ranks(said: &str, ranks: u32) -> Outcome {
+    let jobs: Vec<&str> = said
+        .split("rank 0 of ")
+        .skip(1)
+        .map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default())
+        .collect();
+    match jobs.as_slice() {
+        [size] if *size == ranks.to_string() => Ok(()),
+        [] => Err(format!("nobody said `rank 0 of {ranks}`")),
+        sizes => Err(format!("wanted one job of {ranks} ranks, found jobs of {}", sizes.join(" + "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn singletons_are_noticed() {
+        assert_eq!(saw_its_ranks("rank 1 of 3\nrank 0 of 3: fine\nrank 2 of 3\n", 3), Ok(()));
+        assert!(saw_its_ranks("rank 0 of 13\n", 3).is_err());
+        assert!(saw_its_ranks("fine\n", 3).is_err());
+        let singletons = saw_its_ranks("rank 0 of 1\nrank 0 of 1\n", 2);
+        assert_eq!(singletons, Err("wanted one job of 2 ranks, found jobs of 1 + 1".into()));
+    }
+}
