@@ -1,4 +1,5 @@
-//! What a message costs: through a bare mailbox, written by hand, and through the `Comm` trait.
+//! What a message costs: through a bare mailbox, through a blocking communicator written by hand, and through the `Comm`
+//! trait.
 //!
 //! The exchange with oneself shows what the trait adds, which is far below the noise of the ping-pong. Compare within
 //! one run.
@@ -8,7 +9,7 @@ use std::hint::{black_box, spin_loop};
 use std::thread;
 
 use criterion::{Criterion, Throughput};
-use downbeat_sync::{Comm, CommError, Mailbox, Obstacle, ThreadCluster, ThreadComm, block_on_ready};
+use downbeat_sync::{Comm, CommError, Mailbox, Obstacle, Sleeper, ThreadCluster, ThreadComm, block_on_ready};
 use downbeat_timers::{allowed_cores, pin_to};
 
 /// Ends a ping-pong.
@@ -36,6 +37,15 @@ fn with_oneself(comm: &ThreadComm) {
             let mailbox = &mailboxes[black_box(0_usize)];
             put(mailbox, black_box(7_u64));
             take(mailbox)
+        });
+    });
+    let links = [(Mailbox::<6>::new(), Sleeper::new())];
+    group.bench_function("by hand", |bencher| {
+        let links = black_box(&links[..]);
+        bencher.iter(|| {
+            let peer = black_box(0_usize);
+            send_by_hand(links, peer, black_box(7_u64))?;
+            recv_by_hand(links, peer)
         });
     });
     group.bench_function("comm", |bencher| {
@@ -98,6 +108,21 @@ fn bare_ping_pong<E: Error + Send + 'static>(pin: &(impl Fn(u32) -> Result<(), E
         put(&there, STOP);
         echo.join().unwrap_or(Ok(()))
     })
+}
+
+/// What any communicator must do besides: find the other rank, and wake it if it sleeps.
+fn send_by_hand(links: &[(Mailbox<6>, Sleeper)], to: usize, ball: u64) -> Option<()> {
+    let (mailbox, sleeper) = links.get(to)?;
+    put(mailbox, ball);
+    sleeper.nudge();
+    Some(())
+}
+
+fn recv_by_hand(links: &[(Mailbox<6>, Sleeper)], from: usize) -> Option<u64> {
+    let (mailbox, sleeper) = links.get(from)?;
+    let ball = take(mailbox);
+    sleeper.nudge();
+    Some(ball)
 }
 
 fn put(mailbox: &Mailbox<6>, ball: u64) {

@@ -40,7 +40,8 @@ pub trait Comm: Sized {
     /// Waits for the next message of a rank.
     ///
     /// # Errors
-    /// When there is no such rank, when it is gone and all its messages were received, or when it sent something else.
+    /// When there is no such rank, when it is gone and all its messages were received, or when it sent something else,
+    /// which is lost then.
     async fn recv<P: Payload>(&self, from: u32) -> Result<P, CommError>;
 
     /// Parts the ranks into groups: those of one `color` come together, in the order of their keys and, where these

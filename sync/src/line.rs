@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 
-use downbeat_clock_core::{Clock, ClockModel, Counter, Domain, Duration, OffsetFit};
+use downbeat_clock_core::{Clock, ClockModel, Counter, Domain, Duration, OffsetError, OffsetFit};
 
 use crate::{Comm, CommError, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, answer};
 
@@ -36,6 +36,9 @@ pub struct Quality {
     /// How far the worst offset of a line can be off, where the offset's algorithm tells: summed over all lines on the
     /// way to rank 0.
     pub half_width: Option<Duration>,
+    /// Offsets that were left out, because their exchanges contradicted each other: on busy cores exchanges are so far
+    /// apart that the clocks drift by more than a message takes. Summed over all lines on the way to rank 0.
+    pub left_out: u32,
 }
 
 impl Quality {
@@ -45,6 +48,7 @@ impl Quality {
         Self {
             residual_deviation: merge(self.residual_deviation, other.residual_deviation, f64::max),
             half_width: merge(self.half_width, other.half_width, |a, b| a + b),
+            left_out: self.left_out.saturating_add(other.left_out),
         }
     }
 }
@@ -58,19 +62,27 @@ fn merge<T>(a: Option<T>, b: Option<T>, both: impl Fn(T, T) -> T) -> Option<T> {
 
 /// What is not known travels as what cannot be: not a number, and less than nothing.
 impl Payload for Quality {
-    const WORDS: usize = 2;
+    const WORDS: usize = 3;
 
     fn put(self, words: &mut Words) {
         words[0] = self.residual_deviation.unwrap_or(f64::NAN).to_bits();
         words[1] = self.half_width.map_or(-1, Duration::as_nanos) as u64;
+        words[2] = self.left_out.into();
     }
 
     fn get(words: &Words) -> Option<Self> {
         Some(Self {
             residual_deviation: Some(f64::from_bits(words[0])).filter(|deviation| !deviation.is_nan()),
             half_width: Some(Duration::from_nanos(words[1] as i64)).filter(|width| *width >= Duration::ZERO),
+            left_out: u32::try_from(words[2]).ok()?,
         })
     }
+}
+
+/// Whether exchanges contradict each other by no more than clocks drift apart in that time. More is a step.
+fn is_drift(why: OffsetError, session: Duration) -> bool {
+    // A thousandth: twice what a quartz can be off by.
+    matches!(why, OffsetError::Drifted { by } if by.as_nanos() <= session.as_nanos() / 1_000)
 }
 
 impl Line {
@@ -98,18 +110,26 @@ impl Line {
         comm: &M,
         reference: u32,
     ) -> Result<Result<Learned<C, R>, SyncError>, CommError> {
-        let (mut fit, mut half_width, mut last) = (OffsetFit::new(), None, None);
+        let (mut fit, mut last, mut contradiction) = (OffsetFit::new(), None, None);
+        let mut quality = Quality::default();
         let (mut client, mut failure) = OffsetClient::<C, R>::or_single(self.offset, reference);
+        let now = || base.apply(clock.ticks());
         for measurement in 0..self.measurements() {
+            let began = now();
             let sample = match client.measure(clock, base, comm).await {
                 Ok(sample) => sample,
                 Err(SyncError::Comm(why)) => return Err(why),
+                Err(SyncError::Offset(why)) if is_drift(why, now() - began) => {
+                    quality.left_out += 1;
+                    contradiction = Some(why);
+                    continue;
+                }
                 Err(why) => {
                     failure.get_or_insert(why);
                     continue;
                 }
             };
-            half_width = merge(half_width, sample.half_width, Duration::max);
+            quality.half_width = merge(quality.half_width, sample.half_width, Duration::max);
             if measurement < self.fit_points.get() {
                 fit.push(sample);
             } else {
@@ -117,11 +137,13 @@ impl Line {
             }
         }
         let of_reference: Quality = comm.recv(reference).await?;
+        // Only if all were left out is a contradiction a failure.
+        let failure = failure.or(contradiction.filter(|_| fit.points() == 0).map(SyncError::Offset));
         Ok(failure.map_or(Ok(()), Err).and_then(|()| {
             let line = fit.line()?;
-            let quality = Quality { residual_deviation: line.residual_deviation(), half_width }.and(of_reference);
+            quality.residual_deviation = line.residual_deviation();
             let line = last.map_or(line, |sample| line.through(sample));
-            Ok(Learned { model: line.model()?, quality })
+            Ok(Learned { model: line.model()?, quality: quality.and(of_reference) })
         }))
     }
 
@@ -141,5 +163,38 @@ impl Line {
             answer(clock, base, comm, client).await?;
         }
         comm.send(client, quality).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::to_words;
+
+    #[test]
+    fn a_contradiction_is_drift_up_to_a_thousandth_of_the_session_and_beyond_a_step() {
+        let drifted = |by| OffsetError::Drifted { by: Duration::from_nanos(by) };
+        let session = Duration::from_micros(50);
+        assert!(is_drift(drifted(50), session));
+        assert!(!is_drift(drifted(51), session));
+        assert!(!is_drift(OffsetError::NoExchanges, session));
+    }
+
+    #[test]
+    fn what_is_known_of_two_lines_is_put_together() {
+        let width = |nanos| Some(Duration::from_nanos(nanos));
+        let first = Quality { residual_deviation: Some(3.0), half_width: width(10), left_out: 1 };
+        let second = Quality { residual_deviation: Some(2.0), half_width: width(5), left_out: 2 };
+        assert_eq!(first.and(second), Quality { residual_deviation: Some(3.0), half_width: width(15), left_out: 3 });
+        assert_eq!(first.and(Quality::default()), first);
+        assert_eq!(Quality::default().and(first), first);
+    }
+
+    #[test]
+    fn what_is_not_known_arrives_as_not_known() {
+        let known = Quality { residual_deviation: Some(0.0), half_width: Some(Duration::ZERO), left_out: 7 };
+        for quality in [Quality::default(), known] {
+            assert_eq!(Quality::get(&to_words(quality)), Some(quality));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Every algorithm over threads whose clocks are wrong in a known way, against the truth: exact, whatever the machine
 //! is busy with.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "in a test, that is how a failure is told")]
+#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
 
 mod common;
 

@@ -92,10 +92,10 @@ impl Clock for Watch<'_> {
 /// Lets two ranks take turns until both are done.
 fn both<A, B>(a: impl Future<Output = A>, b: impl Future<Output = B>) -> (A, B) {
     fn advance<T>(task: Pin<&mut impl Future<Output = T>>, done: &mut Option<T>) {
-        if done.is_none() {
-            if let Poll::Ready(result) = task.poll(&mut Context::from_waker(Waker::noop())) {
-                *done = Some(result);
-            }
+        if done.is_none()
+            && let Poll::Ready(result) = task.poll(&mut Context::from_waker(Waker::noop()))
+        {
+            *done = Some(result);
         }
     }
     let (mut a, mut b) = (pin!(a), pin!(b));

@@ -21,6 +21,7 @@ fn words(number: u64) -> [u64; 2] {
 }
 
 /// Runs `model` in every way there is, and says how many ways that were.
+#[expect(clippy::print_stdout, reason = "how much was explored is a result of this test")]
 fn explore(name: &str, model: impl Fn() + Sync + Send + 'static) {
     let executions = std::sync::Arc::new(AtomicUsize::new(0));
     let counter = std::sync::Arc::clone(&executions);

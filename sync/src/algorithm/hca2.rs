@@ -18,8 +18,10 @@ pub struct Hca2 {
 type Below = Learned<Local, Local>;
 
 /// To oneself.
-const ITSELF: Below =
-    Learned { model: ClockModel::IDENTITY, quality: Quality { residual_deviation: None, half_width: None } };
+const ITSELF: Below = Learned {
+    model: ClockModel::IDENTITY,
+    quality: Quality { residual_deviation: None, half_width: None, left_out: 0 },
+};
 
 impl Hca2 {
     pub(super) async fn attempt<K: Clock, M: Comm>(

@@ -47,7 +47,7 @@ impl ClockPropSync {
             if source != me.source || sample.offset.abs() > certain {
                 return Err(SyncError::OtherSource { offset: sample.offset, half_width: certain });
             }
-            let quality = Quality { residual_deviation: None, half_width: sample.half_width };
+            let quality = Quality { half_width: sample.half_width, ..Quality::default() };
             Ok(Synchronized { model, quality: quality.and(of_root) })
         }))
     }

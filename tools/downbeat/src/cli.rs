@@ -4,7 +4,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::failure::Failure;
-use crate::{calibrate, clocks};
+use crate::{calibrate, clocks, sync};
 
 /// Which clocks this machine has, what each costs and how far to trust it.
 #[derive(Debug, Parser)]
@@ -25,6 +25,8 @@ enum Command {
     Clocks(clocks::Options),
     /// Finds out how fast the time stamp counter counts, and how far that can be wrong
     Calibrate(calibrate::Options),
+    /// Gives threads with wrong clocks one global clock, and shows how wrong that is in truth
+    Sync(sync::Options),
 }
 
 /// Reads the command line.
@@ -39,6 +41,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command.unwrap_or(Command::Clocks(clocks::Options::default())) {
         Command::Clocks(options) => clocks::run(&options),
         Command::Calibrate(options) => calibrate::run(&options),
+        Command::Sync(options) => sync::run(&options),
     }
 }
 

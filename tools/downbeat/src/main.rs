@@ -6,6 +6,7 @@ mod clocks;
 mod failure;
 mod output;
 mod progress;
+mod sync;
 
 use std::process::ExitCode;
 

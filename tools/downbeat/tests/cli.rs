@@ -122,6 +122,47 @@ fn an_existing_calibration_survives_a_failed_one() {
 }
 
 #[test]
+fn a_synchronization_as_json_holds_every_rank_and_check() {
+    let skew = "offset=1s,drift=20ppm";
+    let report = stdout_of(&[
+        "sync",
+        "--ranks",
+        "3",
+        "--algorithm",
+        "jk/10/skampi/20",
+        "--skew",
+        skew,
+        "--check",
+        "0,1s",
+        "--json",
+    ]);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!((&report["schema"], &report["algorithm"]), (&"downbeat.sync".into(), &"jk/10/skampi/20".into()));
+    let (checks, clocks) = (report["checks"].as_array().unwrap(), report["clocks"].as_array().unwrap());
+    assert_eq!((checks.len(), clocks.len()), (2, 3));
+    assert_eq!(clocks[0]["errors_ns"], serde_json::json!([0, 0]));
+    for clock in &clocks[1..] {
+        // However busy the machine, the clocks are nearer to each other than before.
+        let (before, after) = (clock["offset_ns"].as_i64().unwrap(), clock["errors_ns"][0].as_i64().unwrap());
+        assert!(after.abs() < before.abs(), "{clock}");
+    }
+    assert!(stdout_of(&["sync", "--check", "0,5s"]).contains("largest error after 5 s: "));
+}
+
+#[test]
+fn a_clock_that_does_not_fit_an_algorithm_is_a_failure_of_which_one_rank_speaks() {
+    // Ranks whose clocks differ cannot adopt one model.
+    let output = downbeat(&["sync", "--ranks", "4", "--algorithm", "prop"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stderr).lines().count(), 1, "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("rank 1: the ranks do not share a source of time"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
 fn bad_input_is_refused_in_one_line_that_names_it() {
     for duration in ["0", "0ms", "-5ms", "8abc", "NaN", "inf", "", "10", "1e3s", "0.1ns", "999999999h"] {
         refuses(&["calibrate", "--duration", duration], "--duration");
@@ -139,6 +180,20 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
     refuses(&["clocks", "--calibration", "/nonexistent/file"], "/nonexistent/file");
     refuses(&["clocks", "--calibration", "/"], "--calibration");
     refuses(&["clocks", "--calibration"], "--calibration");
+    for label in
+        ["hca4/1/skampi/1", "hca3/0/skampi/10", "hca3/8abc/skampi/10", "jk/10/skampi/0", "h2hca(prop)", "", "NaN"]
+    {
+        refuses(&["sync", "--algorithm", label], "--algorithm");
+    }
+    for ranks in ["0", "-1", "8abc", "99999"] {
+        refuses(&["sync", "--ranks", ranks], "--ranks");
+    }
+    for skew in ["drift=NaNppm", "offset=8abc", "speed=1", "drift=999999999ppm"] {
+        refuses(&["sync", "--skew", skew], "--skew");
+    }
+    for check in ["-1s", "8abc", "NaN", "1"] {
+        refuses(&["sync", "--check", check], "--check");
+    }
     refuses(&["bogus"], "bogus");
     refuses(&["--bogus"], "--bogus");
     refuses(&["clocks", "extra"], "extra");
@@ -146,7 +201,7 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
 
 #[test]
 fn help_goes_to_standard_output_and_shows_an_example() {
-    for arguments in [&["--help"][..], &["clocks", "--help"], &["calibrate", "--help"]] {
+    for arguments in [&["--help"][..], &["clocks", "--help"], &["calibrate", "--help"], &["sync", "--help"]] {
         assert!(stdout_of(arguments).contains("Example"), "{arguments:?}");
     }
     assert!(stdout_of(&["--version"]).starts_with("downbeat "));

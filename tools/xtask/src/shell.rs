@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::steps::Outcome;
 
-/// Longer than anything here takes on a slow machine.
-pub(crate) const LIMIT: Duration = Duration::from_secs(20 * 60);
+/// Longer than anything here takes on a busy machine.
+pub(crate) const LIMIT: Duration = Duration::from_secs(10 * 60);
 
 /// How long a program may take to clean up once it is told to stop.
 const GRACE: Duration = Duration::from_secs(5);
