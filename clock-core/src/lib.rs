@@ -48,6 +48,7 @@
 
 mod affine;
 mod clock;
+mod duration;
 mod encoding;
 mod fit;
 #[cfg(test)]
@@ -69,6 +70,7 @@ mod time;
 mod tree;
 
 pub use clock::{Clock, ModelClock, ReadOrdering};
+pub use duration::{Duration, ParseDurationError};
 pub use encoding::DecodeModelError;
 pub use fit::{FitError, FittedLine, LeastSquares, OffsetFit, OffsetLine, PointError};
 pub use latch::{Latch, LatchWriter};
@@ -81,5 +83,5 @@ pub use published::{Published, Publisher};
 pub use rate::{RateError, TickRate};
 pub use spline::{ConstrainedSpline, Knot, SplineError};
 pub use ticks::Ticks;
-pub use time::{Domain, Duration, Global, Local, Node, ParseDurationError, Timestamp};
+pub use time::{Domain, Global, Local, Node, Timestamp};
 pub use tree::{BinomialTree, Role};

@@ -5,12 +5,15 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p downbeat-tests --test loom_latch -- --nocapture`
 #![cfg(loom)]
+#![expect(clippy::expect_used, reason = "in a test, that is how a failure is told")]
+
+mod explore;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use downbeat_clock_core::Latch;
+use explore::explore;
 use loom::cell::UnsafeCell;
-use loom::model::Builder;
 use loom::sync::Arc;
 use loom::thread;
 
@@ -35,24 +38,6 @@ fn read(latch: &Latch<2>, times: usize) -> Vec<u64> {
 fn publish(latch: &Latch<2>, last: u64) {
     let mut writer = latch.writer().expect("nobody else publishes");
     (1..=last).for_each(|count| writer.publish(words(count)));
-}
-
-/// Runs `model` in every way there is, with at most so many preemptions, and says how many ways that were.
-fn explore(name: &str, preemptions: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
-    let executions = std::sync::Arc::new(AtomicUsize::new(0));
-    let counter = std::sync::Arc::clone(&executions);
-
-    let mut builder = Builder::new();
-    // With either limit loom would stop early and say nothing; without, it returns when nothing is left to explore.
-    builder.max_duration = None;
-    builder.max_permutations = None;
-    builder.checkpoint_file = None;
-    builder.preemption_bound = preemptions;
-    builder.check(move || {
-        counter.fetch_add(1, Ordering::Relaxed);
-        model();
-    });
-    println!("{name}: {} executions", executions.load(Ordering::Relaxed));
 }
 
 /// One writer against readers that read so many times each. Every value must have been seen at some time: a model in

@@ -7,10 +7,12 @@
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p downbeat-tests --test loom_mailbox -- --nocapture`
 #![cfg(loom)]
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod explore;
+
+use std::sync::atomic::Ordering;
 
 use downbeat_sync::{Departure, Mailbox, Obstacle, Sleeper};
-use loom::model::Builder;
+use explore::explore;
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicU64;
 use loom::thread;
@@ -18,25 +20,6 @@ use loom::thread;
 /// The words of a message: a mixture of two messages is none.
 fn words(number: u64) -> [u64; 2] {
     [number, !number]
-}
-
-/// Runs `model` in every way there is, and says how many ways that were.
-#[expect(clippy::print_stdout, reason = "how much was explored is a result of this test")]
-fn explore(name: &str, model: impl Fn() + Sync + Send + 'static) {
-    let executions = std::sync::Arc::new(AtomicUsize::new(0));
-    let counter = std::sync::Arc::clone(&executions);
-
-    let mut builder = Builder::new();
-    // With any of these limits loom would stop early and say nothing; without, it returns when nothing is left.
-    builder.max_duration = None;
-    builder.max_permutations = None;
-    builder.checkpoint_file = None;
-    builder.preemption_bound = None;
-    builder.check(move || {
-        counter.fetch_add(1, Ordering::Relaxed);
-        model();
-    });
-    println!("{name}: {} executions", executions.load(Ordering::Relaxed));
 }
 
 /// Tries until there is no obstacle, or one for ever.
@@ -53,7 +36,7 @@ fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Obstacle>) -> Result<T, D
 /// All messages arrive, whole and in order, and then the news that there will be no more.
 #[test]
 fn three_messages() {
-    explore("three messages", || {
+    explore("three messages", None, || {
         let mailbox = Arc::new(Mailbox::<2>::new());
         let sender = thread::spawn({
             let mailbox = Arc::clone(&mailbox);
@@ -80,7 +63,7 @@ fn three_messages() {
 #[test]
 fn what_was_done_before_is_seen() {
     for synchronous in [false, true] {
-        explore("what was done before", move || {
+        explore("what was done before", None, move || {
             let mailbox = Arc::new(Mailbox::<1>::new());
             let notes = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
             let sender = thread::spawn({
@@ -112,7 +95,7 @@ fn what_was_done_before_is_seen() {
 /// A receiver goes after one message: the sender is done with its second, or learns of it, and does not wait for ever.
 #[test]
 fn a_receiver_that_goes() {
-    explore("a receiver that goes", || {
+    explore("a receiver that goes", None, || {
         let mailbox = Arc::new(Mailbox::<1>::new());
         let sender = thread::spawn({
             let mailbox = Arc::clone(&mailbox);
@@ -133,7 +116,7 @@ fn a_receiver_that_goes() {
 /// them, leaves. Loom calls it a deadlock if one does not wake.
 #[test]
 fn who_leaves_wakes_all_sleepers() {
-    explore("who leaves wakes all", || {
+    explore("who leaves wakes all", None, || {
         let (inbox, outbox) = (Arc::new(Mailbox::<1>::new()), Arc::new(Mailbox::<1>::new()));
         assert_eq!(outbox.try_put(&[1], 1), Ok(()), "the box that is going to be full");
         let sleepers = Arc::new([Sleeper::new(), Sleeper::new()]);
