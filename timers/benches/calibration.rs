@@ -14,9 +14,7 @@ use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as StdDuration, Instant};
 
-use downbeat_timers::{
-    BRACKETS, Bracket, Calibration, Duration, SystemClock, SystemClockId, TscClock, calibrate_during,
-};
+use downbeat_timers::{Bracket, Calibration, Duration, SystemClock, SystemClockId, TscClock, calibrate_during};
 
 const STARTS: usize = 200;
 const TRUTH: StdDuration = StdDuration::from_secs(10);
@@ -91,10 +89,10 @@ fn main() -> ExitCode {
     }
     let (tsc, raw) = clocks();
     let began = Instant::now();
-    let start = Bracket::best(&tsc, &raw, BRACKETS).expect("the counter runs forwards");
+    let start = Bracket::measure(&tsc, &raw).expect("the counter runs forwards");
     let found: Vec<[f64; 4]> = under_load(|| (0..STARTS).map(|_| fresh_start()).collect());
     std::thread::sleep(TRUTH.saturating_sub(began.elapsed()));
-    let end = Bracket::best(&tsc, &raw, BRACKETS).expect("the counter runs forwards");
+    let end = Bracket::measure(&tsc, &raw).expect("the counter runs forwards");
     let truth = Calibration::between(start, end).expect("both clocks run");
 
     println!(

@@ -6,8 +6,8 @@ use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, Local, ModelError, RateError, TickRate, Ticks, Timestamp,
 };
 
-/// One reading of a reference clock between two of a counter: at some instant between `before` and `after` the
-/// reference showed `reference`.
+/// A reading of a reference clock between two of a counter: at some instant between `before` and `after` the reference
+/// showed `reference`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bracket {
     /// The counter before the reference was read.
@@ -19,14 +19,34 @@ pub struct Bracket {
 }
 
 impl Bracket {
-    /// The narrowest of `attempts` brackets: the one that no interruption and no cache miss has widened.
+    /// The mean of the narrower half of [`BRACKETS`] brackets.
     ///
-    /// `None` when there were no attempts, or the counter ran backwards in all of them.
-    pub fn best(counter: &impl Clock, reference: &impl Clock, attempts: u32) -> Option<Self> {
-        (0..attempts)
-            .map(|_| Self { before: counter.open(), reference: reference.ticks(), after: counter.close() })
-            .filter(|bracket| bracket.after >= bracket.before)
-            .min_by_key(Self::width)
+    /// The wider half were taken while caches were cold or something interrupted. Of the others no single one is best:
+    /// processors count in steps of up to ten nanoseconds, and on the step it depends which bracket looks narrowest.
+    /// Their mean is a bracket as certain as they are, because both clocks run evenly meanwhile.
+    ///
+    /// `None` when the counter ran backwards in all of them.
+    pub fn measure(counter: &impl Clock, reference: &impl Clock) -> Option<Self> {
+        let mut brackets = [(); BRACKETS].map(|()| Self {
+            before: counter.open(),
+            reference: reference.ticks(),
+            after: counter.close(),
+        });
+        let backwards = |bracket: &Self| bracket.after < bracket.before;
+        brackets.sort_unstable_by_key(|bracket| (backwards(bracket), bracket.width()));
+        let sound = brackets.partition_point(|bracket| !backwards(bracket));
+        Self::mean(&brackets[..sound.div_ceil(2)])
+    }
+
+    /// `None` without brackets.
+    fn mean(brackets: &[Self]) -> Option<Self> {
+        let count = u128::try_from(brackets.len()).ok().filter(|count| *count > 0)?;
+        // Rounded outwards, so that the bracket stays certain. A mean is no larger than the largest: the casts are exact.
+        let sum = |stamp: fn(&Self) -> Ticks| brackets.iter().map(|bracket| u128::from(stamp(bracket).0)).sum::<u128>();
+        let before = sum(|bracket| bracket.before) / count;
+        let reference = (sum(|bracket| bracket.reference) + count / 2) / count;
+        let after = sum(|bracket| bracket.after).div_ceil(count);
+        Some(Self { before: Ticks(before as u64), reference: Ticks(reference as u64), after: Ticks(after as u64) })
     }
 
     /// How many ticks the instant is uncertain by.
@@ -75,11 +95,9 @@ impl fmt::Display for CalibrationError {
 
 impl core::error::Error for CalibrationError {}
 
-/// Brackets at either end of a calibration.
-///
-/// On busy cores one of a few hundred is undisturbed nearly always, but one calibration in some hundreds then misses by
-/// half a part per million. A thousand take some fifty microseconds.
-pub const BRACKETS: u32 = 1000;
+/// Brackets at either end of a calibration: enough for half of them to be undisturbed on a busy machine. They take some
+/// ten microseconds.
+pub const BRACKETS: usize = 200;
 
 /// Compares a counter with a reference clock that counts nanoseconds, before and after `wait`.
 ///
@@ -92,9 +110,9 @@ pub fn calibrate(
     reference: &impl Clock,
     wait: impl FnOnce(),
 ) -> Result<Calibration, CalibrationError> {
-    let start = Bracket::best(counter, reference, BRACKETS).ok_or(CalibrationError::NoBracket)?;
+    let start = Bracket::measure(counter, reference).ok_or(CalibrationError::NoBracket)?;
     wait();
-    let end = Bracket::best(counter, reference, BRACKETS).ok_or(CalibrationError::NoBracket)?;
+    let end = Bracket::measure(counter, reference).ok_or(CalibrationError::NoBracket)?;
     Calibration::between(start, end)
 }
 
@@ -155,8 +173,9 @@ impl Calibration {
         let ticks = (self.start.width() + self.end.width()) as f64 / 2.0 + 1.0;
         let counted = self.end.middle().signed_since(self.start.middle()) as f64;
         let nanos = self.end.reference.signed_since(self.start.reference) as f64;
-        // (nanos +- 1) / (counted +- ticks), compared with nanos / counted.
-        (1.0 + 1.0 / nanos) / (1.0 - ticks / counted) - 1.0
+        // (nanos +- 2) / (counted +- ticks), compared with nanos / counted: either end is cut to a nanosecond by the
+        // clock, and rounded to one here.
+        (1.0 + 2.0 / nanos) / (1.0 - ticks / counted) - 1.0
     }
 
     /// How long the calibration took, by the reference clock.
@@ -254,8 +273,8 @@ mod tests {
         let found = calibrate(&counter, &reference, || world.nanos.set(world.nanos.get() + 10_000_000)).unwrap();
         assert!((found.rate().hz() - 2.6e9).abs() / 2.6e9 < found.uncertainty());
         assert!(found.uncertainty() < 5e-6, "{}", found.uncertainty());
-        // All brackets but the best one at either end lie in between, too.
-        let brackets = i64::from(BRACKETS) * 3 * 20;
+        // Half of the brackets at either end lie in between, too.
+        let brackets = BRACKETS as i64 * 3 * 20;
         assert!((10_000_000..10_000_000 + 2 * brackets).contains(&found.duration().as_nanos()));
         let shown = found.model().unwrap().apply(found.end().before).as_nanos();
         assert!((shown - found.end().reference.0 as i64).abs() <= 21, "{shown}");

@@ -7,8 +7,8 @@ use std::thread;
 
 use clap::{Args, ValueEnum};
 use downbeat_timers::{
-    BRACKETS, Bracket, Calibration, CalibrationError, CoreId, Duration, Machine, SavedCalibration, SystemClock,
-    SystemClockId, TscClock, TscFacts, pin_to,
+    Bracket, Calibration, CalibrationError, CoreId, Duration, Machine, SavedCalibration, SystemClock, SystemClockId,
+    TscClock, TscFacts, pin_to,
 };
 use serde::Serialize;
 
@@ -125,7 +125,7 @@ fn calibrate(
 ) -> Result<Vec<Vec<Bracket>>, CalibrationError> {
     let mut progress = Progress::new(options.duration.as_secs_f64() * f64::from(options.repeat));
     let nanos = u64::try_from(options.duration.as_nanos()).unwrap_or_default();
-    let bracket = || Bracket::best(tsc, reference, BRACKETS).ok_or(CalibrationError::NoBracket);
+    let bracket = || Bracket::measure(tsc, reference).ok_or(CalibrationError::NoBracket);
     (0..options.repeat)
         .map(|_| {
             let mut brackets = vec![bracket()?];
