@@ -6,10 +6,10 @@ mod report;
 mod text;
 
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::calibration::CalibrationOptions;
 use crate::failure::Failure;
 use crate::output;
 
@@ -19,9 +19,8 @@ pub(crate) struct Options {
     /// Compare these cores only, such as 0,2,4 [default: all that this process may use]
     #[arg(long, value_delimiter = ',', allow_hyphen_values = true)]
     cores: Option<Vec<u32>>,
-    /// Use a saved calibration instead of making one
-    #[arg(long, value_name = "FILE")]
-    calibration: Option<PathBuf>,
+    #[command(flatten)]
+    calibration: CalibrationOptions,
     /// Print one JSON document
     #[arg(long)]
     json: bool,

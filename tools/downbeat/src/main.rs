@@ -1,6 +1,7 @@
 //! `downbeat`: which clocks this machine has, what each costs and how far to trust it.
 
 mod calibrate;
+mod calibration;
 mod cli;
 mod clocks;
 mod failure;

@@ -8,10 +8,11 @@ use downbeat_clock_core::{Clock, ClockModel, Counter, Timestamp};
 use downbeat_sync::{Algorithm, Comm as _, SyncError, Synchronized, ThreadCluster, Timekeeper};
 use downbeat_timers::{
     Duration, Skew, SkewError, SkewedClock, SystemClock, SystemClockId, TickRate, Truth, TscClock, Wander,
-    allowed_cores, calibrate_during, pin_to,
+    allowed_cores, pin_to,
 };
 use serde::Serialize;
 
+use crate::calibration::CalibrationOptions;
 use crate::failure::Failure;
 use crate::output::{self, Table};
 
@@ -34,6 +35,8 @@ pub(crate) struct Options {
     /// When to look at the error: times after the synchronization
     #[arg(long, value_name = "TIMES", default_value = "0,10s", value_delimiter = ',', value_parser = not_negative, allow_hyphen_values = true)]
     check: Vec<Duration>,
+    #[command(flatten)]
+    calibration: CalibrationOptions,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -136,8 +139,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).map_err(Failure::run)?;
     let report = match TscClock::detect() {
         Ok(tsc) => {
-            let calibration = calibrate_during(&tsc, &raw, Duration::from_millis(20)).map_err(Failure::run)?;
-            synchronize(options, tsc, calibration.rate())?
+            let known = options.calibration.calibrate(&tsc, &raw, Duration::from_millis(20))?;
+            synchronize(options, tsc, known.calibration.rate())?
         }
         // The truth is then what the system says.
         Err(_) => synchronize(options, raw, SystemClock::RATE)?,

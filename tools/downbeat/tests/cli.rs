@@ -95,12 +95,14 @@ fn a_saved_calibration_is_loaded_on_this_machine_until_it_is_booted_again() {
     let saved = stdout_of(&["calibrate", "--duration", "2ms", "--save", name]);
     assert!(saved.contains(&format!("Saved        {name}")), "{saved}");
     assert!(stdout_of(&["clocks", "--calibration", name]).contains(&format!("by {name}")));
+    stdout_of(&["sync", "--calibration", name]);
 
     let written = fs::read_to_string(&path).unwrap();
     let damage = |from: &str, to: &str, culprit: &str| {
         let line = written.lines().find(|line| line.starts_with(from)).unwrap();
         fs::write(&path, written.replace(line, to)).unwrap();
         refuses(&["clocks", "--calibration", name], culprit);
+        refuses(&["sync", "--calibration", name], culprit);
     };
     damage("boot_id", "boot_id = \"0\"", "last reboot");
     damage("cpu_model", "cpu_model = \"Z80\"", "\"Z80\"");

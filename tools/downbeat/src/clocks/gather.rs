@@ -2,14 +2,14 @@
 
 use downbeat_clock_core::{Clock, ReadOrdering};
 use downbeat_timers::{
-    Calibration, CntvctClock, CoreId, Duration, LoadError, Machine, ReadCost, Resolution, SavedCalibration,
-    SystemClock, SystemClockId, TickRate, Ticks, TscClock, TscDoubt, TscFacts, allowed_cores, calibrate_during,
-    compare_cores, socket_of,
+    CntvctClock, CoreId, Duration, Machine, ReadCost, Resolution, SystemClock, SystemClockId, TickRate, Ticks,
+    TscClock, TscDoubt, TscFacts, allowed_cores, compare_cores, socket_of,
 };
 
 use super::Options;
 use super::recommend::recommend;
 use super::report::{self, Agreement, Found, Ordering, Report, Source, Tsc};
+use crate::calibration::Known;
 use crate::failure::Failure;
 
 /// How long the time stamp counter is calibrated.
@@ -54,19 +54,13 @@ pub(crate) fn gather(options: &Options) -> Result<Report, Failure> {
         .or_else(|_| SystemClock::detect(SystemClockId::Monotonic))
         .map_err(Failure::run)?;
     let tsc = TscClock::detect();
-    let calibration = match (&tsc, &options.calibration) {
-        (Ok(tsc), None) => Some((calibrate_during(tsc, &raw, CALIBRATION).map_err(Failure::run)?, raw.id(), None)),
-        (_, Some(path)) => {
-            let name = path.display().to_string();
-            let saved = SavedCalibration::load(path)
-                .map_err(|why: LoadError| Failure::option("--calibration", format!("{name}: {why}")))?;
-            Some((saved.calibration, saved.reference, Some(name)))
-        }
-        (Err(_), None) => None,
+    let known = match &tsc {
+        Ok(tsc) => Some(options.calibration.calibrate(tsc, &raw, CALIBRATION)?),
+        Err(_) => None,
     };
     let facts = TscFacts::gather();
-    let rated_tsc = match (tsc, &calibration) {
-        (Ok(clock), Some((calibration, ..))) => Ok(Rated { clock, rate: calibration.rate() }),
+    let rated_tsc = match (tsc, &known) {
+        (Ok(clock), Some(known)) => Ok(Rated { clock, rate: known.calibration.rate() }),
         (Err(why), _) => Err(why.to_string()),
         (Ok(_), None) => Err("it is not calibrated".to_owned()),
     };
@@ -79,8 +73,7 @@ pub(crate) fn gather(options: &Options) -> Result<Report, Failure> {
         tsc: Tsc {
             doubts: facts.iter().flat_map(|facts| facts.doubts().map(|doubt| doubt.to_string())).collect(),
             facts: facts.ok().map(|facts| describe(&facts)),
-            calibration: calibration
-                .map(|(calibration, reference, file)| describe_calibration(&calibration, reference, file)),
+            calibration: known.map(describe_calibration),
         },
         sources,
         recommended,
@@ -268,15 +261,11 @@ fn describe(facts: &TscFacts) -> report::TscFacts {
     }
 }
 
-fn describe_calibration(
-    calibration: &Calibration,
-    reference: SystemClockId,
-    loaded_from: Option<String>,
-) -> report::Calibration {
+fn describe_calibration(known: Known) -> report::Calibration {
     report::Calibration {
-        frequency_hz: calibration.rate().hz(),
-        uncertainty_ppm: calibration.uncertainty() * 1e6,
-        against: reference.name(),
-        loaded_from,
+        frequency_hz: known.calibration.rate().hz(),
+        uncertainty_ppm: known.calibration.uncertainty() * 1e6,
+        against: known.reference.name(),
+        loaded_from: known.file,
     }
 }
