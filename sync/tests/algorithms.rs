@@ -1,7 +1,7 @@
 //! Every algorithm over threads whose clocks are wrong in a known way, against the truth: exact, whatever the machine
 //! is busy with.
 
-#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "in a test, that is how a failure is told")]
 
 mod common;
 
@@ -74,13 +74,31 @@ fn one_place(_: u32) -> Place {
     Place::default()
 }
 
+/// Tries until the clocks could be fitted: on a busy machine eight points within some microseconds can be so far off that
+/// the line through them is no clock's, and a single offset can take so long that drift contradicts it. Then all ranks
+/// must fail, and one must say so.
+fn synchronize_at_last(label: &str, ranks: u32, drifting: bool, place: fn(u32) -> Place) -> Vec<Outcome> {
+    for _ in 0..100 {
+        let outcomes = synchronize(label, ranks, drifting, place);
+        if outcomes.iter().all(|outcome| outcome.result.is_ok()) {
+            return outcomes;
+        }
+        let failures: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.result.err()).collect();
+        assert_eq!(failures.len(), outcomes.len(), "{label}: some ranks failed and some did not: {failures:?}");
+        let unfit = |why: &SyncError| matches!(why, SyncError::Model(_) | SyncError::Offset(_));
+        let other = |why: &SyncError| matches!(why, SyncError::OtherRank(_));
+        assert!(failures.iter().any(unfit) && failures.iter().all(|why| unfit(why) || other(why)), "{failures:?}");
+    }
+    panic!("{label}: the clocks could not be fitted in 100 tries");
+}
+
 /// That clocks which keep their distance are found to within what the algorithm itself calls possible.
 ///
 /// Each offset is off by its half width at most, and so is a line in the middle of its points. From there to now the
 /// line is off by its slope, which should be one. The slopes of the lines that a model was composed of are not known
 /// one by one; but each is the ratio of the rates of two ranks, and no model was composed of more than `hops`.
 fn assert_within_the_half_widths(label: &str, ranks: u32, hops: f64, place: fn(u32) -> Place) {
-    let outcomes = synchronize(label, ranks, false, place);
+    let outcomes = synchronize_at_last(label, ranks, false, place);
     let steepness = |outcome: &Outcome| (outcome.result.unwrap().model.rate().nanos_per_tick() - 1.0).abs();
     let steepest = outcomes.iter().map(steepness).fold(0.0, f64::max);
     for (rank, outcome) in outcomes.iter().enumerate() {
@@ -111,7 +129,7 @@ fn constant_offsets_are_found_to_within_the_half_widths() {
 #[test]
 fn a_line_learns_the_drift_and_an_offset_does_not() {
     for (label, learns) in [("hca3/10/skampi/50", true), ("jk/10/skampi/50", true), ("hca3-offset/skampi/50", false)] {
-        for (rank, outcome) in synchronize(label, 4, true, one_place).into_iter().enumerate() {
+        for (rank, outcome) in synchronize_at_last(label, 4, true, one_place).into_iter().enumerate() {
             let rate = outcome.result.unwrap().model.rate().nanos_per_tick();
             assert_eq!((rate - 1.0).abs() > 1e-12, learns && rank > 0, "{label}, rank {rank}: {rate}");
         }
