@@ -116,9 +116,8 @@ impl Line {
         let now = || base.apply(clock.ticks());
         for measurement in 0..self.measurements() {
             let began = now();
-            let sample = match client.measure(clock, base, comm).await {
+            let sample = match client.attempt(clock, base, comm).await? {
                 Ok(sample) => sample,
-                Err(SyncError::Comm(why)) => return Err(why),
                 Err(SyncError::Offset(why)) if is_drift(why, now() - began) => {
                     quality.left_out += 1;
                     contradiction = Some(why);

@@ -100,6 +100,20 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         }
     }
 
+    /// As [`measure`](Self::measure), for algorithms that go on with their messages also where a clock failed: only a
+    /// message that did not get through is an outer error.
+    pub(crate) async fn attempt<K: Clock, M: Comm>(
+        &mut self,
+        clock: &K,
+        base: ClockModel<Counter, C>,
+        comm: &M,
+    ) -> Result<Result<OffsetSample<C>, SyncError>, CommError> {
+        match self.measure(clock, base, comm).await {
+            Err(SyncError::Comm(why)) => Err(why),
+            measured => Ok(measured),
+        }
+    }
+
     /// As [`measure`](Self::measure), for a communicator that does not suspend.
     ///
     /// # Errors

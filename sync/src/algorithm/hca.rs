@@ -1,6 +1,6 @@
 //! HCA: HCA2, and at the end every rank's offset to rank 0 once more.
 
-use downbeat_clock_core::{Clock, ClockModel, Domain, Global, Local, OffsetSample, Timestamp};
+use downbeat_clock_core::{Clock, ClockModel, Global, Local, OffsetSample, Timestamp};
 
 use super::{Attempt, Hca2, Timekeeper};
 use crate::line::{Learned, Line, Quality};
@@ -45,16 +45,14 @@ impl Hca {
         comm: &M,
     ) -> Result<Result<OffsetSample<Local>, SyncError>, CommError> {
         let (mut client, failure) = OffsetClient::<Local, Global>::or_single(self.line.offset, 0);
-        match client.measure(me.clock, me.base, comm).await {
-            Err(SyncError::Comm(why)) => Err(why),
-            measured => Ok(failure.map_or(measured, Err)),
-        }
+        let measured = client.attempt(me.clock, me.base, comm).await?;
+        Ok(failure.map_or(measured, Err))
     }
 }
 
 /// The model with the same rate that goes through the sample.
-fn moved<R: Domain>(
-    model: &ClockModel<Local, R>,
+fn moved(
+    model: &ClockModel<Local, Local>,
     sample: OffsetSample<Local>,
 ) -> Result<ClockModel<Local, Global>, SyncError> {
     let there = (sample.at - sample.offset).as_nanos();

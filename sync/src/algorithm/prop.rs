@@ -37,10 +37,7 @@ impl ClockPropSync {
             return Ok(Ok(me.own()));
         }
         let (mut client, _) = OffsetClient::<Global, Global>::or_single(CHECK, 0);
-        let sample = match client.measure(me.clock, model, comm).await {
-            Err(SyncError::Comm(why)) => return Err(why),
-            measured => measured,
-        };
+        let sample = client.attempt(me.clock, model, comm).await?;
         Ok(sample.and_then(|sample| {
             // A nanosecond for the rounding of stamps.
             let certain = sample.half_width.unwrap_or(Duration::ZERO) + Duration::from_nanos(1);
