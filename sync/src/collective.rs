@@ -1,4 +1,6 @@
 //! What all ranks of a communicator do together besides measuring: agree, and tell.
+//!
+//! Every function is called by all ranks. None of them is meant for speed: they come before and after what is timed.
 
 use downbeat_clock_core::{BinomialTree, Role};
 
@@ -7,11 +9,10 @@ use crate::{Comm, CommError, Payload};
 /// Combines a value of every rank, and tells all of them the result.
 ///
 /// `combine` must not care for order.
-pub(crate) async fn all_combine<P: Payload, M: Comm>(
-    comm: &M,
-    mine: P,
-    combine: impl Fn(P, P) -> P,
-) -> Result<P, CommError> {
+///
+/// # Errors
+/// When a rank is gone.
+pub async fn all_combine<P: Payload, M: Comm>(comm: &M, mine: P, combine: impl Fn(P, P) -> P) -> Result<P, CommError> {
     let tree = BinomialTree::new(comm.size());
     let mut value = mine;
     for role in tree.beyond(comm.rank()).into_iter().chain(tree.upwards(comm.rank())) {
@@ -24,7 +25,10 @@ pub(crate) async fn all_combine<P: Payload, M: Comm>(
 }
 
 /// Tells all ranks the value of rank 0.
-pub(crate) async fn broadcast<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<P, CommError> {
+///
+/// # Errors
+/// When a rank is gone.
+pub async fn broadcast<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<P, CommError> {
     let tree = BinomialTree::new(comm.size());
     let mut value = mine;
     for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
@@ -36,15 +40,45 @@ pub(crate) async fn broadcast<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<
     Ok(value)
 }
 
+/// Waits for all ranks: nobody returns before the last has called it.
+///
+/// # Errors
+/// When a rank is gone.
+pub async fn barrier<M: Comm>(comm: &M) -> Result<(), CommError> {
+    all_combine(comm, (), |(), ()| ()).await
+}
+
+/// Tells rank 0 the values of all ranks, in their order; on all other ranks, nothing is returned.
+///
+/// # Errors
+/// When a rank is gone.
+pub async fn gather<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<Vec<P>, CommError> {
+    if comm.rank() != 0 {
+        comm.send(0, mine).await?;
+        return Ok(Vec::new());
+    }
+    let mut all = vec![mine];
+    for rank in 1..comm.size() {
+        all.push(comm.recv(rank).await?);
+    }
+    Ok(all)
+}
+
 /// The lowest rank for which something is true, if it is true for any.
-pub(crate) async fn lowest_rank_where<M: Comm>(comm: &M, mine: bool) -> Result<Option<u32>, CommError> {
+///
+/// # Errors
+/// When a rank is gone.
+pub async fn lowest_rank_where<M: Comm>(comm: &M, mine: bool) -> Result<Option<u32>, CommError> {
     let nobody = u64::MAX;
     let lowest = all_combine(comm, if mine { comm.rank().into() } else { nobody }, u64::min).await?;
     Ok(u32::try_from(lowest).ok())
 }
 
 /// Whether all ranks have the same value.
-pub(crate) async fn all_equal<M: Comm>(comm: &M, mine: u64) -> Result<bool, CommError> {
+///
+/// # Errors
+/// When a rank is gone.
+pub async fn all_equal<M: Comm>(comm: &M, mine: u64) -> Result<bool, CommError> {
     let [least, most] = all_combine(comm, [mine, mine], |a, b| [a[0].min(b[0]), a[1].max(b[1])]).await?;
     Ok(least == most)
 }

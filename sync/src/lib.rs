@@ -7,7 +7,9 @@
 //!   It is made of a [`Mailbox`] for every two ranks and a [`Sleeper`] for each.
 //! - [`OffsetClient`] measures by how much this rank's clock is ahead of another's, which [`answer`]s, by any
 //!   [`OffsetAlgorithm`].
-//! - An [`Algorithm`] makes one clock of the clocks of all ranks.
+//! - An [`Algorithm`] makes one clock of the clocks of all ranks; an [`AccuracyCheck`] measures how far apart they are
+//!   afterwards.
+//! - [`collective`] has what ranks do together besides: agree, and tell.
 //!
 //! What clocks, time and offsets are is said in [`downbeat_clock_core`]. Any of its clocks will do: this crate reads
 //! none itself.
@@ -55,9 +57,11 @@
 #![forbid(unsafe_code)]
 
 mod algorithm;
-mod collective;
+mod check;
+pub mod collective;
 mod comm;
 mod error;
+mod filter;
 mod line;
 mod offset;
 mod pair;
@@ -69,6 +73,7 @@ pub use algorithm::{
     Algorithm, ClockPropSync, Flat, Hca, Hca2, Hca3, Hca3Offset, Hierarchy, Jk, LabelError, NbcBench, Place, Skampi,
     Synchronized, Timekeeper,
 };
+pub use check::{AccuracyCheck, RankSample, Seen, ShareError};
 pub use comm::{Comm, CommError};
 pub use error::SyncError;
 pub use line::{Learned, Line, Quality};

@@ -2,8 +2,9 @@
 
 use core::num::NonZeroU32;
 
-use downbeat_clock_core::{Clock, ClockModel, Counter, Domain, Duration, OffsetError, OffsetFit};
+use downbeat_clock_core::{Clock, ClockModel, Counter, Domain, Duration, OffsetError, OffsetFit, OffsetSample};
 
+use crate::filter::{Filter, counts};
 use crate::{Comm, CommError, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, answer};
 
 /// How a client learns a reference's clock: from how many offsets, and how each is measured.
@@ -15,6 +16,9 @@ pub struct Line {
     pub offset: OffsetAlgorithm,
     /// Measure one more offset afterwards, and move the line so that it goes through that.
     pub recompute: bool,
+    /// Leave out the offsets that are much less certain than most: those whose exchanges were all hit by the scheduler.
+    /// The papers' algorithms let such an offset weigh as much as any other.
+    pub filter: bool,
 }
 
 /// What a client learned of a reference.
@@ -36,8 +40,9 @@ pub struct Quality {
     /// How far the worst offset of a line can be off, where the offset's algorithm tells: summed over all lines on the
     /// way to rank 0.
     pub half_width: Option<Duration>,
-    /// Offsets that were left out, because their exchanges contradicted each other: on busy cores exchanges are so far
-    /// apart that the clocks drift by more than a message takes. Summed over all lines on the way to rank 0.
+    /// Offsets that were left out. Their exchanges contradicted each other: on busy cores exchanges are so far apart
+    /// that the clocks drift by more than a message takes. Or a [filter](Line::filter) left them out. Summed over all
+    /// lines on the way to rank 0.
     pub left_out: u32,
 }
 
@@ -88,7 +93,7 @@ fn is_drift(why: OffsetError, session: Duration) -> bool {
 impl Line {
     /// An offset without drift.
     pub const fn level(offset: OffsetAlgorithm) -> Self {
-        Self { fit_points: NonZeroU32::MIN, offset, recompute: false }
+        Self { fit_points: NonZeroU32::MIN, offset, recompute: false, filter: false }
     }
 
     /// How often a client measures its offset, and a reference answers to that.
@@ -110,40 +115,37 @@ impl Line {
         comm: &M,
         reference: u32,
     ) -> Result<Result<Learned<C, R>, SyncError>, CommError> {
-        let (mut fit, mut last, mut contradiction) = (OffsetFit::new(), None, None);
-        let mut quality = Quality::default();
         let (mut client, mut failure) = OffsetClient::<C, R>::or_single(self.offset, reference);
+        let filter = self.filter.then(|| Filter::new(self.fit_points.get())).transpose();
+        let mut filter = filter.unwrap_or_else(|why| {
+            failure.get_or_insert(why);
+            None
+        });
+        let mut line = Points::default();
+        let mut contradiction = None;
         let now = || base.apply(clock.ticks());
         for measurement in 0..self.measurements() {
             let began = now();
-            let sample = match client.attempt(clock, base, comm).await? {
-                Ok(sample) => sample,
-                Err(SyncError::Offset(why)) if is_drift(why, now() - began) => {
-                    quality.left_out += 1;
+            match (client.attempt(clock, base, comm).await?, &mut filter) {
+                (Ok(sample), _) if measurement >= self.fit_points.get() => line.last = Some(sample),
+                (Ok(sample), Some(filter)) => filter.push(sample),
+                (Ok(sample), None) => line.push(sample),
+                (Err(SyncError::Offset(why)), _) if is_drift(why, now() - began) => {
+                    line.quality.left_out += 1;
                     contradiction = Some(why);
-                    continue;
                 }
-                Err(why) => {
+                (Err(why), _) => {
                     failure.get_or_insert(why);
-                    continue;
                 }
-            };
-            quality.half_width = merge(quality.half_width, sample.half_width, Duration::max);
-            if measurement < self.fit_points.get() {
-                fit.push(sample);
-            } else {
-                last = Some(sample);
             }
         }
         let of_reference: Quality = comm.recv(reference).await?;
+        if let Some(filter) = filter {
+            line.push_filtered(filter);
+        }
         // Only if all were left out is a contradiction a failure.
-        let failure = failure.or(contradiction.filter(|_| fit.points() == 0).map(SyncError::Offset));
-        Ok(failure.map_or(Ok(()), Err).and_then(|()| {
-            let line = fit.line()?;
-            quality.residual_deviation = line.residual_deviation();
-            let line = last.map_or(line, |sample| line.through(sample));
-            Ok(Learned { model: line.model()?, quality: quality.and(of_reference) })
-        }))
+        let failure = failure.or(contradiction.filter(|_| line.fit.points() == 0).map(SyncError::Offset));
+        Ok(failure.map_or(Ok(()), Err).and_then(|()| line.learned(of_reference)))
     }
 
     /// Is the reference of a client that [learns](Self::learn), for a clock of this quality.
@@ -162,6 +164,48 @@ impl Line {
             answer(clock, base, comm, client).await?;
         }
         comm.send(client, quality).await
+    }
+}
+
+/// What a client has measured so far.
+struct Points<C: Domain> {
+    fit: OffsetFit<C>,
+    /// Through which the line shall go.
+    last: Option<OffsetSample<C>>,
+    quality: Quality,
+}
+
+impl<C: Domain> Default for Points<C> {
+    fn default() -> Self {
+        Self { fit: OffsetFit::new(), last: None, quality: Quality::default() }
+    }
+}
+
+impl<C: Domain> Points<C> {
+    fn push(&mut self, sample: OffsetSample<C>) {
+        self.quality.half_width = merge(self.quality.half_width, sample.half_width, Duration::max);
+        self.fit.push(sample);
+    }
+
+    fn push_filtered(&mut self, filter: Filter<C>) {
+        let (samples, limit) = filter.judge();
+        let all = samples.len() + usize::from(self.last.is_some());
+        self.last = self.last.filter(|sample| counts(sample, limit));
+        samples.into_iter().filter(|sample| counts(sample, limit)).for_each(|sample| self.push(sample));
+        let kept = self.fit.points() as usize + usize::from(self.last.is_some());
+        self.quality.left_out = self.quality.left_out.saturating_add((all - kept) as u32);
+    }
+
+    fn learned<R: Domain>(&self, of_reference: Quality) -> Result<Learned<C, R>, SyncError> {
+        let line = self.fit.line()?;
+        let width_of_last = self.last.and_then(|sample| sample.half_width);
+        let quality = Quality {
+            residual_deviation: line.residual_deviation(),
+            half_width: merge(self.quality.half_width, width_of_last, Duration::max),
+            left_out: self.quality.left_out,
+        };
+        let line = self.last.map_or(line, |sample| line.through(sample));
+        Ok(Learned { model: line.model()?, quality: quality.and(of_reference) })
     }
 }
 

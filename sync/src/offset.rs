@@ -4,9 +4,12 @@ use core::fmt;
 use core::num::NonZeroU32;
 use core::str::FromStr;
 
+/// What ends the label of an algorithm that may stop early.
+const EARLY: &str = "/early";
+
 /// How the offset between two ranks is estimated, and from how many exchanges.
 ///
-/// Its label is the name of the algorithm and the number of exchanges:
+/// Its label is the name of the algorithm and the number of exchanges; `/early` behind them allows SKaMPI to make fewer.
 ///
 /// ```
 /// use core::num::NonZeroU32;
@@ -14,7 +17,7 @@ use core::str::FromStr;
 ///
 /// let exchanges = const { NonZeroU32::new(100).unwrap() };
 /// let algorithm: OffsetAlgorithm = "skampi/100".parse()?;
-/// assert_eq!(algorithm, OffsetAlgorithm::Skampi { exchanges });
+/// assert_eq!(algorithm, OffsetAlgorithm::Skampi { exchanges, early_exit: false });
 /// assert_eq!(algorithm.to_string(), "skampi/100");
 /// assert_eq!("skampi/8abc".parse::<OffsetAlgorithm>(), Err(OffsetLabelError::NoNumber));
 /// # Ok::<(), OffsetLabelError>(())
@@ -24,8 +27,11 @@ use core::str::FromStr;
 pub enum OffsetAlgorithm {
     /// The middle of the interval that no exchange contradicts, with a certain bound.
     Skampi {
-        /// How many.
+        /// How many at most.
         exchanges: NonZeroU32,
+        /// End the measurement soon after an exchange that was about as quick as the quickest that this pair of ranks
+        /// ever saw: a better one is hardly to be hoped for. Algorithm 7 of the paper makes all exchanges.
+        early_exit: bool,
     },
     /// The median exchange, less half the mean round trip of the pair. Messages are sent synchronously. The round
     /// trip is measured before the first use, by as many exchanges.
@@ -43,7 +49,7 @@ pub enum OffsetAlgorithm {
 impl OffsetAlgorithm {
     /// From how many exchanges.
     pub const fn exchanges(self) -> NonZeroU32 {
-        let (Self::Skampi { exchanges } | Self::MeanRtt { exchanges } | Self::TraceCollector { exchanges }) = self;
+        let (Self::Skampi { exchanges, .. } | Self::MeanRtt { exchanges } | Self::TraceCollector { exchanges }) = self;
         exchanges
     }
 
@@ -58,13 +64,19 @@ impl OffsetAlgorithm {
 
     /// All algorithms, with so many exchanges each.
     pub const fn all(exchanges: NonZeroU32) -> [Self; 3] {
-        [Self::Skampi { exchanges }, Self::MeanRtt { exchanges }, Self::TraceCollector { exchanges }]
+        [Self::skampi(exchanges), Self::MeanRtt { exchanges }, Self::TraceCollector { exchanges }]
+    }
+
+    /// SKaMPI's, with exactly so many exchanges.
+    pub const fn skampi(exchanges: NonZeroU32) -> Self {
+        Self::Skampi { exchanges, early_exit: false }
     }
 }
 
 impl fmt::Display for OffsetAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.name(), self.exchanges())
+        let early = matches!(self, Self::Skampi { early_exit: true, .. });
+        write!(f, "{}/{}{}", self.name(), self.exchanges(), if early { EARLY } else { "" })
     }
 }
 
@@ -80,6 +92,8 @@ pub enum OffsetLabelError {
     NoExchanges,
     /// The number of exchanges has more than 32 bits.
     TooManyExchanges,
+    /// Only SKaMPI's can stop early.
+    NotEarly,
 }
 
 impl fmt::Display for OffsetLabelError {
@@ -89,6 +103,7 @@ impl fmt::Display for OffsetLabelError {
             Self::NoNumber => "an offset algorithm has a number of exchanges, as in skampi/100",
             Self::NoExchanges => "an offset algorithm needs at least one exchange",
             Self::TooManyExchanges => "an offset algorithm has at most 4294967295 exchanges",
+            Self::NotEarly => "only the offset algorithm skampi can stop early",
         })
     }
 }
@@ -100,12 +115,14 @@ impl FromStr for OffsetAlgorithm {
     type Err = OffsetLabelError;
 
     fn from_str(label: &str) -> Result<Self, OffsetLabelError> {
+        let (label, early_exit) = label.strip_suffix(EARLY).map_or((label, false), |label| (label, true));
         let (name, number) = label.split_once('/').unwrap_or((label, ""));
         let algorithm = Self::all(NonZeroU32::MIN).into_iter().find(|algorithm| algorithm.name() == name);
         let algorithm = algorithm.ok_or(OffsetLabelError::UnknownName)?;
         let exchanges = exchanges(number)?;
         Ok(match algorithm {
-            Self::Skampi { .. } => Self::Skampi { exchanges },
+            Self::Skampi { .. } => Self::Skampi { exchanges, early_exit },
+            _ if early_exit => return Err(OffsetLabelError::NotEarly),
             Self::MeanRtt { .. } => Self::MeanRtt { exchanges },
             Self::TraceCollector { .. } => Self::TraceCollector { exchanges },
         })
@@ -154,17 +171,23 @@ mod tests {
         assert_eq!(parse("skampi"), Err(OffsetLabelError::NoNumber));
         assert_eq!(parse("skampi/0"), Err(OffsetLabelError::NoExchanges));
         assert_eq!(parse("skampi/4294967296"), Err(OffsetLabelError::TooManyExchanges));
+        for label in ["skampi/10/early/early", "skampi/10/late", "skampi/early"] {
+            assert_eq!(parse(label), Err(OffsetLabelError::NoNumber), "{label}");
+        }
+        assert_eq!(parse("mean-rtt/10/early"), Err(OffsetLabelError::NotEarly));
     }
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read(exchanges: NonZeroU32, which in 0_usize..3) {
-            let algorithm = OffsetAlgorithm::all(exchanges)[which];
-            prop_assert_eq!(parse(&algorithm.to_string()), Ok(algorithm));
+        fn what_is_printed_is_read(exchanges: NonZeroU32) {
+            let early = OffsetAlgorithm::Skampi { exchanges, early_exit: true };
+            for algorithm in OffsetAlgorithm::all(exchanges).into_iter().chain([early]) {
+                prop_assert_eq!(parse(&algorithm.to_string()), Ok(algorithm));
+            }
         }
 
         #[test]
-        fn what_is_read_is_printed_the_same(label in "(skampi|mean-rtt|trace-collector|[a-z-]{0,3})/?[0-9+ a]{0,11}/?") {
+        fn what_is_read_is_printed_the_same(label in "(skampi|mean-rtt|trace-collector|[a-z-]{0,3})/?[0-9+ a]{0,11}(/|/early)?") {
             if let Ok(algorithm) = parse(&label) {
                 prop_assert_eq!(algorithm.to_string(), label);
             }

@@ -16,8 +16,8 @@ use crate::{Comm, CommError, OffsetAlgorithm, Payload, SyncError, Words, block_o
 
 /// The rank that learns by how much its clock is ahead of that of a reference, as often as it asks.
 ///
-/// Keeps what has to be kept for a pair: the buffer for the exchanges, which is allocated once, and the mean round trip
-/// once it was measured. The other rank calls [`answer`] as often as this one measures.
+/// Keeps what has to be kept for a pair: the buffer for the exchanges, which is allocated once, the mean round trip
+/// once it was measured, and the quickest. The other rank calls [`answer`] as often as this one measures.
 ///
 /// `C` is the domain of this rank's time, `R` that of the reference's.
 #[derive(Clone, Debug)]
@@ -25,8 +25,13 @@ pub struct OffsetClient<C: Domain, R: Domain> {
     reference: u32,
     algorithm: OffsetAlgorithm,
     buffer: Vec<Exchange<C, R>>,
+    /// The mean, and the quickest ever seen, where the algorithm wants to know.
     round_trip: Option<Duration>,
+    quickest: Duration,
 }
+
+/// So many exchanges are made before an early exit is thought of.
+const NOT_EARLIER: u64 = 10;
 
 impl<C: Domain, R: Domain> OffsetClient<C, R> {
     /// A client that is going to ask the rank `reference`.
@@ -41,18 +46,21 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
             buffer.try_reserve_exact(exchanges as usize).map_err(|_| SyncError::TooManyExchanges(exchanges))?;
             buffer.resize(exchanges as usize, Exchange::BLANK);
         }
-        Ok(Self { reference, algorithm, buffer, round_trip: None })
+        Ok(Self::with(algorithm, reference, buffer))
     }
 
     /// As [`new`](Self::new); without the memory for it, one that makes a single exchange, and the failure.
     ///
     /// So an algorithm for all ranks gets through its messages in any case, and nobody waits in vain.
     pub(crate) fn or_single(algorithm: OffsetAlgorithm, reference: u32) -> (Self, Option<SyncError>) {
-        let single = OffsetAlgorithm::Skampi { exchanges: NonZeroU32::MIN };
         match Self::new(algorithm, reference) {
             Ok(client) => (client, None),
-            Err(why) => (Self { reference, algorithm: single, buffer: Vec::new(), round_trip: None }, Some(why)),
+            Err(why) => (Self::with(OffsetAlgorithm::skampi(NonZeroU32::MIN), reference, Vec::new()), Some(why)),
         }
+    }
+
+    fn with(algorithm: OffsetAlgorithm, reference: u32, buffer: Vec<Exchange<C, R>>) -> Self {
+        Self { reference, algorithm, buffer, round_trip: None, quickest: Duration::MAX }
     }
 
     /// The algorithm in use.
@@ -73,9 +81,16 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         let session = Session { clock, base, comm, reference: self.reference };
         let exchanges = u64::from(self.algorithm.exchanges().get());
         match self.algorithm {
-            OffsetAlgorithm::Skampi { .. } => {
+            OffsetAlgorithm::Skampi { early_exit, .. } => {
                 let mut estimator = SkampiOffset::<C, R>::new();
-                session.play(Sending::Standard, 0..exchanges, |exchange| estimator.push(exchange)).await?;
+                let (quickest, mut made) = (&mut self.quickest, 0);
+                let take = |exchange: Exchange<C, R>| {
+                    estimator.push(exchange)?;
+                    made += 1;
+                    *quickest = exchange.round_trip().min(*quickest);
+                    Ok(early_exit && made >= NOT_EARLIER && is_about_as_quick(exchange.round_trip(), *quickest))
+                };
+                session.play(Sending::Standard, 0..exchanges, take).await?;
                 Ok(estimator.estimate()?)
             }
             OffsetAlgorithm::MeanRtt { .. } => {
@@ -84,17 +99,17 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
                     None => {
                         let mut mean = MeanRoundTrip::new();
                         let before = exchanges..2 * exchanges;
-                        session.play::<R>(Sending::Synchronous, before, |exchange| mean.push(exchange)).await?;
+                        session.play::<R>(Sending::Synchronous, before, |exchange| go_on(mean.push(exchange))).await?;
                         *self.round_trip.insert(mean.mean()?)
                     }
                 };
                 let mut estimator = MeanRttOffset::new(round_trip, &mut self.buffer);
-                session.play(Sending::Synchronous, 0..exchanges, |exchange| estimator.push(exchange)).await?;
+                session.play(Sending::Synchronous, 0..exchanges, |exchange| go_on(estimator.push(exchange))).await?;
                 Ok(estimator.estimate()?)
             }
             OffsetAlgorithm::TraceCollector { .. } => {
                 let mut estimator = TraceCollectorOffset::new(&mut self.buffer);
-                session.play(Sending::Standard, 0..exchanges, |exchange| estimator.push(exchange)).await?;
+                session.play(Sending::Standard, 0..exchanges, |exchange| go_on(estimator.push(exchange))).await?;
                 Ok(estimator.estimate()?)
             }
         }
@@ -126,6 +141,16 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
     ) -> Result<OffsetSample<C>, SyncError> {
         block_on_ready(self.measure(clock, base, comm))
     }
+}
+
+/// Within a tenth of it.
+fn is_about_as_quick(round_trip: Duration, quickest: Duration) -> bool {
+    round_trip.as_nanos() <= quickest.as_nanos().saturating_add(quickest.as_nanos() / 10)
+}
+
+/// Takes exchanges, whatever they tell, until there are no more.
+fn go_on(taken: Result<(), ExchangeError>) -> Result<bool, ExchangeError> {
+    taken.map(|()| false)
 }
 
 /// Answers a client that measures its offset to the time `base`, shown by this rank's `clock`: all exchanges of one
@@ -173,21 +198,22 @@ struct Session<'a, K, C: Domain, M> {
 impl<K: Clock, C: Domain, M: Comm> Session<'_, K, C, M> {
     /// Plays some exchanges; `left` counts down to how many others follow.
     ///
-    /// One that is not taken is the last of the whole measurement. The reference is told, or it would wait for more.
+    /// `take` says whether that was enough, or fails. Either way one more exchange follows, by which the reference is
+    /// told that it is the last of the whole measurement; it would wait for more.
     async fn play<R: Domain>(
         &self,
         sending: Sending,
         left: Range<u64>,
-        mut take: impl FnMut(Exchange<C, R>) -> Result<(), ExchangeError>,
+        mut take: impl FnMut(Exchange<C, R>) -> Result<bool, ExchangeError>,
     ) -> Result<(), SyncError> {
         for left in left.rev() {
-            let exchange = self.exchange(sending, left).await?;
-            if let Err(why) = take(exchange) {
-                if left > 0 {
-                    self.exchange::<R>(sending, 0).await?;
-                }
-                return Err(why.into());
+            let enough = take(self.exchange(sending, left).await?);
+            if left > 0 && enough != Ok(false) {
+                let last = self.exchange(sending, 0).await?;
+                enough.and_then(|_| take(last))?;
+                return Ok(());
             }
+            enough?;
         }
         Ok(())
     }

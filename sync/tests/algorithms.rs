@@ -15,7 +15,7 @@ type Skewed = SkewedClock<SystemClock>;
 /// Numbers of ranks that meet every remainder of a tree.
 const RANKS: [u32; 7] = [1, 2, 3, 4, 5, 7, 8];
 
-const FLAT: [&str; 8] = [
+const FLAT: [&str; 10] = [
     "skampi/skampi/30",
     "nbcbench/skampi/30",
     "jk/8/skampi/30",
@@ -23,6 +23,8 @@ const FLAT: [&str; 8] = [
     "hca2/8/skampi/30",
     "hca3/8/skampi/30",
     "hca3/8/skampi/30/recompute",
+    "hca3/8/skampi/30/recompute/filter",
+    "hca3/8/skampi/30/early",
     "hca3-offset/skampi/30",
 ];
 

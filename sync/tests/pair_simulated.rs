@@ -168,6 +168,16 @@ proptest! {
         prop_assert_eq!(messages, [vec![once; 3], vec![2 * once, once, once], vec![once; 3]]);
     }
 
+    /// With constant delays every exchange is as quick as the quickest.
+    #[test]
+    fn an_early_exit_comes_one_exchange_after_the_tenth_and_the_reference_knows(exchanges in 1_u32..40) {
+        let algorithm = OffsetAlgorithm::Skampi { exchanges: NonZeroU32::new(exchanges).unwrap(), early_exit: true };
+        for (result, messages) in play(algorithm, [300, 500], 1 << 41, 3, None) {
+            prop_assert_eq!(messages, 2 * u64::from(exchanges.min(11)));
+            prop_assert_eq!(result.unwrap().offset, Duration::from_nanos((1 << 40) + 100));
+        }
+    }
+
     /// The session ends at once, also for the reference, and the next one is as good as any.
     #[test]
     fn a_clock_that_steps_back_is_found_by_both_sides_and_hurts_no_later_session(exchanges in 1_u32..40, at in 0_u32..80) {

@@ -81,7 +81,7 @@ fn found_of_constant(algorithm: OffsetAlgorithm, ranks: usize) -> Vec<(OffsetSam
 #[test]
 fn the_interval_of_skampi_contains_the_truth() {
     for ranks in 2..=5 {
-        for (sample, truth, session) in found_of_constant(OffsetAlgorithm::Skampi { exchanges: EXCHANGES }, ranks) {
+        for (sample, truth, session) in found_of_constant(OffsetAlgorithm::skampi(EXCHANGES), ranks) {
             let half_width = sample.half_width.unwrap();
             assert!((sample.offset - truth).abs() <= half_width, "{sample:?}, in truth {truth}");
             assert!(half_width <= session, "{sample:?} within {session}");
@@ -111,7 +111,7 @@ fn a_drift_widens_the_interval_by_no_more_than_itself() {
     let drifts = [0.0, 3e-6, -20e-6];
     let skews = drifts.map(|drift| Skew { offset: Duration::from_millis(5), drift, ..Skew::default() });
     let clocks = clocks(&skews);
-    let found = measure(OffsetAlgorithm::Skampi { exchanges: EXCHANGES }, clocks.clone());
+    let found = measure(OffsetAlgorithm::skampi(EXCHANGES), clocks.clone());
     for (i, Found { result, began, ended }) in found.into_iter().enumerate() {
         let rank = 1 + i / 2;
         let (client, reference) = (&clocks[rank], &clocks[0]);

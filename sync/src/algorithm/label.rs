@@ -18,6 +18,8 @@ pub enum LabelError {
     FitPoints(String),
     /// The offset algorithm is not one.
     Offset(OffsetLabelError),
+    /// Only the offsets of SKaMPI's algorithm say how certain they are.
+    NothingToFilterBy,
     /// More follows than the algorithm takes.
     TooMuch(String),
     /// A hierarchy needs another number of algorithms.
@@ -39,6 +41,9 @@ impl fmt::Display for LabelError {
             ),
             Self::FitPoints(found) => write!(f, "the number of fit points must be a positive number, not \"{found}\""),
             Self::Offset(why) => why.fmt(f),
+            Self::NothingToFilterBy => f.write_str(
+                "only offsets measured by skampi can be filtered: the others do not say how certain they are",
+            ),
             Self::TooMuch(rest) => write!(f, "\"{rest}\" is too much"),
             Self::Levels { wanted, found } => write!(f, "the hierarchy takes {wanted} algorithms, not {found}"),
         }
@@ -53,10 +58,16 @@ impl From<OffsetLabelError> for LabelError {
     }
 }
 
-/// `1000/skampi/100`, or `1000/skampi/100/recompute`.
+/// What follows in the label of a line whose options are on.
+const RECOMPUTE: &str = "/recompute";
+const FILTER: &str = "/filter";
+
+/// `1000/skampi/100`, or `1000/skampi/100/recompute/filter`.
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}{}", self.fit_points, self.offset, if self.recompute { "/recompute" } else { "" })
+        let or_nothing = |label, on| if on { label } else { "" };
+        let options = [or_nothing(RECOMPUTE, self.recompute), or_nothing(FILTER, self.filter)];
+        write!(f, "{}/{}{}", self.fit_points, self.offset, options.concat())
     }
 }
 
@@ -67,12 +78,15 @@ impl FromStr for Line {
         let (points, rest) = text.split_once('/').unwrap_or((text, ""));
         let digits = !points.is_empty() && points.bytes().all(|byte| byte.is_ascii_digit());
         let fit_points: Option<NonZeroU32> = points.parse().ok().filter(|_| digits);
-        let (offset, recompute) = rest.strip_suffix("/recompute").map_or((rest, false), |offset| (offset, true));
-        Ok(Self {
-            fit_points: fit_points.ok_or_else(|| LabelError::FitPoints(points.to_owned()))?,
-            offset: offset.parse()?,
-            recompute,
-        })
+        let option = |rest, label| str::strip_suffix(rest, label).map_or((rest, false), |rest| (rest, true));
+        let (rest, filter) = option(rest, FILTER);
+        let (offset, recompute) = option(rest, RECOMPUTE);
+        let fit_points = fit_points.ok_or_else(|| LabelError::FitPoints(points.to_owned()))?;
+        let offset = offset.parse()?;
+        if filter && !matches!(offset, OffsetAlgorithm::Skampi { .. }) {
+            return Err(LabelError::NothingToFilterBy);
+        }
+        Ok(Self { fit_points, offset, recompute, filter })
     }
 }
 
@@ -155,10 +169,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn offset() -> impl Strategy<Value = OffsetAlgorithm> {
-        (0..3, 1_u32..).prop_map(|(which, exchanges)| {
+        (0..3, 1_u32.., any::<bool>()).prop_map(|(which, exchanges, early_exit)| {
             let exchanges = NonZeroU32::new(exchanges).unwrap();
             match which {
-                0 => OffsetAlgorithm::Skampi { exchanges },
+                0 => OffsetAlgorithm::Skampi { exchanges, early_exit },
                 1 => OffsetAlgorithm::MeanRtt { exchanges },
                 _ => OffsetAlgorithm::TraceCollector { exchanges },
             }
@@ -166,10 +180,11 @@ mod tests {
     }
 
     fn line() -> impl Strategy<Value = Line> {
-        (1_u32.., offset(), any::<bool>()).prop_map(|(points, offset, recompute)| Line {
+        (1_u32.., offset(), any::<bool>(), any::<bool>()).prop_map(|(points, offset, recompute, filter)| Line {
             fit_points: NonZeroU32::new(points).unwrap(),
             offset,
             recompute,
+            filter: filter && matches!(offset, OffsetAlgorithm::Skampi { .. }),
         })
     }
 
@@ -222,9 +237,19 @@ mod tests {
         for points in ["0", "-1", "8abc", "", "NaN", "1e3", "+5", "99999999999"] {
             assert_eq!(error(&format!("hca3/{points}/skampi/10")), LabelError::FitPoints(points.into()));
         }
-        for offset in ["skampi/0", "skampi/8abc", "skampi", "", "median/5", "skampi/10/20", "skampi/10/recompute/x"] {
+        for offset in [
+            "skampi/0",
+            "skampi/8abc",
+            "skampi",
+            "",
+            "median/5",
+            "skampi/10/20",
+            "skampi/10/recompute/x",
+            "skampi/10/filter/recompute",
+        ] {
             assert!(matches!(error(&format!("jk/10/{offset}")), LabelError::Offset(_)), "{offset}");
         }
+        assert_eq!(error("jk/10/mean-rtt/10/filter"), LabelError::NothingToFilterBy);
         assert_eq!(error("prop/3"), LabelError::TooMuch("3".into()));
         assert_eq!(error("h2hca(prop)"), LabelError::Levels { wanted: 2, found: 1 });
         assert_eq!(error("h3hca(prop,prop)"), LabelError::Levels { wanted: 3, found: 2 });

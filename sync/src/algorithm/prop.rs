@@ -19,7 +19,7 @@ use crate::{Comm, CommError, OffsetAlgorithm, OffsetClient, SyncError};
 pub struct ClockPropSync;
 
 /// Enough for one of them to be quick.
-const CHECK: OffsetAlgorithm = OffsetAlgorithm::Skampi { exchanges: NonZeroU32::new(100).unwrap() };
+const CHECK: OffsetAlgorithm = OffsetAlgorithm::skampi(NonZeroU32::new(100).unwrap());
 
 impl ClockPropSync {
     pub(super) async fn attempt<K: Clock, M: Comm>(

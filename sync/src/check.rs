@@ -1,0 +1,211 @@
+//! The accuracy check (algorithm 6 of the 2018 paper): how far apart global clocks are, as far as messages can tell.
+
+use core::fmt;
+
+use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, OffsetSample, Timestamp};
+
+use crate::collective::lowest_rank_where;
+use crate::pair::answer;
+use crate::{Comm, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, block_on_ready};
+
+/// Measures the offset of the global clocks of other ranks to that of rank 0, one rank after the other.
+///
+/// Rank 0 calls one rank after the other, so the last of many is looked at much later than the first; each result says
+/// when. To see how the clocks drift apart, check again after a while.
+///
+/// A measurement is no truth: it knows no more than the messages did from which the clocks were learned. Where all
+/// ranks read one counter, their clocks can be compared exactly instead.
+///
+/// ```
+/// use downbeat_clock_core::{ClockModel, Duration, Global, Timestamp, Clock};
+/// use downbeat_sync::{AccuracyCheck, Comm, RankSample, SyncError, ThreadCluster};
+/// use downbeat_timers::{SystemClock, SystemClockId};
+///
+/// let clock = SystemClock::detect(SystemClockId::MonotonicRaw)?;
+/// let global = ClockModel::through(clock.ticks(), Timestamp::<Global>::ORIGIN, SystemClock::RATE)?;
+/// let check = AccuracyCheck { offset: "skampi/20".parse()?, ranks: RankSample::ALL };
+///
+/// let found = ThreadCluster::new(3).run(|comm| check.measure_blocking(&clock, global, comm))?;
+/// let found = found.into_iter().next().ok_or("there is a rank 0")??;
+/// assert_eq!(found.iter().map(|seen| seen.rank).collect::<Vec<_>>(), [1, 2]);
+/// // They do share a clock: no offset is further from 0 than it can be wrong.
+/// assert!(found.iter().filter_map(|seen| seen.sample).all(|sample| Some(sample.offset.abs()) <= sample.half_width));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AccuracyCheck {
+    /// How an offset is measured.
+    pub offset: OffsetAlgorithm,
+    /// Which ranks are looked at.
+    pub ranks: RankSample,
+}
+
+/// A random sample of ranks; equal seeds choose equal ranks, and no rank needs to be told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RankSample {
+    share: f64,
+    seed: u64,
+}
+
+/// Why a number is no share of the ranks: it is not above 0 and at most 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShareError(pub f64);
+
+impl fmt::Display for ShareError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a share of the ranks is more than 0 and at most 1, not {}", self.0)
+    }
+}
+
+impl core::error::Error for ShareError {}
+
+impl RankSample {
+    /// All of them.
+    pub const ALL: Self = Self { share: 1.0, seed: 0 };
+
+    /// About this share of the ranks, each chosen independently of the others.
+    ///
+    /// # Errors
+    /// When the share is not above 0 and at most 1.
+    pub fn new(share: f64, seed: u64) -> Result<Self, ShareError> {
+        if share > 0.0 && share <= 1.0 { Ok(Self { share, seed }) } else { Err(ShareError(share)) }
+    }
+
+    /// Whether a rank is among those looked at.
+    pub fn contains(&self, rank: u32) -> bool {
+        let number = mixed(self.seed ^ mixed(rank.into()));
+        // The share of all numbers that lie below it; for 1 the cast saturates, and no number is above.
+        number <= (self.share * u64::MAX as f64) as u64
+    }
+}
+
+/// Every bit of the result depends on every bit of the number (the finalizer of SplitMix64).
+fn mixed(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+/// How far the global clock of a rank was ahead of that of rank 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Whose.
+    pub rank: u32,
+    /// When, and by how much; `None` if the exchanges contradicted each other.
+    pub sample: Option<OffsetSample<Global>>,
+}
+
+impl AccuracyCheck {
+    /// Looks at all ranks of the sample, once. All ranks call this with the same check; on rank 0 it returns what was
+    /// seen of every rank, on all others nothing.
+    ///
+    /// # Errors
+    /// When a rank is gone, or on a rank whose clock stepped back; the others then hear of it.
+    pub async fn measure<K: Clock, M: Comm>(
+        &self,
+        clock: &K,
+        global: ClockModel<Counter, Global>,
+        comm: &M,
+    ) -> Result<Vec<Seen>, SyncError> {
+        let (mut seen, mut failure) = (Vec::new(), None);
+        if comm.rank() == 0 {
+            for rank in (1..comm.size()).filter(|rank| self.ranks.contains(*rank)) {
+                comm.send(rank, ()).await?;
+                answer(clock, global, comm, rank).await?;
+                let Report(sample) = comm.recv(rank).await?;
+                seen.push(Seen { rank, sample });
+            }
+        } else if self.ranks.contains(comm.rank()) {
+            let (mut client, no_memory) = OffsetClient::<Global, Global>::or_single(self.offset, 0);
+            // Rank 0 is busy with others until it calls.
+            comm.recv::<()>(0).await?;
+            let sample = client.attempt(clock, global, comm).await?;
+            comm.send(0, Report(sample.ok())).await?;
+            // Clocks that drift apart are what a check is for.
+            failure = no_memory.or(sample.err().filter(|why| !matches!(why, SyncError::Offset(_))));
+        }
+        match lowest_rank_where(comm, failure.is_some()).await? {
+            Some(rank) => Err(failure.unwrap_or(SyncError::OtherRank(rank))),
+            None => Ok(seen),
+        }
+    }
+
+    /// As [`measure`](Self::measure), for a communicator that does not suspend.
+    ///
+    /// # Errors
+    /// As [`measure`](Self::measure).
+    pub fn measure_blocking<K: Clock, M: Comm>(
+        &self,
+        clock: &K,
+        global: ClockModel<Counter, Global>,
+        comm: &M,
+    ) -> Result<Vec<Seen>, SyncError> {
+        block_on_ready(self.measure(clock, global, comm))
+    }
+}
+
+/// What a rank tells rank 0.
+#[derive(Clone, Copy, Debug)]
+struct Report(Option<OffsetSample<Global>>);
+
+/// What is not known travels as what cannot be: less than no width.
+impl Payload for Report {
+    const WORDS: usize = 4;
+
+    fn put(self, words: &mut Words) {
+        if let Some(sample) = self.0 {
+            let width = sample.half_width.map_or(-1, Duration::as_nanos);
+            words[..4].copy_from_slice(&[
+                1,
+                sample.at.as_nanos() as u64,
+                sample.offset.as_nanos() as u64,
+                width as u64,
+            ]);
+        }
+    }
+
+    fn get(words: &Words) -> Option<Self> {
+        let [known, at, offset, width, ..] = *words;
+        Some(Self((known == 1).then(|| OffsetSample {
+            at: Timestamp::from_nanos(at as i64),
+            offset: Duration::from_nanos(offset as i64),
+            half_width: Some(Duration::from_nanos(width as i64)).filter(|width| *width >= Duration::ZERO),
+        })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::to_words;
+
+    #[test]
+    fn a_sample_is_about_as_large_as_asked_and_depends_on_the_seed() {
+        assert!((0..1_000).all(|rank| RankSample::ALL.contains(rank)));
+        for (share, seed) in [(0.1, 0), (0.1, 1), (0.5, 7), (0.9, 7)] {
+            let sample = RankSample::new(share, seed).unwrap();
+            let chosen = (0..10_000).filter(|rank| sample.contains(*rank)).count() as f64 / 1e4;
+            assert!((chosen - share).abs() < 0.02, "{chosen} of {share}");
+        }
+        let chosen =
+            |seed| (0..100).filter(|rank| RankSample::new(0.1, seed).unwrap().contains(*rank)).collect::<Vec<_>>();
+        assert_ne!(chosen(0), chosen(1));
+    }
+
+    #[test]
+    fn what_is_no_share_is_refused() {
+        for share in [0.0, -0.1, 1.1, f64::NAN, f64::INFINITY] {
+            assert!(RankSample::new(share, 0).is_err(), "{share}");
+        }
+    }
+
+    #[test]
+    fn a_report_arrives_as_it_was_sent() {
+        let sample =
+            |half_width| OffsetSample { at: Timestamp::from_nanos(-5), offset: Duration::from_nanos(-7), half_width };
+        for report in [None, Some(sample(None)), Some(sample(Some(Duration::ZERO)))] {
+            assert_eq!(Report::get(&to_words(Report(report))).unwrap().0, report);
+        }
+    }
+}
