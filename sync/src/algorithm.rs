@@ -12,7 +12,7 @@ mod skampi;
 
 use core::hash::{Hash, Hasher};
 
-use downbeat_clock_core::{Clock, ClockModel, Counter, Global, Local};
+use downbeat_clock_core::{Clock, ClockModel, Counter, Global, Local, Timestamp};
 
 pub use hca::Hca;
 pub use hca2::Hca2;
@@ -74,6 +74,16 @@ impl<'a, K: Clock> Timekeeper<'a, K> {
     #[must_use]
     pub fn place(self, place: Place) -> Self {
         Self { place, ..self }
+    }
+
+    /// The clock that the rank reads.
+    pub fn clock(&self) -> &'a K {
+        self.clock
+    }
+
+    /// What time it is, as far as the rank knows.
+    pub fn now(&self) -> Timestamp<Local> {
+        self.base.apply(self.clock.ticks())
     }
 
     /// This rank's own time, taken for global time: so on rank 0, and in place of what a rank failed to learn.

@@ -135,6 +135,11 @@ impl<C: Clock> SkewedClock<C> {
         Ok(Self { clock, truth, skew, walk })
     }
 
+    /// How wrong it is.
+    pub fn skew(&self) -> &Skew {
+        &self.skew
+    }
+
     /// What this clock shows minus what a true one shows, at a true time.
     pub fn deviation(&self, at: Timestamp<Truth>) -> Duration {
         let elapsed = at.as_nanos() as f64;

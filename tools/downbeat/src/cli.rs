@@ -1,9 +1,8 @@
 //! The command line.
 
-use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use downbeat_common::Failure;
 
-use crate::failure::Failure;
 use crate::{calibrate, clocks, sync};
 
 /// Which clocks this machine has, what each costs and how far to trust it.
@@ -29,27 +28,12 @@ enum Command {
     Sync(sync::Options),
 }
 
-/// Reads the command line.
-pub(crate) fn parse() -> Result<Arguments, Failure> {
-    Arguments::try_parse().map_err(|error| match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Failure::Help(error.to_string()),
-        _ => Failure::Input(first_paragraph(&error.to_string())),
-    })
-}
-
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command.unwrap_or(Command::Clocks(clocks::Options::default())) {
         Command::Clocks(options) => clocks::run(&options),
         Command::Calibrate(options) => calibrate::run(&options),
         Command::Sync(options) => sync::run(&options),
     }
-}
-
-/// What clap says in its first paragraph, on one line; the rest is usage.
-fn first_paragraph(text: &str) -> String {
-    let lines = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
-    let line = lines.collect::<Vec<_>>().join(" ");
-    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
 }
 
 #[cfg(test)]
@@ -60,10 +44,5 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn only_the_first_paragraph_is_kept() {
-        assert_eq!(first_paragraph("error: bad\n  <FILE>\n\nUsage: x\n"), "bad <FILE>");
     }
 }

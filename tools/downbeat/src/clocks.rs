@@ -8,10 +8,7 @@ mod text;
 use std::io::{self, IsTerminal};
 
 use clap::Args;
-
-use crate::calibration::CalibrationOptions;
-use crate::failure::Failure;
-use crate::output;
+use downbeat_common::{CalibrationOptions, Failure, output};
 
 #[derive(Args, Debug, Default)]
 #[command(after_help = "Example:\n  downbeat clocks --json | jq .recommended")]

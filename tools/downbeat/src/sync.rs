@@ -1,20 +1,18 @@
 //! `downbeat sync`: one global clock for threads whose clocks are wrong, and by how much it is off in truth.
 
 use std::fmt::Write as _;
-use std::str::FromStr;
 
 use clap::Args;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Timestamp};
-use downbeat_sync::{Algorithm, Comm as _, SyncError, Synchronized, ThreadCluster, Timekeeper};
+use downbeat_common::cli::not_negative;
+use downbeat_common::output::{self, Table};
+use downbeat_common::records::all_or_first_failure;
+use downbeat_common::{CalibrationOptions, Failure, SkewSpec};
+use downbeat_sync::{Algorithm, Comm as _, Synchronized, ThreadCluster, Timekeeper};
 use downbeat_timers::{
-    Duration, Skew, SkewError, SkewedClock, SystemClock, SystemClockId, TickRate, Truth, TscClock, Wander,
-    allowed_cores, pin_to,
+    Duration, SkewError, SkewedClock, SystemClock, SystemClockId, TickRate, Truth, TscClock, allowed_cores, pin_to,
 };
 use serde::Serialize;
-
-use crate::calibration::CalibrationOptions;
-use crate::failure::Failure;
-use crate::output::{self, Table};
 
 #[derive(Args, Debug)]
 #[command(
@@ -29,8 +27,7 @@ pub(crate) struct Options {
     /// How to synchronize: ALGORITHM/FIT POINTS/OFFSET ALGORITHM/EXCHANGES
     #[arg(long, value_name = "LABEL", default_value = "hca3/100/skampi/50")]
     algorithm: Algorithm,
-    /// How wrong the clocks are at most: offset=TIME, drift=NUMBERppm, wander=NUMBERppm (after a second), seed=NUMBER
-    #[arg(long, default_value = "offset=1s,drift=20ppm")]
+    #[arg(long, value_name = "SPEC", default_value = "offset=1s,drift=20ppm", help = SkewSpec::HELP)]
     skew: SkewSpec,
     /// When to look at the error: times after the synchronization
     #[arg(long, value_name = "TIMES", default_value = "0,10s", value_delimiter = ',', value_parser = not_negative, allow_hyphen_values = true)]
@@ -40,66 +37,6 @@ pub(crate) struct Options {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
-}
-
-fn not_negative(text: &str) -> Result<Duration, String> {
-    let time: Duration = text.parse().map_err(|why: downbeat_clock_core::ParseDurationError| why.to_string())?;
-    if time < Duration::ZERO { Err("must not be negative".to_owned()) } else { Ok(time) }
-}
-
-/// The largest skew; every rank but the first gets one of its own below that, and rank 0 is right.
-#[derive(Clone, Copy, Debug, Default)]
-struct SkewSpec {
-    offset: Duration,
-    drift_ppm: f64,
-    wander_ppm: f64,
-    seed: u64,
-}
-
-impl FromStr for SkewSpec {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut spec = Self::default();
-        for part in text.split(',').filter(|part| *part != "none") {
-            let (key, value) = part.split_once('=').ok_or(format!("\"{part}\" is not of the form KEY=VALUE"))?;
-            match key {
-                "offset" => spec.offset = value.parse().map_err(|why| format!("offset: {why}"))?,
-                "drift" => spec.drift_ppm = ppm(value).ok_or(format!("drift: \"{value}\" is no number of ppm"))?,
-                "wander" => spec.wander_ppm = ppm(value).ok_or(format!("wander: \"{value}\" is no number of ppm"))?,
-                "seed" => spec.seed = value.parse().map_err(|why| format!("seed: {why}"))?,
-                _ => return Err(format!("there is no \"{key}\": there are offset, drift, wander and seed")),
-            }
-        }
-        Ok(spec)
-    }
-}
-
-/// A clock may run 10 % fast or slow; anything beyond is a mistake.
-fn ppm(text: &str) -> Option<f64> {
-    text.strip_suffix("ppm")?.trim().parse().ok().filter(|ppm: &f64| (-1e5..=1e5).contains(ppm))
-}
-
-impl SkewSpec {
-    fn of_rank(&self, rank: u32) -> Skew {
-        if rank == 0 {
-            return Skew::default();
-        }
-        // The golden ratio spreads the ranks evenly between the extremes, whatever their number.
-        let spread = |salt: f64| 2.0 * ((f64::from(rank) + self.seed as f64) * 0.618_033_988_75 * salt).fract() - 1.0;
-        let offset = self.offset.as_nanos() as f64 * spread(1.0);
-        Skew {
-            offset: Duration::from_nanos_f64(offset).unwrap_or_default(),
-            drift: self.drift_ppm * 1e-6 * spread(1.7),
-            wander: (self.wander_ppm != 0.0).then_some(Wander {
-                drift_per_sqrt_second: self.wander_ppm.abs() * 1e-6,
-                interval: Duration::from_millis(10),
-                lasting: Duration::from_secs(600),
-                seed: self.seed.wrapping_add(rank.into()),
-            }),
-            ..Skew::default()
-        }
-    }
 }
 
 /// What was found. Ends up as JSON as it is.
@@ -137,13 +74,12 @@ struct RankReport {
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).map_err(Failure::run)?;
-    let report = match TscClock::detect() {
-        Ok(tsc) => {
-            let known = options.calibration.calibrate(&tsc, &raw, Duration::from_millis(20))?;
-            synchronize(options, tsc, known.calibration.rate())?
-        }
+    let tsc = TscClock::detect();
+    let known = options.calibration.calibrate(&tsc, &raw, Duration::from_millis(20))?;
+    let report = match (tsc, known) {
+        (Ok(tsc), Some(known)) => synchronize(options, tsc, known.calibration.rate())?,
         // The truth is then what the system says.
-        Err(_) => synchronize(options, raw, SystemClock::RATE)?,
+        _ => synchronize(options, raw, SystemClock::RATE)?,
     };
     if options.json { output::print_json(&report) } else { output::print(&render(&report)) }
 }
@@ -172,18 +108,9 @@ fn clocks<K: Clock + Copy>(
     counter: K,
     truth: ClockModel<Counter, Truth>,
 ) -> Result<Vec<SkewedClock<K>>, SkewError> {
-    (0..options.ranks).map(|rank| SkewedClock::new(counter, truth, options.skew.of_rank(rank))).collect()
-}
-
-/// One rank speaks for all: the one that has a failure of its own to tell of.
-fn all_or_first_failure(found: Vec<Result<Synchronized, SyncError>>) -> Result<Vec<Synchronized>, Failure> {
-    let of_others = |why: &SyncError| matches!(why, SyncError::OtherRank(_));
-    let own =
-        (0..).zip(&found).find_map(|(rank, result)| result.err().filter(|why| !of_others(why)).map(|why| (rank, why)));
-    match own {
-        Some((rank, why)) => Err(Failure::Run(format!("rank {rank}: {why}"))),
-        None => found.into_iter().collect::<Result<_, _>>().map_err(Failure::run),
-    }
+    // One node: ranks that share the clock of their node share that of the first.
+    let of = |rank| if options.skew.is_per_node() { 0 } else { rank };
+    (0..options.ranks).map(|rank| SkewedClock::new(counter, truth, options.skew.of(of(rank)))).collect()
 }
 
 fn report<K: Clock>(
@@ -202,7 +129,7 @@ fn report<K: Clock>(
     let rank = |rank: usize| RankReport {
         rank,
         offset_ns: (clocks[rank].deviation(began) - clocks[0].deviation(began)).as_nanos(),
-        drift_ppm: options.skew.of_rank(rank as u32).drift * 1e6,
+        drift_ppm: clocks[rank].skew().drift * 1e6,
         residual_deviation_ns: synchronized[rank].quality.residual_deviation,
         half_width_ns: synchronized[rank].quality.half_width.map(Duration::as_nanos),
         left_out: synchronized[rank].quality.left_out,
@@ -248,32 +175,4 @@ fn render(report: &Report) -> String {
         let _ = writeln!(text, "largest error after {} s: {} ns", check.after_s, check.largest_error_ns.abs());
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_skew_is_read_and_what_is_none_is_named() {
-        let spec: SkewSpec = "offset=2ms,drift=30ppm,wander=0.1ppm,seed=7".parse().unwrap();
-        assert_eq!((spec.offset, spec.seed), (Duration::from_millis(2), 7));
-        assert!((spec.drift_ppm - 30.0).abs() < 1e-12 && (spec.wander_ppm - 0.1).abs() < 1e-12);
-        assert_eq!("none".parse::<SkewSpec>().unwrap().offset, Duration::ZERO);
-        let error = |text: &str| text.parse::<SkewSpec>().unwrap_err();
-        for text in ["", "offset", "speed=1ppm", "drift=1", "drift=NaNppm", "drift=infppm", "drift=8abcppm", "seed=-1"]
-        {
-            assert!(!error(text).is_empty(), "{text}");
-        }
-        assert_eq!(error("offset=8abc"), "offset: a duration needs a unit: ns, us, ms, s, min or h");
-    }
-
-    #[test]
-    fn no_rank_is_more_wrong_than_it_was_asked_to_be_and_rank_0_is_right() {
-        let spec: SkewSpec = "offset=1s,drift=20ppm".parse().unwrap();
-        assert_eq!(spec.of_rank(0), Skew::default());
-        let skews: Vec<Skew> = (1..100).map(|rank| spec.of_rank(rank)).collect();
-        assert!(skews.iter().all(|skew| skew.offset.abs() <= Duration::from_secs(1) && skew.drift.abs() <= 20e-6));
-        assert!(skews.iter().any(|skew| skew.drift > 10e-6) && skews.iter().any(|skew| skew.drift < -10e-6));
-    }
 }

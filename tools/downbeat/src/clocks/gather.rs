@@ -1,6 +1,7 @@
 //! Finding out about every source.
 
 use downbeat_clock_core::{Clock, ReadOrdering};
+use downbeat_common::{Failure, Known};
 use downbeat_timers::{
     CntvctClock, CoreId, Duration, Machine, ReadCost, Resolution, SystemClock, SystemClockId, TickRate, Ticks,
     TscClock, TscDoubt, TscFacts, allowed_cores, compare_cores, socket_of,
@@ -9,8 +10,6 @@ use downbeat_timers::{
 use super::Options;
 use super::recommend::recommend;
 use super::report::{self, Agreement, Found, Ordering, Report, Source, Tsc};
-use crate::calibration::Known;
-use crate::failure::Failure;
 
 /// How long the time stamp counter is calibrated.
 const CALIBRATION: Duration = Duration::from_millis(100);
@@ -54,10 +53,7 @@ pub(crate) fn gather(options: &Options) -> Result<Report, Failure> {
         .or_else(|_| SystemClock::detect(SystemClockId::Monotonic))
         .map_err(Failure::run)?;
     let tsc = TscClock::detect();
-    let known = match &tsc {
-        Ok(tsc) => Some(options.calibration.calibrate(tsc, &raw, CALIBRATION)?),
-        Err(_) => None,
-    };
+    let known = options.calibration.calibrate(&tsc, &raw, CALIBRATION)?;
     let facts = TscFacts::gather();
     let rated_tsc = match (tsc, &known) {
         (Ok(clock), Some(known)) => Ok(Rated { clock, rate: known.calibration.rate() }),

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use downbeat_common::output::Table;
+
 use super::report::{Agreement, Found, Ordering, Report, Source, Tsc};
-use crate::output::Table;
 
 /// Width of the longest bar, in characters.
 const BAR: usize = 10;

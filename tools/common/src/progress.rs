@@ -6,7 +6,7 @@ use std::time::Instant;
 /// Shows how much of a known stretch of time has passed. Draws nothing when that is a second or less, or when standard
 /// error is not a terminal.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub struct Progress {
     began: Instant,
     seconds: f64,
     drawn: bool,
@@ -15,12 +15,13 @@ pub(crate) struct Progress {
 impl Progress {
     const WIDTH: usize = 40;
 
-    pub(crate) fn new(seconds: f64) -> Self {
+    /// The beginning of so many seconds.
+    pub fn new(seconds: f64) -> Self {
         Self { began: Instant::now(), seconds, drawn: false }
     }
 
     /// Draws the bar as it stands now.
-    pub(crate) fn show(&mut self) {
+    pub fn show(&mut self) {
         if self.seconds <= 1.0 || !io::stderr().is_terminal() {
             return;
         }

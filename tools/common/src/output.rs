@@ -3,10 +3,13 @@
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
-use crate::failure::Failure;
+use crate::Failure;
 
-/// Writes everything at once; a full disk or a closed pipe is a failure, not a panic.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+/// Writes everything at once.
+///
+/// # Errors
+/// When the disk is full or the pipe is closed.
+pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
@@ -14,29 +17,33 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// Writes a document as indented JSON.
-pub(crate) fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
+///
+/// # Errors
+/// As [`print`].
+pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document).map_err(Failure::run)?;
     print(&(text + "\n"))
 }
 
 /// Rows of cells, laid out in columns.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table with these headings.
-    pub(crate) fn new<const N: usize>(headings: [&str; N]) -> Self {
+    pub fn new<const N: usize>(headings: [&str; N]) -> Self {
         Self { rows: vec![headings.map(str::to_owned).to_vec()] }
     }
 
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+    /// Adds a row.
+    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
         self.rows.push(cells.into());
     }
 
     /// The table as text. Columns that hold a number in their first row of data are set to the right.
-    pub(crate) fn render(&self) -> String {
+    pub fn render(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let cell = |row: &Vec<String>, column: usize| row.get(column).cloned().unwrap_or_default();
         let width = |column| self.rows.iter().map(|row| cell(row, column).chars().count()).max().unwrap_or(0);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 /// Why the program ends early: one line, and whose fault it is.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// The user asked for what cannot be: exit code 2.
     Input(String),
     /// Something went wrong at run time: exit code 1.
@@ -16,28 +16,29 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// A bad value of an option.
-    pub(crate) fn option(option: &str, why: impl Display) -> Self {
+    pub fn option(option: &str, why: impl Display) -> Self {
         Self::Input(format!("{option}: {why}"))
     }
 
     /// Something that went wrong at run time.
-    pub(crate) fn run(why: impl Display) -> Self {
+    pub fn run(why: impl Display) -> Self {
         Self::Run(why.to_string())
     }
 
+    /// Tells the user in one line, which begins with the name of the program; returns the exit code.
     #[expect(clippy::print_stderr, reason = "this is the one place that speaks to the user about failures")]
-    pub(crate) fn report(self) -> ExitCode {
+    pub fn report(self, program: &str) -> ExitCode {
         match self {
             Self::Help(text) => match crate::output::print(&text) {
                 Ok(()) => ExitCode::SUCCESS,
-                Err(failure) => failure.report(),
+                Err(failure) => failure.report(program),
             },
             Self::Input(line) => {
-                eprintln!("downbeat: {line}");
+                eprintln!("{program}: {line}");
                 ExitCode::from(2)
             }
             Self::Run(line) => {
-                eprintln!("downbeat: {line}");
+                eprintln!("{program}: {line}");
                 ExitCode::FAILURE
             }
         }

@@ -1,0 +1,107 @@
+//! Reading the command line.
+
+use clap::Parser;
+use clap::error::ErrorKind;
+use downbeat_clock_core::Duration;
+use downbeat_sync::Algorithm;
+
+use crate::Failure;
+
+/// Reads the command line of the program.
+///
+/// # Errors
+/// What the user typed wrong, in one line; or the help that was asked for.
+pub fn parse<A: Parser>() -> Result<A, Failure> {
+    A::try_parse().map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Failure::Help(error.to_string()),
+        _ => Failure::Input(first_paragraph(&error.to_string())),
+    })
+}
+
+/// What clap says in its first paragraph, on one line; the rest is usage.
+fn first_paragraph(text: &str) -> String {
+    let lines = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    let line = lines.collect::<Vec<_>>().join(" ");
+    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
+}
+
+/// A duration that is longer than 0.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn positive(text: &str) -> Result<Duration, String> {
+    let duration = not_negative(text)?;
+    if duration == Duration::ZERO { Err("must be longer than 0".to_owned()) } else { Ok(duration) }
+}
+
+/// A duration of 0 or more.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn not_negative(text: &str) -> Result<Duration, String> {
+    let time: Duration = text.parse().map_err(|why: downbeat_clock_core::ParseDurationError| why.to_string())?;
+    if time < Duration::ZERO { Err("must not be negative".to_owned()) } else { Ok(time) }
+}
+
+/// Labels of algorithms, with commas between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Labels(pub Vec<Algorithm>);
+
+impl std::str::FromStr for Labels {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        split_outside_parentheses(text)
+            .into_iter()
+            .map(|label| label.parse().map_err(|why| format!("{label}: {why}")))
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+}
+
+/// The parts between commas, but for commas in parentheses: those belong to the label of a hierarchy.
+fn split_outside_parentheses(text: &str) -> Vec<&str> {
+    let mut depth = 0_i32;
+    let outside = |c: char| {
+        depth += match c {
+            '(' => 1,
+            ')' => -1,
+            _ => 0,
+        };
+        c == ',' && depth == 0
+    };
+    text.split(outside).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_paragraph_is_kept() {
+        assert_eq!(first_paragraph("error: bad\n  <FILE>\n\nUsage: x\n"), "bad <FILE>");
+    }
+
+    #[test]
+    fn durations_that_are_not_positive_are_refused() {
+        assert!(positive("10ms").is_ok());
+        for text in ["0", "0ms", "-5ms", "8abc", "NaN", ""] {
+            assert!(positive(text).is_err(), "{text}");
+        }
+        assert_eq!(not_negative("0"), Ok(Duration::ZERO));
+        assert!(not_negative("-1ns").is_err());
+    }
+
+    #[test]
+    fn a_list_of_labels_may_hold_hierarchies() {
+        let text = "hca3/10/skampi/5,h2hca(jk/3/skampi/2,prop),none";
+        let labels: Labels = text.parse().unwrap();
+        let printed: Vec<String> = labels.0.iter().map(ToString::to_string).collect();
+        assert_eq!(printed, ["hca3/10/skampi/5", "h2hca(jk/3/skampi/2,prop)", "none"]);
+        for wrong in ["", "none,", ",none", "none,,prop", "h2hca(prop,prop", "prop),none", "hca3/8abc/skampi/3"] {
+            let refused = wrong.parse::<Labels>();
+            assert!(refused.is_err(), "{wrong}");
+        }
+        assert!("none,hca9/1".parse::<Labels>().unwrap_err().starts_with("hca9/1: "));
+    }
+}

@@ -1,0 +1,350 @@
+//! What trials of synchronizations found: as a table, as CSV and as JSON.
+
+use std::fmt::{Display, Write as _};
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use downbeat_clock_core::Duration;
+use downbeat_sync::{Seen, SyncError};
+use serde::Serialize;
+
+use crate::output::Table;
+use crate::{Failure, Trial, Tried};
+
+/// Everything, as one JSON document.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Names the kind of document.
+    pub schema: &'static str,
+    /// Of the schema.
+    pub version: u32,
+    /// Everything that the result depends on.
+    pub factors: Factors,
+    /// One for each run of an algorithm, in the order of the runs.
+    pub runs: Vec<Record>,
+}
+
+/// Everything that a result depends on: names and values, in the order in which they are written.
+#[derive(Clone, Debug, Default)]
+pub struct Factors(Vec<(&'static str, String)>);
+
+impl Factors {
+    /// One more.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: &dyn Display) -> Self {
+        self.0.push((name, value.to_string()));
+        self
+    }
+}
+
+impl Serialize for Factors {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+/// One run of one algorithm.
+#[derive(Clone, Debug, Serialize)]
+pub struct Record {
+    /// Its label.
+    pub algorithm: String,
+    /// Counted from 1, for each algorithm.
+    pub run: u32,
+    /// How long the synchronization took.
+    pub duration_s: f64,
+    /// The worst that any rank knows of its own clock: the deviation of offsets from its line,
+    pub residual_deviation_ns: Option<f64>,
+    /// and how far the offsets on its way to rank 0 can be off.
+    pub half_width_ns: Option<i64>,
+    /// Offsets that all ranks together left out.
+    pub left_out: u32,
+    /// What was seen after each wait.
+    pub checks: Vec<Check>,
+}
+
+/// What was seen after one wait.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Check {
+    /// After what time.
+    pub after_s: f64,
+    /// How many ranks were looked at.
+    pub looked_at: usize,
+    /// How many of them could not be seen, since their messages contradicted each other.
+    pub contradictory: usize,
+    /// The largest offset of a global clock to that of rank 0, as measured.
+    pub largest_offset: Option<Largest>,
+    /// The largest error of any global clock in truth, where that is known.
+    pub largest_error: Option<Largest>,
+}
+
+/// The largest of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Largest {
+    /// With its sign.
+    pub ns: i64,
+    /// How far that can be wrong.
+    pub half_width_ns: Option<i64>,
+    /// Whose clock that is.
+    pub rank: u32,
+}
+
+impl Largest {
+    /// The one that is furthest from zero; of equal ones the lowest rank's.
+    pub fn of(all: impl IntoIterator<Item = Self>) -> Option<Self> {
+        all.into_iter().min_by_key(|one| (std::cmp::Reverse(one.ns.unsigned_abs()), one.rank))
+    }
+}
+
+impl Record {
+    /// What rank 0 knows of a trial; `errors` are known in truth, for each wait.
+    pub fn new(trial: &Trial, run: u32, tried: &Tried, errors: &[Option<Largest>]) -> Self {
+        let check = |i: usize, after: &Duration| {
+            let seen: &[Seen] = tried.seen.get(i).map_or(&[], Vec::as_slice);
+            let samples = seen.iter().filter_map(|seen| Some((seen.rank, seen.sample?)));
+            Check {
+                after_s: after.as_secs_f64(),
+                looked_at: seen.len(),
+                contradictory: seen.iter().filter(|seen| seen.sample.is_none()).count(),
+                largest_offset: Largest::of(samples.map(|(rank, sample)| Largest {
+                    ns: sample.offset.as_nanos(),
+                    half_width_ns: sample.half_width.map(Duration::as_nanos),
+                    rank,
+                })),
+                largest_error: errors.get(i).copied().flatten(),
+            }
+        };
+        Self {
+            algorithm: trial.algorithm.to_string(),
+            run,
+            duration_s: tried.took.as_secs_f64(),
+            residual_deviation_ns: tried.worst.residual_deviation,
+            half_width_ns: tried.worst.half_width.map(Duration::as_nanos),
+            left_out: tried.worst.left_out,
+            checks: trial.waits.iter().enumerate().map(|(i, after)| check(i, after)).collect(),
+        }
+    }
+}
+
+/// One rank speaks for all: the lowest that has a failure of its own to tell of.
+///
+/// # Errors
+/// That failure.
+pub fn all_or_first_failure<T>(found: Vec<Result<T, SyncError>>) -> Result<Vec<T>, Failure> {
+    let of_others = |why: &SyncError| matches!(why, SyncError::OtherRank(_));
+    let failures = (0..).zip(&found).filter_map(|(rank, result)| Some((rank, result.as_ref().err()?)));
+    match failures.min_by_key(|(rank, why)| (of_others(why), *rank)) {
+        Some((rank, why)) => Err(Failure::Run(format!("rank {rank}: {why}"))),
+        None => found.into_iter().collect::<Result<_, _>>().map_err(Failure::run),
+    }
+}
+
+/// A file of records, complete after every one of them.
+#[derive(Debug)]
+pub struct CsvFile {
+    file: File,
+    path: PathBuf,
+}
+
+const COLUMNS: &str = "algorithm,run,duration_s,residual_deviation_ns,half_width_ns,left_out,after_s,looked_at,\
+                       contradictory,largest_offset_ns,largest_offset_half_width_ns,largest_offset_rank,\
+                       largest_error_ns,largest_error_half_width_ns,largest_error_rank";
+
+impl CsvFile {
+    /// A new file, which begins with the factors, as comments, and the names of the columns.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn create(path: &Path, factors: &Factors) -> Result<Self, Failure> {
+        let file = File::create(path).map_err(|why| Failure::option("--csv", format!("{}: {why}", path.display())))?;
+        let mut csv = Self { file, path: path.to_owned() };
+        let comments: String = factors.0.iter().map(|(name, value)| format!("# {name} = {value}\n")).collect();
+        csv.write(&format!("{comments}{COLUMNS}\n"))?;
+        Ok(csv)
+    }
+
+    /// Writes a line for each check of a record.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn append(&mut self, record: &Record) -> Result<(), Failure> {
+        let mut lines = String::new();
+        for check in &record.checks {
+            // Writing to a string cannot fail. The label of a hierarchy has commas, hence the quotes; none has quotes.
+            let _ = writeln!(
+                lines,
+                "\"{}\",{},{},{},{},{},{},{},{},{},{}",
+                record.algorithm,
+                record.run,
+                record.duration_s,
+                or_empty(record.residual_deviation_ns),
+                or_empty(record.half_width_ns),
+                record.left_out,
+                check.after_s,
+                check.looked_at,
+                check.contradictory,
+                largest_columns(check.largest_offset),
+                largest_columns(check.largest_error)
+            );
+        }
+        self.write(&lines)
+    }
+
+    /// Nothing is buffered: what was written stays, whatever comes.
+    fn write(&mut self, text: &str) -> Result<(), Failure> {
+        let path = self.path.display();
+        self.file.write_all(text.as_bytes()).map_err(|why| Failure::Run(format!("cannot write to {path}: {why}")))
+    }
+}
+
+fn or_empty(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+fn largest_columns(largest: Option<Largest>) -> String {
+    let Some(Largest { ns, half_width_ns, rank }) = largest else { return ",,".to_owned() };
+    format!("{ns},{},{rank}", or_empty(half_width_ns))
+}
+
+/// The table of all runs: a row for each algorithm and wait.
+pub fn table(records: &[Record]) -> String {
+    let mut labels: Vec<&str> = records.iter().map(|record| record.algorithm.as_str()).collect();
+    labels.sort_by_key(|label| records.iter().position(|record| record.algorithm == *label));
+    labels.dedup();
+    let runs = records.iter().map(|record| record.run).max().unwrap_or(0);
+    let of_runs = |what: &str| if runs > 1 { format!("{what}, median / worst") } else { what.to_owned() };
+    let truth = records.iter().flat_map(|record| &record.checks).any(|check| check.largest_error.is_some());
+    let (offset, error) = (of_runs("largest offset"), of_runs("largest true error"));
+    let mut table = Table::new(["algorithm", "took", "after", &offset, if truth { &error } else { "" }]);
+    for label in labels {
+        let mine: Vec<&Record> = records.iter().filter(|record| record.algorithm == label).collect();
+        let took = median(mine.iter().map(|record| record.duration_s).collect());
+        for i in 0..mine.first().map_or(0, |record| record.checks.len()) {
+            let of = |which: fn(&Check) -> Option<Largest>| {
+                let all: Vec<f64> =
+                    mine.iter().filter_map(|r| Some(which(r.checks.get(i)?)?.ns.unsigned_abs() as f64)).collect();
+                spread(all)
+            };
+            let first = |text: String| if i == 0 { text } else { String::new() };
+            table.row([
+                first(label.to_owned()),
+                first(took.map_or_else(String::new, |seconds| time(seconds * 1e9))),
+                mine.first().map_or_else(String::new, |record| format!("{} s", record.checks[i].after_s)),
+                of(|check| check.largest_offset),
+                of(|check| check.largest_error),
+            ]);
+        }
+    }
+    table.render()
+}
+
+/// Median and worst, in nanoseconds.
+fn spread(all: Vec<f64>) -> String {
+    let worst = all.iter().copied().reduce(f64::max);
+    match (all.len(), worst, median(all)) {
+        (1, Some(only), _) => time(only),
+        (_, Some(worst), Some(median)) => format!("{} / {}", time(median), time(worst)),
+        _ => "-".to_owned(),
+    }
+}
+
+/// The middle one, or the mean of the two in the middle.
+fn median(mut all: Vec<f64>) -> Option<f64> {
+    all.sort_by(f64::total_cmp);
+    let (low, high) = (all.get(all.len().checked_sub(1)? / 2)?, all.get(all.len() / 2)?);
+    Some(f64::midpoint(*low, *high))
+}
+
+fn time(nanos: f64) -> String {
+    Duration::from_nanos_f64(nanos).map_or_else(String::new, |time| time.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn largest(ns: i64, rank: u32) -> Largest {
+        Largest { ns, half_width_ns: Some(3), rank }
+    }
+
+    fn record(algorithm: &str, run: u32, offset: i64, error: Option<i64>) -> Record {
+        let check = |after_s, factor| Check {
+            after_s,
+            looked_at: 3,
+            contradictory: 0,
+            largest_offset: Some(largest(offset * factor, 2)),
+            largest_error: error.map(|ns| largest(ns * factor, 1)),
+        };
+        Record {
+            algorithm: algorithm.to_owned(),
+            run,
+            duration_s: 0.25,
+            residual_deviation_ns: None,
+            half_width_ns: Some(40),
+            left_out: 1,
+            checks: vec![check(0.0, 1), check(10.0, 1_000)],
+        }
+    }
+
+    #[test]
+    fn the_largest_is_furthest_from_zero() {
+        assert_eq!(Largest::of([largest(5, 0), largest(-9, 3), largest(9, 1), largest(0, 2)]), Some(largest(9, 1)));
+        assert_eq!(Largest::of([]), None);
+        assert_eq!(Largest::of([largest(i64::MIN, 0), largest(i64::MAX, 1)]), Some(largest(i64::MIN, 0)));
+    }
+
+    #[test]
+    fn a_table_has_a_row_for_each_algorithm_and_wait() {
+        let runs = [
+            record("b", 1, 4, Some(1)),
+            record("a", 1, 7, Some(1)),
+            record("b", 2, -20, Some(1)),
+            record("a", 2, 7, Some(1)),
+            record("b", 3, 6, Some(1)),
+        ];
+        let shown = table(&runs);
+        let lines: Vec<Vec<&str>> =
+            shown.lines().map(|line| line.split("  ").filter(|s| !s.is_empty()).collect()).collect();
+        assert_eq!(lines.len(), 5, "{shown}");
+        assert_eq!(
+            lines[1].iter().map(|cell| cell.trim()).collect::<Vec<_>>(),
+            ["b", "250.000 ms", "0 s", "6 ns / 20 ns", "1 ns / 1 ns"]
+        );
+        assert_eq!(
+            lines[4].iter().map(|cell| cell.trim()).collect::<Vec<_>>(),
+            ["10 s", "7.000 us / 7.000 us", "1.000 us / 1.000 us"]
+        );
+        let one = table(&[record("a", 1, 7, None)]);
+        assert!(one.contains("7.000 us") && !one.contains("error") && !one.contains("median"), "{one}");
+        assert_eq!(table(&[]).lines().count(), 1);
+    }
+
+    #[test]
+    fn a_line_of_the_file_has_as_many_fields_as_there_are_columns() {
+        let path = std::env::temp_dir().join(format!("downbeat-records-{}", std::process::id()));
+        let mut csv = CsvFile::create(&path, &Factors::default().with("ranks", &4).with("seed", &1)).unwrap();
+        csv.append(&record("h2hca(none,prop)", 1, -4, None)).unwrap();
+        let written = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let lines: Vec<&str> = written.lines().collect();
+        assert_eq!(lines[..2], ["# ranks = 4", "# seed = 1"]);
+        assert_eq!(lines[3], "\"h2hca(none,prop)\",1,0.25,,40,1,0,3,0,-4,3,2,,,");
+        // One comma of the label is in quotes.
+        assert!(lines[3..].iter().all(|line| line.matches(',').count() == COLUMNS.matches(',').count() + 1));
+        assert_eq!(lines.len(), 5);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_named() {
+        let failure = CsvFile::create(Path::new("/nonexistent/x.csv"), &Factors::default()).unwrap_err();
+        assert!(matches!(failure, Failure::Input(why) if why.starts_with("--csv: /nonexistent/x.csv: ")));
+    }
+
+    #[test]
+    fn the_rank_that_failed_itself_speaks() {
+        let found = vec![Err(SyncError::OtherRank(2)), Ok(()), Err(SyncError::DifferentAlgorithms)];
+        let failure = all_or_first_failure(found).unwrap_err();
+        assert!(matches!(failure, Failure::Run(why) if why.starts_with("rank 2: ")));
+        assert_eq!(all_or_first_failure(vec![Ok(1), Ok(2)]).unwrap(), [1, 2]);
+    }
+}
