@@ -16,7 +16,7 @@ use crate::Payload;
 /// - The first send to a rank does not wait for the receiver. A second one may, until the first was received: an
 ///   algorithm must be right either way.
 /// - A rank can send to itself.
-/// - Nobody waits for a rank that is gone: who would, gets an error.
+/// - Nobody waits for a rank that is gone: who would, gets an error. Over MPI, only as far as MPI notices.
 #[expect(async_fn_in_trait, reason = "a rank stays on its thread, or on the simulator's one: no Send bound is wanted")]
 pub trait Comm: Sized {
     /// Which of the ranks this is, from 0.
@@ -48,7 +48,7 @@ pub trait Comm: Sized {
     /// are equal, of their ranks. Who has no color gets `None`. All ranks must call it.
     ///
     /// # Errors
-    /// When a rank is gone.
+    /// When a rank is gone, or when the backend has no such color: over MPI they end at 2^31 - 1.
     async fn split(&self, color: Option<u32>, key: u32) -> Result<Option<Self>, CommError>;
 }
 
@@ -92,6 +92,9 @@ pub enum CommError {
     },
     /// A call that must not suspend was made on a backend that does.
     NotReady,
+    /// MPI did not do it.
+    #[cfg(feature = "mpi")]
+    Mpi(crate::MpiError),
 }
 
 impl fmt::Display for CommError {
@@ -106,8 +109,17 @@ impl fmt::Display for CommError {
             }
             Self::WrongType { from } => write!(f, "rank {from} sent something else than expected"),
             Self::NotReady => f.write_str("a blocking call was made on a backend that suspends its ranks"),
+            #[cfg(feature = "mpi")]
+            Self::Mpi(why) => why.fmt(f),
         }
     }
 }
 
 impl core::error::Error for CommError {}
+
+#[cfg(feature = "mpi")]
+impl From<crate::MpiError> for CommError {
+    fn from(why: crate::MpiError) -> Self {
+        Self::Mpi(why)
+    }
+}

@@ -54,7 +54,8 @@
 //! # What this crate does not do
 //! Not yet: run over MPI or in a simulated cluster; synchronize again while the program runs; correct traces. It reads
 //! no clock and pins no thread: `downbeat-timers` does.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
+#![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]
 
 mod algorithm;
 mod check;
@@ -63,6 +64,9 @@ mod comm;
 mod error;
 mod filter;
 mod line;
+#[cfg(feature = "mpi")]
+#[expect(unsafe_code, reason = "MPI is a C library")]
+mod mpi;
 mod offset;
 mod pair;
 mod payload;
@@ -77,6 +81,8 @@ pub use check::{AccuracyCheck, RankSample, Seen, ShareError};
 pub use comm::{Comm, CommError};
 pub use error::SyncError;
 pub use line::{Learned, Line, Quality};
+#[cfg(feature = "mpi")]
+pub use mpi::{MpiComm, MpiError};
 pub use offset::{OffsetAlgorithm, OffsetLabelError};
 pub use pair::{OffsetClient, answer, answer_blocking};
 pub use payload::{MAX_WORDS, Payload, Words};
