@@ -1,0 +1,350 @@
+//! A program for `mpirun`: every algorithm over MPI, on ranks whose clocks are wrong in a known way, against the truth.
+//! All ranks of one machine read one clock, so there is one.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "in a test, that is how a failure is told")]
+
+mod job;
+
+use std::cell::Cell;
+use std::thread;
+
+use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Ticks, Timestamp};
+use downbeat_sync::{Algorithm, Comm, CommError, MpiComm, Payload, Place, SyncError, Synchronized, Timekeeper};
+use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId, Truth};
+use job::{job, recv, send};
+use mpi::Threading;
+use mpi::environment::threading_support;
+use mpi::topology::SimpleCommunicator;
+
+type Skewed = SkewedClock<SystemClock>;
+
+const FLAT: [&str; 13] = [
+    "none",
+    "skampi/skampi/12",
+    "skampi/mean-rtt/9",
+    "nbcbench/skampi/12",
+    "jk/5/skampi/12",
+    "jk/1/trace-collector/9",
+    "hca/5/skampi/12",
+    "hca2/5/skampi/12",
+    "hca3/5/skampi/12",
+    "hca3/5/skampi/12/recompute",
+    "hca3/5/mean-rtt/12",
+    "hca3/5/trace-collector/12",
+    "hca3-offset/skampi/12",
+];
+
+const HIERARCHIES: [&str; 4] = [
+    "h2hca(hca3/5/skampi/12,skampi/skampi/12)",
+    "h2hca(nbcbench/skampi/12,hca3-offset/skampi/12)",
+    "h3hca(jk/5/skampi/12,hca2/5/skampi/12,hca3/5/skampi/12)",
+    "h3hca(skampi/skampi/12,hca/5/skampi/12,hca3-offset/mean-rtt/9)",
+];
+
+fn main() {
+    job(Threading::Serialized, |world| {
+        let ranks = Ranks::meet(MpiComm::duplicate(world).unwrap());
+        for label in FLAT {
+            ranks.assert_within_the_half_widths(label, 4.0, &Setting { skew: distinct(label), ..ALIKE });
+        }
+        for label in HIERARCHIES {
+            ranks.assert_within_the_half_widths(label, 10.0, &Setting { skew: ahead, place: dealt_out, ..ALIKE });
+        }
+        ranks.a_line_learns_the_drift_and_an_offset_does_not();
+        ranks.nodes_that_share_a_clock_need_only_be_told_within();
+        ranks.ranks_that_mpi_finds_on_one_node_share_its_clock();
+        ranks.a_source_that_only_claims_to_be_the_same_is_refused_on_all_ranks();
+        ranks.ranks_that_are_asked_for_different_algorithms_all_hear_of_it();
+        ranks.a_clock_that_steps_during_a_synchronization_fails_it_on_all_ranks();
+        a_rank_may_be_a_thread_that_mpi_allows();
+    });
+}
+
+/// This rank among those of the job.
+struct Ranks {
+    comm: MpiComm,
+    raw: SystemClock,
+    /// True time, the same on all ranks.
+    truth: ClockModel<Counter, Truth>,
+}
+
+/// What ranks differ in.
+#[derive(Clone, Copy)]
+struct Setting {
+    skew: fn(u32) -> Skew,
+    place: fn(u32) -> Place,
+    source: fn(u32) -> u64,
+}
+
+/// Ranks that do not differ.
+const ALIKE: Setting = Setting { skew: |_| Skew::default(), place: |_| Place { node: 0, socket: 0 }, source: |_| 7 };
+
+/// Ranks that are ahead by very different amounts.
+fn ahead(rank: u32) -> Skew {
+    let rank = i64::from(rank);
+    Skew { offset: Duration::from_millis(rank * rank * 700 - 1_000), ..Skew::default() }
+}
+
+/// Ranks that drift by some parts per million besides.
+fn drifting(rank: u32) -> Skew {
+    Skew { drift: f64::from(rank * 37 % 11) * 1e-6 - 5e-6, ..ahead(rank) }
+}
+
+/// Clocks that an algorithm should be able to cope with.
+fn distinct(label: &str) -> fn(u32) -> Skew {
+    if label == "none" { |_| Skew::default() } else { ahead }
+}
+
+/// Two sockets per node, and ranks dealt out like cards, as some launchers do.
+fn dealt_out(rank: u32) -> Place {
+    Place { node: rank % 3, socket: rank / 3 % 2 }
+}
+
+/// How it ended for a rank, as all ranks are told.
+#[derive(Clone, Copy, Debug)]
+struct Outcome {
+    end: End,
+    /// By how much its global clock is off from that of rank 0 at an instant just after.
+    error: i64,
+    /// How far its own algorithm says that can be, where it does.
+    half_width: Option<Duration>,
+    steepness: f64,
+    took: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum End {
+    Synchronized,
+    /// There is no line through the offsets, or no offset that all exchanges allow.
+    Unfit,
+    OtherRank,
+    Otherwise,
+}
+
+impl End {
+    fn of(result: &Result<Synchronized, SyncError>) -> Self {
+        match result {
+            Ok(_) => Self::Synchronized,
+            Err(SyncError::Model(_) | SyncError::Offset(_)) => Self::Unfit,
+            Err(SyncError::OtherRank(_)) => Self::OtherRank,
+            Err(_) => Self::Otherwise,
+        }
+    }
+}
+
+impl Payload for Outcome {
+    const WORDS: usize = 5;
+
+    fn put(self, words: &mut [u64; 6]) {
+        let half_width = self.half_width.map_or(-1, Duration::as_nanos);
+        let took = self.took.as_nanos();
+        *words = [self.end as u64, self.error as u64, half_width as u64, self.steepness.to_bits(), took as u64, 0];
+    }
+
+    fn get(words: &[u64; 6]) -> Option<Self> {
+        let ends = [End::Synchronized, End::Unfit, End::OtherRank, End::Otherwise];
+        Some(Self {
+            end: ends.into_iter().find(|end| *end as u64 == words[0])?,
+            error: words[1] as i64,
+            half_width: Some(Duration::from_nanos(words[2] as i64)).filter(|width| *width >= Duration::ZERO),
+            steepness: f64::from_bits(words[3]),
+            took: Duration::from_nanos(words[4] as i64),
+        })
+    }
+}
+
+impl Ranks {
+    fn meet(comm: MpiComm) -> Self {
+        let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
+        let own = ClockModel::through(raw.ticks(), Timestamp::ORIGIN, SystemClock::RATE).unwrap();
+        let truth = share(&comm, own)[0];
+        Self { comm, raw, truth }
+    }
+
+    fn me(&self) -> u32 {
+        self.comm.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.comm.size()
+    }
+
+    fn clock(&self, skew: Skew) -> Skewed {
+        Skewed::new(self.raw, self.truth, skew).unwrap()
+    }
+
+    /// Synchronizes by `label`; what this rank has of it, and how it is for all.
+    fn synchronize(&self, label: &str, setting: &Setting) -> (Result<Synchronized, SyncError>, Vec<Outcome>) {
+        let Setting { skew, place, source } = setting;
+        let clock = self.clock(skew(self.me()));
+        let base = Skewed::believed().unwrap();
+        let me = Timekeeper::new(&clock, base).source(source(self.me())).place(place(self.me()));
+        let began = clock.true_now();
+        let result = label.parse::<Algorithm>().unwrap().synchronize_blocking(&me, &self.comm);
+        let now = share(&self.comm, clock.true_now()).into_iter().max().unwrap();
+        // Global time is what rank 0 believes.
+        let here = result.map_or(base.renamed(), |found| found.model).apply(clock.ticks_at(now));
+        let mine = Outcome {
+            end: End::of(&result),
+            error: (here - share(&self.comm, here)[0]).as_nanos(),
+            half_width: result.ok().and_then(|found| found.quality.half_width),
+            steepness: result.map_or(0.0, |found| (found.model.rate().nanos_per_tick() - 1.0).abs()),
+            took: now - began,
+        };
+        (result, share(&self.comm, mine))
+    }
+
+    /// Tries until the clocks could be fitted: on a busy machine points within some microseconds can be so far off that
+    /// the line through them is no clock's. Then all ranks must fail, and one must say so.
+    fn synchronize_at_last(&self, label: &str, setting: &Setting) -> (Synchronized, Vec<Outcome>) {
+        for _ in 0..100 {
+            let (result, outcomes) = self.synchronize(label, setting);
+            if outcomes.iter().all(|outcome| outcome.end == End::Synchronized) {
+                return (result.unwrap(), outcomes);
+            }
+            let count = |end| outcomes.iter().filter(|outcome| outcome.end == end).count();
+            let (unfit, other) = (count(End::Unfit), count(End::OtherRank));
+            assert!(unfit > 0 && unfit + other == outcomes.len(), "{label}: {result:?} here, {outcomes:?}");
+        }
+        panic!("{label}: the clocks could not be fitted in 100 tries");
+    }
+
+    /// That clocks which keep their distance are found to within what the algorithm itself calls possible.
+    ///
+    /// Each offset is off by its half width at most, and so is a line in the middle of its points. From there to now the
+    /// line is off by its slope, which should be one. The slopes of the lines that a model was composed of are not known
+    /// one by one; but each is the ratio of the rates of two ranks, and no model was composed of more than `hops`.
+    fn assert_within_the_half_widths(&self, label: &str, hops: f64, setting: &Setting) {
+        let (_, outcomes) = self.synchronize_at_last(label, setting);
+        let steepest = outcomes.iter().map(|outcome| outcome.steepness).fold(0.0, f64::max);
+        assert_eq!(outcomes[0].error, 0, "{label}: {outcomes:?}");
+        for outcome in &outcomes[1..] {
+            // Estimators other than SKaMPI's know no bound; but no exchange takes longer than the whole synchronization.
+            let took = outcome.took.as_nanos() as f64;
+            let width = outcome.half_width.map_or(hops * took, |width| width.as_nanos() as f64);
+            let most = width + 2.0 * steepest * hops * took + 2.0 * hops;
+            assert!(outcome.error.abs() as f64 <= most, "{label}: at most {most} ns, but {outcome:?}");
+        }
+    }
+
+    /// Lines learn the drift; that of offsets is the whole error, and known.
+    fn a_line_learns_the_drift_and_an_offset_does_not(&self) {
+        for (label, learns) in [("hca3/5/skampi/12", true), ("jk/5/skampi/12", true), ("hca3-offset/skampi/12", false)]
+        {
+            let (_, outcomes) = self.synchronize_at_last(label, &Setting { skew: drifting, ..ALIKE });
+            for (rank, outcome) in outcomes.iter().enumerate() {
+                assert_eq!(outcome.steepness > 1e-12, learns && rank > 0, "{label}: {outcomes:?}");
+            }
+        }
+    }
+
+    /// Nodes of two ranks each: those are ahead by the same amount, and those of another node by another.
+    fn nodes_that_share_a_clock_need_only_be_told_within(&self) {
+        let setting = Setting {
+            skew: |rank| ahead(rank / 2),
+            place: |rank| Place { node: rank / 2, socket: 0 },
+            source: |rank| u64::from(rank / 2),
+        };
+        for label in ["h2hca(hca3/5/skampi/12,prop)", "h3hca(hca3/5/skampi/12,none,prop)"] {
+            self.assert_within_the_half_widths(label, 4.0, &setting);
+            let (mine, _) = self.synchronize_at_last(label, &setting);
+            let models = share(&self.comm, mine.model);
+            for (rank, model) in models.iter().enumerate() {
+                assert!(*model == models[rank / 2 * 2], "{label}: rank {rank} and its node differ");
+                assert!(rank < 2 || *model != models[rank - 2], "{label}: rank {rank} and another node agree");
+            }
+        }
+    }
+
+    fn ranks_that_mpi_finds_on_one_node_share_its_clock(&self) {
+        let me = Timekeeper::new(&self.raw, self.truth.renamed());
+        let me = me.place(Place { node: self.comm.node().unwrap(), socket: 0 });
+        let algorithm: Algorithm = "h2hca(hca3/5/skampi/12,prop)".parse().unwrap();
+        let found = algorithm.synchronize_blocking(&me, &self.comm).unwrap();
+        assert_eq!(found.model, self.truth.renamed());
+    }
+
+    /// As emulated hosts are: one boot id, another clock.
+    fn a_source_that_only_claims_to_be_the_same_is_refused_on_all_ranks(&self) {
+        let Some(liar) = self.size().checked_sub(1).filter(|last| *last > 0) else { return };
+        let offset = Duration::from_secs(1_000);
+        let clock =
+            self.clock(Skew { offset: if self.me() == liar { offset } else { Duration::ZERO }, ..Skew::default() });
+        let me = Timekeeper::new(&clock, Skewed::believed().unwrap()).source(7);
+        let result = "prop".parse::<Algorithm>().unwrap().synchronize_blocking(&me, &self.comm);
+        if self.me() == liar {
+            let near = |found: Duration, width| (found - offset).abs() <= width;
+            assert!(matches!(result, Err(SyncError::OtherSource { offset, half_width }) if near(offset, half_width)));
+        } else {
+            assert_eq!(result, Err(SyncError::OtherRank(liar)));
+        }
+    }
+
+    fn ranks_that_are_asked_for_different_algorithms_all_hear_of_it(&self) {
+        if self.size() == 1 {
+            return;
+        }
+        for odd_one in [0, self.size() - 1] {
+            let label = if self.me() == odd_one { "jk/10/skampi/10" } else { "jk/10/skampi/11" };
+            let me = Timekeeper::new(&self.raw, self.truth.renamed());
+            let result = label.parse::<Algorithm>().unwrap().synchronize_blocking(&me, &self.comm);
+            assert_eq!(result, Err(SyncError::DifferentAlgorithms));
+        }
+    }
+
+    fn a_clock_that_steps_during_a_synchronization_fails_it_on_all_ranks(&self) {
+        if self.size() == 1 {
+            return;
+        }
+        let labels = [
+            "hca/5/skampi/20",
+            "hca2/5/mean-rtt/20",
+            "hca3/5/trace-collector/20",
+            "jk/5/skampi/20",
+            "nbcbench/skampi/90",
+        ];
+        for label in labels {
+            for stepping in [0, self.size() - 1] {
+                let steps = if self.me() == stepping { 50 } else { u64::MAX };
+                let clock = Stepping { clock: self.raw, steps, reads: Cell::new(0) };
+                let me = Timekeeper::new(&clock, self.truth.renamed());
+                let result = label.parse::<Algorithm>().unwrap().synchronize_blocking(&me, &self.comm);
+                let own = |why| matches!(why, SyncError::Exchange(_) | SyncError::Offset(_) | SyncError::Model(_));
+                let ends = share(&self.comm, [u64::from(result.is_err()), u64::from(result.is_err_and(own))]);
+                assert!(ends.iter().all(|[failed, _]| *failed == 1), "{label}, rank {stepping} steps: {ends:?}");
+                assert!(ends.iter().any(|[_, own]| *own == 1), "{label}, rank {stepping} steps: {ends:?}");
+            }
+        }
+    }
+}
+
+/// Tells every rank the values of all.
+fn share<P: Payload>(comm: &MpiComm, mine: P) -> Vec<P> {
+    (0..comm.size()).for_each(|to| send(comm, to, mine).unwrap());
+    (0..comm.size()).map(|from| recv(comm, from)).collect::<Result<_, CommError>>().unwrap()
+}
+
+/// A clock that steps back by a second at every so many readings.
+struct Stepping {
+    clock: SystemClock,
+    steps: u64,
+    reads: Cell<u64>,
+}
+
+impl Clock for Stepping {
+    fn ticks(&self) -> Ticks {
+        let reads = self.reads.replace(self.reads.get() + 1);
+        Ticks(self.clock.ticks().0 - reads / self.steps * 1_000_000_000)
+    }
+}
+
+fn a_rank_may_be_a_thread_that_mpi_allows() {
+    if threading_support() < Threading::Serialized {
+        return;
+    }
+    let program = || {
+        let ranks = Ranks::meet(MpiComm::duplicate(&SimpleCommunicator::world()).unwrap());
+        ranks.assert_within_the_half_widths("hca3-offset/skampi/12", 4.0, &Setting { skew: ahead, ..ALIKE });
+    };
+    thread::spawn(program).join().unwrap();
+}
