@@ -135,7 +135,17 @@ impl<C: Clock> SkewedClock<C> {
         Ok(Self { clock, truth, skew, walk })
     }
 
-    /// How wrong it is.
+    /// The clock that it makes wrong,
+    pub fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    /// the true time that that shows,
+    pub fn truth(&self) -> &ClockModel<Counter, Truth> {
+        &self.truth
+    }
+
+    /// and how wrong it is.
     pub fn skew(&self) -> &Skew {
         &self.skew
     }

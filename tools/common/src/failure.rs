@@ -33,14 +33,19 @@ impl Failure {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(failure) => failure.report(program),
             },
-            Self::Input(line) => {
+            Self::Input(ref line) | Self::Run(ref line) => {
                 eprintln!("{program}: {line}");
-                ExitCode::from(2)
+                self.exit_code()
             }
-            Self::Run(line) => {
-                eprintln!("{program}: {line}");
-                ExitCode::FAILURE
-            }
+        }
+    }
+
+    /// The exit code of a program that ends for this reason.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Help(_) => ExitCode::SUCCESS,
+            Self::Input(_) => ExitCode::from(2),
+            Self::Run(_) => ExitCode::FAILURE,
         }
     }
 }

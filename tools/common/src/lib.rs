@@ -3,6 +3,7 @@
 //!
 //! This is no library for others: it prints, and it knows the options of our programs.
 
+mod agree;
 mod calibration;
 pub mod cli;
 mod failure;
@@ -12,6 +13,7 @@ pub mod records;
 mod skew;
 mod trial;
 
+pub use agree::{agree, gather_texts};
 pub use calibration::{CalibrationOptions, Known};
 pub use failure::Failure;
 pub use progress::Progress;

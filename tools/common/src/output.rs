@@ -25,6 +25,11 @@ pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
     print(&(text + "\n"))
 }
 
+/// So many of a thing: `1 rank`, `2 ranks`.
+pub fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Rows of cells, laid out in columns.
 #[derive(Debug, Default)]
 pub struct Table {

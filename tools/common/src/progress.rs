@@ -1,7 +1,11 @@
 //! A bar on standard error for what takes longer than a second.
 
+use std::cell::Cell;
 use std::io::{self, IsTerminal, Write as _};
+use std::thread;
 use std::time::Instant;
+
+use downbeat_clock_core::Duration;
 
 /// Shows how much of a known stretch of time has passed. Draws nothing when that is a second or less, or when standard
 /// error is not a terminal.
@@ -9,7 +13,7 @@ use std::time::Instant;
 pub struct Progress {
     began: Instant,
     seconds: f64,
-    drawn: bool,
+    drawn: Cell<bool>,
 }
 
 impl Progress {
@@ -17,15 +21,27 @@ impl Progress {
 
     /// The beginning of so many seconds.
     pub fn new(seconds: f64) -> Self {
-        Self { began: Instant::now(), seconds, drawn: false }
+        Self { began: Instant::now(), seconds, drawn: Cell::new(false) }
+    }
+
+    /// Sleeps, and keeps the bar moving.
+    pub fn sleep(&self, time: Duration) {
+        const LONGEST: u64 = 100_000_000;
+        let mut left = u64::try_from(time.as_nanos()).unwrap_or(0);
+        while left > 0 {
+            let now = left.min(LONGEST);
+            thread::sleep(std::time::Duration::from_nanos(now));
+            left -= now;
+            self.show();
+        }
     }
 
     /// Draws the bar as it stands now.
-    pub fn show(&mut self) {
+    pub fn show(&self) {
         if self.seconds <= 1.0 || !io::stderr().is_terminal() {
             return;
         }
-        self.drawn = true;
+        self.drawn.set(true);
         let passed = self.began.elapsed().as_secs_f64().min(self.seconds);
         let full = (passed / self.seconds * Self::WIDTH as f64) as usize;
         let bar = "#".repeat(full) + &".".repeat(Self::WIDTH - full);
@@ -37,7 +53,7 @@ impl Progress {
 /// Takes the bar away.
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.drawn {
+        if self.drawn.get() {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }

@@ -27,13 +27,13 @@ pub struct Report {
 
 /// Everything that a result depends on: names and values, in the order in which they are written.
 #[derive(Clone, Debug, Default)]
-pub struct Factors(Vec<(&'static str, String)>);
+pub struct Factors(Vec<(String, String)>);
 
 impl Factors {
     /// One more.
     #[must_use]
-    pub fn with(mut self, name: &'static str, value: &dyn Display) -> Self {
-        self.0.push((name, value.to_string()));
+    pub fn with(mut self, name: &str, value: &dyn Display) -> Self {
+        self.0.push((name.to_owned(), value.to_string()));
         self
     }
 }

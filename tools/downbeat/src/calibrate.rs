@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::path::PathBuf;
-use std::thread;
 
 use clap::{Args, ValueEnum};
 use downbeat_common::cli::positive;
@@ -54,7 +53,7 @@ impl From<Against> for SystemClockId {
 }
 
 /// Parts into which each calibration is cut, to see whether the rate holds still.
-const PARTS: u64 = 8;
+const PARTS: i64 = 8;
 
 /// One calibration.
 #[derive(Debug, Serialize)]
@@ -117,32 +116,20 @@ fn calibrate(
     reference: &SystemClock,
     options: &Options,
 ) -> Result<Vec<Vec<Bracket>>, CalibrationError> {
-    let mut progress = Progress::new(options.duration.as_secs_f64() * f64::from(options.repeat));
-    let nanos = u64::try_from(options.duration.as_nanos()).unwrap_or_default();
+    let progress = Progress::new(options.duration.as_secs_f64() * f64::from(options.repeat));
+    let nanos = options.duration.as_nanos();
     let bracket = || Bracket::measure(tsc, reference).ok_or(CalibrationError::NoBracket);
     (0..options.repeat)
         .map(|_| {
             let mut brackets = vec![bracket()?];
             for part in 0..PARTS {
                 // Parts of equal length, but for the nanoseconds that are left over.
-                wait(nanos / PARTS + u64::from(part < nanos % PARTS), &mut progress);
+                progress.sleep(Duration::from_nanos(nanos / PARTS + i64::from(part < nanos % PARTS)));
                 brackets.push(bracket()?);
             }
             Ok(brackets)
         })
         .collect()
-}
-
-/// Sleeps, and keeps the bar moving.
-fn wait(nanos: u64, progress: &mut Progress) {
-    const LONGEST: u64 = 100_000_000;
-    let mut left = nanos;
-    while left > 0 {
-        let now = left.min(LONGEST);
-        thread::sleep(std::time::Duration::from_nanos(now));
-        left -= now;
-        progress.show();
-    }
 }
 
 fn summarize(

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use downbeat_common::output::Table;
+use downbeat_common::output::{Table, count};
 
 use super::report::{Agreement, Found, Ordering, Report, Source, Tsc};
 
@@ -32,10 +32,6 @@ pub(crate) fn render(report: &Report, bars: bool) -> String {
     text += &tsc(&report.tsc);
     let _ = writeln!(text, "Recommended: {}\n  {}", report.recommended.source, report.recommended.why);
     text
-}
-
-fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 fn sources(sources: &[Source], bars: bool) -> String {

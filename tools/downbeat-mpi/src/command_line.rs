@@ -1,0 +1,47 @@
+//! The command line, which all ranks read.
+
+use std::env;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use clap::{Parser, Subcommand};
+use downbeat_common::{Failure, agree, cli};
+use downbeat_sync::{MpiComm, block_on_ready, collective};
+
+use crate::sync;
+
+/// One global clock for the ranks of an MPI job.
+#[derive(Debug, Parser)]
+#[command(
+    name = "downbeat-mpi",
+    version,
+    after_help = "Example:\n  mpirun -np 4 downbeat-mpi sync --algorithm hca3/1000/skampi/100 --check 0,10s --repeat 10"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Gives all ranks one clock, by each of the algorithms asked for, and shows how far apart it is afterwards
+    Sync(sync::Options),
+}
+
+/// Does what the command line asks for. All ranks fail or none.
+pub(crate) fn run(comm: &MpiComm) -> Result<(), Failure> {
+    let arguments: Arguments = block_on_ready_failure(agree(comm, cli::parse()))?;
+    // A launcher can start every rank with other options.
+    let mut hasher = DefaultHasher::new();
+    env::args().skip(1).collect::<Vec<_>>().hash(&mut hasher);
+    if !block_on_ready(collective::all_equal(comm, hasher.finish())).map_err(Failure::run)? {
+        return Err(Failure::Input("the ranks were given different options".to_owned()));
+    }
+    match arguments.command {
+        Command::Sync(options) => sync::run(&options, comm),
+    }
+}
+
+/// Ranks of MPI never suspend.
+pub(crate) fn block_on_ready_failure<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    block_on_ready(async { Ok::<_, downbeat_sync::CommError>(work.await) }).map_err(Failure::run)?
+}

@@ -1,0 +1,40 @@
+//! `downbeat-mpi`: the program that `mpirun` starts.
+
+mod clock;
+mod command_line;
+mod ranks;
+mod sync;
+mod truth;
+
+use std::panic;
+use std::process::ExitCode;
+
+use downbeat_common::Failure;
+use downbeat_sync::MpiComm;
+use mpi::traits::Communicator;
+
+const NAME: &str = "downbeat-mpi";
+
+fn main() -> ExitCode {
+    let Some(universe) = mpi::initialize() else {
+        return Failure::run("MPI is initialized already").report(NAME);
+    };
+    end_all_ranks_on_panic();
+    let world = universe.world();
+    let outcome = MpiComm::duplicate(&world).map_err(Failure::run).and_then(|comm| command_line::run(&comm));
+    // All ranks fail alike; one speaks.
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) if world.rank() == 0 => failure.report(NAME),
+        Err(failure) => failure.exit_code(),
+    }
+}
+
+/// A rank that panics would leave the others waiting for it.
+fn end_all_ranks_on_panic() {
+    let tell = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        mpi::topology::SimpleCommunicator::world().abort(101);
+    }));
+}
