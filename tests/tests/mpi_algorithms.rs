@@ -216,8 +216,8 @@ impl Ranks {
     /// Each offset is off by its half width at most, and so is a line in the middle of its points. From there to now the
     /// line is off by its slope, which should be one. The slopes of the lines that a model was composed of are not known
     /// one by one; but each is the ratio of the rates of two ranks, and no model was composed of more than `hops`.
-    fn assert_within_the_half_widths(&self, label: &str, hops: f64, setting: &Setting) {
-        let (_, outcomes) = self.synchronize_at_last(label, setting);
+    fn assert_within_the_half_widths(&self, label: &str, hops: f64, setting: &Setting) -> Synchronized {
+        let (mine, outcomes) = self.synchronize_at_last(label, setting);
         let steepest = outcomes.iter().map(|outcome| outcome.steepness).fold(0.0, f64::max);
         assert_eq!(outcomes[0].error, 0, "{label}: {outcomes:?}");
         for outcome in &outcomes[1..] {
@@ -227,6 +227,7 @@ impl Ranks {
             let most = width + 2.0 * steepest * hops * took + 2.0 * hops;
             assert!(outcome.error.abs() as f64 <= most, "{label}: at most {most} ns, but {outcome:?}");
         }
+        mine
     }
 
     /// Lines learn the drift; that of offsets is the whole error, and known.
@@ -247,8 +248,7 @@ impl Ranks {
             source: |rank| u64::from(rank / 2),
         };
         for label in ["h2hca(hca3/3/skampi/6,prop)", "h3hca(hca3/3/skampi/6,none,prop)"] {
-            self.assert_within_the_half_widths(label, 4.0, &setting);
-            let (mine, _) = self.synchronize_at_last(label, &setting);
+            let mine = self.assert_within_the_half_widths(label, 4.0, &setting);
             let models = share(&self.comm, mine.model);
             for (rank, model) in models.iter().enumerate() {
                 assert!(*model == models[rank / 2 * 2], "{label}: rank {rank} and its node differ");

@@ -1,0 +1,221 @@
+//! What a synchronization over MPI costs beside a ping-pong written by hand, and how exact it is:
+//! `cargo bench -p downbeat-sync --features mpi --bench mpi_exchange --no-run`, and then `mpirun -np 2` on the program
+//! that cargo names; `cargo xtask bench` does both. With `--gate`, misses of the bounds that the project promises are
+//! named, and the exit code is 1.
+//!
+//! The two take turns, so that neither a change of frequency nor a neighbour's load favours one of them. The ranks of one
+//! machine read one counter, which is the truth that the error is measured by: one of them sees it through a clock that is
+//! wrong in a known way.
+
+#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+
+use std::ffi::c_int;
+use std::hint::black_box;
+use std::process::ExitCode;
+
+use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Local, Timestamp};
+use downbeat_sync::{Algorithm, Comm, CommError, MpiComm, Payload, Timekeeper, block_on_ready};
+use downbeat_timers::{
+    Skew, SkewedClock, SystemClock, SystemClockId, Truth, TscClock, allowed_cores, calibrate_during, pin_to,
+};
+use mpi::ffi::{self, MPI_Comm};
+use mpi::traits::{AsRaw, Equivalence};
+
+const LABEL: &str = "hca3/1000/skampi/100";
+const EXCHANGES: usize = 1_000 * 100;
+/// How often each of the two has its turn.
+const TURNS: usize = 15;
+/// How often the error is looked at.
+const RUNS: usize = 10;
+
+struct Bench {
+    comm: MpiComm,
+    world: MPI_Comm,
+    tsc: TscClock,
+    /// What the counter shows, the same on both ranks.
+    local: ClockModel<Counter, Local>,
+    algorithm: Algorithm,
+}
+
+fn main() -> ExitCode {
+    let universe = mpi::initialize().expect("the first to initialize MPI");
+    let world = universe.world();
+    let bench = Bench::new(MpiComm::duplicate(&world).expect("MPI runs"), world.as_raw());
+
+    let (ratio, by_algorithm, by_hand) = bench.cost();
+    let [now, later] = bench.errors();
+    let bounds = [
+        (format!("`{LABEL}` / ping-pong by hand, time"), ratio, 1.10),
+        ("median error right after, ns".to_owned(), now, 25.0),
+        ("median error 10 s later, ns".to_owned(), later, 50.0),
+    ];
+    let missed: Vec<_> =
+        bounds.iter().filter(|(_, found, most)| found > most).map(|(name, ..)| name.as_str()).collect();
+    if bench.comm.rank() == 0 {
+        println!("| rank 0 of 2 | ms | ns per exchange |\n|---|---|---|");
+        for (name, nanos) in [(LABEL, by_algorithm), ("ping-pong by hand", by_hand)] {
+            println!("| {name} | {:.1} | {:.0} |", nanos / 1e6, nanos / EXCHANGES as f64);
+        }
+        println!("\n| bound | found | must not exceed |\n|---|---|---|");
+        for (name, found, most) in &bounds {
+            println!("| {name} | {found:.2} | {most:.2} |");
+        }
+        if !missed.is_empty() {
+            println!("missed: {}", missed.join("; "));
+        }
+    }
+    // What the two ranks found is the same.
+    u8::from(!missed.is_empty() && std::env::args().any(|argument| argument == "--gate")).into()
+}
+
+impl Bench {
+    fn new(comm: MpiComm, world: MPI_Comm) -> Self {
+        assert_eq!(comm.size(), 2, "this is about two ranks");
+        if let Some(core) = allowed_cores().into_iter().cycle().nth(comm.rank() as usize) {
+            pin_to(core).expect("the core is allowed");
+        }
+        let tsc = TscClock::detect().expect("this is about the time stamp counter");
+        let raw = SystemClock::detect(SystemClockId::MonotonicRaw).expect("Linux has it");
+        let calibration = calibrate_during(&tsc, &raw, Duration::from_millis(100)).expect("both clocks run");
+        let local = of_rank_0(&comm, calibration.model().expect("in range"));
+        Self { comm, world, tsc, local, algorithm: LABEL.parse().expect("a label") }
+    }
+
+    /// The median of the ratios, and of the times, in nanoseconds.
+    fn cost(&self) -> (f64, f64, f64) {
+        let mut times = [vec![], vec![]];
+        for _ in 0..TURNS {
+            times[0].push(self.time(|| {
+                let me = Timekeeper::new(&self.tsc, self.local);
+                self.algorithm.synchronize_blocking(&me, &self.comm).expect("the clocks are fitted");
+            }));
+            times[1].push(self.time(|| self.by_hand()));
+        }
+        let ratio = median(times[0].iter().zip(&times[1]).map(|(algorithm, hand)| algorithm / hand));
+        let [by_algorithm, by_hand] = times.map(|times| median(times.into_iter()));
+        (of_rank_0(&self.comm, F64(ratio)).0, by_algorithm, by_hand)
+    }
+
+    /// Nanoseconds, by rank 0.
+    fn time(&self, work: impl FnOnce()) -> f64 {
+        // Both are there.
+        of_rank_0(&self.comm, ());
+        let start = self.local.apply(self.tsc.open());
+        work();
+        (self.local.apply(self.tsc.close()) - start).as_nanos() as f64
+    }
+
+    /// The messages of the algorithm, with as many words and as many readings of the clock.
+    fn by_hand(&self) {
+        let client = self.comm.rank() == 1;
+        // The ranks agree on the algorithm.
+        self.agree_by_hand::<2>();
+        for exchange in 0..EXCHANGES as u64 {
+            if client {
+                let sent = self.tsc.open();
+                self.send_by_hand([exchange]);
+                let answered = self.recv_by_hand::<1>();
+                let received = self.tsc.close();
+                black_box((sent, answered, received));
+            } else {
+                black_box(self.recv_by_hand::<1>());
+                self.send_by_hand([self.tsc.ticks().0]);
+            }
+        }
+        // The reference says how good its own clock is, and the ranks agree on whether all went well.
+        if client {
+            self.recv_by_hand::<3>();
+        } else {
+            self.send_by_hand([0; 3]);
+        }
+        self.agree_by_hand::<1>();
+    }
+
+    fn agree_by_hand<const N: usize>(&self) {
+        if self.comm.rank() == 1 {
+            self.send_by_hand([0; N]);
+            self.recv_by_hand::<N>();
+        } else {
+            self.recv_by_hand::<N>();
+            self.send_by_hand([0; N]);
+        }
+    }
+
+    fn other(&self) -> c_int {
+        1 - self.comm.rank() as c_int
+    }
+
+    fn send_by_hand<const N: usize>(&self, words: [u64; N]) {
+        let (buffer, word) = (words.as_ptr().cast(), u64::equivalent_datatype().as_raw());
+        // SAFETY: MPI is running, and there are as many words as it is told.
+        unsafe { ffi::MPI_Send(buffer, N as c_int, word, self.other(), 0, self.world) };
+    }
+
+    fn recv_by_hand<const N: usize>(&self) -> [u64; N] {
+        let mut words = [0; N];
+        let (buffer, word) = (words.as_mut_ptr().cast(), u64::equivalent_datatype().as_raw());
+        // SAFETY: a constant.
+        let ignored = unsafe { ffi::RSMPI_STATUS_IGNORE };
+        // SAFETY: MPI is running, and there is as much room as it is told.
+        unsafe { ffi::MPI_Recv(buffer, N as c_int, word, self.other(), 0, self.world, ignored) };
+        words
+    }
+
+    /// By how much rank 1 is off from rank 0, in nanoseconds: the medians right after, and ten seconds later, which need
+    /// not be waited for.
+    fn errors(&self) -> [f64; 2] {
+        let skew = Skew { offset: Duration::from_millis(3), drift: 7e-6, ..Skew::default() };
+        let skew = if self.comm.rank() == 1 { skew } else { Skew::default() };
+        let clock = SkewedClock::new(self.tsc, self.local.renamed(), skew).expect("a skew");
+        let base = SkewedClock::<TscClock>::believed().expect("in range");
+        let errors: Vec<_> = (0..RUNS)
+            .map(|_| {
+                let me = Timekeeper::new(&clock, base);
+                let found = self.algorithm.synchronize_blocking(&me, &self.comm).expect("the clocks are fitted");
+                let now: Timestamp<Truth> = of_rank_0(&self.comm, clock.true_now());
+                [now, now + Duration::from_secs(10)].map(|at| {
+                    let here = found.model.apply(clock.ticks_at(at));
+                    let there = of_rank_0(&self.comm, here);
+                    (here - there).as_nanos().abs() as f64
+                })
+            })
+            .collect();
+        // The error is what rank 1 knows.
+        [0, 1].map(|when| of_rank(1, &self.comm, F64(median(errors.iter().map(|error| error[when])))).0)
+    }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<_> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
+}
+
+#[derive(Clone, Copy)]
+struct F64(f64);
+
+impl Payload for F64 {
+    const WORDS: usize = 1;
+    fn put(self, words: &mut [u64; 6]) {
+        words[0] = self.0.to_bits();
+    }
+    fn get(words: &[u64; 6]) -> Option<Self> {
+        Some(Self(f64::from_bits(words[0])))
+    }
+}
+
+/// What rank 0 says, on both ranks.
+fn of_rank_0<P: Payload>(comm: &MpiComm, mine: P) -> P {
+    of_rank(0, comm, mine)
+}
+
+fn of_rank<P: Payload>(rank: u32, comm: &MpiComm, mine: P) -> P {
+    let told = block_on_ready(async {
+        comm.send(1 - comm.rank(), mine).await?;
+        let other = comm.recv(1 - comm.rank()).await?;
+        Ok::<_, CommError>(if comm.rank() == rank { mine } else { other })
+    });
+    told.expect("the other rank is there")
+}
