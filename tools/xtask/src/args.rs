@@ -3,17 +3,19 @@
 pub(crate) const HELP: &str = "\
 Checks and benchmarks of Downbeat.
 
-Usage: cargo xtask test [--quick]
-       cargo xtask bench [--gate] [--criterion]
+Usage: cargo xtask test [--quick] [--only TEXT]
+       cargo xtask bench [--gate] [--criterion] [--only TEXT]
 
   test         every check that the project promises: format, lints over all features,
                documentation, tests, examples, no_std, loom, and MPI programs under Open MPI
                and MPICH. Installs missing Debian packages when it may (root or passwordless sudo).
     --quick      only the checks that need no system packages
+    --only TEXT  only the steps whose name contains the text
 
   bench        the tables of ratios
     --gate       fail when a bound that the project promises is missed
     --criterion  every crate's criterion benchmarks too
+    --only TEXT  only the tables whose name contains the text
 
   -h, --help   this text
 
@@ -26,25 +28,31 @@ Example: cargo xtask test --quick
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     Help,
-    Test { quick: bool },
-    Bench { gate: bool, criterion: bool },
+    Test { quick: bool, only: String },
+    Bench { gate: bool, criterion: bool, only: String },
 }
 
 pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> {
     let args: Vec<String> = args.collect();
-    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut words: Vec<&str> = args.iter().map(String::as_str).collect();
     if words.iter().any(|&word| word == "--help" || word == "-h") {
         return Ok(Task::Help);
+    }
+    // All names contain nothing.
+    let mut only = String::new();
+    if let Some(at) = words.iter().position(|&word| word == "--only") {
+        only = words.get(at + 1).ok_or("`--only` needs a text")?.to_string();
+        words.drain(at..=at + 1);
     }
     match words.as_slice() {
         [] => Err("nothing to do".into()),
         ["test", options @ ..] => {
             let [quick] = switches("test", options, ["--quick"])?;
-            Ok(Task::Test { quick })
+            Ok(Task::Test { quick, only })
         }
         ["bench", options @ ..] => {
             let [gate, criterion] = switches("bench", options, ["--gate", "--criterion"])?;
-            Ok(Task::Bench { gate, criterion })
+            Ok(Task::Bench { gate, criterion, only })
         }
         [other, ..] => Err(format!("there is no task `{other}`")),
     }
@@ -68,10 +76,14 @@ mod tests {
 
     #[test]
     fn tasks_and_their_switches() {
-        assert_eq!(parsed("test"), Ok(Task::Test { quick: false }));
-        assert_eq!(parsed("test --quick"), Ok(Task::Test { quick: true }));
-        assert_eq!(parsed("bench --criterion"), Ok(Task::Bench { gate: false, criterion: true }));
-        assert_eq!(parsed("bench --criterion --gate"), Ok(Task::Bench { gate: true, criterion: true }));
+        let test = |quick, only: &str| Ok(Task::Test { quick, only: only.to_owned() });
+        let bench = |gate, criterion| Ok(Task::Bench { gate, criterion, only: String::new() });
+        assert_eq!(parsed("test"), test(false, ""));
+        assert_eq!(parsed("test --quick"), test(true, ""));
+        assert_eq!(parsed("test --only MPICH --quick"), test(true, "MPICH"));
+        assert!(parsed("test --only").is_err());
+        assert_eq!(parsed("bench --criterion"), bench(false, true));
+        assert_eq!(parsed("bench --criterion --gate"), bench(true, true));
         assert_eq!(parsed("bench --help"), Ok(Task::Help));
     }
 

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
             print!("{}", args::HELP);
             ExitCode::SUCCESS
         }
-        Task::Test { quick } => steps::run(|workspace| checks::all(workspace, quick)),
-        Task::Bench { gate, criterion } => steps::run(|workspace| bench::all(workspace, gate, criterion)),
+        Task::Test { quick, only } => steps::run(&only, |workspace| checks::all(workspace, quick)),
+        Task::Bench { gate, criterion, only } => steps::run(&only, |workspace| bench::all(workspace, gate, criterion)),
     }
 }

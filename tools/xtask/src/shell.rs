@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -90,21 +91,40 @@ fn end(root: u32) {
     signal("KILL", &family);
 }
 
-fn signal(name: &str, processes: &[u32]) {
+pub(crate) fn signal(name: &str, processes: &[u32]) {
     // The shell's own `kill`: a small system has no other. Who is gone already is no failure.
     let processes: Vec<String> = processes.iter().map(u32::to_string).collect();
     let line = format!("kill -{name} {} 2>/dev/null", processes.join(" "));
     let _ = Command::new("sh").args(["-c", &line]).status();
 }
 
+/// The processes that run this program, in the order of their numbers.
+pub(crate) fn processes_of(program: &Path) -> Vec<u32> {
+    let runs_it = |process: &u32| fs::read_link(format!("/proc/{process}/exe")).is_ok_and(|exe| exe == program);
+    let mut found: Vec<u32> = processes().filter(runs_it).collect();
+    found.sort_unstable();
+    found
+}
+
+/// Who started them, or who started those: what stands above all of them, but below this process.
+pub(crate) fn parents_of(processes: &[u32]) -> Vec<u32> {
+    let this = std::process::id();
+    let above =
+        |process: u32| std::iter::successors(Some(process), |child| parent_of(*child).filter(|p| *p != this && *p > 1));
+    let mut top: Vec<u32> = processes.iter().filter_map(|process| above(*process).last()).collect();
+    top.sort_unstable();
+    top.dedup();
+    top
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
 /// A process and its descendants; process groups do not help, since mpirun gives every rank its own.
 fn family_of(root: u32) -> Vec<u32> {
-    let parents: Vec<(u32, u32)> = fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter_map(|process| Some((process, parent_of(process)?)))
-        .collect();
+    let parents: Vec<(u32, u32)> = processes().filter_map(|process| Some((process, parent_of(process)?))).collect();
     let mut family = vec![root];
     let mut next = 0;
     while let Some(&parent) = family.get(next) {

@@ -32,12 +32,16 @@ struct Done {
     took: Duration,
 }
 
-/// Runs the steps that `plan` makes of the workspace; the last line printed counts them.
-pub(crate) fn run(plan: impl FnOnce(&Workspace) -> Vec<Step<'_>>) -> ExitCode {
-    let done = match Workspace::read() {
-        Ok(workspace) => plan(&workspace).into_iter().map(run_one).collect(),
+/// Runs those steps that `plan` makes of the workspace whose name contains `only`; the last line printed counts them.
+/// To run none at all is a failure.
+pub(crate) fn run(only: &str, plan: impl FnOnce(&Workspace) -> Vec<Step<'_>>) -> ExitCode {
+    let mut done: Vec<Done> = match Workspace::read() {
+        Ok(workspace) => plan(&workspace).into_iter().filter(|step| step.name.contains(only)).map(run_one).collect(),
         Err(why) => vec![run_one(Step::new("read the workspace", || Err(why)))],
     };
+    if done.is_empty() {
+        done.push(run_one(Step::new("find a step", || Err(format!("no step's name contains `{only}`")))));
+    }
     summarize(&done)
 }
 

@@ -1,5 +1,6 @@
 //! Every check that the project promises, one kind per file.
 
+mod cluster;
 mod components;
 mod core_only;
 mod docs;
@@ -10,6 +11,7 @@ mod loom;
 mod mpi;
 mod no_std;
 mod packages;
+mod rank_program;
 mod tests;
 
 use crate::steps::Step;

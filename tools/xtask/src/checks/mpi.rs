@@ -1,12 +1,12 @@
 //! Whatever needs MPI, against each MPI library.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::checks::{docs, lints};
+use crate::checks::{cluster, docs, lints, rank_program};
 use crate::features::powerset;
 use crate::shell::{self, command};
 use crate::steps::{Outcome, Step};
@@ -14,7 +14,7 @@ use crate::workspace::{MPI, Package, Target, Workspace};
 
 /// An MPI library as Debian installs it: side by side with others, so that every program's name has a suffix.
 #[derive(Clone, Copy)]
-struct Library {
+pub(crate) struct Library {
     name: &'static str,
     suffix: &'static str,
     /// More ranks than cores, shared memory only, and ranks that wait let others run.
@@ -22,7 +22,7 @@ struct Library {
     environment: &'static [(&'static str, &'static str)],
 }
 
-const OPEN_MPI: Library = Library {
+pub(crate) const OPEN_MPI: Library = Library {
     name: "Open MPI",
     suffix: "openmpi",
     options: "--oversubscribe --mca btl self,vader --mca mpi_yield_when_idle 1",
@@ -51,7 +51,28 @@ pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
             steps.extend(programs(workspace, library, package));
         }
     }
+    for package in packages() {
+        for program in package.targets_of("bin").filter(|program| program.name == rank_program::NAME) {
+            steps.extend(rank_program_steps(workspace, package, program));
+        }
+    }
     steps
+}
+
+/// The rank program under both libraries, and across several hosts.
+fn rank_program_steps<'a>(workspace: &'a Workspace, package: &'a Package, program: &'a Target) -> Vec<Step<'a>> {
+    let step = |library: Library, what: &str, check: fn(&Path, Library, &Path) -> Outcome| {
+        Step::new(format!("{}: {what}", library.name), move || {
+            let executable = executable(workspace, library, package, program)?;
+            check(&executable, library, &workspace.variant(library.suffix))
+        })
+    };
+    vec![
+        step(OPEN_MPI, "the rank program", rank_program::check),
+        step(MPICH, "the rank program", rank_program::check),
+        // The launcher of MPICH tends to hang over TCP with three ranks and more.
+        step(OPEN_MPI, "several hosts on one machine", cluster::check),
+    ]
 }
 
 /// That the documentation of what only exists with MPI builds, and its examples too.
@@ -84,6 +105,18 @@ impl Library {
     fn build(self, workspace: &Workspace, cargo: &mut Command) {
         cargo.arg("--target-dir").arg(workspace.variant(self.suffix)).env("MPICC", format!("mpicc.{}", self.suffix));
     }
+
+    /// Its launcher, for ranks on this machine.
+    pub(crate) fn mpirun(self) -> Command {
+        let mut mpirun = command(&format!("mpirun.{} {}", self.suffix, self.options));
+        mpirun.envs(self.environment());
+        mpirun
+    }
+
+    /// What its launcher wants to find in the environment.
+    pub(crate) fn environment(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.environment.iter().copied()
+    }
 }
 
 /// Builds a program, and asks cargo where it is.
@@ -110,8 +143,8 @@ fn run(program: &PathBuf, library: Library, ranks: &[u32]) -> Outcome {
 }
 
 fn run_once(program: &PathBuf, library: Library, ranks: u32) -> Outcome {
-    let mut mpirun = command(&format!("mpirun.{} -np {ranks} {}", library.suffix, library.options));
-    mpirun.arg(program).envs(library.environment.iter().copied());
+    let mut mpirun = library.mpirun();
+    mpirun.args(["-np", &ranks.to_string()]).arg(program);
     saw_its_ranks(&shell::show_and_read(RUN_LIMIT, &mut mpirun)?, ranks)
 }
 

@@ -5,13 +5,15 @@ use std::process::Stdio;
 use crate::shell::{self, LIMIT, command};
 use crate::steps::{Outcome, Step};
 
-const NEEDED: [(&str, &str); 6] = [
+const NEEDED: [(&str, &str); 8] = [
     ("gcc", "mpicc calls it"),
     ("libclang-dev", "the crate `mpi` reads mpi.h with it"),
     ("libopenmpi-dev", "mpicc.openmpi and mpi.h"),
     ("openmpi-bin", "mpirun.openmpi"),
     ("libmpich-dev", "mpicc.mpich and mpi.h"),
     ("mpich", "mpirun.mpich"),
+    ("iproute2", "ip, for several hosts on one machine"),
+    ("util-linux", "unshare, for the same"),
 ];
 
 /// Nobody is there to answer questions; what is merely recommended would be half a desktop.

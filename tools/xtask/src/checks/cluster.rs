@@ -1,0 +1,158 @@
+//! Several hosts on one machine: namespaces with their own name, address and CLOCK_MONOTONIC, and an MPI job across
+//! them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::checks::mpi::Library;
+use crate::shell::{self, command, run};
+use crate::steps::Outcome;
+
+const NODES: u32 = 2;
+const RANKS_PER_NODE: u32 = 2;
+
+/// How far CLOCK_MONOTONIC of each node is ahead of that of the one before, in seconds.
+const APART: i64 = 1_000;
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// That a hierarchy finds the nodes by itself, and their clocks as they are in truth.
+pub(crate) fn check(program: &Path, library: Library, scratch: &Path) -> Outcome {
+    let program = fs::canonicalize(program).map_err(|why| why.to_string())?;
+    let hosts = Hosts::set_up(scratch)?;
+    clocks_are_apart(&hosts.sync(&program, library, "none")?)?;
+    clocks_are_one(&hosts.sync(&program, library, "h2hca(hca3-offset/skampi/100,prop)")?)?;
+    clocks_are_one(&hosts.sync(&program, library, "h2hca(hca3/100/skampi/50/recompute,skampi/skampi/100)")?)?;
+    // One kernel, but not one clock: nobody may believe the other's.
+    let refused = hosts.mpirun(&program, library, "prop")?;
+    if refused.code == Some(1) && refused.stderr.contains("do not share a source of time") {
+        return Ok(());
+    }
+    Err(format!("wanted all ranks to refuse one clock for two hosts, found {:?}: {}", refused.code, refused.stderr))
+}
+
+/// Without synchronization the error is what the namespaces were set to.
+fn clocks_are_apart(check: &Value) -> Outcome {
+    let apart = APART * i64::from(NODES - 1) * 1_000_000_000;
+    let error = check["largest_error"]["ns"].as_i64().ok_or("no error")?;
+    // The truth is told by comparing clocks, to some ten nanoseconds.
+    if (error - apart).abs() < 1_000 {
+        Ok(())
+    } else {
+        Err(format!("the hosts' clocks are {error} ns apart, not {apart}"))
+    }
+}
+
+/// With it, no error is larger than it can be.
+fn clocks_are_one(run: &Value) -> Outcome {
+    let error = &run["largest_error"];
+    let number = |value: &Value| value.as_i64().ok_or(format!("there is a number missing in {run}"));
+    // Of the synchronization, of the comparison, and of rounding.
+    let certain = number(&run["half_width_ns"])? + number(&error["half_width_ns"])? + 2;
+    println!("   largest error {} ns, certain to {certain} ns", error["ns"]);
+    if number(&error["ns"])?.abs() <= certain {
+        Ok(())
+    } else {
+        Err(format!("it can be off by {certain} ns at most: {run}"))
+    }
+}
+
+/// The namespaces; they go away with the value.
+struct Hosts {
+    agent: PathBuf,
+}
+
+/// What a job came to.
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Hosts {
+    fn set_up(scratch: &Path) -> Result<Self, String> {
+        let agent = scratch.join("remote-shell-agent");
+        // It drops its options, takes the address, and finds the node by the last byte of that.
+        let script = "#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nnode=$((${1##*.} - 1)); shift\n\
+                      exec ip netns exec dbn$node unshare --uts --time --monotonic $((node * APART)) \
+                      --boottime $((node * APART)) --fork sh -c 'hostname node'$node'; exec \"$0\" \"$@\"' sh -c \"$*\"\n";
+        fs::write(&agent, script.replace("APART", &APART.to_string())).map_err(|why| why.to_string())?;
+        fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).map_err(|why| why.to_string())?;
+        let agent = fs::canonicalize(&agent).map_err(|why| why.to_string())?;
+        // What an earlier run left behind, if it was killed.
+        let hosts = Self { agent };
+        hosts.take_down();
+        hosts
+            .connect()
+            .map_err(|why| format!("{why}; it takes root, and a kernel with namespaces for network and time"))?;
+        Ok(hosts)
+    }
+
+    fn connect(&self) -> Outcome {
+        let ip = |line: &str| run(&mut command(&format!("ip {line}")));
+        ip("netns add dbsw")?;
+        ip("-n dbsw link add br0 type bridge")?;
+        ip("-n dbsw link set br0 up")?;
+        for node in 0..NODES {
+            ip(&format!("netns add dbn{node}"))?;
+            ip(&format!("-n dbn{node} link set lo up"))?;
+            ip(&format!("-n dbsw link add p{node} type veth peer name eth0 netns dbn{node}"))?;
+            ip(&format!("-n dbsw link set p{node} master br0 up"))?;
+            ip(&format!("-n dbn{node} address add 10.99.0.{}/24 dev eth0", node + 1))?;
+            ip(&format!("-n dbn{node} link set eth0 up"))?;
+        }
+        Ok(())
+    }
+
+    fn take_down(&self) {
+        for name in (0..NODES).map(|node| format!("dbn{node}")).chain(["dbsw".to_owned()]) {
+            // Nothing to take down is what is hoped for.
+            let _ = Command::new("ip").args(["netns", "delete", &name]).stderr(Stdio::null()).status();
+        }
+    }
+
+    /// The outcome of one synchronization: its record, with what was seen right after.
+    fn sync(&self, program: &Path, library: Library, algorithm: &str) -> Result<Value, String> {
+        let job = self.mpirun(program, library, algorithm)?;
+        if job.code != Some(0) {
+            return Err(format!("{algorithm}: exit code {:?}: {}", job.code, job.stderr));
+        }
+        let report: Value = serde_json::from_str(&job.stdout).map_err(|why| format!("{why} in {}", job.stdout))?;
+        let factors = &report["factors"];
+        let is = |factor: &str, number: u32| factors[factor].as_str() == Some(number.to_string().as_str());
+        if !is("nodes", NODES) || !is("ranks", NODES * RANKS_PER_NODE) {
+            return Err(format!("{algorithm}: the levels were not found: {factors}"));
+        }
+        let mut run = report["runs"][0].clone();
+        run["largest_error"] = run["checks"][0]["largest_error"].clone();
+        Ok(run)
+    }
+
+    fn mpirun(&self, program: &Path, library: Library, algorithm: &str) -> Result<Ended, String> {
+        let hosts: Vec<String> = (1..=NODES).map(|last| format!("10.99.0.{last}:{RANKS_PER_NODE}")).collect();
+        // The launcher runs on the first of the hosts.
+        let mut job = Command::new(&self.agent);
+        job.arg("10.99.0.1").args(["mpirun.openmpi", "--bind-to", "none"]);
+        job.args("--mca mpi_yield_when_idle 1 --mca btl self,vader,tcp --mca plm_rsh_agent".split(' '))
+            .arg(&self.agent);
+        job.args("--mca oob_tcp_if_include eth0 --mca btl_tcp_if_include eth0".split(' '));
+        job.args(["--host", &hosts.join(","), "-np", &(NODES * RANKS_PER_NODE).to_string()]).arg(program);
+        job.args(["sync", "--clock", "monotonic", "--truth", "--check", "0", "--json"]);
+        // The agent hands the words to a shell.
+        job.args(["--algorithm", &format!("'{algorithm}'")]).envs(library.environment());
+        let output = shell::output_within(LIMIT, job.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+        let [stdout, stderr] = [&output.stdout, &output.stderr].map(|written| shell::text(written));
+        Ok(Ended { code: output.status.code(), stdout, stderr })
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        self.take_down();
+    }
+}

@@ -1,0 +1,201 @@
+//! The rank program as its user meets it: under `mpirun`, with good input and bad, with a rank that dies and with ^C.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::checks::mpi::Library;
+use crate::shell;
+use crate::steps::Outcome;
+
+/// The binary that `mpirun` starts.
+pub(crate) const NAME: &str = "downbeat-mpi";
+
+/// Longer than any of these jobs takes.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A job that lost a rank, or was interrupted, must not outlive that by more.
+const END: Duration = Duration::from_secs(10);
+
+/// Runs everything, also after a failure.
+pub(crate) fn check(program: &Path, library: Library, scratch: &Path) -> Outcome {
+    let job = Job { program, library, csv: scratch.join("rank-program.csv") };
+    let results = [
+        ("a good run", job.runs_well()),
+        ("bad input", job.refuses_bad_input()),
+        ("failures at run time", job.reports_failures()),
+        ("a rank that dies", job.ends_without(Victim::Rank)),
+        ("an interrupt", job.ends_without(Victim::Launcher)),
+    ];
+    let failed = results.into_iter().filter_map(|(what, result)| result.err().map(|why| format!("{what}: {why}")));
+    let failed: Vec<String> = failed.collect();
+    let _ = fs::remove_file(&job.csv);
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
+}
+
+struct Job<'a> {
+    program: &'a Path,
+    library: Library,
+    csv: PathBuf,
+}
+
+/// Who is killed or interrupted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Victim {
+    Rank,
+    Launcher,
+}
+
+/// What a job came to.
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Job<'_> {
+    /// `mpirun` of so many ranks with these arguments; the second part may differ from the first.
+    fn mpirun(&self, parts: &[(u32, &str)]) -> Command {
+        let mut mpirun = self.library.mpirun();
+        for (i, (ranks, arguments)) in parts.iter().enumerate() {
+            mpirun.args((i > 0).then_some(":")).args(["-np", &ranks.to_string()]).arg(self.program);
+            mpirun.args(arguments.split_whitespace().map(|word| word.replace("CSV", &self.csv.to_string_lossy())));
+        }
+        mpirun
+    }
+
+    fn run(&self, parts: &[(u32, &str)]) -> Result<Ended, String> {
+        ended(LIMIT, self.mpirun(parts))
+    }
+
+    fn runs_well(&self) -> Outcome {
+        let two_algorithms = "sync --algorithm hca3-offset/skampi/20,h2hca(skampi/skampi/20,prop) --check 0,10ms \
+                              --repeat 2 --truth --json --csv CSV";
+        let job = self.run(&[(3, two_algorithms)])?;
+        want(job.code == Some(0), &job, "exit code 0")?;
+        let report: Value = serde_json::from_str(&job.stdout).map_err(|why| format!("{why} in {}", job.stdout))?;
+        let runs = report["runs"].as_array().ok_or("no runs")?;
+        want(report["schema"] == "downbeat.sync_runs" && report["factors"]["ranks"] == "3", &job, "a schema")?;
+        want(runs.len() == 4, &job, "four runs")?;
+        for check in runs.iter().flat_map(|run| run["checks"].as_array().into_iter().flatten()) {
+            want(check["looked_at"] == 2 && check["largest_error"]["ns"].is_i64(), &job, "two ranks, and the truth")?;
+        }
+        let lines = fs::read_to_string(&self.csv).map_err(|why| why.to_string())?;
+        let rows = lines.lines().filter(|line| !line.starts_with('#')).count();
+        if rows != 1 + 4 * 2 {
+            return Err(format!("wanted a heading and eight lines in:\n{lines}"));
+        }
+        let table = self.run(&[(2, "sync --algorithm skampi/skampi/20 --check 0 --clock wtime --pin")])?;
+        want(table.code == Some(0) && table.stdout.starts_with("2 ranks on 1 node, clock wtime"), &table, "a table")
+    }
+
+    fn refuses_bad_input(&self) -> Outcome {
+        let cases = [
+            ("sync --algorithm hca4/1/skampi/1", "--algorithm"),
+            ("sync --algorithm hca3/0/skampi/10", "--algorithm"),
+            ("sync --algorithm hca3/8abc/skampi/10", "--algorithm"),
+            ("sync --algorithm hca3/10/mean-rtt/10/filter", "--algorithm"),
+            ("sync --clock sundial", "--clock"),
+            ("sync --check -1s", "--check"),
+            ("sync --check NaN", "--check"),
+            ("sync --repeat 0", "--repeat"),
+            ("sync --sample 0", "--sample"),
+            ("sync --sample NaN", "--sample"),
+            ("sync --check-by skampi/0", "--check-by"),
+            ("sync --per-node 0", "--per-node"),
+            ("sync --skew drift=NaNppm", "--skew"),
+            ("sync --csv /nonexistent/file", "--csv: /nonexistent/file"),
+            ("sync --calibration /nonexistent/file", "--calibration: /nonexistent/file"),
+            ("sink", "sink"),
+            ("", "downbeat-mpi"),
+        ];
+        for (arguments, culprit) in cases {
+            let job = self.run(&[(2, arguments)])?;
+            want(job.code == Some(2), &job, &format!("exit code 2 for `{arguments}`"))?;
+            one_line(&job, culprit)?;
+        }
+        let job = self.run(&[(1, "sync --clock tsc"), (2, "sync --clock raw")])?;
+        want(job.code == Some(2), &job, "exit code 2 for ranks with different options")?;
+        one_line(&job, "different options")
+    }
+
+    fn reports_failures(&self) -> Outcome {
+        let cases = [
+            // Every rank but the first is set back in the middle of it.
+            ("sync --skew step=-1s@30ms --algorithm jk/3000/skampi/100", "the clock stepped back by"),
+            ("sync --skew offset=1s --algorithm prop", "the ranks do not share a source of time"),
+            ("sync --algorithm skampi/skampi/10 --csv /dev/full", "cannot write to /dev/full"),
+        ];
+        for (arguments, says) in cases {
+            let job = self.run(&[(3, arguments)])?;
+            want(job.code == Some(1), &job, &format!("exit code 1 for `{arguments}`"))?;
+            one_line(&job, says)?;
+        }
+        Ok(())
+    }
+
+    /// Starts a job that would go on for long, and ends it the hard way in the middle.
+    fn ends_without(&self, victim: Victim) -> Outcome {
+        let _ = fs::remove_file(&self.csv);
+        let mpirun = self.mpirun(&[(3, "sync --algorithm skampi/skampi/10 --check 0,1h --repeat 2 --csv CSV")]);
+        let job = thread::scope(|scope| {
+            let strike = scope.spawn(|| self.strike(victim));
+            let job = ended(LIMIT, mpirun);
+            let struck = strike.join().unwrap_or(Err("the thread that strikes panicked".to_owned()))?;
+            want_within(struck)?;
+            job
+        })?;
+        want(job.code != Some(0), &job, "a failure")?;
+        let lines = fs::read_to_string(&self.csv).map_err(|why| why.to_string())?;
+        if lines.starts_with("# program = ") { Ok(()) } else { Err(format!("what was written is gone: {lines}")) }
+    }
+
+    /// Waits until the job is on its way; tells when it struck.
+    fn strike(&self, victim: Victim) -> Result<Instant, String> {
+        let deadline = Instant::now() + LIMIT / 2;
+        let program = fs::canonicalize(self.program).map_err(|why| why.to_string())?;
+        while Instant::now() < deadline {
+            let ranks = shell::processes_of(&program);
+            // The file is begun when all ranks have come so far.
+            if ranks.len() == 3 && fs::metadata(&self.csv).is_ok_and(|file| file.len() > 0) {
+                match victim {
+                    Victim::Rank => shell::signal("KILL", &ranks[2..]),
+                    // A person at a terminal interrupts the launcher; it tells the ranks.
+                    Victim::Launcher => shell::signal("INT", &shell::parents_of(&ranks)),
+                }
+                return Ok(Instant::now());
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Err("the job did not get going".to_owned())
+    }
+}
+
+fn want_within(struck: Instant) -> Outcome {
+    let late = struck.elapsed();
+    if late <= END { Ok(()) } else { Err(format!("the job went on for {:.1} s", late.as_secs_f64())) }
+}
+
+fn ended(limit: Duration, mut mpirun: Command) -> Result<Ended, String> {
+    let output = shell::output_within(limit, mpirun.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+    Ok(Ended { code: output.status.code(), stdout: shell::text(&output.stdout), stderr: shell::text(&output.stderr) })
+}
+
+fn want(holds: bool, job: &Ended, what: &str) -> Outcome {
+    if holds {
+        return Ok(());
+    }
+    let Ended { code, stdout, stderr } = job;
+    Err(format!("wanted {what}, found exit code {code:?}, standard output\n{stdout}\nand standard error\n{stderr}"))
+}
+
+/// That the program said one thing; the launcher may say more.
+fn one_line(job: &Ended, says: &str) -> Outcome {
+    let ours: Vec<&str> = job.stderr.lines().filter(|line| line.contains("downbeat-mpi: ")).collect();
+    let clean = !job.stderr.contains("panicked") && job.stdout.is_empty();
+    want(clean && ours.len() == 1 && ours[0].contains(says), job, &format!("one line with `{says}`"))
+}
