@@ -126,12 +126,13 @@ impl Job<'_> {
     fn reports_failures(&self) -> Outcome {
         let cases = [
             // Every rank but the first is set back in the middle of it.
-            ("sync --skew step=-1s@30ms --algorithm jk/3000/skampi/100", "the clock stepped back by"),
+            ("sync --skew step=-1s@20ms --algorithm jk/1000/skampi/100", "the clock stepped back by"),
             ("sync --skew offset=1s --algorithm prop", "the ranks do not share a source of time"),
             ("sync --algorithm skampi/skampi/10 --csv /dev/full", "cannot write to /dev/full"),
         ];
         for (arguments, says) in cases {
-            let job = self.run(&[(3, arguments)])?;
+            // No more ranks than cores: those of some libraries never yield.
+            let job = self.run(&[(2, arguments)])?;
             want(job.code == Some(1), &job, &format!("exit code 1 for `{arguments}`"))?;
             one_line(&job, says)?;
         }
