@@ -71,6 +71,7 @@ mod offset;
 mod pair;
 mod payload;
 mod ready;
+mod sim;
 mod thread;
 
 pub use algorithm::{
@@ -87,4 +88,8 @@ pub use offset::{OffsetAlgorithm, OffsetLabelError};
 pub use pair::{OffsetClient, answer, answer_blocking};
 pub use payload::{MAX_WORDS, Payload, Words};
 pub use ready::block_on_ready;
+pub use sim::{
+    Bursts, Card, Clocks, Drift, Link, Network, SimClock, SimCluster, SimComm, SimError, Simulated, Tail, VirtualTime,
+    Wander,
+};
 pub use thread::{ClusterError, Departure, Mailbox, Obstacle, Sleeper, ThreadCluster, ThreadComm};

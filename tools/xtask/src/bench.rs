@@ -7,8 +7,12 @@ use crate::steps::Step;
 use crate::workspace::Workspace;
 
 /// Benchmarks that print a table and know `--gate`: package and name.
-const RATIOS: [(&str, &str); 3] =
-    [("downbeat-timers", "ratios"), ("downbeat-timers", "calibration"), ("downbeat", "clocks")];
+const RATIOS: [(&str, &str); 4] = [
+    ("downbeat-timers", "ratios"),
+    ("downbeat-timers", "calibration"),
+    ("downbeat-sync", "simulator"),
+    ("downbeat", "clocks"),
+];
 
 pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Step<'_>> {
     let mut steps: Vec<Step<'_>> = RATIOS.iter().map(|(package, name)| ratios(package, name, gate)).collect();

@@ -1,0 +1,142 @@
+//! How fast ranks are simulated: `cargo bench -p downbeat-sync --bench simulator`. With `-- --gate`, the exit code is 1
+//! when a figure that the project promises is missed. With `-- --million`, a million ranks are synchronized, too, which
+//! takes minutes and almost 2 GB.
+//!
+//! Every row is a process of its own, started from here, so that each has its own peak of memory.
+
+#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use downbeat_sync::{Algorithm, Card, Clocks, Comm, Network, SimCluster, SyncError};
+
+/// The argument that makes this program one of its own children: the number of the row follows.
+const CHILD: &str = "--row";
+
+/// A synchronization that is simulated.
+struct Row {
+    name: &'static str,
+    label: &'static str,
+    ranks: u32,
+    network: Network,
+    /// Millions of messages per second that are promised, seconds, and megabytes of memory.
+    least_rate: f64,
+    most_seconds: f64,
+    most_megabytes: f64,
+}
+
+fn rows() -> [Row; 3] {
+    let contended = Network::typical();
+    let free = Network { card: None::<Card>, ..Network::typical() };
+    let hca3 = |name, network, least_rate| Row {
+        name,
+        label: "hca3/20/skampi/20",
+        ranks: 16_384,
+        network,
+        least_rate,
+        most_seconds: f64::INFINITY,
+        most_megabytes: 64.0,
+    };
+    [
+        hca3("one card per node", contended.clone(), 2.0),
+        hca3("no contention", free, 5.0),
+        Row {
+            name: "one card per node",
+            label: "h2hca(hca3/100/skampi/10,prop)",
+            ranks: 1 << 20,
+            network: contended,
+            least_rate: 0.0,
+            most_seconds: 600.0,
+            most_megabytes: 2_000.0,
+        },
+    ]
+}
+
+/// The figures of a row, as a child prints them: messages, seconds, bytes of a rank's program, megabytes at the peak,
+/// and the largest error of a rank in nanoseconds.
+fn measure(row: &Row) -> [f64; 5] {
+    let cluster = SimCluster {
+        ranks: row.ranks,
+        ranks_per_node: 16,
+        sockets_per_node: 2,
+        network: row.network.clone(),
+        clocks: Clocks::typical(),
+        seed: 1,
+    };
+    let algorithm: Algorithm = row.label.parse().expect("a label");
+    let began = Instant::now();
+    let simulated = cluster.simulate(async |comm| {
+        let clock = comm.clock();
+        let found = algorithm.synchronize(&comm.timekeeper(&clock)?, comm).await?;
+        Ok::<_, SyncError>((found.model, (comm.rank() % 16 == 0).then_some(clock)))
+    });
+    let simulated = simulated.expect("no rank waits for ever");
+    let seconds = began.elapsed().as_secs_f64();
+    let ranks: Vec<_> = simulated.results.into_iter().map(|rank| rank.expect("synchronized")).collect();
+    // The ranks of a node share its clock.
+    let mut ticks = None;
+    let shown = ranks.iter().map(|(model, clock)| {
+        ticks = clock.as_ref().map(|clock| clock.ticks_at(simulated.ended)).or(ticks);
+        model.apply(ticks.expect("the first rank of a node")).as_nanos()
+    });
+    let shown: Vec<i64> = shown.collect();
+    let worst = shown.iter().map(|time| (time - shown[0]).abs()).max().unwrap_or_default();
+    [simulated.messages as f64, seconds, simulated.program_bytes as f64, peak_megabytes(), worst as f64]
+}
+
+/// The most memory that this process ever had.
+fn peak_megabytes() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux has it");
+    line.trim().trim_end_matches("kB").trim().parse::<f64>().expect("a number") / 1_000.0
+}
+
+fn in_a_child(row: usize) -> [f64; 5] {
+    let this = std::env::current_exe().expect("this program has a file");
+    let output = Command::new(this).args([CHILD, &row.to_string()]).output().expect("it can be started again");
+    let numbers = String::from_utf8_lossy(&output.stdout);
+    let numbers: Vec<f64> = numbers.split_whitespace().map(|number| number.parse().expect("a number")).collect();
+    numbers.try_into().expect("five numbers")
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().collect();
+    let rows = rows();
+    if let Some(at) = arguments.iter().position(|argument| argument == CHILD) {
+        let row: usize = arguments[at + 1].parse().expect("a number");
+        measure(&rows[row]).iter().for_each(|number| println!("{number}"));
+        return ExitCode::SUCCESS;
+    }
+    let asked = |option: &str| arguments.iter().any(|argument| argument == option);
+    let wanted = if asked("--million") { rows.len() } else { rows.len() - 1 };
+    println!(
+        "| ranks | algorithm | network | messages, M | s | M/s | bytes per rank | of these program | peak, MB | worst error, ns |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+    let mut missed = vec![];
+    for (i, row) in rows.iter().enumerate().take(wanted) {
+        let [messages, seconds, program, megabytes, worst] = in_a_child(i);
+        let (millions, ranks) = (messages / 1e6, f64::from(row.ranks));
+        let rate = millions / seconds;
+        println!(
+            "| {} | {} | {} | {millions:.1} | {seconds:.2} | {rate:.2} | {:.0} | {program} | {megabytes:.0} | {worst} |",
+            row.ranks,
+            row.label,
+            row.name,
+            megabytes * 1e6 / ranks,
+        );
+        if rate < row.least_rate || seconds > row.most_seconds || megabytes > row.most_megabytes {
+            missed.push(format!(
+                "{} ranks, {}: at least {} M/s, at most {} s and {} MB",
+                row.ranks, row.name, row.least_rate, row.most_seconds, row.most_megabytes
+            ));
+        }
+    }
+    if missed.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    println!("\nmissed: {}", missed.join("; "));
+    u8::from(asked("--gate")).into()
+}

@@ -1,0 +1,168 @@
+//! The communicator of a simulated rank.
+
+use core::fmt;
+use core::future::{poll_fn, ready};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use std::rc::Rc;
+
+use downbeat_clock_core::{Duration, ModelError, Timestamp};
+
+use super::clock::{SimClock, VirtualTime};
+use super::engine::{Route, World};
+use super::group::Group;
+use crate::payload::to_words;
+use crate::{Comm, CommError, Payload, Place, Timekeeper};
+
+/// One of the ranks of a [`SimCluster`](super::SimCluster), or of a group of them.
+///
+/// It never waits for room to send. What it sends and receives takes its time as the [`Network`](super::Network) says;
+/// [`split`](Comm::split) ends for all ranks at once, after as long as agreeing on something takes.
+pub struct SimComm {
+    world: Rc<World>,
+    group: Rc<Group>,
+    rank: u32,
+}
+
+impl fmt::Debug for SimComm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {} of {} simulated ones", self.rank, self.group.size())
+    }
+}
+
+impl SimComm {
+    pub(super) fn new(world: &Rc<World>, group: &Rc<Group>, rank: u32) -> Self {
+        Self { world: Rc::clone(world), group: Rc::clone(group), rank }
+    }
+
+    /// The clock of this rank.
+    pub fn clock(&self) -> SimClock {
+        SimClock { world: Rc::clone(&self.world), rank: self.me() }
+    }
+
+    /// Where this rank is.
+    pub fn place(&self) -> Place {
+        self.world.engine.borrow().place(self.me())
+    }
+
+    /// What this rank brings along to a synchronization: its clock, what it believes that to show, where it is, and that
+    /// it shares the clock with the ranks of its node.
+    ///
+    /// # Errors
+    /// As [`SimClock::believed`].
+    pub fn timekeeper<'a>(&self, clock: &'a SimClock) -> Result<Timekeeper<'a, SimClock>, ModelError> {
+        let place = self.place();
+        Ok(Timekeeper::new(clock, SimClock::believed()?).source(place.node.into()).place(place))
+    }
+
+    /// True time, as far as this rank has come. To ask takes none.
+    pub fn true_now(&self) -> Timestamp<VirtualTime> {
+        Timestamp::from_nanos(self.world.engine.borrow().now(self.me()) as i64)
+    }
+
+    /// Lets time pass for this rank, which does nothing meanwhile; at once if the span is negative.
+    pub fn pause(&self, span: Duration) {
+        self.world.engine.borrow_mut().advance(self.me(), span.as_nanos().max(0) as u64);
+    }
+
+    /// This rank's number in the whole cluster.
+    #[inline]
+    fn me(&self) -> u32 {
+        self.group.member(self.rank).unwrap_or_default()
+    }
+
+    #[inline]
+    fn member(&self, rank: u32) -> Result<u32, CommError> {
+        self.group.member(rank).ok_or(CommError::NoSuchRank { rank, size: self.group.size() })
+    }
+
+    fn has_left(&self, rank: u32, member: u32) -> bool {
+        self.group.has_left(rank) || self.world.engine.borrow().is_gone(member)
+    }
+
+    #[inline]
+    fn send_now<P: Payload>(&self, to: u32, payload: P, synchronous: bool) -> Result<(), CommError> {
+        let member = self.member(to)?;
+        if synchronous && to == self.rank {
+            return Err(CommError::WaitsForItself);
+        }
+        if self.has_left(to, member) {
+            return Err(CommError::Left { rank: to });
+        }
+        let route = Route { group: self.group.id, from: self.me(), to: member };
+        self.world.engine.borrow_mut().send(route, &to_words(payload), P::WORDS, synchronous);
+        Ok(())
+    }
+
+    fn poll_receive<P: Payload>(&self, from: u32) -> Poll<Result<P, CommError>> {
+        let member = self.member(from)?;
+        let route = Route { group: self.group.id, from: member, to: self.me() };
+        let received = self.world.engine.borrow_mut().receive(route);
+        match received {
+            Poll::Ready((_, found)) if found != P::WORDS => {
+                Poll::Ready(Err(CommError::WrongLength { from, expected: P::WORDS, found }))
+            }
+            Poll::Ready((words, _)) => Poll::Ready(P::get(&words).ok_or(CommError::WrongType { from })),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+/// Nobody waits for who drops a communicator.
+impl Drop for SimComm {
+    fn drop(&mut self) {
+        self.group.leave(self.rank, &self.world);
+    }
+}
+
+/// Waits for a message. Small, because a million ranks may do so.
+struct Receive<'a, P> {
+    comm: &'a SimComm,
+    from: u32,
+    payload: core::marker::PhantomData<fn() -> P>,
+}
+
+impl<P: Payload> Future for Receive<'_, P> {
+    type Output = Result<P, CommError>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        self.comm.poll_receive(self.from)
+    }
+}
+
+impl Comm for SimComm {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.group.size()
+    }
+
+    fn send<P: Payload>(&self, to: u32, payload: P) -> impl Future<Output = Result<(), CommError>> {
+        ready(self.send_now(to, payload, false))
+    }
+
+    async fn send_sync<P: Payload>(&self, to: u32, payload: P) -> Result<(), CommError> {
+        self.send_now(to, payload, true)?;
+        let taken = poll_fn(|_| self.world.engine.borrow_mut().was_taken(self.me())).await;
+        if taken { Ok(()) } else { Err(CommError::Left { rank: to }) }
+    }
+
+    fn recv<P: Payload>(&self, from: u32) -> impl Future<Output = Result<P, CommError>> {
+        Receive { comm: self, from, payload: core::marker::PhantomData }
+    }
+
+    async fn split(&self, color: Option<u32>, key: u32) -> Result<Option<Self>, CommError> {
+        // Comes at the first poll, and takes its seat at the second.
+        let mut came = false;
+        let seat = poll_fn(|_| {
+            if core::mem::replace(&mut came, true) {
+                return self.group.seat(self.rank);
+            }
+            self.group.come(self.rank, color, key, &self.world)
+        })
+        .await?;
+        Ok(seat.map(|(group, rank)| Self { world: Rc::clone(&self.world), group, rank }))
+    }
+}

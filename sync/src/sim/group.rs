@@ -1,0 +1,178 @@
+//! The ranks of one simulated communicator, and how they are parted into others.
+
+use core::cell::RefCell;
+use core::task::Poll;
+use std::rc::Rc;
+
+use super::engine::World;
+use crate::CommError;
+
+/// A communicator, as all its ranks see it.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) id: u32,
+    members: Members,
+    meeting: RefCell<Meeting>,
+}
+
+/// Whose number in the group is which in the whole cluster.
+#[derive(Debug)]
+enum Members {
+    /// Evenly spaced, as they nearly always are: at a million ranks, lists would be what takes the memory.
+    Spaced {
+        first: u32,
+        step: u32,
+        count: u32,
+    },
+    Listed(Box<[u32]>),
+}
+
+/// Where the ranks meet to be parted, and what is known of those who will not come.
+#[derive(Debug, Default)]
+struct Meeting {
+    wishes: Vec<Wish>,
+    /// When the last one came.
+    latest: u64,
+    /// What each rank gets, from when all have come until it takes it.
+    seats: Vec<Seat>,
+    taken: u32,
+    /// A bit for every rank that has left; nothing while there are none.
+    left: Vec<u64>,
+    first_to_leave: Option<u32>,
+}
+
+/// Sorted into the order of the new groups and of the ranks in them. Who has no color comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Wish {
+    color: Option<u32>,
+    key: u32,
+    rank: u32,
+}
+
+/// A rank in a new group; `None` for a rank without color.
+pub(super) type Seat = Option<(Rc<Group>, u32)>;
+
+impl Members {
+    fn new(members: Vec<u32>) -> Self {
+        let count = members.len() as u32;
+        match *members {
+            [first] => Self::Spaced { first, step: 0, count },
+            [first, second, ..]
+                if second > first && members.is_sorted_by(|a, b| b.wrapping_sub(*a) == second - first) =>
+            {
+                Self::Spaced { first, step: second - first, count }
+            }
+            _ => Self::Listed(members.into()),
+        }
+    }
+}
+
+impl Group {
+    pub(super) fn of_all(ranks: u32) -> Self {
+        let members = Members::Spaced { first: 0, step: 1, count: ranks };
+        Self { id: 0, members, meeting: RefCell::default() }
+    }
+
+    pub(super) fn size(&self) -> u32 {
+        match &self.members {
+            Members::Spaced { count, .. } => *count,
+            Members::Listed(list) => list.len() as u32,
+        }
+    }
+
+    /// The number in the whole cluster.
+    #[inline]
+    pub(super) fn member(&self, rank: u32) -> Option<u32> {
+        match &self.members {
+            Members::Spaced { first, step, count } => (rank < *count).then(|| first + step * rank),
+            Members::Listed(list) => list.get(rank as usize).copied(),
+        }
+    }
+
+    fn members(&self) -> impl Iterator<Item = u32> {
+        (0..self.size()).filter_map(|rank| self.member(rank))
+    }
+
+    pub(super) fn has_left(&self, rank: u32) -> bool {
+        let meeting = self.meeting.borrow();
+        meeting.left.get(rank as usize / 64).is_some_and(|bits| bits >> (rank % 64) & 1 != 0)
+    }
+
+    /// A rank will not come again: nobody waits for it.
+    pub(super) fn leave(&self, rank: u32, world: &World) {
+        let mut meeting = self.meeting.borrow_mut();
+        if meeting.left.is_empty() {
+            meeting.left = vec![0; self.size().div_ceil(64) as usize];
+        }
+        if let Some(bits) = meeting.left.get_mut(rank as usize / 64) {
+            *bits |= 1 << (rank % 64);
+        }
+        meeting.first_to_leave.get_or_insert(rank);
+        let Some(member) = self.member(rank) else { return };
+        let mut engine = world.engine.borrow_mut();
+        engine.leave(member, self.id);
+        let at = engine.now(member);
+        for wish in meeting.wishes.drain(..) {
+            self.member(wish.rank).into_iter().for_each(|waiting| engine.release_from_meeting(waiting, at));
+        }
+    }
+
+    /// Comes to the meeting. The last to come parts all.
+    pub(super) fn come(&self, rank: u32, color: Option<u32>, key: u32, world: &World) -> Poll<Result<Seat, CommError>> {
+        let Some(member) = self.member(rank) else { return Poll::Pending };
+        let mut meeting = self.meeting.borrow_mut();
+        if let Some(rank) = meeting.first_to_leave {
+            return Poll::Ready(Err(CommError::Left { rank }));
+        }
+        let mut engine = world.engine.borrow_mut();
+        meeting.latest = meeting.latest.max(engine.now(member));
+        meeting.wishes.push(Wish { color, key, rank });
+        engine.meet(member);
+        if meeting.wishes.len() == self.size() as usize {
+            let (first, last) = (self.members().min(), self.members().max());
+            let took = first.zip(last).map_or(0, |(first, last)| engine.agreement(self.size(), first, last));
+            let leaving = core::mem::take(&mut meeting.latest).saturating_add(took);
+            meeting.part(self, world);
+            // The first goes on first.
+            let order: Vec<u32> = self.members().collect();
+            order.into_iter().rev().for_each(|member| engine.release_from_meeting(member, leaving));
+        }
+        Poll::Pending
+    }
+
+    /// Takes the seat, if all have come.
+    pub(super) fn seat(&self, rank: u32) -> Poll<Result<Seat, CommError>> {
+        let mut meeting = self.meeting.borrow_mut();
+        if meeting.seats.is_empty() {
+            return meeting.first_to_leave.map_or(Poll::Pending, |rank| Poll::Ready(Err(CommError::Left { rank })));
+        }
+        let seat = meeting.seats.get_mut(rank as usize).and_then(Option::take);
+        meeting.taken += 1;
+        if meeting.taken == self.size() {
+            (meeting.seats, meeting.taken) = (Vec::new(), 0);
+        }
+        Poll::Ready(Ok(seat))
+    }
+}
+
+impl Meeting {
+    /// Gives every rank its seat, when all wishes are there. All seats are free: every rank took its last one before it
+    /// came again.
+    fn part(&mut self, group: &Group, world: &World) {
+        let mut wishes = core::mem::take(&mut self.wishes);
+        wishes.sort_unstable();
+        self.seats = (0..wishes.len()).map(|_| None).collect();
+        for wishes in wishes.chunk_by(|a, b| a.color == b.color) {
+            if wishes[0].color.is_none() {
+                continue;
+            }
+            let id = world.groups.get() + 1;
+            world.groups.set(id);
+            let members = wishes.iter().filter_map(|wish| group.member(wish.rank)).collect();
+            let part = Rc::new(Group { id, members: Members::new(members), meeting: RefCell::default() });
+            for (seat, wish) in (0..).zip(wishes) {
+                self.seats[wish.rank as usize] = Some((Rc::clone(&part), seat));
+            }
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! What messages cost: the parameters of the simulated network.
+
+use downbeat_clock_core::Duration;
+use fastrand::Rng;
+
+use super::SimError;
+use super::error::{not_negative, positive};
+use super::random::{Purpose, exponential, hash, normal, positive_unit, unit};
+use crate::Place;
+
+/// How long messages take between any two ranks of a simulated cluster.
+///
+/// A message takes the sender some time of its processor, then travels by the [`Link`] of the closest level that the
+/// two ranks share, and takes the receiver some time. What a rank sends to itself does not travel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    /// Between ranks that share a socket.
+    pub socket: Link,
+    /// Between ranks that share a node, but no socket.
+    pub node: Link,
+    /// Between nodes.
+    pub switch: Link,
+    /// What sending takes of the sender's time, before the message leaves.
+    pub send_overhead: Duration,
+    /// What receiving takes of the receiver's time, after the message came.
+    pub receive_overhead: Duration,
+    /// Bytes that every message has besides its words.
+    pub header: u32,
+    /// The network card that the ranks of a node share; without one, messages never wait for each other.
+    pub card: Option<Card>,
+}
+
+/// How long messages are under way at one level.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// The shortest time under way.
+    pub latency: Duration,
+    /// Nanoseconds that every byte adds.
+    pub per_byte: f64,
+    /// What is added at most, always the same for the same two ends and direction (which are nodes, or ranks of one
+    /// node): so the two directions differ by up to this much, which no exchange of messages can show.
+    pub asymmetry: Duration,
+    /// What chance adds to every message.
+    pub tail: Tail,
+    /// What bad luck adds to some.
+    pub bursts: Bursts,
+}
+
+/// A delay that differs from message to message.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Tail {
+    /// None.
+    #[default]
+    None,
+    /// Its logarithm is normally distributed.
+    LogNormal {
+        /// Half of the messages are delayed by less.
+        median: Duration,
+        /// The standard deviation of the natural logarithm.
+        sigma: f64,
+    },
+    /// Delays longer than `d` have a probability of `(1 + d / scale)^-shape`: a power law that begins at zero.
+    Pareto {
+        /// Where the power law sets in.
+        scale: Duration,
+        /// The smaller, the heavier the tail; without a mean up to 1.
+        shape: f64,
+    },
+}
+
+/// Further delays, which only some messages meet; exponentially distributed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Bursts {
+    /// None.
+    #[default]
+    None,
+    /// Each message for itself.
+    Chance {
+        /// How many of the messages.
+        probability: f64,
+        /// Their mean delay.
+        mean: Duration,
+    },
+    /// All messages that leave a node during a bad spell.
+    Spells {
+        /// There is one spell in every such interval, at a random time of it.
+        every: Duration,
+        /// How long it lasts.
+        lasting: Duration,
+        /// The mean delay then.
+        mean: Duration,
+    },
+}
+
+/// A card that passes on one message at a time in each direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Card {
+    /// How long a message occupies it,
+    pub gap: Duration,
+    /// and how many nanoseconds longer for every byte.
+    pub per_byte: f64,
+}
+
+impl Link {
+    /// A link on which every message takes the same time.
+    pub const fn steady(latency: Duration) -> Self {
+        Self { latency, per_byte: 0.0, asymmetry: Duration::ZERO, tail: Tail::None, bursts: Bursts::None }
+    }
+
+    fn validate(&self, name: &str) -> Result<(), SimError> {
+        not_negative(self.latency.as_nanos() as f64, || format!("{name}.latency"))?;
+        not_negative(self.per_byte, || format!("{name}.per_byte"))?;
+        not_negative(self.asymmetry.as_nanos() as f64, || format!("{name}.asymmetry"))?;
+        match self.tail {
+            Tail::None => {}
+            Tail::LogNormal { median, sigma } => {
+                not_negative(median.as_nanos() as f64, || format!("{name}.tail.median"))?;
+                not_negative(sigma, || format!("{name}.tail.sigma"))?;
+            }
+            Tail::Pareto { scale, shape } => {
+                not_negative(scale.as_nanos() as f64, || format!("{name}.tail.scale"))?;
+                positive(shape, || format!("{name}.tail.shape"))?;
+            }
+        }
+        match self.bursts {
+            Bursts::None => Ok(()),
+            Bursts::Chance { probability, mean } => {
+                not_negative(probability, || format!("{name}.bursts.probability"))?;
+                not_negative(1.0 - probability, || format!("1 - {name}.bursts.probability"))?;
+                not_negative(mean.as_nanos() as f64, || format!("{name}.bursts.mean"))
+            }
+            Bursts::Spells { every, lasting, mean } => {
+                positive(every.as_nanos() as f64, || format!("{name}.bursts.every"))?;
+                not_negative(lasting.as_nanos() as f64, || format!("{name}.bursts.lasting"))?;
+                not_negative((every - lasting).as_nanos() as f64, || format!("{name}.bursts.every - lasting"))?;
+                not_negative(mean.as_nanos() as f64, || format!("{name}.bursts.mean"))
+            }
+        }
+    }
+
+    /// How long a message is under way that leaves one end, on `node`, at the time `at`.
+    pub(super) fn delay(&self, ends: Ends, bytes: u32, at: u64, random: &mut Rng) -> u64 {
+        let mut nanos = self.latency.as_nanos() as f64 + self.per_byte * f64::from(bytes);
+        if self.asymmetry > Duration::ZERO {
+            let bits = hash(ends.seed, Purpose::Asymmetry, ends.from.into(), ends.to.into());
+            nanos += self.asymmetry.as_nanos() as f64 * unit(bits);
+        }
+        nanos += match self.tail {
+            Tail::None => 0.0,
+            Tail::LogNormal { median, sigma } => median.as_nanos() as f64 * (sigma * normal(random)).exp(),
+            Tail::Pareto { scale, shape } => scale.as_nanos() as f64 * (positive_unit(random).powf(-1.0 / shape) - 1.0),
+        };
+        nanos += match self.bursts {
+            Bursts::Chance { probability, mean } if random.f64() < probability => {
+                mean.as_nanos() as f64 * exponential(random)
+            }
+            Bursts::Spells { every, lasting, mean } if ends.in_spell(every, lasting, at) => {
+                mean.as_nanos() as f64 * exponential(random)
+            }
+            _ => 0.0,
+        };
+        // Saturates, and not a number (no delay times an infinite factor) becomes none.
+        nanos.round() as u64
+    }
+}
+
+/// Between which ends of a link a message travels: nodes, or ranks of one node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ends {
+    pub(super) seed: u64,
+    pub(super) from: u32,
+    pub(super) to: u32,
+    /// Where the message leaves.
+    pub(super) node: u32,
+}
+
+impl Ends {
+    /// Whether the node has its bad spell. Hashed, so that any time can be asked for.
+    fn in_spell(self, every: Duration, lasting: Duration, at: u64) -> bool {
+        let (every, lasting) = (every.as_nanos() as u64, lasting.as_nanos() as u64);
+        let bits = hash(self.seed, Purpose::Spell, self.node.into(), at / every);
+        let begins = (unit(bits) * (every - lasting) as f64) as u64;
+        (begins..begins + lasting).contains(&(at % every))
+    }
+}
+
+impl Card {
+    /// How long a message of so many bytes occupies the card.
+    pub(super) fn occupied(&self, bytes: u32) -> u64 {
+        self.gap.as_nanos() as u64 + (self.per_byte * f64::from(bytes)).round() as u64
+    }
+}
+
+impl Network {
+    /// Every message takes the same time, its two directions too, and none waits for another: what a synchronization
+    /// finds is right to the rounding.
+    pub const fn noiseless() -> Self {
+        Self {
+            socket: Link::steady(Duration::from_nanos(300)),
+            node: Link::steady(Duration::from_nanos(500)),
+            switch: Link::steady(Duration::from_nanos(1_500)),
+            send_overhead: Duration::from_nanos(50),
+            receive_overhead: Duration::from_nanos(50),
+            header: 32,
+            card: None,
+        }
+    }
+
+    /// What a quiet cluster with a fast network looks like: heavy tails, now and then a burst, two directions that differ by
+    /// some nanoseconds, and one card per node.
+    pub const fn typical() -> Self {
+        let Self { socket, node, switch, .. } = Self::noiseless();
+        let within = Tail::LogNormal { median: Duration::from_nanos(20), sigma: 0.8 };
+        let between = Tail::LogNormal { median: Duration::from_nanos(180), sigma: 1.0 };
+        let bursts = Bursts::Chance { probability: 1e-3, mean: Duration::from_micros(10) };
+        let asymmetry = Duration::from_nanos(15);
+        Self {
+            socket: Link { per_byte: 0.05, tail: within, ..socket },
+            node: Link { per_byte: 0.08, tail: within, ..node },
+            switch: Link { per_byte: 0.08, asymmetry, tail: between, bursts, ..switch },
+            card: Some(Card { gap: Duration::from_nanos(100), per_byte: 0.08 }),
+            ..Self::noiseless()
+        }
+    }
+
+    /// Looks for a parameter that makes no sense.
+    ///
+    /// # Errors
+    /// With its name.
+    pub fn validate(&self) -> Result<(), SimError> {
+        self.socket.validate("network.socket")?;
+        self.node.validate("network.node")?;
+        self.switch.validate("network.switch")?;
+        not_negative(self.send_overhead.as_nanos() as f64, || "network.send_overhead".to_owned())?;
+        not_negative(self.receive_overhead.as_nanos() as f64, || "network.receive_overhead".to_owned())?;
+        self.card.map_or(Ok(()), |card| {
+            not_negative(card.gap.as_nanos() as f64, || "network.card.gap".to_owned())?;
+            not_negative(card.per_byte, || "network.card.per_byte".to_owned())
+        })
+    }
+
+    /// The link between two places.
+    pub(super) fn link(&self, here: Place, there: Place) -> &Link {
+        if here.node != there.node {
+            &self.switch
+        } else if here.socket != there.socket {
+            &self.node
+        } else {
+            &self.socket
+        }
+    }
+
+    /// How many bytes a message of so many words has.
+    pub(super) fn bytes(&self, words: usize) -> u32 {
+        self.header.saturating_add((words * size_of::<u64>()) as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::random::stream;
+
+    const ENDS: Ends = Ends { seed: 5, from: 1, to: 2, node: 1 };
+
+    fn delays(link: &Link, messages: u64) -> Vec<f64> {
+        let mut random = stream(3, Purpose::Rank, 0);
+        let mut delays: Vec<_> = (0..messages).map(|i| link.delay(ENDS, 10, i * 1_000, &mut random) as f64).collect();
+        delays.sort_by(f64::total_cmp);
+        delays
+    }
+
+    #[test]
+    fn a_delay_is_the_sum_of_its_parts() {
+        let latency = Duration::from_nanos(1_000);
+        let mut random = stream(0, Purpose::Rank, 0);
+        let steady = Link { per_byte: 2.5, ..Link::steady(latency) };
+        assert_eq!(steady.delay(ENDS, 10, 0, &mut random), 1_025);
+
+        let asymmetric = Link { asymmetry: Duration::from_micros(1_000), ..Link::steady(latency) };
+        let there = asymmetric.delay(ENDS, 0, 0, &mut random);
+        let back = asymmetric.delay(Ends { from: 2, to: 1, ..ENDS }, 0, 0, &mut random);
+        assert_eq!(there, asymmetric.delay(ENDS, 0, 99, &mut random));
+        assert!(there != back && [there, back].iter().all(|delay| (1_000..=1_001_000).contains(delay)));
+    }
+
+    #[test]
+    fn tails_have_the_quantiles_that_their_parameters_say() {
+        let quantile = |tail, share: f64| {
+            let delays = delays(&Link { tail, ..Link::steady(Duration::ZERO) }, 100_000);
+            delays[(share * delays.len() as f64) as usize]
+        };
+        let log_normal = Tail::LogNormal { median: Duration::from_nanos(10_000), sigma: 0.5 };
+        let pareto = Tail::Pareto { scale: Duration::from_nanos(10_000), shape: 2.0 };
+        // exp(0.5 * 1.2816), and 0.1^(-1/2) - 1.
+        for (tail, median, ninth) in [(log_normal, 1.0, 1.8980), (pareto, 0.41421, 2.16228)] {
+            for (share, wanted) in [(0.5, median), (0.9, ninth)] {
+                let found = quantile(tail, share) / 10_000.0;
+                assert!((found / wanted - 1.0).abs() < 0.02, "{tail:?}: {found} instead of {wanted}");
+            }
+        }
+    }
+
+    #[test]
+    fn bursts_meet_as_many_messages_as_they_should() {
+        let mean = Duration::from_micros(100);
+        let chance = Bursts::Chance { probability: 0.2, mean };
+        // A spell of 30 us in every 100 us, and a message every 1 us.
+        let spells = Bursts::Spells { every: Duration::from_micros(100), lasting: Duration::from_micros(30), mean };
+        for (bursts, share) in [(chance, 0.2), (spells, 0.3)] {
+            let delays = delays(&Link { bursts, ..Link::steady(Duration::ZERO) }, 100_000);
+            let hit = delays.iter().filter(|delay| **delay > 0.0).count() as f64 / 1e5;
+            let found = delays.iter().sum::<f64>() / (hit * 1e5);
+            assert!((hit - share).abs() < 0.01 && (found / 1e5 - 1.0).abs() < 0.03, "{bursts:?}: {hit}, {found}");
+        }
+    }
+}

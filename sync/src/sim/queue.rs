@@ -1,0 +1,95 @@
+//! What is going to happen, in order.
+
+/// An event: its time in the high half, then who and what, so that the order of events is that of the numbers.
+pub(super) type Event = u128;
+
+/// Children of a node: a flat heap is quicker than a binary one, because the children lie side by side.
+const WIDTH: usize = 4;
+
+/// A heap of events, of which the earliest comes first.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    events: Vec<Event>,
+}
+
+impl Queue {
+    pub(super) fn push(&mut self, event: Event) {
+        let mut hole = self.events.len();
+        self.events.push(event);
+        while hole > 0 {
+            let parent = (hole - 1) / WIDTH;
+            if self.events[parent] <= event {
+                break;
+            }
+            self.events[hole] = self.events[parent];
+            hole = parent;
+        }
+        self.events[hole] = event;
+    }
+
+    pub(super) fn first(&self) -> Option<Event> {
+        self.events.first().copied()
+    }
+
+    pub(super) fn pop(&mut self) {
+        if let Some(last) = self.events.pop()
+            && !self.events.is_empty()
+        {
+            self.replace_first(last);
+        }
+    }
+
+    /// Puts an event in the place of the first: half of what it costs to remove the one and add the other.
+    pub(super) fn replace_first(&mut self, event: Event) {
+        let events = &mut self.events[..];
+        let mut hole = 0;
+        loop {
+            let child = WIDTH * hole + 1;
+            let Some(children) = events.get(child..(child + WIDTH).min(events.len())).filter(|some| !some.is_empty())
+            else {
+                break;
+            };
+            let (mut least, mut at) = (children[0], child);
+            for (i, other) in children.iter().enumerate().skip(1) {
+                if *other < least {
+                    (least, at) = (*other, child + i);
+                }
+            }
+            if event <= least {
+                break;
+            }
+            events[hole] = least;
+            hole = at;
+        }
+        if let Some(place) = events.get_mut(hole) {
+            *place = event;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn events_come_in_order(pushed: Vec<u128>, replaced: Vec<u128>) {
+            let mut queue = Queue::default();
+            pushed.iter().for_each(|event| queue.push(*event));
+            let mut kept = pushed;
+            kept.sort_unstable();
+            for event in replaced.into_iter().take(kept.len()) {
+                queue.replace_first(event);
+                kept[0] = event;
+                kept.sort_unstable();
+            }
+            for event in kept {
+                prop_assert_eq!(queue.first(), Some(event));
+                queue.pop();
+            }
+            prop_assert_eq!(queue.first(), None);
+            queue.pop();
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Random numbers that do not depend on the order in which ranks are simulated: each comes from a stream of its owner's,
+//! or is a hash of what it belongs to.
+
+use core::f64::consts::TAU;
+
+use fastrand::Rng;
+
+/// What streams and hashes are for: no two of them share numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Purpose {
+    Rank = 1,
+    NodeClock,
+    Asymmetry,
+    Spell,
+}
+
+/// A hash of two numbers. Every bit of the result depends on every bit of both.
+pub(super) fn hash(seed: u64, purpose: Purpose, a: u64, b: u64) -> u64 {
+    let seed = scramble(seed.wrapping_add((purpose as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    scramble(scramble(seed ^ a) ^ b.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// The stream of numbers that belongs to one owner.
+pub(super) fn stream(seed: u64, purpose: Purpose, owner: u64) -> Rng {
+    Rng::with_seed(hash(seed, purpose, owner, 0))
+}
+
+/// The last step of SplitMix64 (Steele, Lea and Flood 2014).
+fn scramble(bits: u64) -> u64 {
+    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+/// A number in `[0, 1)` from random bits.
+pub(super) fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// A number in `(0, 1]`, whose logarithm is finite.
+pub(super) fn positive_unit(random: &mut Rng) -> f64 {
+    1.0 - random.f64()
+}
+
+/// An exponentially distributed number of mean 1.
+pub(super) fn exponential(random: &mut Rng) -> f64 {
+    -positive_unit(random).ln()
+}
+
+/// A normally distributed number (Box and Muller).
+pub(super) fn normal(random: &mut Rng) -> f64 {
+    (2.0 * exponential(random)).sqrt() * (TAU * random.f64()).cos()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Means and deviations of 100,000 numbers, to five standard errors.
+    #[test]
+    fn numbers_are_distributed_as_they_should_be() {
+        let mut random = stream(1, Purpose::Rank, 0);
+        let mut moments = |draw: fn(&mut Rng) -> f64| {
+            let numbers: Vec<f64> = (0..100_000).map(|_| draw(&mut random)).collect();
+            let mean = numbers.iter().sum::<f64>() / 1e5;
+            (mean, (numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 1e5).sqrt())
+        };
+        for (draw, mean, deviation) in [(normal as fn(&mut Rng) -> f64, 0.0, 1.0), (exponential, 1.0, 1.0)] {
+            let found = moments(draw);
+            assert!((found.0 - mean).abs() < 5.0 / 316.0 && (found.1 - deviation).abs() < 0.03, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn hashes_of_neighbours_have_nothing_in_common() {
+        let base = hash(7, Purpose::Asymmetry, 3, 5);
+        let others = [
+            hash(8, Purpose::Asymmetry, 3, 5),
+            hash(7, Purpose::Spell, 3, 5),
+            hash(7, Purpose::Asymmetry, 4, 5),
+            hash(7, Purpose::Asymmetry, 3, 6),
+            hash(7, Purpose::Asymmetry, 5, 3),
+        ];
+        for other in others {
+            let differing = (base ^ other).count_ones();
+            assert!((12..=52).contains(&differing), "{differing} bits");
+        }
+    }
+}
