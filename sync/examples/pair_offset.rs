@@ -57,11 +57,11 @@ fn measure(
     comm: &impl Comm,
 ) -> Result<Option<OffsetSample<Client>>, Failure> {
     if comm.rank() == 0 {
-        answer_blocking(clock, believed::<Reference>()?, comm, 1)?;
+        answer_blocking(clock, &believed::<Reference>()?, comm, 1)?;
         return Ok(None);
     }
     let mut client = OffsetClient::<Client, Reference>::new(algorithm, 0)?;
-    Ok(Some(client.measure_blocking(clock, believed()?, comm)?))
+    Ok(Some(client.measure_blocking(clock, &believed()?, comm)?))
 }
 
 /// What a thread takes its clock to show.

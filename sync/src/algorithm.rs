@@ -146,17 +146,18 @@ pub enum Flat {
 }
 
 impl Flat {
+    /// Each algorithm in a box of its own: a suspended rank takes the memory of what it runs, not that of the largest.
     async fn attempt<K: Clock, M: Comm>(&self, me: &Timekeeper<'_, K>, comm: &M) -> Result<Attempt, CommError> {
         match self {
             Self::None => Ok(Ok(me.own())),
-            Self::Skampi(algorithm) => algorithm.attempt(me, comm).await,
-            Self::NbcBench(algorithm) => algorithm.attempt(me, comm).await,
-            Self::Jk(algorithm) => algorithm.attempt(me, comm).await,
-            Self::Hca(algorithm) => algorithm.attempt(me, comm).await,
-            Self::Hca2(algorithm) => algorithm.attempt(me, comm).await,
-            Self::Hca3(algorithm) => algorithm.attempt(me, comm).await,
-            Self::Hca3Offset(algorithm) => algorithm.attempt(me, comm).await,
-            Self::Prop(algorithm) => algorithm.attempt(me, comm).await,
+            Self::Skampi(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
+            Self::NbcBench(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
+            Self::Jk(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
+            Self::Hca(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
+            Self::Hca2(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
+            Self::Hca3(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
+            Self::Hca3Offset(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
+            Self::Prop(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
         }
     }
 }
@@ -178,7 +179,7 @@ impl Algorithm {
         }
         let attempt = match self {
             Self::Flat(algorithm) => algorithm.attempt(me, comm).await?,
-            Self::Hierarchy(algorithm) => algorithm.attempt(me, comm).await?,
+            Self::Hierarchy(algorithm) => Box::pin(algorithm.attempt(me, comm)).await?,
         };
         match lowest_rank_where(comm, attempt.is_err()).await? {
             Some(rank) => attempt.and(Err(SyncError::OtherRank(rank))),

@@ -111,16 +111,13 @@ impl AccuracyCheck {
         let (mut seen, mut failure) = (Vec::new(), None);
         if comm.rank() == 0 {
             for rank in (1..comm.size()).filter(|rank| self.ranks.contains(*rank)) {
-                comm.send(rank, ()).await?;
-                answer(clock, global, comm, rank).await?;
+                answer(clock, &global, comm, rank).await?;
                 let Report(sample) = comm.recv(rank).await?;
                 seen.push(Seen { rank, sample });
             }
         } else if self.ranks.contains(comm.rank()) {
             let (mut client, no_memory) = OffsetClient::<Global, Global>::or_single(self.offset, 0);
-            // Rank 0 is busy with others until it calls.
-            comm.recv::<()>(0).await?;
-            let sample = client.attempt(clock, global, comm).await?;
+            let sample = client.attempt(clock, &global, comm).await?;
             comm.send(0, Report(sample.ok())).await?;
             // Clocks that drift apart are what a check is for.
             failure = no_memory.or(sample.err().filter(|why| !matches!(why, SyncError::Offset(_))));

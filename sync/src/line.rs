@@ -111,7 +111,7 @@ impl Line {
     pub async fn learn<K: Clock, C: Domain, R: Domain, M: Comm>(
         &self,
         clock: &K,
-        base: ClockModel<Counter, C>,
+        base: &ClockModel<Counter, C>,
         comm: &M,
         reference: u32,
     ) -> Result<Result<Learned<C, R>, SyncError>, CommError> {
@@ -155,15 +155,15 @@ impl Line {
     pub async fn teach<K: Clock, D: Domain, M: Comm>(
         &self,
         clock: &K,
-        base: ClockModel<Counter, D>,
-        quality: Quality,
+        base: &ClockModel<Counter, D>,
+        quality: &Quality,
         comm: &M,
         client: u32,
     ) -> Result<(), CommError> {
         for _ in 0..self.measurements() {
             answer(clock, base, comm, client).await?;
         }
-        comm.send(client, quality).await
+        comm.send(client, *quality).await
     }
 }
 

@@ -1,6 +1,9 @@
 //! The offset between the clocks of two ranks.
 //!
-//! The client leads: each of its messages says how many more will come, and how to send the answer; the reference
+//! The reference says when it is there, so that no stamp of the client's is from a time when the reference was still
+//! busy with others: such a session would seem to have begun long ago, and its first round trip to be a long one.
+//!
+//! Then the client leads: each of its messages says how many more will come, and how to send the answer; the reference
 //! answers until none is left. So the reference needs to know neither the algorithm nor the number of exchanges, and
 //! the two cannot disagree about them.
 
@@ -75,9 +78,10 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
     pub async fn measure<K: Clock, M: Comm>(
         &mut self,
         clock: &K,
-        base: ClockModel<Counter, C>,
+        base: &ClockModel<Counter, C>,
         comm: &M,
     ) -> Result<OffsetSample<C>, SyncError> {
+        comm.recv::<()>(self.reference).await?;
         let session = Session { clock, base, comm, reference: self.reference };
         let exchanges = u64::from(self.algorithm.exchanges().get());
         match self.algorithm {
@@ -120,7 +124,7 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
     pub(crate) async fn attempt<K: Clock, M: Comm>(
         &mut self,
         clock: &K,
-        base: ClockModel<Counter, C>,
+        base: &ClockModel<Counter, C>,
         comm: &M,
     ) -> Result<Result<OffsetSample<C>, SyncError>, CommError> {
         match self.measure(clock, base, comm).await {
@@ -136,7 +140,7 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
     pub fn measure_blocking<K: Clock, M: Comm>(
         &mut self,
         clock: &K,
-        base: ClockModel<Counter, C>,
+        base: &ClockModel<Counter, C>,
         comm: &M,
     ) -> Result<OffsetSample<C>, SyncError> {
         block_on_ready(self.measure(clock, base, comm))
@@ -160,10 +164,11 @@ fn go_on(taken: Result<(), ExchangeError>) -> Result<bool, ExchangeError> {
 /// When the client is gone, or sends what no client sends.
 pub async fn answer<K: Clock, D: Domain, M: Comm>(
     clock: &K,
-    base: ClockModel<Counter, D>,
+    base: &ClockModel<Counter, D>,
     comm: &M,
     client: u32,
 ) -> Result<(), CommError> {
+    comm.send(client, ()).await?;
     loop {
         let ping: Ping = comm.recv(client).await?;
         let now = base.apply(clock.ticks());
@@ -180,7 +185,7 @@ pub async fn answer<K: Clock, D: Domain, M: Comm>(
 /// As [`answer`].
 pub fn answer_blocking<K: Clock, D: Domain, M: Comm>(
     clock: &K,
-    base: ClockModel<Counter, D>,
+    base: &ClockModel<Counter, D>,
     comm: &M,
     client: u32,
 ) -> Result<(), CommError> {
@@ -190,7 +195,7 @@ pub fn answer_blocking<K: Clock, D: Domain, M: Comm>(
 /// The client's side of a measurement.
 struct Session<'a, K, C: Domain, M> {
     clock: &'a K,
-    base: ClockModel<Counter, C>,
+    base: &'a ClockModel<Counter, C>,
     comm: &'a M,
     reference: u32,
 }

@@ -39,7 +39,7 @@ fn measure(algorithm: OffsetAlgorithm, clocks: Vec<Skewed>) -> Vec<Found> {
         if comm.rank() == 0 {
             let global = ClockModel::<Counter, Global>::through(Skewed::ZERO, Timestamp::ORIGIN, Skewed::RATE).unwrap();
             for client in (1..comm.size()).flat_map(|client| [client; 2]) {
-                answer_blocking(clock, global, comm, client).unwrap();
+                answer_blocking(clock, &global, comm, client).unwrap();
             }
             return vec![];
         }
@@ -47,7 +47,7 @@ fn measure(algorithm: OffsetAlgorithm, clocks: Vec<Skewed>) -> Vec<Found> {
         // The second measurement stands on the round trip of the first.
         let began = clock.true_now();
         let mut measure = || {
-            let result = client.measure_blocking(clock, local, comm);
+            let result = client.measure_blocking(clock, &local, comm);
             Found { result, began, ended: clock.true_now() }
         };
         vec![measure(), measure()]
@@ -139,10 +139,10 @@ fn a_partner_that_has_left_is_an_error_on_either_side() {
         let base = ClockModel::<Counter, Local>::through(clock.ticks(), Timestamp::ORIGIN, SystemClock::RATE).unwrap();
         match comm.rank() {
             0 => Ok(()),
-            1 => answer_blocking(&clock, base, comm, 0).map_err(SyncError::from),
+            1 => answer_blocking(&clock, &base, comm, 0).map_err(SyncError::from),
             _ => {
                 let mut client = OffsetClient::<Local, Local>::new(OffsetAlgorithm::all(EXCHANGES)[1], 0).unwrap();
-                client.measure_blocking(&clock, base, comm).map(|_| ())
+                client.measure_blocking(&clock, &base, comm).map(|_| ())
             }
         }
     });

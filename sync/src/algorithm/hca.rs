@@ -24,7 +24,7 @@ impl Hca {
         let to_root = Hca2 { line: self.line }.lines(me, comm).await?;
         if comm.rank() == 0 {
             for client in 1..comm.size() {
-                answer(me.clock, me.base, comm, client).await?;
+                answer(me.clock, &me.base, comm, client).await?;
                 comm.send(client, me.quality).await?;
             }
             return Ok(to_root.map(|_| me.own()));
@@ -45,7 +45,7 @@ impl Hca {
         comm: &M,
     ) -> Result<Result<OffsetSample<Local>, SyncError>, CommError> {
         let (mut client, failure) = OffsetClient::<Local, Global>::or_single(self.line.offset, 0);
-        let measured = client.attempt(me.clock, me.base, comm).await?;
+        let measured = client.attempt(me.clock, &me.base, comm).await?;
         Ok(failure.map_or(measured, Err))
     }
 }

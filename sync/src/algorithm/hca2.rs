@@ -46,12 +46,12 @@ impl Hca2 {
         let mut mine = scatter(subtree, comm).await?;
         match BinomialTree::new(comm.size()).beyond(comm.rank()) {
             Some(Role::ClientOf(reference)) => {
-                let line = self.line.learn(me.clock, me.base, comm, reference).await?;
+                let line = self.line.learn(me.clock, &me.base, comm, reference).await?;
                 let above = receive(comm, reference).await?;
                 mine = line.and_then(|line| compose(line, above)).unwrap_or_else(|why| remember(&mut failure, why));
             }
             Some(Role::ReferenceOf(client)) => {
-                self.line.teach(me.clock, me.base, quality, comm, client).await?;
+                self.line.teach(me.clock, &me.base, &quality, comm, client).await?;
                 send(comm, client, mine).await?;
             }
             None => {}
@@ -72,14 +72,14 @@ impl Hca2 {
         for role in BinomialTree::new(comm.size()).upwards(comm.rank()) {
             match role {
                 Role::ReferenceOf(client) => {
-                    self.line.teach(me.clock, me.base, quality, comm, client).await?;
+                    self.line.teach(me.clock, &me.base, &quality, comm, client).await?;
                     // The partner's subtree is as large as this one, and follows it.
                     for _ in 0..subtree.len() {
                         subtree.push(receive(comm, client).await?);
                     }
                 }
                 Role::ClientOf(reference) => {
-                    let line = self.line.learn(me.clock, me.base, comm, reference).await?;
+                    let line = self.line.learn(me.clock, &me.base, comm, reference).await?;
                     let line = line.unwrap_or_else(|why| remember(failure, why));
                     for rank in &subtree {
                         let composed = compose(*rank, line).unwrap_or_else(|why| remember(failure, why));

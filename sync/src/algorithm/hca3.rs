@@ -24,13 +24,13 @@ impl Hca3 {
         for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
             match role {
                 Role::ClientOf(reference) => {
-                    let learned = self.line.learn(me.clock, me.base, comm, reference).await?;
+                    let learned = self.line.learn(me.clock, &me.base, comm, reference).await?;
                     mine = learned.and_then(|learned| me.learned(learned));
                 }
                 Role::ReferenceOf(client) => {
                     // Who failed to learn answers with anything, so that the client does not wait in vain.
                     let Synchronized { model, quality } = mine.unwrap_or(me.own());
-                    self.line.teach(me.clock, model, quality, comm, client).await?;
+                    self.line.teach(me.clock, &model, &quality, comm, client).await?;
                 }
             }
         }

@@ -22,12 +22,12 @@ impl Jk {
         comm: &M,
     ) -> Result<Attempt, CommError> {
         if comm.rank() != 0 {
-            let learned = self.line.learn(me.clock, me.base, comm, 0).await?;
+            let learned = self.line.learn(me.clock, &me.base, comm, 0).await?;
             return Ok(learned.and_then(|learned| me.learned(learned)));
         }
         for _ in 0..self.line.measurements() {
             for client in 1..comm.size() {
-                answer(me.clock, me.base, comm, client).await?;
+                answer(me.clock, &me.base, comm, client).await?;
             }
         }
         for client in 1..comm.size() {

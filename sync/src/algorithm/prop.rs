@@ -32,12 +32,12 @@ impl ClockPropSync {
         let source = broadcast(comm, me.source).await?;
         if comm.rank() == 0 {
             for client in 1..comm.size() {
-                answer(me.clock, model, comm, client).await?;
+                answer(me.clock, &model, comm, client).await?;
             }
             return Ok(Ok(me.own()));
         }
         let (mut client, _) = OffsetClient::<Global, Global>::or_single(CHECK, 0);
-        let sample = client.attempt(me.clock, model, comm).await?;
+        let sample = client.attempt(me.clock, &model, comm).await?;
         Ok(sample.and_then(|sample| {
             // A nanosecond for the rounding of stamps.
             let certain = sample.half_width.unwrap_or(Duration::ZERO) + Duration::from_nanos(1);

@@ -148,25 +148,38 @@ impl NodeClock {
             Some(wander) if at > 0 => self.wandered(at as f64, wander),
             _ => self.drift * at as f64,
         };
-        let shown = at.saturating_add(self.offset).saturating_add(smooth.round() as i64);
-        let ticks = SimClock::ZERO.0.saturating_add_signed(shown);
-        Ticks(ticks - ticks % clocks.granularity)
+        // To the nearest; `round` is a call on a processor of the oldest kind, for which we compile.
+        let smooth = (smooth + 0.5_f64.copysign(smooth)) as i64;
+        let ticks = SimClock::ZERO.0.saturating_add_signed(at.saturating_add(self.offset).saturating_add(smooth));
+        // A division for nothing would be a quarter of what a reading costs.
+        Ticks(if clocks.granularity == 1 { ticks } else { ticks - ticks % clocks.granularity })
     }
 
+    /// What drift has made of the time from the beginning to `at`.
     fn wandered(&mut self, at: f64, wander: &Wander) -> f64 {
         let interval = wander.interval.as_nanos() as f64;
+        let mut index = (at / interval) as usize;
+        if index >= self.legs.len() {
+            index = self.walk_on(index, wander);
+        }
+        let leg = self.legs[index];
+        leg.deviation + leg.drift * (at - index as f64 * interval)
+    }
+
+    /// Walks as far as that leg, or to the last one, and returns which of them.
+    #[cold]
+    fn walk_on(&mut self, wanted: usize, wander: &Wander) -> usize {
+        let interval = wander.interval.as_nanos() as f64;
         let last = (wander.lasting.as_nanos() as f64 / interval) as usize;
-        let index = ((at / interval) as usize).min(last);
         let change = wander.drift_per_sqrt_second * (interval / 1e9).sqrt();
-        while self.legs.len() <= index {
+        while self.legs.len() <= wanted.min(last) {
             let leg = self.legs.last().map_or(Leg { deviation: 0.0, drift: self.drift }, |leg| Leg {
                 deviation: leg.deviation + leg.drift * interval,
                 drift: (leg.drift + change * normal(&mut self.random)).max(-0.5),
             });
             self.legs.push(leg);
         }
-        let leg = self.legs[index];
-        leg.deviation + leg.drift * (at - index as f64 * interval)
+        wanted.min(last)
     }
 }
 

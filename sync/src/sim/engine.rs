@@ -75,10 +75,8 @@ impl Engine {
             if let Some(rank) = self.ready.pop() {
                 return Some(rank);
             }
-            let (ranks, network) = (&self.ranks, &self.network);
-            let node_of = |rank: u32| ranks[rank as usize].place.node;
-            let bytes = |length: u8| network.bytes(length.into());
-            let id = self.traffic.as_mut()?.next_arrival(&mut self.messages, node_of, bytes)?;
+            let bytes = |length: u8| self.network.bytes(length.into());
+            let id = self.traffic.as_mut()?.next_arrival(&mut self.messages, bytes)?;
             let to = self.messages[id].to;
             match self.ranks[to as usize].wait {
                 Wait::Arrival { message } if message == id => self.wake(to),
@@ -106,14 +104,14 @@ impl Engine {
             self.attend(from, to);
         }
         let delay = self.delay(from, to, length, leaves);
-        let passes_cards = self.ranks[from as usize].place.node != self.ranks[to as usize].place.node;
-        let traffic = self.traffic.as_mut().filter(|_| passes_cards);
+        let (from_node, to_node) = (self.ranks[from as usize].place.node, self.ranks[to as usize].place.node);
+        let traffic = self.traffic.as_mut().filter(|_| from_node != to_node);
         let (time, stage) = match traffic {
             Some(_) => (delay, Stage::Leaving),
             None => (leaves.saturating_add(delay), Stage::Arrived),
         };
-        let message =
-            Message { words: *words, time, from, to, group, next: NONE, length: length as u8, stage, synchronous };
+        let (words, length, next) = (*words, length as u8, NONE);
+        let message = Message { words, time, from, to, from_node, to_node, group, next, length, stage, synchronous };
         let id = self.messages.keep(message);
         if let Some(traffic) = traffic {
             traffic.push(leaves, id, &message);

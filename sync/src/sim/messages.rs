@@ -15,6 +15,9 @@ pub(super) struct Message {
     pub(super) time: u64,
     pub(super) from: u32,
     pub(super) to: u32,
+    /// The nodes of these.
+    pub(super) from_node: u32,
+    pub(super) to_node: u32,
     /// The communicator it was sent in.
     pub(super) group: u32,
     /// The next one to the same receiver, or the next free place.

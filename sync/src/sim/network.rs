@@ -159,8 +159,8 @@ impl Link {
             }
             _ => 0.0,
         };
-        // Saturates, and not a number (no delay times an infinite factor) becomes none.
-        nanos.round() as u64
+        // To the nearest. Saturates, and not a number (no delay times an infinite factor) becomes none.
+        (nanos + 0.5) as u64
     }
 }
 
@@ -187,7 +187,7 @@ impl Ends {
 impl Card {
     /// How long a message of so many bytes occupies the card.
     pub(super) fn occupied(&self, bytes: u32) -> u64 {
-        self.gap.as_nanos() as u64 + (self.per_byte * f64::from(bytes)).round() as u64
+        self.gap.as_nanos() as u64 + (self.per_byte * f64::from(bytes) + 0.5) as u64
     }
 }
 

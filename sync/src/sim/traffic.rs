@@ -36,27 +36,22 @@ impl Traffic {
 
     /// Lets events happen until a message has arrived, and returns that; `None` when no event is left.
     ///
-    /// `node_of` tells where a rank is, `bytes` how long a message is.
-    pub(super) fn next_arrival(
-        &mut self,
-        messages: &mut Messages,
-        node_of: impl Fn(u32) -> u32,
-        bytes: impl Fn(u8) -> u32,
-    ) -> Option<u32> {
+    /// `bytes` tells how long a message of so many words is.
+    pub(super) fn next_arrival(&mut self, messages: &mut Messages, bytes: impl Fn(u8) -> u32) -> Option<u32> {
         loop {
             let event = self.queue.first()?;
             let (at, id) = ((event >> 64) as u64, event as u32);
             let message = &mut messages[id];
             let occupied = self.card.occupied(bytes(message.length));
             if message.stage == Stage::Leaving {
-                let left = claim(&mut self.cards[node_of(message.from) as usize].leaving, at, occupied);
+                let left = claim(&mut self.cards[message.from_node as usize].leaving, at, occupied);
                 // It had the time that it would be under way.
                 let arrives = left.saturating_add(message.time);
                 message.stage = Stage::Travelling;
                 self.queue.replace_first(self::event(arrives, id, message));
             } else {
                 self.queue.pop();
-                message.time = claim(&mut self.cards[node_of(message.to) as usize].arriving, at, occupied);
+                message.time = claim(&mut self.cards[message.to_node as usize].arriving, at, occupied);
                 message.stage = Stage::Arrived;
                 return Some(id);
             }
