@@ -98,6 +98,7 @@ impl SimComm {
         let member = self.member(from)?;
         let route = Route { group: self.group.id, from: member, to: self.me() };
         let received = self.world.engine.borrow_mut().receive(route);
+        let Some(received) = received else { return self.await_message(route, from) };
         match received {
             Poll::Ready((_, found)) if found != P::WORDS => {
                 Poll::Ready(Err(CommError::WrongLength { from, expected: P::WORDS, found }))
@@ -105,6 +106,19 @@ impl SimComm {
             Poll::Ready((words, _)) => Poll::Ready(P::get(&words).ok_or(CommError::WrongType { from })),
             Poll::Pending => Poll::Pending,
         }
+    }
+
+    /// Waits for a message that was not sent yet, if it still can be.
+    fn await_message<T>(&self, route: Route, from: u32) -> Poll<Result<T, CommError>> {
+        if from == self.rank {
+            return Poll::Ready(Err(CommError::WaitsForItself));
+        }
+        if self.has_left(from, route.from) {
+            self.world.engine.borrow_mut().learn_of_end(route.to, route.from);
+            return Poll::Ready(Err(CommError::Left { rank: from }));
+        }
+        self.world.engine.borrow_mut().await_message(route);
+        Poll::Pending
     }
 }
 

@@ -146,25 +146,29 @@ impl Engine {
         )
     }
 
-    /// Receives the oldest message of a rank; nothing if it waits instead.
-    pub(super) fn receive(&mut self, route: Route) -> Poll<(Words, usize)> {
+    /// Receives the oldest message of a rank, or waits until it arrives; `None` if there is none.
+    pub(super) fn receive(&mut self, route: Route) -> Option<Poll<(Words, usize)>> {
         let Route { group, from, to } = route;
         let (mut before, mut id) = (NONE, self.ranks[to as usize].first);
         while id != NONE {
             let message = &self.messages[id];
             if message.from == from && message.group == group {
                 if message.stage == Stage::Arrived {
-                    return Poll::Ready(self.take(to, before, id));
+                    return Some(Poll::Ready(self.take(to, before, id)));
                 }
                 // Later ones may arrive earlier, and wait for this one.
                 self.ranks[to as usize].wait = Wait::Arrival { message: id };
-                return Poll::Pending;
+                return Some(Poll::Pending);
             }
             (before, id) = (id, message.next);
         }
+        None
+    }
+
+    /// Waits until a message is sent.
+    pub(super) fn await_message(&mut self, Route { group, from, to }: Route) {
         self.ranks[to as usize].wait = Wait::Message { group, from };
         self.attend(to, from);
-        Poll::Pending
     }
 
     /// Takes a message that has arrived out of the list of those for this rank.
@@ -273,6 +277,14 @@ impl Engine {
 
     pub(super) fn is_gone(&self, rank: u32) -> bool {
         self.ranks[rank as usize].wait == Wait::Gone
+    }
+
+    /// A rank learns that another has returned: not before that did.
+    pub(super) fn learn_of_end(&mut self, rank: u32, other: u32) {
+        let ended = self.ranks[other as usize].now;
+        if self.is_gone(other) {
+            self.ranks[rank as usize].advance_to(ended);
+        }
     }
 
     /// A rank waits for the other ranks of a communicator.

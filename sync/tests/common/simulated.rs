@@ -1,0 +1,28 @@
+//! What the tests on simulated clusters share.
+
+use downbeat_clock_core::Timestamp;
+use downbeat_sync::{Algorithm, Clocks, Network, SimClock, SimCluster, SyncError, Synchronized, VirtualTime};
+
+/// One rank per node: each has a clock of its own.
+pub(crate) fn cluster(ranks: u32, network: Network, clocks: Clocks, seed: u64) -> SimCluster {
+    SimCluster { ranks, ranks_per_node: 1, sockets_per_node: 1, network, clocks, seed }
+}
+
+/// What a rank has after a synchronization.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) result: Result<Synchronized, SyncError>,
+    pub(crate) clock: SimClock,
+    pub(crate) done: Timestamp<VirtualTime>,
+}
+
+#[expect(clippy::unwrap_used, reason = "a test's helpers fail like the test")]
+pub(crate) fn synchronize(cluster: &SimCluster, label: &str) -> Vec<Outcome> {
+    let algorithm: Algorithm = label.parse().unwrap();
+    let program = async |comm: &downbeat_sync::SimComm| {
+        let clock = comm.clock();
+        let result = algorithm.synchronize(&comm.timekeeper(&clock).unwrap(), comm).await;
+        Outcome { result, clock, done: comm.true_now() }
+    };
+    cluster.run(program).unwrap()
+}

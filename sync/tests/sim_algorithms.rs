@@ -1,0 +1,57 @@
+//! Every algorithm at sizes that no test machine has threads for.
+
+#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
+
+#[path = "common/simulated.rs"]
+mod simulated;
+
+use downbeat_sync::{Clocks, Network, SimCluster};
+use simulated::synchronize;
+
+const LABELS: [&str; 15] = [
+    "none",
+    "skampi/skampi/2",
+    "skampi/trace-collector/3",
+    "nbcbench/skampi/2",
+    "jk/2/skampi/2",
+    "hca/2/skampi/2",
+    "hca2/2/skampi/2",
+    "hca3/2/skampi/2",
+    "hca3/2/skampi/2/recompute",
+    "hca3/2/mean-rtt/2",
+    "hca3-offset/skampi/2",
+    "h2hca(hca3/2/skampi/2,prop)",
+    "h2hca(jk/2/skampi/2,hca2/2/skampi/2)",
+    "h3hca(hca2/2/skampi/2,hca3-offset/skampi/2,prop)",
+    "h3hca(hca/2/skampi/2,skampi/skampi/2,prop)",
+];
+
+/// All ranks come to their end, and what they then take for global time is not nonsense.
+fn all_end_well(ranks: u32) {
+    let (network, clocks) = (Network::typical(), Clocks::typical());
+    let cluster = SimCluster { ranks, ranks_per_node: 16, sockets_per_node: 2, network, clocks, seed: 1 };
+    for label in LABELS {
+        let outcomes = synchronize(&cluster, label);
+        assert_eq!(outcomes.len(), ranks as usize);
+        let end = outcomes.iter().map(|outcome| outcome.done).max().unwrap();
+        let shown = outcomes.iter().enumerate().map(|(rank, outcome)| {
+            let found = outcome.result.unwrap_or_else(|why| unreachable!("{label}, rank {rank} of {ranks}: {why}"));
+            found.model.apply(outcome.clock.ticks_at(end))
+        });
+        let shown: Vec<_> = shown.collect();
+        let worst = shown.iter().map(|time| (*time - shown[0]).abs()).max().unwrap();
+        // A line through two points some microseconds apart is a bad one, but it begins where it should.
+        assert!(label == "none" || worst.as_nanos() < 50_000_000, "{label}, {ranks} ranks: {worst}");
+    }
+}
+
+#[test]
+fn a_thousand_ranks_are_synchronized_by_every_algorithm() {
+    all_end_well(1_000);
+}
+
+/// One more than a power of two, on which a tree is as deep as it gets.
+#[test]
+fn four_thousand_and_some_ranks_are_synchronized_by_every_algorithm() {
+    all_end_well(4_097);
+}

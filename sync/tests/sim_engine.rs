@@ -1,0 +1,422 @@
+//! The simulator itself: what a simulated rank can rely on.
+
+#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
+
+#[path = "common/simulated.rs"]
+mod simulated;
+
+use core::future::pending;
+
+use downbeat_clock_core::{Clock, Duration, Timestamp};
+use downbeat_sync::{
+    Bursts, Card, Clocks, Comm, CommError, Drift, Link, Network, Place, SimClock, SimCluster, SimComm, SimError, Tail,
+    VirtualTime, Wander,
+};
+use proptest::prelude::*;
+use simulated::{cluster, synchronize};
+
+const MICROSECOND: i64 = 1_000;
+
+/// Nothing takes time but the way between two nodes, a microsecond.
+fn plain() -> Network {
+    let free = Link::steady(Duration::ZERO);
+    let switch = Link::steady(Duration::from_micros(1));
+    let none = Duration::ZERO;
+    let node = free.clone();
+    Network { socket: free, node, switch, send_overhead: none, receive_overhead: none, header: 0, card: None }
+}
+
+fn at(nanos: i64) -> Timestamp<VirtualTime> {
+    Timestamp::from_nanos(nanos)
+}
+
+/// `ranks` ranks with a plain network and perfect clocks.
+fn simple(ranks: u32) -> SimCluster {
+    cluster(ranks, plain(), Clocks::perfect(), 1)
+}
+
+#[test]
+fn equal_seeds_give_equal_results_and_others_do_not() {
+    let found = |seed| {
+        let cluster = SimCluster {
+            ranks_per_node: 3,
+            sockets_per_node: 2,
+            ..cluster(40, Network::typical(), Clocks::typical(), seed)
+        };
+        let outcomes = synchronize(&cluster, "h2hca(hca3/5/skampi/5,hca2/5/mean-rtt/3)");
+        outcomes.iter().map(|outcome| (outcome.result.unwrap().model, outcome.done)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(1), found(1));
+    let (one, two) = (found(1), found(2));
+    assert!(one.iter().zip(&two).all(|(one, two)| one != two));
+}
+
+#[test]
+fn messages_of_a_pair_arrive_in_order_whatever_they_meet() {
+    let tail = Tail::Pareto { scale: Duration::from_micros(5), shape: 0.8 };
+    let spells = Bursts::Spells {
+        every: Duration::from_micros(50),
+        lasting: Duration::from_micros(20),
+        mean: Duration::from_micros(30),
+    };
+    let switch = Link { tail, bursts: spells, ..plain().switch };
+    let card = Card { gap: Duration::from_nanos(10), per_byte: 0.0 };
+    for card in [None, Some(card)] {
+        let cluster = cluster(3, Network { switch: switch.clone(), card, ..plain() }, Clocks::perfect(), 1);
+        let program = async |comm: &SimComm| {
+            if comm.rank() == 0 {
+                for number in 0..500_u64 {
+                    comm.send(1 + (number % 2) as u32, number).await?;
+                }
+                return Ok(vec![]);
+            }
+            let mut received = vec![];
+            for _ in 0..250 {
+                received.push((comm.recv::<u64>(0).await?, comm.true_now()));
+            }
+            Ok::<_, CommError>(received)
+        };
+        for (first, received) in cluster.run(program).unwrap().into_iter().skip(1).enumerate() {
+            let received = received.unwrap();
+            let numbers = received.iter().map(|(number, _)| *number);
+            assert!(numbers.eq((first as u64..500).step_by(2)), "card: {card:?}");
+            assert!(received.is_sorted_by_key(|(_, time)| *time));
+        }
+    }
+}
+
+/// Two messages to each of two nodes, and one within the node, all sent at once.
+#[test]
+fn a_card_passes_on_one_message_at_a_time_and_knows_none_within_its_node() {
+    let card = Card { gap: Duration::from_nanos(300), per_byte: 10.0 };
+    let network = Network { card: Some(card), header: 2, ..plain() };
+    let cluster = SimCluster { ranks_per_node: 3, ..cluster(9, network, Clocks::perfect(), 1) };
+    let program = async |comm: &SimComm| {
+        let rank = comm.rank();
+        match rank {
+            0 | 1 => {
+                comm.send(3 + rank, 0_u64).await?;
+                comm.send(6 + rank, 0_u64).await?;
+                comm.send(2, 0_u64).await?;
+            }
+            2 => drop((comm.recv::<u64>(0).await?, comm.recv::<u64>(1).await?)),
+            3 | 4 => drop(comm.recv::<u64>(rank - 3).await?),
+            6 | 7 => drop(comm.recv::<u64>(rank - 6).await?),
+            _ => {}
+        }
+        Ok::<_, CommError>(comm.true_now().as_nanos())
+    };
+    let times: Vec<_> = cluster.run(program).unwrap().into_iter().map(Result::unwrap).collect();
+    assert_eq!(times[2], 0, "a message within the node waits for no card");
+    // A message of ten bytes occupies a card for 400 ns. Four leave one after the other, by the rank of the sender.
+    let mut arrived = [times[3], times[4], times[6], times[7]];
+    arrived.sort_unstable();
+    assert_eq!(arrived, [1_000, 1_400, 1_800, 2_200]);
+}
+
+#[test]
+fn a_card_takes_in_one_message_at_a_time() {
+    let card = Card { gap: Duration::from_nanos(300), per_byte: 0.0 };
+    let cluster = cluster(6, Network { card: Some(card), ..plain() }, Clocks::perfect(), 1);
+    let program = async |comm: &SimComm| {
+        let mut times = vec![];
+        if comm.rank() > 0 {
+            comm.pause(Duration::from_nanos(10 * i64::from(6 - comm.rank())));
+            comm.send(0, ()).await?;
+            return Ok(times);
+        }
+        // In the order in which they come: the last rank was the first to send.
+        for from in (1..6).rev() {
+            comm.recv::<()>(from).await?;
+            times.push(comm.true_now().as_nanos());
+        }
+        Ok::<_, CommError>(times)
+    };
+    let times = cluster.run(program).unwrap().swap_remove(0).unwrap();
+    assert_eq!(times, [1_010, 1_310, 1_610, 1_910, 2_210]);
+}
+
+#[test]
+fn every_part_of_a_way_takes_its_time() {
+    let network = Network {
+        socket: Link::steady(Duration::from_nanos(7)),
+        node: Link::steady(Duration::from_nanos(70)),
+        switch: Link { per_byte: 2.0, ..Link::steady(Duration::from_nanos(700)) },
+        send_overhead: Duration::from_nanos(10_000),
+        receive_overhead: Duration::from_nanos(100_000),
+        header: 4,
+        card: None,
+    };
+    let cluster = SimCluster { ranks_per_node: 4, sockets_per_node: 2, ..cluster(5, network, Clocks::perfect(), 1) };
+    for (to, way) in [(0, 0), (1, 7), (2, 70), (4, 700 + 2 * (4 + 16))] {
+        let program = async |comm: &SimComm| {
+            if comm.rank() == 0 {
+                comm.send(to, [1_u64, 2]).await?;
+                assert_eq!(comm.true_now(), at(10_000));
+            }
+            if comm.rank() == to {
+                comm.recv::<[u64; 2]>(0).await?;
+                assert_eq!(comm.true_now(), at(10_000 + way + 100_000));
+            }
+            Ok::<_, CommError>(comm.place())
+        };
+        let places: Vec<_> = cluster.run(program).unwrap().into_iter().map(Result::unwrap).collect();
+        let wanted = [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0)].map(|(node, socket)| Place { node, socket });
+        assert_eq!(places, wanted);
+    }
+}
+
+#[test]
+fn a_group_has_its_colors_in_the_order_of_keys_and_then_of_ranks() {
+    let program = async |comm: &SimComm| {
+        let rank = comm.rank();
+        comm.pause(Duration::from_micros(rank.into()));
+        // Ranks 0, 3, 6, 9 have no color; the keys turn the order round, but for ranks 7 and 8.
+        let color = (rank % 3 != 0).then_some(rank % 3);
+        let group = comm.split(color, 100 - rank / 2 * 2).await?;
+        let left = comm.true_now();
+        let Some(group) = group else { return Ok((None, left, vec![])) };
+        // Who is who: every member sends its number in the whole cluster to the first of the group.
+        group.send(0, u64::from(rank)).await?;
+        let mut members = vec![];
+        if group.rank() == 0 {
+            for member in 0..group.size() {
+                members.push(group.recv::<u64>(member).await?);
+            }
+        }
+        Ok::<_, CommError>((Some((group.rank(), group.size())), left, members))
+    };
+    let found: Vec<_> = simple(11).run(program).unwrap().into_iter().map(Result::unwrap).collect();
+    // The last came after 10 us, and eight hops of 1 us up and down the tree of eleven followed.
+    assert!(found.iter().all(|(_, left, _)| *left == at((10 + 8) * MICROSECOND)), "{found:?}");
+    let members = |first: usize| found[first].2.clone();
+    assert_eq!((members(10), members(8)), (vec![10, 7, 4, 1], vec![8, 5, 2]));
+    assert_eq!(found[4].0, Some((2, 4)));
+    assert!([0, 3, 6, 9].iter().all(|rank| found[*rank].0.is_none()));
+}
+
+#[test]
+fn messages_of_different_communicators_do_not_mix() {
+    let program = async |comm: &SimComm| {
+        let same = comm.split(Some(0), comm.rank()).await?.unwrap();
+        let turned = same.split(Some(0), 9 - comm.rank()).await?.unwrap();
+        let (rank, other) = (comm.rank(), 1 - comm.rank());
+        for (number, comm) in [(1, &turned), (2, comm), (3, &same)] {
+            comm.send(1 - comm.rank(), 10 * u64::from(rank) + number).await?;
+        }
+        let received = [comm.recv(other).await?, same.recv(other).await?, turned.recv(rank).await?];
+        Ok::<[u64; 3], CommError>(received)
+    };
+    assert_eq!(simple(2).run(program).unwrap(), [Ok([12, 13, 11]), Ok([2, 3, 1])]);
+}
+
+#[test]
+fn a_synchronous_send_waits_until_it_is_received_and_a_plain_one_does_not() {
+    let program = async |comm: &SimComm| {
+        if comm.rank() == 0 {
+            comm.send(1, 1_u64).await?;
+            let plain = comm.true_now();
+            comm.send_sync(1, 2_u64).await?;
+            return Ok((plain, comm.true_now()));
+        }
+        comm.pause(Duration::from_micros(50));
+        let sum = comm.recv::<u64>(0).await? + comm.recv::<u64>(0).await?;
+        Ok::<_, CommError>((at(sum as i64), comm.true_now()))
+    };
+    let wanted = [Ok((at(0), at(51 * MICROSECOND))), Ok((at(3), at(50 * MICROSECOND)))];
+    assert_eq!(simple(2).run(program).unwrap(), wanted);
+}
+
+#[test]
+fn who_waits_for_a_rank_that_left_hears_of_it_and_gets_its_messages_first() {
+    for card in [None, Some(Card { gap: Duration::from_nanos(5), per_byte: 0.0 })] {
+        let cluster = cluster(5, Network { card, ..plain() }, Clocks::perfect(), 1);
+        let program = async |comm: &SimComm| match comm.rank() {
+            0 => {
+                comm.pause(Duration::from_micros(9));
+                comm.send(1, 7_u64).await.map(|()| 0)
+            }
+            1 => {
+                assert_eq!(comm.recv(0).await, Ok(7_u64));
+                comm.recv::<u64>(0).await
+            }
+            2 => comm.recv::<u64>(0).await,
+            3 => comm.send_sync(0, 1_u64).await.map(|()| 0),
+            _ => comm.split(None, 0).await.map(|_| 0),
+        };
+        let left = Err(CommError::Left { rank: 0 });
+        assert_eq!(cluster.run(program).unwrap(), [Ok(0), left, left, left, left]);
+    }
+}
+
+#[test]
+fn a_communicator_that_is_dropped_is_left_but_others_are_not() {
+    let program = async |comm: &SimComm| {
+        let group = comm.split(Some(0), comm.rank()).await?.unwrap();
+        if comm.rank() == 0 {
+            drop(group);
+            comm.send(1, 5_u64).await?;
+            return Ok(comm.recv(1).await);
+        }
+        let lost = group.recv::<u64>(0).await;
+        assert_eq!(group.send(0, 1_u64).await, Err(CommError::Left { rank: 0 }));
+        assert_eq!(group.split(None, 0).await.map(|_| ()), Err(CommError::Left { rank: 0 }));
+        comm.send(0, comm.recv::<u64>(0).await?).await?;
+        Ok::<_, CommError>(lost)
+    };
+    assert_eq!(simple(2).run(program).unwrap(), [Ok(Ok(5)), Ok(Err(CommError::Left { rank: 0 }))]);
+}
+
+#[test]
+fn ranks_that_wait_for_each_other_end_in_an_error() {
+    let ring = async |comm: &SimComm| comm.recv::<u64>((comm.rank() + 2) % 3).await.map(|_| ());
+    let error = SimError::Deadlock { waiting: 3, rank: 0, waits_for: Some(2) };
+    assert_eq!(simple(3).run(ring), Err(error.clone()));
+    assert_eq!(error.to_string(), "3 ranks wait for ever: the first is rank 0, for rank 2");
+
+    // Rank 0 returns, but nobody waits for it.
+    let some = async |comm: &SimComm| match comm.rank() {
+        0 => Ok(()),
+        rank => comm.send_sync(3 - rank, ()).await,
+    };
+    assert_eq!(simple(3).run(some), Err(SimError::Deadlock { waiting: 2, rank: 1, waits_for: Some(2) }));
+
+    let meeting = async |comm: &SimComm| {
+        if comm.rank() == 0 { comm.recv::<()>(1).await } else { comm.split(None, 0).await.map(|_| ()) }
+    };
+    assert_eq!(simple(2).run(meeting), Err(SimError::Deadlock { waiting: 2, rank: 0, waits_for: Some(1) }));
+    let outside = async |_: &SimComm| pending::<()>().await;
+    assert_eq!(simple(2).run(outside), Err(SimError::Deadlock { waiting: 2, rank: 0, waits_for: None }));
+}
+
+#[test]
+fn a_single_rank_can_do_all_that_makes_sense() {
+    let program = async |comm: &SimComm| {
+        comm.send(0, 4_u64).await?;
+        assert_eq!(comm.recv::<u64>(0).await, Ok(4));
+        assert_eq!(comm.recv::<u64>(0).await, Err(CommError::WaitsForItself));
+        assert_eq!(comm.send_sync(0, 4_u64).await, Err(CommError::WaitsForItself));
+        assert_eq!(comm.send(1, 4_u64).await, Err(CommError::NoSuchRank { rank: 1, size: 1 }));
+        assert_eq!(comm.recv::<u64>(7).await, Err(CommError::NoSuchRank { rank: 7, size: 1 }));
+        comm.send(0, [1_u64, 2]).await?;
+        assert_eq!(comm.recv::<u64>(0).await, Err(CommError::WrongLength { from: 0, expected: 1, found: 2 }));
+        assert!(comm.split(None, 0).await?.is_none());
+        Ok::<_, CommError>(comm.split(Some(3), 5).await?.map(|group| (group.rank(), group.size())))
+    };
+    assert_eq!(simple(1).run(program).unwrap(), [Ok(Some((0, 1)))]);
+    for label in ["hca/2/skampi/2", "hca3/2/skampi/2", "h2hca(jk/2/skampi/2,prop)"] {
+        assert!(synchronize(&simple(1), label)[0].result.is_ok());
+    }
+}
+
+#[test]
+fn a_pause_and_a_reading_take_time_and_the_truth_takes_none() {
+    let clocks = Clocks {
+        offset: Duration::from_millis(1),
+        drift: Drift::Within(1e-5),
+        read_cost: Duration::from_nanos(30),
+        ..Clocks::perfect()
+    };
+    let program = async |comm: &SimComm| {
+        let clock = comm.clock();
+        comm.pause(Duration::from_nanos(100));
+        comm.pause(Duration::from_nanos(-100));
+        assert_eq!((comm.true_now(), clock.ticks_at(at(5))), (at(100), clock.ticks_at(at(5))));
+        assert_eq!(clock.ticks(), clock.ticks_at(at(130)));
+        assert_eq!(clock.close(), clock.ticks_at(at(160)));
+        assert_eq!(comm.true_now(), at(160));
+        clock
+    };
+    let cluster = SimCluster { ranks_per_node: 2, ..cluster(3, plain(), clocks, 1) };
+    let clocks = cluster.run(program).unwrap();
+    // The two of a node share a clock, and it can be asked when all is over.
+    let later = at(3_600_000_000_000);
+    assert_eq!(clocks[0].ticks_at(later), clocks[1].ticks_at(later));
+    let apart = clocks[0].ticks_at(later).0.abs_diff(clocks[2].ticks_at(later).0);
+    assert!(apart > 0 && apart < 2 * (1_000_000 + 36_000_000), "{apart}");
+    assert_eq!(SimClock::believed().unwrap().apply(SimClock::ZERO), Timestamp::ORIGIN);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_by_name() {
+    let good = || cluster(2, Network::typical(), Clocks::typical(), 1);
+    let negative = Duration::from_nanos(-1);
+    type Spoil = fn(&mut SimCluster, Duration);
+    let cases: [(&str, Spoil); 19] = [
+        ("ranks", |c, _| c.ranks = 0),
+        ("ranks", |c, _| c.ranks = u32::MAX),
+        ("ranks_per_node", |c, _| c.ranks_per_node = 0),
+        ("sockets_per_node", |c, _| c.sockets_per_node = 0),
+        ("network.socket.latency", |c, negative| c.network.socket.latency = negative),
+        ("network.node.per_byte", |c, _| c.network.node.per_byte = f64::NAN),
+        ("network.switch.asymmetry", |c, negative| c.network.switch.asymmetry = negative),
+        ("network.switch.tail.sigma", |c, _| {
+            c.network.switch.tail = Tail::LogNormal { median: Duration::ZERO, sigma: -1.0 };
+        }),
+        ("network.switch.tail.shape", |c, _| {
+            c.network.switch.tail = Tail::Pareto { scale: Duration::ZERO, shape: 0.0 };
+        }),
+        ("1 - network.switch.bursts.probability", |c, _| {
+            c.network.switch.bursts = Bursts::Chance { probability: 1.5, mean: Duration::ZERO };
+        }),
+        ("network.switch.bursts.every - lasting", |c, _| {
+            let [every, lasting] = [1, 2].map(Duration::from_nanos);
+            c.network.switch.bursts = Bursts::Spells { every, lasting, mean: Duration::ZERO };
+        }),
+        ("network.send_overhead", |c, negative| c.network.send_overhead = negative),
+        ("network.receive_overhead", |c, negative| c.network.receive_overhead = negative),
+        ("network.card.gap", |c, negative| c.network.card = Some(Card { gap: negative, per_byte: 0.0 })),
+        ("clocks.offset", |c, negative| c.clocks.offset = negative),
+        ("clocks.drift", |c, _| c.clocks.drift = Drift::Normal(f64::INFINITY)),
+        ("clocks.granularity", |c, _| c.clocks.granularity = 0),
+        ("clocks.read_cost", |c, negative| c.clocks.read_cost = negative),
+        ("clocks.wander.lasting", |c, _| {
+            let (interval, lasting) = (Duration::from_nanos(1), Duration::from_secs(1));
+            c.clocks.wander = Some(Wander { drift_per_sqrt_second: 0.0, interval, lasting });
+        }),
+    ];
+    assert_eq!(good().validate(), Ok(()));
+    for (wanted, spoil) in cases {
+        let mut cluster = good();
+        spoil(&mut cluster, negative);
+        let found = cluster.run(async |_| ());
+        assert!(matches!(&found, Err(SimError::Parameter { name, .. }) if name == wanted), "{wanted}: {found:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+
+    /// A card that is never occupied changes nothing, although every message then passes through the events.
+    #[test]
+    fn infinitely_fast_cards_are_no_cards(ranks in 1_u32..40, ranks_per_node in 1_u32..5, seed: u64) {
+        let found = |card| {
+            let network = Network { card, ..Network::typical() };
+            let cluster = SimCluster { ranks_per_node, ..cluster(ranks, network, Clocks::typical(), seed) };
+            let outcomes = synchronize(&cluster, "h2hca(hca3/3/skampi/4,hca/3/mean-rtt/4)");
+            outcomes.iter().map(|outcome| (outcome.result, outcome.done)).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(found(None), found(Some(Card { gap: Duration::ZERO, per_byte: 0.0 })));
+    }
+
+    /// Messages to and fro, at random: cards make nothing earlier, and nobody gets stuck.
+    #[test]
+    fn slow_cards_make_nothing_earlier(ranks in 2_u32..20, rounds in 1_u32..20, seed: u64) {
+        let found = |card| {
+            let network = Network { card, switch: Link { tail: Tail::None, ..Network::typical().switch }, ..plain() };
+            let cluster = cluster(ranks, network, Clocks::perfect(), seed);
+            let program = async |comm: &SimComm| {
+                for round in 1..=rounds {
+                    let (rank, size) = (comm.rank(), comm.size());
+                    comm.send((rank + round) % size, u64::from(rank)).await?;
+                    let from = (rank + rounds * size - round) % size;
+                    assert_eq!(comm.recv::<u64>(from).await?, u64::from(from));
+                }
+                Ok::<_, CommError>(comm.true_now())
+            };
+            cluster.run(program).unwrap().into_iter().map(Result::unwrap).collect::<Vec<_>>()
+        };
+        let slow = found(Some(Card { gap: Duration::from_nanos(700), per_byte: 1.0 }));
+        prop_assert!(found(None).iter().zip(slow).all(|(free, slow)| *free <= slow));
+    }
+}
