@@ -24,6 +24,15 @@ impl Progress {
         Self { began: Instant::now(), seconds, drawn: Cell::new(false) }
     }
 
+    /// Says what is going on, where nobody knows how long it takes.
+    pub fn say(&self, what: &str) {
+        if io::stderr().is_terminal() {
+            self.drawn.set(true);
+            // As below.
+            let _ = write!(io::stderr(), "\r\x1b[K{what}");
+        }
+    }
+
     /// Sleeps, and keeps the bar moving.
     pub fn sleep(&self, time: Duration) {
         const LONGEST: u64 = 100_000_000;

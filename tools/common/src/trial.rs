@@ -45,7 +45,7 @@ pub struct Trial {
     pub waits: Vec<Duration>,
 }
 
-/// What came of it. Durations and what was seen are known on rank 0 alone.
+/// What came of it.
 #[derive(Clone, Debug)]
 pub struct Tried {
     /// This rank's global clock.
@@ -54,7 +54,7 @@ pub struct Tried {
     pub took: Duration,
     /// The worst that any rank knows of its own clock.
     pub worst: Quality,
-    /// What was seen, once for each wait.
+    /// What was seen, once for each wait; on rank 0 alone.
     pub seen: Vec<Vec<Seen>>,
 }
 
@@ -81,7 +81,7 @@ impl Trial {
         &self,
         me: &Timekeeper<'_, K>,
         comm: &M,
-        pause: impl Fn(Duration),
+        mut pause: impl FnMut(Duration),
         mut look: impl AsyncFnMut(&Synchronized) -> Result<(), SyncError>,
     ) -> Result<Tried, SyncError> {
         collective::barrier(comm).await?;
@@ -90,12 +90,16 @@ impl Trial {
         let synchronized = self.algorithm.synchronize(me, comm).await?;
         let ended = me.now();
         let worst = collective::all_combine(comm, synchronized.quality, worse).await?;
-        let mut seen = Vec::with_capacity(self.waits.len());
+        let mut seen = Vec::new();
         for wait in &self.waits {
             pause((*wait - (me.now() - ended)).max(Duration::ZERO));
             // Ranks that woke up late are not taken for slow clocks.
             collective::barrier(comm).await?;
-            seen.push(self.check.measure(me.clock(), synchronized.model, comm).await?);
+            let checked = self.check.measure(me.clock(), synchronized.model, comm).await?;
+            // A million ranks that saw nothing need not keep that.
+            if comm.rank() == 0 {
+                seen.push(checked);
+            }
             look(&synchronized).await?;
         }
         Ok(Tried { synchronized, took: ended - began, worst, seen })

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use downbeat_common::Failure;
 
-use crate::{calibrate, clocks, sync};
+use crate::{calibrate, clocks, simulate, sync};
 
 /// Which clocks this machine has, what each costs and how far to trust it.
 #[derive(Debug, Parser)]
@@ -26,6 +26,8 @@ enum Command {
     Calibrate(calibrate::Options),
     /// Gives threads with wrong clocks one global clock, and shows how wrong that is in truth
     Sync(sync::Options),
+    /// Tries synchronizations out on a simulated cluster of any size
+    Simulate(simulate::Options),
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -33,6 +35,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Clocks(options) => clocks::run(&options),
         Command::Calibrate(options) => calibrate::run(&options),
         Command::Sync(options) => sync::run(&options),
+        Command::Simulate(options) => simulate::run(&options),
     }
 }
 

@@ -3,6 +3,8 @@
 mod calibrate;
 mod cli;
 mod clocks;
+mod cluster;
+mod simulate;
 mod sync;
 
 use std::process::ExitCode;

@@ -1,0 +1,252 @@
+//! Clusters to simulate: from a file, or one of those that come along.
+
+use std::fs;
+use std::path::Path;
+
+use downbeat_clock_core::Duration;
+use downbeat_common::Failure;
+use downbeat_sync::{Bursts, Card, Clocks, Drift, Link, Network, Tail, Wander};
+use serde::{Deserialize, Deserializer};
+
+/// A cluster as it stands in its file. What is left out does not disturb: no delay, no drift.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Cluster {
+    pub(crate) name: String,
+    pub(crate) ranks_per_node: u32,
+    #[serde(default = "one")]
+    pub(crate) sockets_per_node: u32,
+    network: NetworkFile,
+    #[serde(default)]
+    clocks: ClocksFile,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Those that come along, by name.
+const KNOWN: [(&str, &str); 4] = [
+    ("typical", include_str!("../clusters/typical.toml")),
+    ("jupiter", include_str!("../clusters/jupiter.toml")),
+    ("hydra", include_str!("../clusters/hydra.toml")),
+    ("titan", include_str!("../clusters/titan.toml")),
+];
+
+impl Cluster {
+    /// The cluster of this name, or else the one in the file of this name.
+    pub(crate) fn find(name: &str) -> Result<Self, Failure> {
+        let known = KNOWN.into_iter().find(|(known, _)| *known == name);
+        let text = match known {
+            Some((_, text)) => text.to_owned(),
+            None => fs::read_to_string(Path::new(name)).map_err(|why| {
+                let names: Vec<&str> = KNOWN.into_iter().map(|(known, _)| known).collect();
+                Failure::option("--cluster", format!("{name}: {why}; it is a file, or one of {}", names.join(", ")))
+            })?,
+        };
+        Self::parse(&text).map_err(|why| Failure::option("--cluster", format!("{name}: {why}")))
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|why| {
+            let message = why.message().replace('\n', " ");
+            match why.span() {
+                Some(span) => format!("line {}: {message}", 1 + text[..span.start].matches('\n').count()),
+                None => message,
+            }
+        })
+    }
+
+    pub(crate) fn network(&self) -> Network {
+        let file = &self.network;
+        let card = |card: &CardFile| Card { gap: card.gap.0, per_byte: card.per_byte };
+        Network {
+            socket: file.socket.link(),
+            node: file.node.link(),
+            switch: file.switch.link(),
+            send_overhead: file.send_overhead.0,
+            receive_overhead: file.receive_overhead.0,
+            header: file.header,
+            card: file.card.as_ref().map(card),
+        }
+    }
+
+    pub(crate) fn clocks(&self) -> Clocks {
+        let file = &self.clocks;
+        let wander = |wander: &WanderFile| Wander {
+            drift_per_sqrt_second: wander.ppm_after_a_second / 1e6,
+            interval: wander.interval.0,
+            lasting: wander.lasting.0,
+        };
+        Clocks {
+            offset: file.offset.0,
+            drift: match file.drift {
+                DriftFile::Within { ppm } => Drift::Within(ppm / 1e6),
+                DriftFile::Normal { ppm } => Drift::Normal(ppm / 1e6),
+            },
+            wander: file.wander.as_ref().map(wander),
+            read_cost: file.read_cost.0,
+            granularity: file.granularity,
+        }
+    }
+}
+
+/// A duration as a text with a unit.
+#[derive(Clone, Copy, Debug, Default)]
+struct Time(Duration);
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(|why| serde::de::Error::custom(format!("\"{text}\": {why}")))
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NetworkFile {
+    #[serde(default)]
+    send_overhead: Time,
+    #[serde(default)]
+    receive_overhead: Time,
+    #[serde(default)]
+    header: u32,
+    socket: LinkFile,
+    node: LinkFile,
+    switch: LinkFile,
+    card: Option<CardFile>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinkFile {
+    latency: Time,
+    #[serde(default)]
+    per_byte: f64,
+    #[serde(default)]
+    asymmetry: Time,
+    tail: Option<TailFile>,
+    bursts: Option<BurstsFile>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "lowercase", tag = "kind")]
+enum TailFile {
+    LogNormal { median: Time, sigma: f64 },
+    Pareto { scale: Time, shape: f64 },
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "lowercase", tag = "kind")]
+enum BurstsFile {
+    Chance { probability: f64, mean: Time },
+    Spells { every: Time, lasting: Time, mean: Time },
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CardFile {
+    gap: Time,
+    #[serde(default)]
+    per_byte: f64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ClocksFile {
+    offset: Time,
+    drift: DriftFile,
+    wander: Option<WanderFile>,
+    read_cost: Time,
+    granularity: u64,
+}
+
+impl Default for ClocksFile {
+    fn default() -> Self {
+        let (offset, drift, read_cost) = (Time::default(), DriftFile::Within { ppm: 0.0 }, Time::default());
+        Self { offset, drift, wander: None, read_cost, granularity: 1 }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "lowercase", tag = "kind")]
+enum DriftFile {
+    Within { ppm: f64 },
+    Normal { ppm: f64 },
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WanderFile {
+    ppm_after_a_second: f64,
+    interval: Time,
+    lasting: Time,
+}
+
+impl LinkFile {
+    fn link(&self) -> Link {
+        Link {
+            latency: self.latency.0,
+            per_byte: self.per_byte,
+            asymmetry: self.asymmetry.0,
+            tail: match self.tail {
+                None => Tail::None,
+                Some(TailFile::LogNormal { median, sigma }) => Tail::LogNormal { median: median.0, sigma },
+                Some(TailFile::Pareto { scale, shape }) => Tail::Pareto { scale: scale.0, shape },
+            },
+            bursts: match self.bursts {
+                None => Bursts::None,
+                Some(BurstsFile::Chance { probability, mean }) => Bursts::Chance { probability, mean: mean.0 },
+                Some(BurstsFile::Spells { every, lasting, mean }) => {
+                    Bursts::Spells { every: every.0, lasting: lasting.0, mean: mean.0 }
+                }
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clusters_that_come_along_can_be_simulated() {
+        for (name, text) in KNOWN {
+            let cluster = Cluster::parse(text).unwrap();
+            assert_eq!(cluster.name, name);
+            assert_eq!(cluster.network().validate(), Ok(()), "{name}");
+            assert_eq!(cluster.clocks().validate(), Ok(()), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_typical_cluster_is_that_of_the_library() {
+        let cluster = Cluster::find("typical").unwrap();
+        assert_eq!(cluster.network(), Network::typical());
+        assert_eq!(cluster.clocks(), Clocks::typical());
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_told_with_its_line() {
+        let good = "name = \"x\"\nranks_per_node = 4\n[network]\nsocket = { latency = \"1us\" }\nnode = { latency = \"1us\" }\n\
+                    switch = { latency = \"2us\" }\n[clocks]\ngranularity = 1\n";
+        assert!(Cluster::parse(good).is_ok());
+        let cases = [
+            ("ranks_per_node = 4", "ranks_per_node = -4", "line 2: "),
+            ("ranks_per_node = 4", "ranks_per_node = \"four\"", "line 2: "),
+            ("[network]", "[netwrok]", "netwrok"),
+            ("node = { latency = \"1us\" }", "node = { latency = \"1\" }", "line 5: "),
+            ("node = { latency = \"1us\" }", "node = { latency = \"1us\", tail = { kind = \"odd\" } }", "line 5: "),
+            ("granularity = 1", "granularity = nan", "line 8: "),
+            ("granularity = 1", "granularity", "line 8: "),
+            ("name = \"x\"", "", "name"),
+        ];
+        for (from, to, says) in cases {
+            let why = Cluster::parse(&good.replace(from, to)).unwrap_err();
+            assert!(why.contains(says) && !why.contains('\n'), "{to}: {why}");
+        }
+        assert!(Cluster::parse("\u{0}").is_err());
+        let (without, _) = good.split_once("[clocks]").unwrap();
+        assert_eq!(Cluster::parse(without).unwrap().clocks(), Clocks::perfect());
+    }
+}

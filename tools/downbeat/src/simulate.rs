@@ -1,0 +1,136 @@
+//! `downbeat simulate`: synchronizations tried out on a cluster that exists in virtual time only.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use downbeat_clock_core::Timestamp;
+use downbeat_common::cli::Labels;
+use downbeat_common::output::{self, count};
+use downbeat_common::records::{self, CsvFile, Factors, Largest, Record, Report, all_or_first_failure};
+use downbeat_common::{Failure, Progress, Trial, TrialOptions, Tried};
+use downbeat_sync::{Comm as _, SimCluster, SimComm, SyncError, VirtualTime};
+
+use crate::cluster::Cluster;
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Everything is known of this cluster: besides the offsets that messages can measure, the true error is shown.\n\
+                  Equal seeds give equal results, on any machine. Clusters that come along: typical; jupiter, hydra and titan, \
+                  after the machines of a paper.\n\n\
+                  Examples:\n  downbeat simulate --ranks 512 --algorithm hca3/100/skampi/20,jk/100/skampi/20\n  \
+                  downbeat simulate --cluster titan --ranks 16384 --algorithm 'h2hca(hca3/100/skampi/20,prop)' --sample 0.1"
+)]
+pub(crate) struct Options {
+    /// How many ranks
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=1_000_000_000), allow_hyphen_values = true)]
+    ranks: u32,
+    /// How many ranks a node has [default: what the cluster says]
+    #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
+    per_node: Option<u32>,
+    /// Which cluster: the name of one that comes along, or a file
+    #[arg(long, value_name = "FILE", default_value = "typical")]
+    cluster: String,
+    /// How to synchronize: ALGORITHM/FIT POINTS/OFFSET ALGORITHM/EXCHANGES, or several with commas
+    #[arg(long, value_name = "LABELS", default_value = "hca3/100/skampi/20,h2hca(hca3/100/skampi/20,prop)")]
+    algorithm: Labels,
+    #[command(flatten)]
+    trial: TrialOptions,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+    /// Write a line for every run and check, as soon as it is known
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let cluster = Cluster::find(&options.cluster)?;
+    let mut sim = SimCluster {
+        ranks: options.ranks,
+        ranks_per_node: options.per_node.unwrap_or(cluster.ranks_per_node),
+        sockets_per_node: cluster.sockets_per_node,
+        network: cluster.network(),
+        clocks: cluster.clocks(),
+        seed: 0,
+    };
+    sim.validate().map_err(|why| Failure::option("--cluster", format!("{}: {why}", options.cluster)))?;
+    let factors = factors(options, &cluster, &sim);
+    let mut csv = options.csv.as_ref().map(|path| CsvFile::create(path, &factors)).transpose()?;
+    let progress = Progress::new(0.0);
+    let began = Instant::now();
+    let (mut runs, mut messages) = (Vec::new(), 0);
+    for run in 1..=options.trial.repeat {
+        // As if the job was started again: other chances, and clocks that go otherwise.
+        sim.seed = options.trial.seed.wrapping_add(run.into());
+        for algorithm in &options.algorithm.0 {
+            progress.say(&format!("run {run} of {}: {algorithm}", options.trial.repeat));
+            let trial = options.trial.trial(*algorithm).map_err(Failure::run)?;
+            let (record, sent) = try_one(&sim, &trial, run)?;
+            csv.as_mut().map_or(Ok(()), |csv| csv.append(&record))?;
+            runs.push(record);
+            messages += sent;
+        }
+    }
+    drop(progress);
+    if options.json {
+        return output::print_json(&Report { schema: "downbeat.sync_runs", version: 1, factors, runs });
+    }
+    let nodes = count(sim.ranks.div_ceil(sim.ranks_per_node) as usize, "node");
+    let (ranks, repeat) = (count(sim.ranks as usize, "rank"), count(options.trial.repeat as usize, "run"));
+    let (name, table, check_by) = (&cluster.name, records::table(&runs), options.trial.check_by);
+    output::print(&format!(
+        "{ranks} on {nodes} of a simulated cluster ({name}), {repeat} of each, seed {}\n\n{table}\n\
+         Took: in virtual time. Offsets: to rank 0, as measured by {check_by}.\n\
+         {messages} messages simulated in {:.1} s.\n",
+        options.trial.seed,
+        began.elapsed().as_secs_f64()
+    ))
+}
+
+fn factors(options: &Options, cluster: &Cluster, sim: &SimCluster) -> Factors {
+    Factors::default()
+        .with("program", &concat!("downbeat ", env!("CARGO_PKG_VERSION"), " simulate"))
+        .with("cluster", &cluster.name)
+        .with("ranks", &sim.ranks)
+        .with("ranks_per_node", &sim.ranks_per_node)
+        .with("sockets_per_node", &sim.sockets_per_node)
+        .with("network", &format!("{:?}", sim.network))
+        .with("clocks", &format!("{:?}", sim.clocks))
+        .with("check", &options.trial.check_by)
+        .with("sample", &options.trial.sample)
+        .with("repeat", &options.trial.repeat)
+        .with("seed", &options.trial.seed)
+}
+
+/// The record of one run, and how many messages it took.
+fn try_one(sim: &SimCluster, trial: &Trial, run: u32) -> Result<(Record, u64), Failure> {
+    let simulated = sim.simulate(async |comm: &SimComm| {
+        let clock = comm.clock();
+        let me = comm.timekeeper(&clock)?;
+        // When rank 0 began to look.
+        let mut looked: Vec<Timestamp<VirtualTime>> = Vec::new();
+        let pause = |time| {
+            comm.pause(time);
+            if comm.rank() == 0 {
+                looked.push(comm.true_now());
+            }
+        };
+        let tried = trial.run(&me, comm, pause, async |_| Ok(())).await?;
+        let model = tried.synchronized.model;
+        let of_first = (comm.rank() == 0).then(|| Box::new((tried, looked)));
+        Ok::<_, SyncError>((model, clock, of_first))
+    });
+    let simulated = simulated.map_err(Failure::run)?;
+    let ranks = all_or_first_failure(simulated.results)?;
+    let Some((_, _, Some(of_first))) = ranks.first() else { return Err(Failure::run("rank 0 has nothing to tell")) };
+    let (tried, looked): &(Tried, Vec<_>) = of_first;
+    let error_at = |at: &Timestamp<VirtualTime>| {
+        let shown = |i: usize| ranks[i].0.apply(ranks[i].1.ticks_at(*at));
+        let reference = shown(0);
+        let error = |i| Largest { ns: (shown(i) - reference).as_nanos(), half_width_ns: None, rank: i as u32 };
+        Largest::of((0..ranks.len()).map(error))
+    };
+    let errors: Vec<_> = looked.iter().map(error_at).collect();
+    Ok((Record::new(trial, run, tried, &errors), simulated.messages))
+}
