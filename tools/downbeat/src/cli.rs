@@ -3,15 +3,16 @@
 use clap::{Parser, Subcommand};
 use downbeat_common::Failure;
 
-use crate::{calibrate, clocks, simulate, sync};
+use crate::{calibrate, clocks, demonstration, simulate, sync};
 
-/// Which clocks this machine has, what each costs and how far to trust it.
+/// One precise clock for the ranks of a parallel program, and what the clocks of a machine are worth.
 #[derive(Debug, Parser)]
 #[command(
     name = "downbeat",
     version,
     arg_required_else_help = false,
-    after_help = "Without a command it does what `downbeat clocks` does.\n\nExamples:\n  downbeat clocks\n  downbeat calibrate --duration 1s --repeat 5"
+    after_help = "Without a command it shows what a global clock is, in a few seconds.\n\nExamples:\n  downbeat clocks\n  \
+                  downbeat calibrate --duration 1s --repeat 5\n  downbeat sync --ranks 2 --algorithm hca3/1000/skampi/100"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -31,11 +32,12 @@ enum Command {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
-    match arguments.command.unwrap_or(Command::Clocks(clocks::Options::default())) {
-        Command::Clocks(options) => clocks::run(&options),
-        Command::Calibrate(options) => calibrate::run(&options),
-        Command::Sync(options) => sync::run(&options),
-        Command::Simulate(options) => simulate::run(&options),
+    match arguments.command {
+        None => demonstration::run(),
+        Some(Command::Clocks(options)) => clocks::run(&options),
+        Some(Command::Calibrate(options)) => calibrate::run(&options),
+        Some(Command::Sync(options)) => sync::run(&options),
+        Some(Command::Simulate(options)) => simulate::run(&options),
     }
 }
 

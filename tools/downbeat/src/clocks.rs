@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal};
 use clap::Args;
 use downbeat_common::{CalibrationOptions, Failure, output};
 
-#[derive(Args, Debug, Default)]
+#[derive(Args, Debug)]
 #[command(after_help = "Example:\n  downbeat clocks --json | jq .recommended")]
 pub(crate) struct Options {
     /// Compare these cores only, such as 0,2,4 [default: all that this process may use]

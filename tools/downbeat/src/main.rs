@@ -1,9 +1,10 @@
-//! `downbeat`: which clocks this machine has, what each costs and how far to trust it.
+//! `downbeat`: what the clocks of a machine are worth, and one clock for many ranks, without MPI.
 
 mod calibrate;
 mod cli;
 mod clocks;
 mod cluster;
+mod demonstration;
 mod simulate;
 mod sync;
 

@@ -23,47 +23,47 @@ use serde::Serialize;
 pub(crate) struct Options {
     /// How many ranks; each is a thread
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=i64::from(ThreadCluster::MOST_RANKS)), allow_hyphen_values = true)]
-    ranks: u32,
+    pub(crate) ranks: u32,
     /// How to synchronize: ALGORITHM/FIT POINTS/OFFSET ALGORITHM/EXCHANGES
     #[arg(long, value_name = "LABEL", default_value = "hca3/100/skampi/50")]
-    algorithm: Algorithm,
+    pub(crate) algorithm: Algorithm,
     #[arg(long, value_name = "SPEC", default_value = "offset=1s,drift=20ppm", help = SkewSpec::HELP)]
-    skew: SkewSpec,
+    pub(crate) skew: SkewSpec,
     /// When to look at the error: times after the synchronization
     #[arg(long, value_name = "TIMES", default_value = "0,10s", value_delimiter = ',', value_parser = not_negative, allow_hyphen_values = true)]
-    check: Vec<Duration>,
+    pub(crate) check: Vec<Duration>,
     #[command(flatten)]
-    calibration: CalibrationOptions,
+    pub(crate) calibration: CalibrationOptions,
     /// Print one JSON document
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 /// What was found. Ends up as JSON as it is.
 #[derive(Debug, Serialize)]
-struct Report {
+pub(crate) struct Report {
     schema: &'static str,
     version: u32,
     algorithm: String,
     ranks: usize,
-    duration_ms: f64,
-    checks: Vec<Check>,
-    clocks: Vec<RankReport>,
+    pub(crate) duration_ms: f64,
+    pub(crate) checks: Vec<Check>,
+    pub(crate) clocks: Vec<RankReport>,
 }
 
 /// The largest error of any rank.
 #[derive(Debug, Serialize)]
-struct Check {
+pub(crate) struct Check {
     after_s: f64,
-    largest_error_ns: i64,
+    pub(crate) largest_error_ns: i64,
 }
 
 #[derive(Debug, Serialize)]
-struct RankReport {
-    rank: usize,
+pub(crate) struct RankReport {
+    pub(crate) rank: usize,
     /// Before the synchronization: the deviation of the rank's own clock from that of rank 0.
-    offset_ns: i64,
-    drift_ppm: f64,
+    pub(crate) offset_ns: i64,
+    pub(crate) drift_ppm: f64,
     /// What the algorithm knows of its error.
     residual_deviation_ns: Option<f64>,
     half_width_ns: Option<i64>,
@@ -73,15 +73,20 @@ struct RankReport {
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let report = measure(options)?;
+    if options.json { output::print_json(&report) } else { output::print(&render(&report)) }
+}
+
+/// Synchronizes once.
+pub(crate) fn measure(options: &Options) -> Result<Report, Failure> {
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).map_err(Failure::run)?;
     let tsc = TscClock::detect();
     let known = options.calibration.calibrate(&tsc, &raw, Duration::from_millis(20))?;
-    let report = match (tsc, known) {
-        (Ok(tsc), Some(known)) => synchronize(options, tsc, known.calibration.rate())?,
+    match (tsc, known) {
+        (Ok(tsc), Some(known)) => synchronize(options, tsc, known.calibration.rate()),
         // The truth is then what the system says.
-        _ => synchronize(options, raw, SystemClock::RATE)?,
-    };
-    if options.json { output::print_json(&report) } else { output::print(&render(&report)) }
+        _ => synchronize(options, raw, SystemClock::RATE),
+    }
 }
 
 fn synchronize<K: Clock + Copy + Sync>(options: &Options, counter: K, rate: TickRate) -> Result<Report, Failure> {
@@ -93,13 +98,16 @@ fn synchronize<K: Clock + Copy + Sync>(options: &Options, counter: K, rate: Tick
         Some(core) => pin_to(*core),
         None => Ok(()),
     };
-    let began = truth.apply(counter.ticks());
     let found = ThreadCluster::new(options.ranks).pin(pin).run(|comm| {
         let clock = &clocks[comm.rank() as usize];
-        options.algorithm.synchronize_blocking(&Timekeeper::new(clock, base), comm)
+        let began = clock.true_now();
+        let synchronized = options.algorithm.synchronize_blocking(&Timekeeper::new(clock, base), comm)?;
+        Ok((synchronized, began, clock.true_now()))
     });
-    let ended = truth.apply(counter.ticks());
-    let synchronized = all_or_first_failure(found.map_err(Failure::run)?)?;
+    let found = all_or_first_failure(found.map_err(Failure::run)?)?;
+    let began = found.iter().map(|(_, began, _)| *began).max().unwrap_or(Timestamp::ORIGIN);
+    let ended = found.iter().map(|(.., ended)| *ended).max().unwrap_or(Timestamp::ORIGIN);
+    let synchronized: Vec<Synchronized> = found.into_iter().map(|(synchronized, ..)| synchronized).collect();
     Ok(report(options, &clocks, &synchronized, [began, ended]))
 }
 

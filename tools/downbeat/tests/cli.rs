@@ -42,8 +42,17 @@ fn refuses(arguments: &[&str], culprit: &str) {
 }
 
 #[test]
-fn without_a_command_it_shows_the_clocks() {
+fn without_a_command_it_shows_what_a_global_clock_is() {
     let shown = stdout_of(&[]);
+    assert!(shown.lines().count() < 30, "{shown}");
+    for what in ["rank  its clock is ahead by", "offsets only ", "lines, with patience ", "downbeat simulate"] {
+        assert!(shown.contains(what), "no {what} in:\n{shown}");
+    }
+}
+
+#[test]
+fn the_clocks_are_shown_as_a_table_with_a_recommendation() {
+    let shown = stdout_of(&["clocks"]);
     for name in ["TSC, rdtscp", "CLOCK_MONOTONIC_RAW", "gettimeofday", "MPI_Wtime: not available", "Recommended: "] {
         assert!(shown.contains(name), "no {name} in:\n{shown}");
     }
@@ -154,6 +163,64 @@ fn a_clock_that_does_not_fit_an_algorithm_is_a_failure_of_which_one_rank_speaks(
     );
 }
 
+/// A small one, so that it takes no time.
+const SIMULATE: [&str; 7] =
+    ["simulate", "--ranks", "40", "--algorithm", "hca3/5/skampi/5,h2hca(hca3/5/skampi/5,prop)", "--check", "0,1s"];
+
+#[test]
+fn a_simulation_as_json_holds_every_run_and_depends_on_nothing_but_its_seed() {
+    let path = scratch("simulated.csv");
+    let csv = path.to_str().unwrap();
+    let simulate = |seed: &str, csv: &str| {
+        let options = ["--repeat", "2", "--json", "--seed", seed, "--csv", csv];
+        stdout_of(&[&SIMULATE[..], &options].concat())
+    };
+    let text = simulate("7", csv);
+    assert_eq!(text, simulate("7", csv));
+    assert_ne!(text, simulate("8", "/dev/null"));
+
+    let report: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&report["schema"], &report["factors"]["ranks"]), (&"downbeat.sync_runs".into(), &"40".into()));
+    let runs = report["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 4);
+    for run in runs {
+        assert!(run["duration_s"].as_f64().unwrap() > 0.0, "{run}");
+        for check in run["checks"].as_array().unwrap() {
+            assert_eq!(check["looked_at"], 39, "{check}");
+            // The clocks were some hundred milliseconds apart.
+            for largest in [&check["largest_offset"], &check["largest_error"]] {
+                assert!(largest["ns"].as_i64().unwrap().abs() < 10_000_000, "{check}");
+            }
+        }
+    }
+    let lines = fs::read_to_string(&path).unwrap();
+    assert_eq!(lines.lines().filter(|line| !line.starts_with('#')).count(), 1 + 2 * 2 * 2, "{lines}");
+    fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn a_cluster_comes_by_name_or_from_a_file() {
+    for name in ["typical", "jupiter", "hydra", "titan"] {
+        let shown = stdout_of(&[&SIMULATE[..], &["--cluster", name, "--per-node", "8"]].concat());
+        assert!(shown.starts_with(&format!("40 ranks on 5 nodes of a simulated cluster ({name}), 1 run of each")));
+    }
+    let path = scratch("cluster.toml");
+    let name = path.to_str().unwrap();
+    let cluster = "name = \"mine\"\nranks_per_node = 4\n[network]\nsocket = { latency = \"1us\" }\n\
+                   node = { latency = \"1us\" }\nswitch = { latency = \"2us\" }\n";
+    fs::write(&path, cluster).unwrap();
+    assert!(
+        stdout_of(&[&SIMULATE[..], &["--cluster", name]].concat()).contains("10 nodes of a simulated cluster (mine)")
+    );
+    for (from, to, culprit) in
+        [("= 4", "= 0", "ranks_per_node"), ("2us", "-2us", "switch.latency"), ("2us", "2", "line 6")]
+    {
+        fs::write(&path, cluster.replace(from, to)).unwrap();
+        refuses(&[&SIMULATE[..], &["--cluster", name]].concat(), culprit);
+    }
+    fs::remove_file(&path).unwrap();
+}
+
 #[test]
 fn bad_input_is_refused_in_one_line_that_names_it() {
     for duration in ["0", "0ms", "-5ms", "8abc", "NaN", "inf", "", "10", "1e3s", "0.1ns", "999999999h"] {
@@ -186,6 +253,18 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
     for check in ["-1s", "8abc", "NaN", "1"] {
         refuses(&["sync", "--check", check], "--check");
     }
+    for ranks in ["0", "-1", "8abc", "99999999999"] {
+        refuses(&["simulate", "--ranks", ranks], "--ranks");
+        refuses(&["simulate", "--per-node", ranks], "--per-node");
+    }
+    for share in ["0", "-0.1", "1.5", "NaN", "some"] {
+        refuses(&["simulate", "--sample", share], "--sample");
+    }
+    refuses(&["simulate", "--cluster", "/nonexistent/file"], "/nonexistent/file");
+    refuses(&["simulate", "--cluster", "/dev/null"], "--cluster: /dev/null: ");
+    refuses(&["simulate", "--csv", "/nonexistent/file"], "--csv: /nonexistent/file");
+    refuses(&["simulate", "--algorithm", "none,hca9/1/skampi/1"], "--algorithm");
+    refuses(&["simulate", "--check-by", "skampi/0"], "--check-by");
     refuses(&["bogus"], "bogus");
     refuses(&["--bogus"], "--bogus");
     refuses(&["clocks", "extra"], "extra");
@@ -193,7 +272,9 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
 
 #[test]
 fn help_goes_to_standard_output_and_shows_an_example() {
-    for arguments in [&["--help"][..], &["clocks", "--help"], &["calibrate", "--help"], &["sync", "--help"]] {
+    for arguments in
+        [&["--help"][..], &["clocks", "--help"], &["calibrate", "--help"], &["sync", "--help"], &["simulate", "--help"]]
+    {
         assert!(stdout_of(arguments).contains("Example"), "{arguments:?}");
     }
     assert!(stdout_of(&["--version"]).starts_with("downbeat "));

@@ -1,0 +1,93 @@
+//! What `downbeat` does without a command: it shows what a global clock is, on whatever machine it runs.
+
+use std::fmt::Write as _;
+
+use downbeat_clock_core::Duration;
+use downbeat_common::output::{self, Table, count};
+use downbeat_common::{CalibrationOptions, Failure};
+use downbeat_timers::allowed_cores;
+
+use crate::sync::{self, Check, Options, Report};
+
+/// From the simplest to the best, and what each does.
+const WAYS: [(&str, &str); 3] = [
+    ("offsets only", "skampi/skampi/100"),
+    ("lines, in a moment", "hca3/50/skampi/20/filter"),
+    ("lines, with patience", "hca3/1000/skampi/100/recompute/filter"),
+];
+
+/// The wrong clocks: always the same.
+const SKEW: &str = "offset=1s,drift=20ppm";
+const CHECKS: [Duration; 3] = [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(10)];
+
+/// A busy machine can spoil a short measurement; a longer one bears it.
+const TRIES: u32 = 5;
+
+pub(crate) fn run() -> Result<(), Failure> {
+    // As many as run side by side, but enough to be several and few enough to be read.
+    let ranks = (allowed_cores().len() as u32).clamp(2, 4);
+    let found = WAYS.into_iter().map(|(what, label)| Ok((what, label, measure(ranks, label)?)));
+    let found = found.collect::<Result<Vec<_>, Failure>>()?;
+    output::print(&render(&found))
+}
+
+fn measure(ranks: u32, label: &str) -> Result<Report, Failure> {
+    let options = Options {
+        ranks,
+        algorithm: label.parse().map_err(Failure::run)?,
+        skew: SKEW.parse().map_err(Failure::Run)?,
+        check: CHECKS.to_vec(),
+        calibration: CalibrationOptions::default(),
+        json: false,
+    };
+    let mut found = sync::measure(&options);
+    for _ in 1..TRIES {
+        if found.is_err() {
+            found = sync::measure(&options);
+        }
+    }
+    found
+}
+
+fn render(found: &[(&str, &str, Report)]) -> String {
+    let clocks = found.first().map_or(&[][..], |(.., report)| &report.clocks);
+    let mut text = format!(
+        "Downbeat makes one clock of many. Here {} play the ranks of a parallel program.\n\
+         Each has a clock of its own, which is wrong in a way that only this demonstration knows:\n\n",
+        count(clocks.len(), "thread")
+    );
+    let mut wrong = Table::new(["rank", "its clock is ahead by", "and gains in a second"]);
+    for clock in clocks {
+        wrong.row([
+            clock.rank.to_string(),
+            Duration::from_nanos(clock.offset_ns).to_string(),
+            nanos(clock.drift_ppm * 1e3),
+        ]);
+    }
+    text += &wrong.render();
+    text += "\nThe ranks learn the time of rank 0 from messages alone. How wrong is then the worst of their clocks, in truth?\n\n";
+    let mut table = Table::new(["measured", "by the algorithm", "took", "now", "in 1 s", "in 10 s"]);
+    for (what, label, report) in found {
+        let [now, second, ten] = [0, 1, 2].map(|i| report.checks.get(i).map_or_else(String::new, error));
+        table.row([(*what).to_owned(), (*label).to_owned(), nanos(report.duration_ms * 1e6), now, second, ten]);
+    }
+    text += &table.render();
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
+        "\nOffsets do not see that clocks drift. Lines do, and the longer they are measured, the longer they hold.\n\n\
+         downbeat sync --help          the same with your own ranks, clocks and algorithms\n\
+         downbeat simulate --help      a cluster of up to a million ranks, in virtual time\n\
+         mpirun downbeat-mpi sync      a real one; see the README for how to build it\n\
+         downbeat clocks               what the clocks of this machine are worth\n"
+    );
+    text
+}
+
+fn error(check: &Check) -> String {
+    Duration::from_nanos(check.largest_error_ns.abs()).to_string()
+}
+
+fn nanos(nanos: f64) -> String {
+    Duration::from_nanos_f64(nanos).map_or_else(String::new, |time| time.to_string())
+}
