@@ -1,6 +1,7 @@
 //! Ranks that are processes of an MPI program.
 
 mod context;
+mod end;
 mod error;
 
 use core::cell::RefCell;
@@ -95,12 +96,12 @@ impl MpiComm {
         if rank < self.size { Ok(()) } else { Err(CommError::NoSuchRank { rank, size: self.size }) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_now<P: Payload>(&self, to: u32, payload: P) -> Result<(), CommError> {
         self.check_rank(to)?;
         let words = to_words(payload);
         if to == self.rank {
-            self.to_itself.borrow_mut().push_back((words, P::WORDS));
+            self.keep(words, P::WORDS);
             return Ok(());
         }
         Ok(self.context.send(to as c_int, &words[..P::WORDS])?)
@@ -115,18 +116,31 @@ impl MpiComm {
         Ok(self.context.send_sync(to as c_int, &to_words(payload)[..P::WORDS])?)
     }
 
-    #[inline]
+    #[inline(always)]
     fn recv_now<P: Payload>(&self, from: u32) -> Result<P, CommError> {
         self.check_rank(from)?;
-        let (words, found) = if from == self.rank {
-            self.to_itself.borrow_mut().pop_front().ok_or(CommError::WaitsForItself)?
+        let mut words = Words::default();
+        let found = if from == self.rank {
+            self.take_kept(&mut words)?
         } else {
-            self.context.recv(from as c_int)?
+            self.context.recv(from as c_int, &mut words)?
         };
         if found != P::WORDS {
             return Err(CommError::WrongLength { from, expected: P::WORDS, found });
         }
         P::get(&words).ok_or(CommError::WrongType { from })
+    }
+
+    #[cold]
+    fn keep(&self, words: Words, length: usize) {
+        self.to_itself.borrow_mut().push_back((words, length));
+    }
+
+    #[cold]
+    fn take_kept(&self, words: &mut Words) -> Result<usize, CommError> {
+        let (kept, length) = self.to_itself.borrow_mut().pop_front().ok_or(CommError::WaitsForItself)?;
+        *words = kept;
+        Ok(length)
     }
 
     fn split_now(&self, color: Option<u32>, key: u32) -> Result<Option<Self>, CommError> {
@@ -155,7 +169,7 @@ impl Comm for MpiComm {
         self.size
     }
 
-    #[inline]
+    #[inline(always)]
     fn send<P: Payload>(&self, to: u32, payload: P) -> impl Future<Output = Result<(), CommError>> {
         ready(self.send_now(to, payload))
     }
@@ -165,7 +179,7 @@ impl Comm for MpiComm {
         ready(self.send_sync_now(to, payload))
     }
 
-    #[inline]
+    #[inline(always)]
     fn recv<P: Payload>(&self, from: u32) -> impl Future<Output = Result<P, CommError>> {
         ready(self.recv_now(from))
     }

@@ -12,7 +12,7 @@ use core::ops::Range;
 
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Domain, Duration, Exchange, ExchangeError, MeanRoundTrip, MeanRttOffset, OffsetSample,
-    SkampiOffset, TraceCollectorOffset,
+    SkampiOffset, Ticks, Timestamp, TraceCollectorOffset,
 };
 
 use crate::{Comm, CommError, OffsetAlgorithm, Payload, SyncError, Words, block_on_ready};
@@ -172,7 +172,10 @@ pub async fn answer<K: Clock, D: Domain, M: Comm>(
     loop {
         let ping: Ping = comm.recv(client).await?;
         let now = base.apply(clock.ticks());
-        ping.answer_by.send(comm, client, now).await?;
+        match ping.answer_by {
+            Sending::Standard => comm.send(client, now).await?,
+            Sending::Synchronous => comm.send_sync(client, now).await?,
+        }
         if ping.left == 0 {
             return Ok(());
         }
@@ -203,35 +206,79 @@ struct Session<'a, K, C: Domain, M> {
 impl<K: Clock, C: Domain, M: Comm> Session<'_, K, C, M> {
     /// Plays some exchanges; `left` counts down to how many others follow.
     ///
-    /// `take` says whether that was enough, or fails. Either way one more exchange follows, by which the reference is
-    /// told that it is the last of the whole measurement; it would wait for more.
+    /// Each is taken while the message of the next one is on its way. `take` says whether that was enough, or fails;
+    /// either way the whole measurement ends soon.
     async fn play<R: Domain>(
         &self,
         sending: Sending,
         left: Range<u64>,
         mut take: impl FnMut(Exchange<C, R>) -> Result<bool, ExchangeError>,
     ) -> Result<(), SyncError> {
+        let last = left.start;
+        let mut before: Option<Stamps<R>> = None;
         for left in left.rev() {
-            let enough = take(self.exchange(sending, left).await?);
-            if left > 0 && enough != Ok(false) {
-                let last = self.exchange(sending, 0).await?;
-                enough.and_then(|_| take(last))?;
-                return Ok(());
+            let mut enough = Ok(false);
+            let meanwhile = || enough = before.map_or(Ok(false), |stamps| take(self.exchange_of(stamps)));
+            let stamps = self.exchange(sending, left, meanwhile).await?;
+            if enough != Ok(false) {
+                return self.end(sending, left, enough.map(|_| stamps), take).await;
             }
-            enough?;
+            before = Some(stamps);
+        }
+        match before.map_or(Ok(false), |stamps| take(self.exchange_of(stamps))) {
+            Ok(_) => Ok(()),
+            Err(why) => self.end(sending, last, Err(why), take).await,
+        }
+    }
+
+    /// Makes the last exchange, if the reference expects more: it is told so, or it would wait for others. Takes that
+    /// and what was not taken yet, unless something failed.
+    #[cold]
+    async fn end<R: Domain>(
+        &self,
+        sending: Sending,
+        left: u64,
+        not_taken: Result<Stamps<R>, ExchangeError>,
+        mut take: impl FnMut(Exchange<C, R>) -> Result<bool, ExchangeError>,
+    ) -> Result<(), SyncError> {
+        let last = if left > 0 { Some(self.exchange(sending, 0, || {}).await?) } else { None };
+        for stamps in [Some(not_taken?), last].into_iter().flatten() {
+            take(self.exchange_of(stamps))?;
         }
         Ok(())
     }
 
-    async fn exchange<R: Domain>(&self, sending: Sending, left: u64) -> Result<Exchange<C, R>, CommError> {
+    async fn exchange<R: Domain>(
+        &self,
+        sending: Sending,
+        left: u64,
+        meanwhile: impl FnOnce(),
+    ) -> Result<Stamps<R>, CommError> {
         let ping = Ping { left, answer_by: sending };
         let sent = self.clock.open();
-        sending.send(self.comm, self.reference, ping).await?;
+        // Not a function: it would be one more future, which the compiler moves about between the stamps.
+        match sending {
+            Sending::Standard => self.comm.send(self.reference, ping).await?,
+            Sending::Synchronous => self.comm.send_sync(self.reference, ping).await?,
+        }
+        meanwhile();
         let answered = self.comm.recv(self.reference).await?;
         let received = self.clock.close();
-        // What takes time and can be done later is done later.
-        Ok(Exchange { sent: self.base.apply(sent), answered, received: self.base.apply(received) })
+        Ok(Stamps { sent, answered, received })
     }
+
+    fn exchange_of<R: Domain>(&self, stamps: Stamps<R>) -> Exchange<C, R> {
+        let Stamps { sent, answered, received } = stamps;
+        Exchange { sent: self.base.apply(sent), answered, received: self.base.apply(received) }
+    }
+}
+
+/// An exchange as it was read from the clock.
+#[derive(Clone, Copy)]
+struct Stamps<R: Domain> {
+    sent: Ticks,
+    answered: Timestamp<R>,
+    received: Ticks,
 }
 
 /// How messages are sent.
@@ -239,15 +286,6 @@ impl<K: Clock, C: Domain, M: Comm> Session<'_, K, C, M> {
 enum Sending {
     Standard,
     Synchronous,
-}
-
-impl Sending {
-    async fn send<M: Comm>(self, comm: &M, to: u32, payload: impl Payload) -> Result<(), CommError> {
-        match self {
-            Self::Standard => comm.send(to, payload).await,
-            Self::Synchronous => comm.send_sync(to, payload).await,
-        }
-    }
 }
 
 /// The client's message.

@@ -171,10 +171,10 @@ proptest! {
 
     /// With constant delays every exchange is as quick as the quickest.
     #[test]
-    fn an_early_exit_comes_one_exchange_after_the_tenth_and_the_reference_knows(exchanges in 1_u32..40) {
+    fn an_early_exit_comes_two_exchanges_after_the_tenth_and_the_reference_knows(exchanges in 1_u32..40) {
         let algorithm = OffsetAlgorithm::Skampi { exchanges: NonZeroU32::new(exchanges).unwrap(), early_exit: true };
         for (result, messages) in play(algorithm, [300, 500], 1 << 41, 3, None) {
-            prop_assert_eq!(messages, 1 + 2 * u64::from(exchanges.min(11)));
+            prop_assert_eq!(messages, 1 + 2 * u64::from(exchanges.min(12)));
             prop_assert_eq!(result.unwrap().offset, Duration::from_nanos((1 << 40) + 100));
         }
     }

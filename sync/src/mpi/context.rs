@@ -9,7 +9,8 @@ use mpi::ffi::{self, MPI_Comm};
 use mpi::raw::AsRaw;
 use mpi::traits::{Communicator, Equivalence};
 
-use super::{Message, MpiError};
+use super::MpiError;
+use super::end::{check_running, watch};
 use crate::Words;
 use crate::payload::MAX_WORDS;
 
@@ -29,7 +30,9 @@ pub(super) fn check_usable() -> Result<(), MpiError> {
     if !environment::is_initialized() {
         return Err(MpiError::NotInitialized);
     }
-    check_running()?;
+    if environment::is_finalized() {
+        return Err(MpiError::Finalized);
+    }
     if environment::threading_support() >= Threading::Serialized {
         return Ok(());
     }
@@ -38,12 +41,6 @@ pub(super) fn check_usable() -> Result<(), MpiError> {
     let code = unsafe { ffi::MPI_Is_thread_main(&raw mut main) };
     MpiError::check("MPI_Is_thread_main", code)?;
     if main == 0 { Err(MpiError::OtherThread) } else { Ok(()) }
-}
-
-/// Whether MPI still runs: what is all that can have changed since a communicator was made.
-#[inline]
-fn check_running() -> Result<(), MpiError> {
-    if environment::is_finalized() { Err(MpiError::Finalized) } else { Ok(()) }
 }
 
 /// The type of what is sent.
@@ -87,6 +84,7 @@ impl Context {
 
     /// Takes over a communicator that was just made.
     fn own(raw: MPI_Comm) -> Result<Self, MpiError> {
+        watch();
         let context = Self { raw, one_thread: PhantomData };
         // SAFETY: a constant.
         let returning = unsafe { ffi::RSMPI_ERRORS_RETURN };
@@ -115,7 +113,7 @@ impl Context {
     }
 
     /// Messages of at most a cache line leave at once with every MPI library there is.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(&self, to: c_int, words: &[u64]) -> Result<(), MpiError> {
         check_running()?;
         let length = words.len() as c_int;
@@ -133,10 +131,13 @@ impl Context {
         MpiError::check("MPI_Ssend", code)
     }
 
-    #[inline]
-    pub(super) fn recv(&self, from: c_int) -> Result<Message, MpiError> {
+    /// Returns how many words came.
+    ///
+    /// They stay where MPI writes them: a wider copy at once would have to wait for that.
+    #[inline(always)]
+    pub(super) fn recv(&self, from: c_int, words: &mut Words) -> Result<usize, MpiError> {
         check_running()?;
-        let (mut words, mut status) = (Words::default(), MaybeUninit::uninit());
+        let mut status = MaybeUninit::uninit();
         let (buffer, room) = (words.as_mut_ptr().cast(), MAX_WORDS as c_int);
         // SAFETY: MPI is running, and there is as much room as it is told.
         let code = unsafe { ffi::MPI_Recv(buffer, room, word(), from, TAG, self.raw, status.as_mut_ptr()) };
@@ -146,7 +147,7 @@ impl Context {
         let code = unsafe { ffi::MPI_Get_count(status.as_ptr(), word(), &raw mut count) };
         MpiError::check("MPI_Get_count", code)?;
         // Negative for what is not made of words; it would take as much room as there is.
-        Ok((words, usize::try_from(count).unwrap_or(usize::MAX)))
+        Ok(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
     /// The group of those with the same color; nothing for this rank if it has none.
