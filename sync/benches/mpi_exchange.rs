@@ -3,7 +3,7 @@
 //! that cargo names; `cargo xtask bench` does both. With `--gate`, misses of the bounds that the project promises are
 //! named, and the exit code is 1.
 //!
-//! The two take turns, so that neither a change of frequency nor a neighbour's load favours one of them. The ranks of one
+//! The two take turns of a millisecond or less, so that neither a change of frequency nor a neighbour's load favours one of them. The ranks of one
 //! machine read one counter, which is the truth that the error is measured by: one of them sees it through a clock that is
 //! wrong in a known way.
 
@@ -15,7 +15,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Local, Timestamp};
-use downbeat_sync::{Algorithm, Comm, CommError, MpiComm, Payload, Timekeeper, block_on_ready};
+use downbeat_sync::{Algorithm, Comm, CommError, MpiComm, Payload, Synchronized, Timekeeper, block_on_ready};
 use downbeat_timers::{
     Skew, SkewedClock, SystemClock, SystemClockId, Truth, TscClock, allowed_cores, calibrate_during, pin_to,
 };
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     let bench = Bench::new(MpiComm::duplicate(&world).expect("MPI runs"), world.as_raw());
 
     let (ratio, by_algorithm, by_hand) = bench.cost();
-    let [now, later] = bench.errors();
+    let Errors { now, later, scatter, session } = bench.errors();
     let bounds = [
         (format!("`{SHORT}` / ping-pong by hand, time"), ratio, 1.10),
         ("median error right after, ns".to_owned(), now, 25.0),
@@ -64,6 +64,7 @@ fn main() -> ExitCode {
         for (name, found, most) in &bounds {
             println!("| {name} | {found:.2} | {most:.2} |");
         }
+        println!("\n`{LABEL}` took {:.1} ms; its offsets scatter by {scatter:.2} ns around the line", session / 1e6);
         if !missed.is_empty() {
             println!("missed: {}", missed.join("; "));
         }
@@ -167,28 +168,42 @@ impl Bench {
         words
     }
 
-    /// By how much rank 1 is off from rank 0, in nanoseconds: the medians right after, and ten seconds later, which need
-    /// not be waited for.
-    fn errors(&self) -> [f64; 2] {
+    fn errors(&self) -> Errors {
         let skew = Skew { offset: Duration::from_millis(3), drift: 7e-6, ..Skew::default() };
         let skew = if self.comm.rank() == 1 { skew } else { Skew::default() };
         let clock = SkewedClock::new(self.tsc, self.local.renamed(), skew).expect("a skew");
         let base = SkewedClock::<TscClock>::believed().expect("in range");
-        let errors: Vec<_> = (0..RUNS)
-            .map(|_| {
-                let me = Timekeeper::new(&clock, base);
-                let found = self.algorithm.synchronize_blocking(&me, &self.comm).expect("the clocks are fitted");
-                let now: Timestamp<Truth> = of_rank_0(&self.comm, clock.true_now());
-                [now, now + Duration::from_secs(10)].map(|at| {
-                    let here = found.model.apply(clock.ticks_at(at));
-                    let there = of_rank_0(&self.comm, here);
-                    (here - there).as_nanos().abs() as f64
-                })
-            })
-            .collect();
-        // The error is what rank 1 knows.
-        [0, 1].map(|when| of_rank(1, &self.comm, F64(median(errors.iter().map(|error| error[when])))).0)
+        let mut found = [const { vec![] }; 4];
+        for _ in 0..RUNS {
+            let began = clock.true_now();
+            let learned = self.algorithm.synchronize_blocking(&Timekeeper::new(&clock, base), &self.comm);
+            let Synchronized { model, quality } = learned.expect("the clocks are fitted");
+            let now: Timestamp<Truth> = of_rank_0(&self.comm, clock.true_now());
+            let error = |at| {
+                let here = model.apply(clock.ticks_at(at));
+                (here - of_rank_0(&self.comm, here)).as_nanos().abs() as f64
+            };
+            let scatter = quality.residual_deviation.unwrap_or_default();
+            let values = [error(now), error(now + Duration::from_secs(10)), scatter, (now - began).as_nanos() as f64];
+            found.iter_mut().zip(values).for_each(|(found, value)| found.push(value));
+        }
+        // Only the client knows.
+        let [now, later, scatter, session] =
+            found.map(|values| of_rank(1, &self.comm, F64(median(values.into_iter()))).0);
+        Errors { now, later, scatter, session }
     }
+}
+
+/// By how much rank 1 is off from rank 0, in nanoseconds: medians.
+struct Errors {
+    /// Right after the synchronization.
+    now: f64,
+    /// Ten seconds later, which need not be waited for.
+    later: f64,
+    /// Standard deviation of the offsets from the line.
+    scatter: f64,
+    /// How long it took.
+    session: f64,
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {

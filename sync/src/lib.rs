@@ -5,6 +5,8 @@
 //!   call of it wherever ranks are real.
 //! - [`ThreadComm`] is the backend for ranks that are threads of one process. A [`ThreadCluster`] starts and pins them.
 //!   It is made of a [`Mailbox`] for every two ranks and a [`Sleeper`] for each.
+//! - `MpiComm`, with the feature `mpi`, is the backend for ranks that are processes of an MPI program. It has a
+//!   communicator of its own, finds the ranks that share a node, and returns what MPI reports as an error.
 //! - [`OffsetClient`] measures by how much this rank's clock is ahead of another's, which [`answer`]s, by any
 //!   [`OffsetAlgorithm`].
 //! - An [`Algorithm`] makes one clock of the clocks of all ranks; an [`AccuracyCheck`] measures how far apart they are
@@ -48,11 +50,17 @@
 //! - SKaMPI's interval is certain only for clocks that do not drift during the measurement, and whose readings are
 //!   ordered. Use clocks that say so: see [`ReadOrdering`](downbeat_clock_core::ReadOrdering).
 //! - Mailboxes take 128 bytes for every ordered pair of threads.
-//! - There are no time limits: a rank that neither answers nor leaves is waited for.
+//! - There are no time limits: a rank that neither answers nor leaves is waited for. Over MPI one that leaves is, too,
+//!   until MPI ends the program: so ranks that could fail on their own, as when one finds no counter, had better tell each
+//!   other before they synchronize.
+//! - Over MPI, all ranks should drop a communicator: the standard lets MPI wait for that. Splitting one is as slow as MPI
+//!   does it, which is far slower than a message.
+//! - More ranks than cores over MPI take turns on them, and every message then waits for a turn: milliseconds where the
+//!   library does not yield.
 //! - A line is only as good as the time it spans: one learned in 15 ms is off by microseconds ten seconds later.
 //!
 //! # What this crate does not do
-//! Not yet: run over MPI or in a simulated cluster; synchronize again while the program runs; correct traces. It reads
+//! Not yet: run in a simulated cluster; synchronize again while the program runs; correct traces. It reads
 //! no clock and pins no thread: `downbeat-timers` does.
 #![deny(unsafe_code)]
 #![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]

@@ -34,8 +34,15 @@ use crate::{Comm, CommError, Payload, Words, block_on_ready};
 ///
 /// A rank that is gone is not noticed: who waits for it does so until MPI ends the program.
 ///
+/// The same holds for a rank that panics. What a rank sends to itself is kept here until it is received.
+///
 /// It stays on its thread, since MPI may be initialized for one thread only. When it is dropped, so is its
 /// communicator, for which MPI may wait until all ranks drop theirs; after `MPI_Finalize` nothing happens.
+///
+/// ```compile_fail,E0277
+/// fn take_elsewhere<T: Send>() {}
+/// take_elsewhere::<downbeat_sync::MpiComm>();
+/// ```
 #[derive(Debug)]
 pub struct MpiComm {
     context: Context,

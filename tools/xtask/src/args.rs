@@ -12,7 +12,7 @@ Usage: cargo xtask test [--quick] [--only TEXT]
     --quick      only the checks that need no system packages
     --only TEXT  only the steps whose name contains the text
 
-  bench        the tables of ratios
+  bench        the tables of ratios, one of them under Open MPI
     --gate       fail when a bound that the project promises is missed
     --criterion  every crate's criterion benchmarks too
     --only TEXT  only the tables whose name contains the text

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use crate::checks::mpi;
 use crate::shell::command;
 use crate::steps::Step;
 use crate::workspace::Workspace;
@@ -14,8 +15,12 @@ const RATIOS: [(&str, &str); 4] = [
     ("downbeat", "clocks"),
 ];
 
+/// The same for programs that run under `mpirun`.
+const MPI_RATIOS: [(&str, &str); 1] = [("downbeat-sync", "mpi_exchange")];
+
 pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Step<'_>> {
     let mut steps: Vec<Step<'_>> = RATIOS.iter().map(|(package, name)| ratios(package, name, gate)).collect();
+    steps.extend(MPI_RATIOS.iter().map(|(package, name)| mpi::bench(workspace, package, name, gate)));
     if criterion {
         steps.extend(others(workspace));
     }
@@ -36,7 +41,7 @@ fn others(workspace: &Workspace) -> impl Iterator<Item = Step<'_>> {
         .packages
         .iter()
         .flat_map(|package| package.targets_of("bench").map(|bench| (package.name.as_str(), bench.name.as_str())));
-    let others = benches.filter(|one| !RATIOS.contains(one));
+    let others = benches.filter(|one| !RATIOS.contains(one) && !MPI_RATIOS.contains(one));
     others.map(|(package, name)| Step::command(format!("criterion: {package} {name}"), bench(package, name)))
 }
 

@@ -8,7 +8,7 @@ mod examples;
 mod format;
 mod lints;
 mod loom;
-mod mpi;
+pub(crate) mod mpi;
 mod no_std;
 mod packages;
 mod rank_program;

@@ -17,19 +17,22 @@ use crate::workspace::{MPI, Package, Target, Workspace};
 pub(crate) struct Library {
     name: &'static str,
     suffix: &'static str,
-    /// More ranks than cores, shared memory only, and ranks that wait let others run.
-    options: &'static str,
+    /// Shared memory only.
+    transport: &'static str,
+    /// More ranks than cores, where those that wait let others run.
+    crowded: &'static str,
     environment: &'static [(&'static str, &'static str)],
 }
 
 pub(crate) const OPEN_MPI: Library = Library {
     name: "Open MPI",
     suffix: "openmpi",
-    options: "--oversubscribe --mca btl self,vader --mca mpi_yield_when_idle 1",
+    transport: "--mca btl self,vader",
+    crowded: "--oversubscribe --mca mpi_yield_when_idle 1",
     // Wants to hear twice that root is meant.
     environment: &[("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")],
 };
-const MPICH: Library = Library { name: "MPICH", suffix: "mpich", options: "", environment: &[] };
+const MPICH: Library = Library { name: "MPICH", suffix: "mpich", transport: "", crowded: "", environment: &[] };
 
 /// Even, odd, a power of two and not: algorithms have remainders.
 const TEST_RANKS: [u32; 6] = [1, 2, 3, 4, 5, 8];
@@ -75,6 +78,20 @@ fn rank_program_steps<'a>(workspace: &'a Workspace, package: &'a Package, progra
     ]
 }
 
+/// A benchmark that prints a table, on two ranks that have a core each.
+pub(crate) fn bench<'a>(workspace: &'a Workspace, package: &'a str, name: &'a str, gate: bool) -> Step<'a> {
+    Step::new(format!("table: {package} {name} over {}", OPEN_MPI.name), move || {
+        let package = workspace.packages.iter().find(|found| found.name == package);
+        let target = package.and_then(|package| package.targets_of("bench").find(|bench| bench.name == name));
+        let (package, target) = package.zip(target).ok_or(format!("there is no benchmark {name}"))?;
+        let mut program = Command::new(executable(workspace, OPEN_MPI, package, target)?);
+        if gate {
+            program.arg("--gate");
+        }
+        run_once(&program, OPEN_MPI.mpirun(), 2)
+    })
+}
+
 /// That the documentation of what only exists with MPI builds, and its examples too.
 fn documentation<'a>(workspace: &Workspace, package: &Package) -> [Step<'a>; 2] {
     let name = &package.name;
@@ -106,10 +123,17 @@ impl Library {
         cargo.arg("--target-dir").arg(workspace.variant(self.suffix)).env("MPICC", format!("mpicc.{}", self.suffix));
     }
 
-    /// Its launcher, for ranks on this machine.
-    pub(crate) fn mpirun(self) -> Command {
-        let mut mpirun = command(&format!("mpirun.{} {}", self.suffix, self.options));
+    /// Its launcher, for ranks on this machine that have a core each,
+    fn mpirun(self) -> Command {
+        let mut mpirun = command(&format!("mpirun.{} {}", self.suffix, self.transport));
         mpirun.envs(self.environment());
+        mpirun
+    }
+
+    /// or share cores.
+    pub(crate) fn crowded_mpirun(self) -> Command {
+        let mut mpirun = self.mpirun();
+        mpirun.args(self.crowded.split_whitespace());
         mpirun
     }
 
@@ -122,7 +146,8 @@ impl Library {
 /// Builds a program, and asks cargo where it is.
 fn executable(workspace: &Workspace, library: Library, package: &Package, program: &Target) -> Result<PathBuf, String> {
     let Target { kind, name, required_features } = program;
-    let mut build = command("cargo build --message-format=json-render-diagnostics");
+    let verb = if kind == "bench" { "bench --no-run" } else { "build" };
+    let mut build = command(&format!("cargo {verb} --message-format=json-render-diagnostics"));
     build.args(["-p", &package.name, &format!("--{kind}"), name, "--features", &required_features.join(",")]);
     library.build(workspace, &mut build);
     shell::read(&mut build)?
@@ -134,17 +159,15 @@ fn executable(workspace: &Workspace, library: Library, package: &Package, progra
 }
 
 /// Runs the program under each of these numbers of ranks, also after a failure.
-fn run(program: &PathBuf, library: Library, ranks: &[u32]) -> Outcome {
-    let failures: Vec<String> = ranks
-        .iter()
-        .filter_map(|&ranks| run_once(program, library, ranks).err().map(|why| format!("{ranks} ranks: {why}")))
-        .collect();
+fn run(program: &Path, library: Library, ranks: &[u32]) -> Outcome {
+    let run_once = |ranks| run_once(&Command::new(program), library.crowded_mpirun(), ranks);
+    let failures: Vec<String> =
+        ranks.iter().filter_map(|&ranks| run_once(ranks).err().map(|why| format!("{ranks} ranks: {why}"))).collect();
     if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
 }
 
-fn run_once(program: &PathBuf, library: Library, ranks: u32) -> Outcome {
-    let mut mpirun = library.mpirun();
-    mpirun.args(["-np", &ranks.to_string()]).arg(program);
+fn run_once(program: &Command, mut mpirun: Command, ranks: u32) -> Outcome {
+    mpirun.args(["-np", &ranks.to_string()]).arg(program.get_program()).args(program.get_args());
     saw_its_ranks(&shell::show_and_read(RUN_LIMIT, &mut mpirun)?, ranks)
 }
 

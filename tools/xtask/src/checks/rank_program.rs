@@ -60,7 +60,7 @@ struct Ended {
 impl Job<'_> {
     /// `mpirun` of so many ranks with these arguments; the second part may differ from the first.
     fn mpirun(&self, parts: &[(u32, &str)]) -> Command {
-        let mut mpirun = self.library.mpirun();
+        let mut mpirun = self.library.crowded_mpirun();
         for (i, (ranks, arguments)) in parts.iter().enumerate() {
             mpirun.args((i > 0).then_some(":")).args(["-np", &ranks.to_string()]).arg(self.program);
             mpirun.args(arguments.split_whitespace().map(|word| word.replace("CSV", &self.csv.to_string_lossy())));
