@@ -6,7 +6,7 @@
 mod simulated;
 
 use downbeat_sync::{Clocks, Network, SimCluster};
-use simulated::synchronize;
+use simulated::{cluster, synchronize};
 
 const LABELS: [&str; 15] = [
     "none",
@@ -28,8 +28,8 @@ const LABELS: [&str; 15] = [
 
 /// All ranks come to their end, and what they then take for global time is not nonsense.
 fn all_end_well(ranks: u32) {
-    let (network, clocks) = (Network::typical(), Clocks::typical());
-    let cluster = SimCluster { ranks, ranks_per_node: 16, sockets_per_node: 2, network, clocks, seed: 1 };
+    let cluster = cluster(ranks, Network::typical(), Clocks::typical(), 1);
+    let cluster = SimCluster { ranks_per_node: 16, sockets_per_node: 2, ..cluster };
     for label in LABELS {
         let outcomes = synchronize(&cluster, label);
         assert_eq!(outcomes.len(), ranks as usize);

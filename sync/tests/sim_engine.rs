@@ -13,7 +13,7 @@ use downbeat_sync::{
     VirtualTime, Wander,
 };
 use proptest::prelude::*;
-use simulated::{cluster, synchronize};
+use simulated::{Outcome, cluster, synchronize};
 
 const MICROSECOND: i64 = 1_000;
 
@@ -44,7 +44,8 @@ fn equal_seeds_give_equal_results_and_others_do_not() {
             ..cluster(40, Network::typical(), Clocks::typical(), seed)
         };
         let outcomes = synchronize(&cluster, "h2hca(hca3/5/skampi/5,hca2/5/mean-rtt/3)");
-        outcomes.iter().map(|outcome| (outcome.result.unwrap().model, outcome.done)).collect::<Vec<_>>()
+        let shown = |outcome: &Outcome| (outcome.result.unwrap().model, outcome.clock.ticks_at(at(0)), outcome.done);
+        outcomes.iter().map(shown).collect::<Vec<_>>()
     };
     assert_eq!(found(1), found(1));
     let (one, two) = (found(1), found(2));

@@ -1,4 +1,4 @@
-//! What the tests on simulated clusters share.
+//! What the tests on simulated clusters share; each uses some of it.
 
 use downbeat_clock_core::Timestamp;
 use downbeat_sync::{Algorithm, Clocks, Network, SimClock, SimCluster, SyncError, Synchronized, VirtualTime};

@@ -1,0 +1,296 @@
+//! HCA, HCA2 and HCA3 against the pseudo code of the papers, worked out plainly: in floating-point numbers, one rank after
+//! the other, with slopes and intercepts, from the stamps that the simulated ranks took.
+
+#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
+
+use core::cell::RefCell;
+
+use downbeat_clock_core::{Clock, Duration, Ticks, Timestamp};
+use downbeat_sync::{
+    Algorithm, Clocks, Comm, CommError, Drift, Link, Network, Payload, SimClock, SimCluster, SimComm, Synchronized,
+    Tail, VirtualTime,
+};
+
+/// Fit points and exchanges of all labels.
+const POINTS: usize = 6;
+const EXCHANGES: usize = 5;
+
+/// What a rank did that matters to an exchange.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Step {
+    Opened(f64),
+    Closed(f64),
+    Read(f64),
+    Sent(u32),
+    Received(u32),
+}
+
+/// A rank that writes down what it does. Times are nanoseconds by its own clock.
+struct Scribe<'a> {
+    comm: &'a SimComm,
+    clock: SimClock,
+    steps: RefCell<Vec<Step>>,
+}
+
+impl Scribe<'_> {
+    fn note(&self, step: impl FnOnce(f64) -> Step, ticks: Ticks) -> Ticks {
+        self.steps.borrow_mut().push(step(local(ticks)));
+        ticks
+    }
+}
+
+/// What a rank believes its ticks to mean.
+fn local(ticks: Ticks) -> f64 {
+    (ticks.0 as i64 - SimClock::ZERO.0 as i64) as f64
+}
+
+impl Clock for &Scribe<'_> {
+    fn ticks(&self) -> Ticks {
+        self.note(Step::Read, self.clock.ticks())
+    }
+    fn open(&self) -> Ticks {
+        self.note(Step::Opened, self.clock.open())
+    }
+    fn close(&self) -> Ticks {
+        self.note(Step::Closed, self.clock.close())
+    }
+}
+
+impl Comm for &Scribe<'_> {
+    fn rank(&self) -> u32 {
+        self.comm.rank()
+    }
+    fn size(&self) -> u32 {
+        self.comm.size()
+    }
+    async fn send<P: Payload>(&self, to: u32, payload: P) -> Result<(), CommError> {
+        self.steps.borrow_mut().push(Step::Sent(to));
+        self.comm.send(to, payload).await
+    }
+    async fn send_sync<P: Payload>(&self, to: u32, payload: P) -> Result<(), CommError> {
+        self.comm.send_sync(to, payload).await
+    }
+    async fn recv<P: Payload>(&self, from: u32) -> Result<P, CommError> {
+        let payload = self.comm.recv(from).await?;
+        self.steps.borrow_mut().push(Step::Received(from));
+        Ok(payload)
+    }
+    async fn split(&self, _: Option<u32>, _: u32) -> Result<Option<Self>, CommError> {
+        Ok(None)
+    }
+}
+
+/// A line: `offset = slope * x + intercept`, client minus reference.
+#[derive(Clone, Copy, Debug)]
+struct Model {
+    slope: f64,
+    intercept: f64,
+}
+
+const IDENTITY: Model = Model { slope: 0.0, intercept: 0.0 };
+
+impl Model {
+    fn apply(self, x: f64) -> f64 {
+        x - (self.slope * x + self.intercept)
+    }
+
+    /// `A->B` = 1 with `B->C` = 2.
+    fn merged(self, second: Self) -> Self {
+        Self {
+            slope: self.slope + second.slope - self.slope * second.slope,
+            intercept: self.intercept + second.intercept - self.intercept * second.slope,
+        }
+    }
+}
+
+/// What all ranks wrote down.
+struct Record(Vec<Vec<Step>>);
+
+impl Record {
+    /// The exchanges between a client and its reference, in order: sent, answered, received, each by its own clock.
+    fn exchanges(&self, client: u32, reference: u32) -> Vec<[f64; 3]> {
+        let asked = self.0[client as usize].windows(4).filter_map(|steps| match *steps {
+            [Step::Opened(sent), Step::Sent(to), Step::Received(_), Step::Closed(received)] if to == reference => {
+                Some((sent, received))
+            }
+            _ => None,
+        });
+        let answered = self.0[reference as usize].windows(3).filter_map(|steps| match *steps {
+            [Step::Received(from), Step::Read(at), Step::Sent(_)] if from == client => Some(at),
+            _ => None,
+        });
+        let (asked, answered): (Vec<_>, Vec<_>) = (asked.collect(), answered.collect());
+        assert_eq!(asked.len(), answered.len(), "rank {client} asked, rank {reference} answered");
+        asked.into_iter().zip(answered).map(|((sent, received), at)| [sent, at, received]).collect()
+    }
+}
+
+/// Algorithm 7, corrected: the middle of the interval, in the middle of the session.
+fn skampi_offset(session: &[[f64; 3]], reference: Model) -> (f64, f64) {
+    let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+    for [sent, answered, received] in session {
+        let answered = reference.apply(*answered);
+        low = low.max(sent - answered);
+        high = high.min(received - answered);
+    }
+    ((session[0][0] + session[session.len() - 1][2]) / 2.0, (low + high) / 2.0)
+}
+
+/// Algorithm 2: the least squares through the first points, moved to the last one if there is one more.
+fn learn(exchanges: &[[f64; 3]], reference: Model) -> Model {
+    let points: Vec<_> = exchanges.chunks(EXCHANGES).map(|session| skampi_offset(session, reference)).collect();
+    let fitted = &points[..POINTS];
+    let count = POINTS as f64;
+    let mean_x = fitted.iter().map(|(x, _)| x).sum::<f64>() / count;
+    let mean_y = fitted.iter().map(|(_, y)| y).sum::<f64>() / count;
+    let sxy: f64 = fitted.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
+    let sxx: f64 = fitted.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
+    let slope = sxy / sxx;
+    match points.get(POINTS) {
+        Some((x, y)) => Model { slope, intercept: y - slope * x },
+        None => Model { slope, intercept: mean_y - slope * mean_x },
+    }
+}
+
+/// Algorithm 1, from the root to the leaves: every reference answers with global time.
+fn hca3(record: &Record, ranks: u32) -> Vec<Model> {
+    let mut models = vec![IDENTITY; ranks as usize];
+    let rounds = ranks.ilog2();
+    let inside = 1 << rounds;
+    for round in (1..=rounds).rev() {
+        for reference in (0..inside).step_by(1 << round) {
+            let client = reference + (1 << (round - 1));
+            models[client as usize] = learn(&record.exchanges(client, reference), models[reference as usize]);
+        }
+    }
+    for client in inside..ranks {
+        let reference = client - inside;
+        models[client as usize] = learn(&record.exchanges(client, reference), models[reference as usize]);
+    }
+    models
+}
+
+/// From the leaves to the root: every reference answers with its own time, and the lines of a subtree are merged with
+/// the line of its root as that learns one, from its first sessions.
+fn up_the_tree(record: &Record, ranks: u32, sessions: usize, merged: fn(Model, Model) -> Model) -> Vec<Model> {
+    let line = |client, reference| {
+        let exchanges = record.exchanges(client, reference);
+        learn(&exchanges[..exchanges.len().min(sessions * EXCHANGES)], IDENTITY)
+    };
+    let mut models = vec![IDENTITY; ranks as usize];
+    let rounds = ranks.ilog2();
+    let inside: u32 = 1 << rounds;
+    for round in 0..rounds {
+        for reference in (0..inside).step_by(2 << round) {
+            let client = reference + (1 << round);
+            let line = line(client, reference);
+            for below in client..client + (1 << round) {
+                models[below as usize] = merged(models[below as usize], line);
+            }
+        }
+    }
+    for client in inside..ranks {
+        let reference = client - inside;
+        models[client as usize] = merged(line(client, reference), models[reference as usize]);
+    }
+    models
+}
+
+fn hca2(record: &Record, ranks: u32) -> Vec<Model> {
+    up_the_tree(record, ranks, POINTS + 1, Model::merged)
+}
+
+/// HCA2, and at the end an offset to the root, through which each line is moved.
+fn hca(record: &Record, ranks: u32) -> Vec<Model> {
+    let mut models = up_the_tree(record, ranks, POINTS, Model::merged);
+    for (client, model) in (1..).zip(&mut models[1..]) {
+        let exchanges = record.exchanges(client, 0);
+        let (x, offset) = skampi_offset(&exchanges[exchanges.len() - EXCHANGES..], IDENTITY);
+        model.intercept = offset - model.slope * x;
+    }
+    models
+}
+
+/// What a rank has, its clock, what it wrote down, and when it was done.
+type Outcome = (Synchronized, SimClock, Vec<Step>, Timestamp<VirtualTime>);
+
+fn simulate(label: &str, ranks: u32, seed: u64) -> Vec<Outcome> {
+    let tail = Tail::LogNormal { median: Duration::from_nanos(300), sigma: 1.0 };
+    let switch = Link { tail, asymmetry: Duration::from_nanos(100), ..Link::steady(Duration::from_micros(3)) };
+    // Drifts that no quartz has, so that the products of slopes and intercepts matter.
+    let clocks = Clocks { offset: Duration::from_secs(1), drift: Drift::Within(1e-3), ..Clocks::perfect() };
+    let network = Network { switch, ..Network::noiseless() };
+    let cluster = SimCluster { ranks, ranks_per_node: 1, sockets_per_node: 1, network, clocks, seed };
+    let algorithm: Algorithm = label.parse().unwrap();
+    let program = async |comm: &SimComm| {
+        let scribe = Scribe { comm, clock: comm.clock(), steps: RefCell::default() };
+        let clock = &&scribe;
+        let me = downbeat_sync::Timekeeper::new(clock, SimClock::believed().unwrap());
+        let found = algorithm.synchronize(&me, clock).await.unwrap();
+        (found, comm.clock(), scribe.steps.take(), comm.true_now())
+    };
+    cluster.run(program).unwrap()
+}
+
+/// How far our models and the naive ones are apart, in units of what rounding explains.
+///
+/// Ours count in whole nanoseconds: an answer in global time, the middle of an interval, the middle of a session, the
+/// point that a line goes through and the result are rounded, so an offset differs by up to 1.5 ns per hop, and a slope
+/// by up to `3 * 1.5 / span`, as it would by an error of that size. Floating-point numbers of seconds, as nanoseconds,
+/// are good to 2e-7 here.
+fn disagreement(label: &str, ranks: u32, seed: u64, naive: fn(&Record, u32) -> Vec<Model>) -> f64 {
+    let outcomes = simulate(label, ranks, seed);
+    let models = naive(&Record(outcomes.iter().map(|(_, _, steps, _)| steps.clone()).collect()), ranks);
+    let end = outcomes.iter().map(|(.., done)| *done).max().unwrap();
+    let span = (POINTS - 1) as f64 * EXCHANGES as f64 * 6_000.0;
+    let hops = f64::from(ranks.ilog2() + 1);
+    let mut worst: f64 = 0.0;
+    for late in [0, 1_000_000, 1_000_000_000] {
+        let at = end + Duration::from_nanos(late);
+        for ((found, clock, ..), naive) in outcomes.iter().zip(&models) {
+            let ticks = clock.ticks_at(at);
+            let difference = found.model.apply(ticks).as_nanos() as f64 - naive.apply(local(ticks));
+            let rounding = hops * (2.0 + 4.5 * at.as_nanos() as f64 / span);
+            worst = worst.max(difference.abs() / rounding);
+        }
+    }
+    worst
+}
+
+#[test]
+fn the_algorithms_do_what_the_papers_say() {
+    type Naive = fn(&Record, u32) -> Vec<Model>;
+    let labels: [(&str, Naive); 5] = [
+        ("hca/6/skampi/5", hca),
+        ("hca2/6/skampi/5", hca2),
+        ("hca2/6/skampi/5/recompute", hca2),
+        ("hca3/6/skampi/5", hca3),
+        ("hca3/6/skampi/5/recompute", hca3),
+    ];
+    for (label, naive) in labels {
+        for ranks in [5, 8, 13] {
+            for seed in 0..5 {
+                let found = disagreement(label, ranks, seed, naive);
+                assert!(found <= 1.0, "{label}, {ranks} ranks, seed {seed}: {found} times what rounding explains");
+            }
+        }
+    }
+}
+
+/// A comparison that cannot fail would say nothing.
+#[test]
+fn another_algorithm_would_be_found_out() {
+    let sums = |record: &Record, ranks| {
+        let merged = |first: Model, second: Model| Model {
+            slope: first.slope + second.slope,
+            intercept: first.intercept + second.intercept,
+        };
+        up_the_tree(record, ranks, POINTS + 1, merged)
+    };
+    let unmerged = |record: &Record, ranks| up_the_tree(record, ranks, POINTS + 1, |first, _| first);
+    let without_the_last_point = |record: &Record, ranks| up_the_tree(record, ranks, POINTS, Model::merged);
+    assert!(disagreement("hca2/6/skampi/5", 8, 1, sums) > 10.0);
+    assert!(disagreement("hca2/6/skampi/5", 8, 1, unmerged) > 10.0);
+    assert!(disagreement("hca2/6/skampi/5/recompute", 8, 1, without_the_last_point) > 1.0);
+    assert!(disagreement("hca/6/skampi/5", 8, 1, hca2) > 1.0);
+}

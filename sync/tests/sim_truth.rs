@@ -1,0 +1,143 @@
+//! Every algorithm against the truth, on a network without noise: what is left is rounding, and what an algorithm
+//! leaves out.
+
+#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
+
+#[path = "common/simulated.rs"]
+mod simulated;
+
+use downbeat_clock_core::{Duration, Timestamp};
+use downbeat_sync::{Clocks, Drift, Link, Network, VirtualTime};
+use simulated::{Outcome, cluster, synchronize};
+
+const RANKS: [u32; 7] = [1, 2, 3, 5, 8, 13, 64];
+
+/// Fit points and exchanges of the labels.
+const POINTS: f64 = 20.0;
+const EXCHANGES: f64 = 10.0;
+
+const LATENCY: Duration = Duration::from_micros(20);
+
+/// The largest drift of a clock, either way.
+const DRIFT: f64 = 10e-6;
+
+fn clocks() -> Clocks {
+    Clocks { offset: Duration::from_secs(1), drift: Drift::Within(DRIFT), ..Clocks::perfect() }
+}
+
+fn network() -> Network {
+    Network { switch: Link::steady(LATENCY), ..Network::noiseless() }
+}
+
+/// How many clocks a rank's clock was learned through, in a tree.
+fn depth(rank: u32, ranks: u32) -> f64 {
+    let inside = 1 << ranks.ilog2();
+    f64::from(if rank < inside { rank.count_ones() } else { (rank - inside).count_ones() + 1 })
+}
+
+/// By how much each rank's global clock is off at a true time. Global time is what rank 0 believes.
+fn errors(outcomes: &[Outcome], at: Timestamp<VirtualTime>) -> Vec<f64> {
+    let shown = |outcome: &Outcome| outcome.result.unwrap().model.apply(outcome.clock.ticks_at(at));
+    let global = shown(&outcomes[0]);
+    outcomes.iter().map(|outcome| (shown(outcome) - global).as_nanos() as f64).collect()
+}
+
+fn end(outcomes: &[Outcome]) -> Timestamp<VirtualTime> {
+    outcomes.iter().map(|outcome| outcome.done).max().unwrap()
+}
+
+/// Readings and messages are whole nanoseconds, so an offset is off by up to 1.5: half for each of two readings, half
+/// for the middle of an interval, which is rounded. The points of a line span `span`, and a slope that fits such
+/// offsets worst, those of one half too large and those of the other too small, is off by `3 * 1.5 / span`. That is
+/// for one hop, and for the time since the middle of the line.
+fn rounding_after(since: f64, span: f64) -> f64 {
+    2.0 + 4.5 * since / span
+}
+
+/// How long a line of a tree spans. Those of Jones and Koenig span more.
+fn span() -> f64 {
+    (POINTS - 1.0) * EXCHANGES * 2.0 * LATENCY.as_nanos() as f64
+}
+
+#[test]
+fn lines_are_right_to_two_nanoseconds_per_hop_and_stay_so_as_well_as_their_span_allows() {
+    let labels = [
+        "jk/20/skampi/10",
+        "hca/20/skampi/10",
+        "hca2/20/skampi/10",
+        "hca3/20/skampi/10",
+        "hca3/20/skampi/10/recompute",
+    ];
+    for label in labels {
+        for ranks in RANKS {
+            for seed in 0..3 {
+                let outcomes = synchronize(&cluster(ranks, network(), clocks(), seed), label);
+                let end = end(&outcomes);
+                let (now, later) = (errors(&outcomes, end), errors(&outcomes, end + Duration::from_secs(1)));
+                for (rank, (now, later)) in (0..).zip(now.into_iter().zip(later)) {
+                    let hops = depth(rank, ranks);
+                    // Lines of a tree are extended for as many spans as rounds follow, HCA's while offsets are measured
+                    // again; by the slope's standard error, 0.45 ns / sqrt(20) * sqrt(12) / span, that is less than
+                    // half a nanosecond each.
+                    let rounds = if rank == 0 || label.starts_with("jk") { 0 } else { ranks.ilog2() };
+                    let most = 2.0 * hops + f64::from(rounds);
+                    assert!(now.abs() <= most, "{label}, rank {rank} of {ranks}, seed {seed}: {now} ns");
+                    let most = hops * rounding_after(1e9, span());
+                    assert!(later.abs() <= most, "{label}, rank {rank} of {ranks}, seed {seed}: {later} ns later");
+                }
+            }
+        }
+    }
+}
+
+/// The two clocks of a hop drift apart by the sum of their drifts at most, from the beginning at the earliest.
+#[test]
+fn offsets_are_right_to_two_nanoseconds_per_hop_and_the_drift_that_they_leave_out() {
+    let labels = [
+        "skampi/skampi/10",
+        "skampi/mean-rtt/10",
+        "skampi/trace-collector/10",
+        "nbcbench/skampi/10",
+        "hca3-offset/skampi/10",
+        "hca3-offset/mean-rtt/10",
+    ];
+    for label in labels {
+        for ranks in RANKS {
+            let outcomes = synchronize(&cluster(ranks, network(), clocks(), 1), label);
+            for late in [0, 1_000_000_000].map(Duration::from_nanos) {
+                let at = end(&outcomes) + late;
+                for (rank, error) in (0..).zip(errors(&outcomes, at)) {
+                    let most = depth(rank, ranks) * (2.0 + 2.0 * DRIFT * at.as_nanos() as f64);
+                    assert!(error.abs() <= most, "{label}, rank {rank} of {ranks}: {error} ns, at most {most}");
+                }
+            }
+        }
+    }
+}
+
+/// With clocks that do not drift, offsets are all there is to learn, however long a client waits for its reference.
+#[test]
+fn without_drift_every_offset_is_right_to_two_nanoseconds_per_hop() {
+    let clocks = Clocks { drift: Drift::Within(0.0), ..clocks() };
+    for label in ["skampi/mean-rtt/5", "nbcbench/trace-collector/5", "hca3-offset/mean-rtt/5", "hca3/5/mean-rtt/5"] {
+        let outcomes = synchronize(&cluster(13, network(), clocks.clone(), 3), label);
+        for (rank, error) in (0..).zip(errors(&outcomes, end(&outcomes))) {
+            assert!(error.abs() <= 2.0 * depth(rank, 13), "{label}, rank {rank}: {error} ns");
+        }
+    }
+}
+
+#[test]
+fn levels_of_a_hierarchy_add_up() {
+    let label = "h3hca(hca3/20/skampi/10,hca2/20/skampi/10,prop)";
+    let mut cluster = cluster(64, network(), clocks(), 1);
+    (cluster.ranks_per_node, cluster.sockets_per_node) = (8, 2);
+    let outcomes = synchronize(&cluster, label);
+    let errors = errors(&outcomes, end(&outcomes));
+    for (rank, error) in (0..).zip(&errors) {
+        // Eight nodes, then two sockets that read the same clock but do not know it, then one clock for all.
+        let hops = depth(rank / 8, 8) + f64::from(rank % 8 / 4);
+        assert!(error.abs() <= 2.0 * hops, "rank {rank}: {error} ns");
+        assert_eq!(*error, errors[rank as usize / 4 * 4]);
+    }
+}
