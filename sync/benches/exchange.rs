@@ -1,15 +1,11 @@
-//! What a message costs: through a bare mailbox, through a blocking communicator written by hand, and through the `Comm`
-//! trait.
-//!
-//! The exchange with oneself shows what the trait adds, which is far below the noise of the ping-pong. Compare within
-//! one run.
+//! What a ping-pong of two threads costs: through bare mailboxes, and through the `Comm` trait. Compare within one run.
 
 use std::error::Error;
 use std::hint::{black_box, spin_loop};
 use std::thread;
 
-use criterion::{Criterion, Throughput};
-use downbeat_sync::{Comm, CommError, Mailbox, Obstacle, Sleeper, ThreadCluster, ThreadComm, block_on_ready};
+use criterion::Criterion;
+use downbeat_sync::{Comm, CommError, Mailbox, Obstacle, ThreadCluster, ThreadComm, block_on_ready};
 use downbeat_timers::{allowed_cores, pin_to};
 
 /// Ends a ping-pong.
@@ -18,46 +14,10 @@ const STOP: u64 = u64::MAX;
 fn main() -> Result<(), Box<dyn Error>> {
     let cores = allowed_cores();
     let pin = |rank: u32| cores.iter().cycle().nth(rank as usize).map_or(Ok(()), |core| pin_to(*core));
-    ThreadCluster::new(1).pin(pin).run(with_oneself)?;
     ThreadCluster::new(2).pin(pin).run(between_ranks)?;
     bare_ping_pong(&pin)?;
     Criterion::default().configure_from_args().final_summary();
     Ok(())
-}
-
-fn with_oneself(comm: &ThreadComm) {
-    let mut criterion = Criterion::default().configure_from_args();
-    let mut group = criterion.benchmark_group("with oneself");
-    group.throughput(Throughput::Elements(1));
-
-    let mailboxes = [Mailbox::<6>::new()];
-    group.bench_function("mailbox", |bencher| {
-        let mailboxes = black_box(&mailboxes[..]);
-        bencher.iter(|| {
-            let mailbox = &mailboxes[black_box(0_usize)];
-            put(mailbox, black_box(7_u64));
-            take(mailbox)
-        });
-    });
-    let links = [(Mailbox::<6>::new(), Sleeper::new())];
-    group.bench_function("by hand", |bencher| {
-        let links = black_box(&links[..]);
-        bencher.iter(|| {
-            let peer = black_box(0_usize);
-            send_by_hand(links, peer, black_box(7_u64))?;
-            recv_by_hand(links, peer)
-        });
-    });
-    group.bench_function("comm", |bencher| {
-        bencher.iter(|| {
-            let peer = black_box(0_u32);
-            block_on_ready(async {
-                comm.send(peer, black_box(7_u64)).await?;
-                comm.recv::<u64>(peer).await
-            })
-        });
-    });
-    group.finish();
 }
 
 fn between_ranks(comm: &ThreadComm) -> Result<(), CommError> {
@@ -108,21 +68,6 @@ fn bare_ping_pong<E: Error + Send + 'static>(pin: &(impl Fn(u32) -> Result<(), E
         put(&there, STOP);
         echo.join().unwrap_or(Ok(()))
     })
-}
-
-/// What any communicator must do besides: find the other rank, and wake it if it sleeps.
-fn send_by_hand(links: &[(Mailbox<6>, Sleeper)], to: usize, ball: u64) -> Option<()> {
-    let (mailbox, sleeper) = links.get(to)?;
-    put(mailbox, ball);
-    sleeper.nudge();
-    Some(())
-}
-
-fn recv_by_hand(links: &[(Mailbox<6>, Sleeper)], from: usize) -> Option<u64> {
-    let (mailbox, sleeper) = links.get(from)?;
-    let ball = take(mailbox);
-    sleeper.nudge();
-    Some(ball)
 }
 
 fn put(mailbox: &Mailbox<6>, ball: u64) {

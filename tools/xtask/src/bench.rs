@@ -1,5 +1,7 @@
 //! The tables of ratios and other promised figures; every room adds its own.
 
+mod crowded;
+
 use std::process::Command;
 
 use crate::checks::mpi;
@@ -8,9 +10,10 @@ use crate::steps::Step;
 use crate::workspace::Workspace;
 
 /// Benchmarks that print a table and know `--gate`: package and name.
-const RATIOS: [(&str, &str); 4] = [
+const RATIOS: [(&str, &str); 5] = [
     ("downbeat-timers", "ratios"),
     ("downbeat-timers", "calibration"),
+    ("downbeat-sync", "self_exchange"),
     ("downbeat-sync", "simulator"),
     ("downbeat", "clocks"),
 ];
@@ -21,6 +24,7 @@ const MPI_RATIOS: [(&str, &str); 1] = [("downbeat-sync", "mpi_exchange")];
 pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Step<'_>> {
     let mut steps: Vec<Step<'_>> = RATIOS.iter().map(|(package, name)| ratios(package, name, gate)).collect();
     steps.extend(MPI_RATIOS.iter().map(|(package, name)| mpi::bench(workspace, package, name, gate)));
+    steps.push(crowded::step(workspace, gate));
     if criterion {
         steps.extend(others(workspace));
     }

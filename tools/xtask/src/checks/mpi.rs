@@ -137,6 +137,11 @@ impl Library {
         mpirun
     }
 
+    /// As people call it.
+    pub(crate) fn name(self) -> &'static str {
+        self.name
+    }
+
     /// What its launcher wants to find in the environment.
     pub(crate) fn environment(self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.environment.iter().copied()
@@ -145,8 +150,27 @@ impl Library {
 
 /// Builds a program, and asks cargo where it is.
 fn executable(workspace: &Workspace, library: Library, package: &Package, program: &Target) -> Result<PathBuf, String> {
+    let verb = if program.kind == "bench" { "bench --no-run" } else { "build" };
+    executable_by(verb, workspace, library, package, program)
+}
+
+/// The rank program as its users build it.
+pub(crate) fn released_rank_program(workspace: &Workspace, library: Library) -> Result<PathBuf, String> {
+    let programs =
+        workspace.packages.iter().flat_map(|package| package.targets_of("bin").map(move |bin| (package, bin)));
+    let found = programs.into_iter().find(|(_, bin)| bin.name == rank_program::NAME);
+    let (package, program) = found.ok_or(format!("there is no {}", rank_program::NAME))?;
+    executable_by("build --release", workspace, library, package, program)
+}
+
+fn executable_by(
+    verb: &str,
+    workspace: &Workspace,
+    library: Library,
+    package: &Package,
+    program: &Target,
+) -> Result<PathBuf, String> {
     let Target { kind, name, required_features } = program;
-    let verb = if kind == "bench" { "bench --no-run" } else { "build" };
     let mut build = command(&format!("cargo {verb} --message-format=json-render-diagnostics"));
     build.args(["-p", &package.name, &format!("--{kind}"), name, "--features", &required_features.join(",")]);
     library.build(workspace, &mut build);
