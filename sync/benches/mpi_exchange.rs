@@ -3,9 +3,9 @@
 //! that cargo names; `cargo xtask bench` does both. With `--gate`, misses of the bounds that the project promises are
 //! named, and the exit code is 1.
 //!
-//! The two take turns of a millisecond or less, so that neither a change of frequency nor a neighbour's load favours one of them. The ranks of one
-//! machine read one counter, which is the truth that the error is measured by: one of them sees it through a clock that is
-//! wrong in a known way.
+//! The two take turns of a millisecond or less, so that neither a change of frequency nor a neighbour's load favours one
+//! of them. The ranks of one machine read one counter, which is the truth that the error is measured by: one of them sees
+//! it through a clock that is wrong in a known way.
 
 #![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
 #![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
