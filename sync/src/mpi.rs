@@ -195,15 +195,3 @@ impl Comm for MpiComm {
         ready(self.split_now(color, key))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_keep_their_order() {
-        let keys = [0, 1, i32::MAX as u32, 1 << 31, u32::MAX];
-        assert!(keys.map(in_order).is_sorted());
-        assert_eq!((in_order(0), in_order(u32::MAX)), (c_int::MIN, c_int::MAX));
-    }
-}

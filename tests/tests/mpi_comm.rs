@@ -145,7 +145,11 @@ fn another_type_than_was_sent_is_refused(comm: &MpiComm) {
 fn a_split_groups_by_color_and_orders_by_key_and_rank(comm: &MpiComm) {
     let (rank, size) = (comm.rank(), comm.size());
     let color = (rank % 4 != 3).then_some(if rank % 2 == 0 { 0 } else { i32::MAX as u32 });
-    let key = if rank % 2 == 0 { u32::MAX - rank } else { 7 };
+    let key = match rank {
+        0 => u32::MAX,
+        even if even % 2 == 0 => 100 - even,
+        _ => 7,
+    };
     let Some(group) = block_on_ready(comm.split(color, key)).unwrap() else {
         assert_eq!(rank % 4, 3);
         return;

@@ -4,7 +4,6 @@
 //! which the linker takes for MPI's, and which call MPI's own by their second names. So do profilers.
 
 #![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
-#![expect(non_snake_case, reason = "these functions replace those of a C library")]
 
 mod job;
 
