@@ -174,14 +174,15 @@ impl Algorithm {
         me: &Timekeeper<'_, K>,
         comm: &M,
     ) -> Result<Synchronized, SyncError> {
-        if !all_equal(comm, self.fingerprint()).await? {
+        // In boxes, because a million suspended ranks must have room.
+        if !Box::pin(all_equal(comm, self.fingerprint())).await? {
             return Err(SyncError::DifferentAlgorithms);
         }
         let attempt = match self {
             Self::Flat(algorithm) => algorithm.attempt(me, comm).await?,
             Self::Hierarchy(algorithm) => Box::pin(algorithm.attempt(me, comm)).await?,
         };
-        match lowest_rank_where(comm, attempt.is_err()).await? {
+        match Box::pin(lowest_rank_where(comm, attempt.is_err())).await? {
             Some(rank) => attempt.and(Err(SyncError::OtherRank(rank))),
             None => attempt,
         }

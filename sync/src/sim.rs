@@ -61,7 +61,7 @@ pub use network::{Bursts, Card, Link, Network, Tail};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimCluster {
-    /// How many ranks there are: at most a billion.
+    /// How many ranks there are: at most 67 million.
     pub ranks: u32,
     /// How many of them share a node and its clock; the last node may have fewer.
     pub ranks_per_node: u32,
@@ -95,8 +95,7 @@ enum Task<F, T> {
 }
 
 impl SimCluster {
-    /// Node numbers and message numbers must not run out either.
-    const MOST_RANKS: u32 = 1_000_000_000;
+    const MOST_RANKS: u32 = 1 << traffic::RANK_BITS;
 
     /// Looks for a parameter that makes no sense.
     ///
@@ -104,7 +103,7 @@ impl SimCluster {
     /// With its name.
     pub fn validate(&self) -> Result<(), SimError> {
         let name = |name: &str| name.to_owned();
-        refuse_unless((1..=Self::MOST_RANKS).contains(&self.ranks), || name("ranks"), "1 to 1,000,000,000")?;
+        refuse_unless((1..=Self::MOST_RANKS).contains(&self.ranks), || name("ranks"), "1 to 67,108,864")?;
         refuse_unless(self.ranks_per_node > 0, || name("ranks_per_node"), "positive")?;
         refuse_unless(self.sockets_per_node > 0, || name("sockets_per_node"), "positive")?;
         self.network.validate()?;

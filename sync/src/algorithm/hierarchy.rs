@@ -58,17 +58,16 @@ async fn descend<K: Clock, M: Comm, const LEVELS: usize>(
     me: &Timekeeper<'_, K>,
     levels: [(Option<&M>, &Flat); LEVELS],
 ) -> Result<Attempt, CommError> {
-    let mut known = me.own();
+    let mut me = Timekeeper { ..*me };
     let mut failure = None;
     for (comm, algorithm) in levels {
         // A level that this rank has no part in, or all for itself.
         let Some(comm) = comm.filter(|comm| comm.size() > 1) else { continue };
-        let me = Timekeeper { base: known.model.renamed(), quality: known.quality, ..*me };
         match algorithm.attempt(&me, comm).await? {
-            Ok(learned) => known = learned,
+            Ok(learned) => me = Timekeeper { base: learned.model.renamed(), quality: learned.quality, ..me },
             // It goes on with what it has, so that nobody waits in vain.
             Err(why) => failure = failure.or(Some(why)),
         }
     }
-    Ok(failure.map_or(Ok(known), Err))
+    Ok(failure.map_or(Ok(me.own()), Err))
 }

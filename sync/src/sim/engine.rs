@@ -71,19 +71,33 @@ impl Engine {
 
     /// A rank that can go on, after whatever must happen before one can.
     pub(super) fn next_ready(&mut self) -> Option<u32> {
-        loop {
-            if let Some(rank) = self.ready.pop() {
-                return Some(rank);
-            }
-            let bytes = |length: u8| self.network.bytes(length.into());
-            let id = self.traffic.as_mut()?.next_arrival(&mut self.messages, bytes)?;
-            let to = self.messages[id].to;
-            match self.ranks[to as usize].wait {
-                Wait::Arrival { message } if message == id => self.wake(to),
+        if self.ready.is_empty() {
+            self.let_messages_arrive();
+        }
+        self.ready.pop()
+    }
+
+    /// Lets events happen until ranks can go on. The first of these cannot send anything before it has taken the time
+    /// for that; so events that are earlier need not wait for it, and many ranks come together.
+    fn let_messages_arrive(&mut self) {
+        let Some(traffic) = &mut self.traffic else { return };
+        let bytes = |length: u8| self.network.bytes(length.into());
+        let mut limit = u64::MAX;
+        while let Some(id) = traffic.next_arrival(limit, &mut self.messages, bytes) {
+            let Message { to, time, .. } = self.messages[id];
+            let wait = &mut self.ranks[to as usize].wait;
+            match *wait {
+                Wait::Arrival { message } if message == id => {
+                    *wait = Wait::No;
+                    self.ready.push(to);
+                    limit = limit.min(time.saturating_add(self.network.send_overhead.as_nanos() as u64));
+                }
                 Wait::Gone => self.messages.discard(id),
                 _ => {}
             }
         }
+        // In the order in which they lie in memory.
+        self.ready.sort_unstable_by(|a, b| b.cmp(a));
     }
 
     fn wake(&mut self, rank: u32) {
@@ -97,7 +111,8 @@ impl Engine {
         let overhead = self.network.send_overhead.as_nanos() as u64;
         let sender = &mut self.ranks[from as usize];
         sender.advance(overhead);
-        let leaves = sender.now;
+        sender.sent = sender.sent.wrapping_add(1);
+        let (leaves, number) = (sender.now, sender.sent);
         self.sent += 1;
         if synchronous {
             self.ranks[from as usize].wait = Wait::Taken { group, to };
@@ -114,7 +129,7 @@ impl Engine {
         let message = Message { words, time, from, to, from_node, to_node, group, next, length, stage, synchronous };
         let id = self.messages.keep(message);
         if let Some(traffic) = traffic {
-            traffic.push(leaves, id, &message);
+            traffic.push(leaves, from, number, id);
         }
         let receiver = &mut self.ranks[to as usize];
         match receiver.last {

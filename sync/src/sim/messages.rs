@@ -7,6 +7,9 @@ use crate::Words;
 /// No message, and no rank.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// Bits of a message's number: a billion messages would take 90 GB.
+pub(super) const MESSAGE_BITS: u32 = 30;
+
 /// A message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message {

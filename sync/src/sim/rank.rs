@@ -15,6 +15,8 @@ pub(super) struct Rank {
     pub(super) random: Rng,
     pub(super) place: Place,
     pub(super) wait: Wait,
+    /// How many messages it has sent.
+    pub(super) sent: u32,
     /// The messages that were sent to it and not yet received, in the order of sending.
     pub(super) first: u32,
     pub(super) last: u32,
@@ -55,6 +57,7 @@ impl Rank {
             random,
             place,
             wait: Wait::No,
+            sent: 0,
             first: NONE,
             last: NONE,
             awaited: NONE,

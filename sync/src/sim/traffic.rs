@@ -5,9 +5,16 @@
 //! rank can then come up with an earlier message: what it waits for, directly or through others, is one of the events,
 //! and it goes on when that has happened, not before. So events happen in the order of time.
 
-use super::messages::{Message, Messages, Stage};
+use super::messages::{MESSAGE_BITS, Messages, Stage};
 use super::network::Card;
 use super::queue::{Event, Queue};
+
+/// Bits of a rank's number.
+pub(super) const RANK_BITS: u32 = 26;
+
+/// Of several events at the same time, that of the sender with the lowest number is first, and of those the one that was
+/// sent first; as far as the bits reach that are left. Which place a message happens to have does not matter.
+const NUMBERS: u32 = 1 << (64 - RANK_BITS - MESSAGE_BITS);
 
 /// All cards, and the events that are to come.
 #[derive(Debug)]
@@ -29,18 +36,28 @@ impl Traffic {
         Self { card, queue: Queue::default(), cards: vec![Directions::default(); nodes as usize] }
     }
 
-    /// A message that leaves at a time.
-    pub(super) fn push(&mut self, at: u64, id: u32, message: &Message) {
-        self.queue.push(event(at, id, message));
+    /// A message that leaves at a time, as the `number`th of its sender.
+    pub(super) fn push(&mut self, at: u64, from: u32, number: u32, id: u32) {
+        let tie = u64::from(from) << (64 - RANK_BITS) | u64::from(number % NUMBERS) << MESSAGE_BITS;
+        self.queue.push(event(at, tie | u64::from(id)));
     }
 
-    /// Lets events happen until a message has arrived, and returns that; `None` when no event is left.
+    /// Lets events happen that are earlier than `limit`, until a message has arrived, and returns that.
     ///
     /// `bytes` tells how long a message of so many words is.
-    pub(super) fn next_arrival(&mut self, messages: &mut Messages, bytes: impl Fn(u8) -> u32) -> Option<u32> {
+    pub(super) fn next_arrival(
+        &mut self,
+        limit: u64,
+        messages: &mut Messages,
+        bytes: impl Fn(u8) -> u32,
+    ) -> Option<u32> {
         loop {
             let event = self.queue.first()?;
-            let (at, id) = ((event >> 64) as u64, event as u32);
+            let (at, who) = ((event >> 64) as u64, event as u64);
+            let id = who as u32 & ((1 << MESSAGE_BITS) - 1);
+            if at >= limit {
+                return None;
+            }
             let message = &mut messages[id];
             let occupied = self.card.occupied(bytes(message.length));
             if message.stage == Stage::Leaving {
@@ -48,7 +65,7 @@ impl Traffic {
                 // It had the time that it would be under way.
                 let arrives = left.saturating_add(message.time);
                 message.stage = Stage::Travelling;
-                self.queue.replace_first(self::event(arrives, id, message));
+                self.queue.replace_first(self::event(arrives, who));
             } else {
                 self.queue.pop();
                 message.time = claim(&mut self.cards[message.to_node as usize].arriving, at, occupied);
@@ -59,9 +76,8 @@ impl Traffic {
     }
 }
 
-/// Of several at the same time, the sender with the lowest number is first.
-fn event(at: u64, id: u32, message: &Message) -> Event {
-    u128::from(at) << 64 | u128::from(message.from) << 32 | u128::from(id)
+fn event(at: u64, who: u64) -> Event {
+    u128::from(at) << 64 | u128::from(who)
 }
 
 /// When a message that wants to pass at `at` does so.
