@@ -7,6 +7,8 @@
 //!   It is made of a [`Mailbox`] for every two ranks and a [`Sleeper`] for each.
 //! - `MpiComm`, with the feature `mpi`, is the backend for ranks that are processes of an MPI program. It has a
 //!   communicator of its own, finds the ranks that share a node, and returns what MPI reports as an error.
+//! - [`SimComm`] is the backend for ranks that do not exist: a [`SimCluster`] simulates a million of them on one thread, in
+//!   virtual time, with a [`Network`] and [`Clocks`] of which the truth is known.
 //! - [`OffsetClient`] measures by how much this rank's clock is ahead of another's, which [`answer`]s, by any
 //!   [`OffsetAlgorithm`].
 //! - An [`Algorithm`] makes one clock of the clocks of all ranks; an [`AccuracyCheck`] measures how far apart they are
@@ -52,15 +54,17 @@
 //! - Mailboxes take 128 bytes for every ordered pair of threads.
 //! - There are no time limits: a rank that neither answers nor leaves is waited for. Over MPI one that leaves is, too,
 //!   until MPI ends the program: so ranks that could fail on their own, as when one finds no counter, had better tell each
-//!   other before they synchronize.
+//!   other before they synchronize. Only a simulated cluster finds out that all wait for each other.
 //! - Over MPI, all ranks should drop a communicator: the standard lets MPI wait for that. Splitting one is as slow as MPI
 //!   does it, which is far slower than a message.
 //! - More ranks than cores over MPI take turns on them, and every message then waits for a turn: milliseconds where the
 //!   library does not yield.
+//! - A simulated network has links and cards, but no topology: messages between two pairs of nodes meet nowhere else.
+//!   Its parameters are plausible, not those of your machine.
 //! - A line is only as good as the time it spans: one learned in 15 ms is off by microseconds ten seconds later.
 //!
 //! # What this crate does not do
-//! Not yet: run in a simulated cluster; synchronize again while the program runs; correct traces. It reads
+//! Not yet: synchronize again while the program runs; correct traces. It reads
 //! no clock and pins no thread: `downbeat-timers` does.
 #![deny(unsafe_code)]
 #![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]

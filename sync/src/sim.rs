@@ -124,7 +124,7 @@ impl SimCluster {
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    #[expect(clippy::needless_pass_by_value, reason = "as `run` takes it, and as closures are written")]
+    #[expect(clippy::needless_pass_by_value, reason = "as `ThreadCluster` takes it: a caller writes it in place")]
     pub fn simulate<T>(&self, program: impl AsyncFn(&SimComm) -> T) -> Result<Simulated<T>, SimError> {
         self.validate()?;
         let world = Rc::new(World { engine: RefCell::new(Engine::new(self)), groups: Cell::new(0) });

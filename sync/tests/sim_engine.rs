@@ -1,7 +1,5 @@
 //! The simulator itself: what a simulated rank can rely on.
 
-#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
-
 #[path = "common/simulated.rs"]
 mod simulated;
 
@@ -137,6 +135,30 @@ fn a_card_takes_in_one_message_at_a_time() {
     assert_eq!(times, [1_010, 1_310, 1_610, 1_910, 2_210]);
 }
 
+/// Rank 0 is simulated first and wants the card at 1.5 us; rank 1 wants it at 1 us, when it was sent for.
+#[test]
+fn a_card_serves_first_who_comes_first_in_true_time() {
+    let card = Card { gap: Duration::from_micros(2), per_byte: 0.0 };
+    let network = Network { card: Some(card), ..plain() };
+    let cluster = SimCluster { ranks_per_node: 2, ..cluster(4, network, Clocks::perfect(), 1) };
+    let program = async |comm: &SimComm| {
+        match comm.rank() {
+            0 => {
+                comm.pause(Duration::from_nanos(1_500));
+                comm.send(2, ()).await?;
+            }
+            1 => comm.send(3, comm.recv::<()>(3).await?).await?,
+            2 => comm.recv(0).await?,
+            _ => {
+                comm.send(1, ()).await?;
+                comm.recv::<()>(1).await?;
+            }
+        }
+        Ok::<_, CommError>(comm.true_now().as_nanos())
+    };
+    assert_eq!(cluster.run(program).unwrap(), [Ok(1_500), Ok(1_000), Ok(4_000), Ok(2_000)]);
+}
+
 #[test]
 fn every_part_of_a_way_takes_its_time() {
     let network = Network {
@@ -173,7 +195,7 @@ fn a_group_has_its_colors_in_the_order_of_keys_and_then_of_ranks() {
         let rank = comm.rank();
         comm.pause(Duration::from_micros(rank.into()));
         // Ranks 0, 3, 6, 9 have no color; the keys turn the order round, but for ranks 7 and 8.
-        let color = (rank % 3 != 0).then_some(rank % 3);
+        let color = Some(rank % 3).filter(|color| *color > 0);
         let group = comm.split(color, 100 - rank / 2 * 2).await?;
         let left = comm.true_now();
         let Some(group) = group else { return Ok((None, left, vec![])) };

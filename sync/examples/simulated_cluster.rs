@@ -1,0 +1,53 @@
+//! How far apart the clocks of a large cluster are after each synchronization, which no real cluster can tell: right
+//! away, and ten seconds later.
+//!
+//! `cargo run --release -p downbeat-sync --example simulated_cluster`, and the number of ranks behind `--` if it is not to
+//! be 2,048.
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
+use std::error::Error;
+
+use downbeat_clock_core::{ClockModel, Counter, Duration, Global, Timestamp};
+use downbeat_sync::{Algorithm, Clocks, Network, SimClock, SimCluster, SyncError, VirtualTime};
+
+const LABELS: [&str; 5] = [
+    "hca3-offset/skampi/100",
+    "hca3/100/skampi/10",
+    "hca3/100/skampi/10/recompute",
+    "h2hca(hca3/100/skampi/10,prop)",
+    "h2hca(hca3/1000/skampi/10,prop)",
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let ranks = std::env::args().nth(1).map_or(Ok(2_048), |ranks| ranks.parse())?;
+    let cluster = SimCluster {
+        ranks,
+        ranks_per_node: 32,
+        sockets_per_node: 2,
+        network: Network::typical(),
+        clocks: Clocks::typical(),
+        seed: 1,
+    };
+    println!("{ranks} ranks, {} per node\n", cluster.ranks_per_node);
+    println!("| algorithm | takes | worst error at the end | 10 s later | messages |\n|---|---|---|---|---|");
+    for label in LABELS {
+        let algorithm: Algorithm = label.parse()?;
+        let simulated = cluster.simulate(async |comm| {
+            let clock = comm.clock();
+            let found = algorithm.synchronize(&comm.timekeeper(&clock)?, comm).await?;
+            Ok::<_, SyncError>((found.model, clock))
+        })?;
+        let ranks = simulated.results.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let (end, later) = (simulated.ended, simulated.ended + Duration::from_secs(10));
+        let (now, later) = (worst_error(&ranks, end), worst_error(&ranks, later));
+        println!("| {label} | {} | {now} | {later} | {} |", end - Timestamp::ORIGIN, simulated.messages);
+    }
+    Ok(())
+}
+
+/// The largest difference at a true time between what rank 0 shows and what another shows.
+fn worst_error(ranks: &[(ClockModel<Counter, Global>, SimClock)], at: Timestamp<VirtualTime>) -> Duration {
+    let mut shown = ranks.iter().map(|(model, clock)| model.apply(clock.ticks_at(at)));
+    let Some(global) = shown.next() else { return Duration::ZERO };
+    shown.map(|time| (time - global).abs()).max().unwrap_or_default()
+}
