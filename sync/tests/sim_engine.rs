@@ -34,20 +34,41 @@ fn simple(ranks: u32) -> SimCluster {
 }
 
 #[test]
-fn equal_seeds_give_equal_results_and_others_do_not() {
-    let found = |seed| {
-        let cluster = SimCluster {
-            ranks_per_node: 3,
-            sockets_per_node: 2,
-            ..cluster(40, Network::typical(), Clocks::typical(), seed)
-        };
+fn equal_seeds_give_equal_results() {
+    let found = || {
+        let network = Network::typical();
+        let cluster =
+            SimCluster { ranks_per_node: 3, sockets_per_node: 2, ..cluster(40, network, Clocks::typical(), 7) };
         let outcomes = synchronize(&cluster, "h2hca(hca3/5/skampi/5,hca2/5/mean-rtt/3)");
         let shown = |outcome: &Outcome| (outcome.result.unwrap().model, outcome.clock.ticks_at(at(0)), outcome.done);
         outcomes.iter().map(shown).collect::<Vec<_>>()
     };
-    assert_eq!(found(1), found(1));
-    let (one, two) = (found(1), found(2));
-    assert!(one.iter().zip(&two).all(|(one, two)| one != two));
+    assert_eq!(found(), found());
+}
+
+/// Each rank and each node has chances of its own, and other ones with another seed.
+#[test]
+fn nobody_shares_its_chances() {
+    let tail = Tail::LogNormal { median: Duration::from_micros(100), sigma: 1.0 };
+    let noise = Network { switch: Link { tail, ..plain().switch }, ..plain() };
+    let asymmetry = Duration::from_millis(1);
+    let asymmetric = Network { switch: Link { asymmetry, ..plain().switch }, ..plain() };
+    for (network, clocks) in [(noise, Clocks::perfect()), (asymmetric, Clocks::perfect()), (plain(), Clocks::typical())]
+    {
+        let found = |seed| {
+            // In a ring, so that all messages are alike.
+            let program = async |comm: &SimComm| {
+                let (rank, size) = (comm.rank(), comm.size());
+                comm.send((rank + 1) % size, ()).await?;
+                comm.recv::<()>((rank + size - 1) % size).await?;
+                Ok::<_, CommError>((comm.true_now(), comm.clock().ticks_at(at(0))))
+            };
+            cluster(10, network.clone(), clocks.clone(), seed).run(program).unwrap()
+        };
+        let mut all: Vec<_> = found(1).into_iter().chain(found(2)).map(Result::unwrap).collect();
+        all.sort_unstable();
+        assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "{all:?}");
+    }
 }
 
 #[test]
@@ -272,22 +293,44 @@ fn who_waits_for_a_rank_that_left_hears_of_it_and_gets_its_messages_first() {
     }
 }
 
+/// Whichever of the two is simulated first.
 #[test]
 fn a_communicator_that_is_dropped_is_left_but_others_are_not() {
-    let program = async |comm: &SimComm| {
-        let group = comm.split(Some(0), comm.rank()).await?.unwrap();
-        if comm.rank() == 0 {
-            drop(group);
-            comm.send(1, 5_u64).await?;
-            return Ok(comm.recv(1).await);
-        }
-        let lost = group.recv::<u64>(0).await;
-        assert_eq!(group.send(0, 1_u64).await, Err(CommError::Left { rank: 0 }));
-        assert_eq!(group.split(None, 0).await.map(|_| ()), Err(CommError::Left { rank: 0 }));
-        comm.send(0, comm.recv::<u64>(0).await?).await?;
-        Ok::<_, CommError>(lost)
-    };
-    assert_eq!(simple(2).run(program).unwrap(), [Ok(Ok(5)), Ok(Err(CommError::Left { rank: 0 }))]);
+    for leaver in [0, 1] {
+        let program = async |comm: &SimComm| {
+            let group = comm.split(Some(0), comm.rank()).await?.unwrap();
+            let other = 1 - comm.rank();
+            if comm.rank() == leaver {
+                drop(group);
+                comm.send(other, 5_u64).await?;
+                return Ok(comm.recv(other).await);
+            }
+            let lost = group.recv::<u64>(other).await;
+            let left = CommError::Left { rank: other };
+            assert_eq!((group.send(other, 1_u64).await, group.send_sync(other, 1_u64).await), (Err(left), Err(left)));
+            assert_eq!(group.split(None, 0).await.map(|_| ()), Err(left));
+            comm.send(other, comm.recv::<u64>(other).await?).await?;
+            Ok::<_, CommError>(lost)
+        };
+        let found = simple(2).run(program).unwrap();
+        assert_eq!(found[leaver as usize], Ok(Ok(5)));
+        assert_eq!(found[1 - leaver as usize], Ok(Err(CommError::Left { rank: leaver })));
+    }
+}
+
+/// A rank can return a communicator, but not come back.
+#[test]
+fn a_rank_that_returned_has_left_also_where_it_kept_the_communicator() {
+    for leaver in [0, 1] {
+        let program = async |comm: &SimComm| {
+            let group = comm.split(Some(0), comm.rank()).await?.unwrap();
+            let lost = if comm.rank() == leaver { None } else { Some(group.recv::<u64>(leaver).await) };
+            Ok::<_, CommError>((lost, group))
+        };
+        let mut found = simple(2).run(program).unwrap();
+        let (lost, _) = found.swap_remove(1 - leaver as usize).unwrap();
+        assert_eq!(lost, Some(Err(CommError::Left { rank: leaver })));
+    }
 }
 
 #[test]
