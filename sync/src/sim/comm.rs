@@ -18,6 +18,8 @@ use crate::{Comm, CommError, Payload, Place, Timekeeper};
 ///
 /// It never waits for room to send. What it sends and receives takes its time as the [`Network`](super::Network) says;
 /// [`split`](Comm::split) ends for all ranks at once, after as long as agreeing on something takes.
+///
+/// A rank does one thing after the other: it must not wait for two calls at once.
 pub struct SimComm {
     world: Rc<World>,
     group: Rc<Group>,

@@ -3,7 +3,9 @@
 //! Messages must claim a card in the order of time, but ranks are simulated one after the other, each until it waits.
 //! So a message that is to pass a card becomes an event, and the earliest event happens only when all ranks wait. No
 //! rank can then come up with an earlier message: what it waits for, directly or through others, is one of the events,
-//! and it goes on when that has happened, not before. So events happen in the order of time.
+//! and it goes on when that has happened, not before. That holds for a message, for the end of a synchronous send, for
+//! the last to come to a split and for the news that a rank has left: each of them comes from a rank that goes on, and
+//! has the time of that rank or a later one. So events happen in the order of time.
 
 use super::messages::{MESSAGE_BITS, Messages, Stage};
 use super::network::Card;
