@@ -32,13 +32,14 @@ pub struct Learned<C: Domain, R: Domain> {
 
 /// What a synchronization knows of its own error.
 ///
-/// A rank that learned from one that learned itself adds what is known of both.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// A rank that learned from one that learned itself adds what is known of both. The default is that of a rank that had
+/// nothing to learn, and cannot be wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quality {
     /// Standard deviation of the offsets from the line, in nanoseconds: the largest of all lines on the way to rank 0.
     pub residual_deviation: Option<f64>,
-    /// How far the worst offset of a line can be off, where the offset's algorithm tells: summed over all lines on the
-    /// way to rank 0.
+    /// How far the worst offset of a line can be off: summed over all lines on the way to rank 0, and not known unless
+    /// the algorithm of every offset tells.
     pub half_width: Option<Duration>,
     /// Offsets that were left out. Their exchanges contradicted each other: on busy cores exchanges are so far apart
     /// that the clocks drift by more than a message takes. Or a [filter](Line::filter) left them out. Summed over all
@@ -46,23 +47,27 @@ pub struct Quality {
     pub left_out: u32,
 }
 
+impl Default for Quality {
+    fn default() -> Self {
+        Self { residual_deviation: None, half_width: Some(Duration::ZERO), left_out: 0 }
+    }
+}
+
 impl Quality {
     /// Of a model that was composed of two.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
-            residual_deviation: merge(self.residual_deviation, other.residual_deviation, f64::max),
-            half_width: merge(self.half_width, other.half_width, |a, b| a + b),
+            residual_deviation: self.residual_deviation.into_iter().chain(other.residual_deviation).reduce(f64::max),
+            half_width: both(self.half_width, other.half_width, |a, b| a + b),
             left_out: self.left_out.saturating_add(other.left_out),
         }
     }
 }
 
-fn merge<T>(a: Option<T>, b: Option<T>, both: impl Fn(T, T) -> T) -> Option<T> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(both(a, b)),
-        (a, b) => a.or(b),
-    }
+/// What is known of two things together: nothing, unless it is known of both.
+fn both(a: Option<Duration>, b: Option<Duration>, join: impl Fn(Duration, Duration) -> Duration) -> Option<Duration> {
+    a.zip(b).map(|(a, b)| join(a, b))
 }
 
 /// What is not known travels as what cannot be: not a number, and less than nothing.
@@ -183,7 +188,7 @@ impl<C: Domain> Default for Points<C> {
 
 impl<C: Domain> Points<C> {
     fn push(&mut self, sample: OffsetSample<C>) {
-        self.quality.half_width = merge(self.quality.half_width, sample.half_width, Duration::max);
+        self.quality.half_width = both(self.quality.half_width, sample.half_width, Duration::max);
         self.fit.push(sample);
     }
 
@@ -198,12 +203,11 @@ impl<C: Domain> Points<C> {
 
     fn learned<R: Domain>(&self, of_reference: Quality) -> Result<Learned<C, R>, SyncError> {
         let line = self.fit.line()?;
-        let width_of_last = self.last.and_then(|sample| sample.half_width);
-        let quality = Quality {
-            residual_deviation: line.residual_deviation(),
-            half_width: merge(self.quality.half_width, width_of_last, Duration::max),
-            left_out: self.quality.left_out,
+        let half_width = match self.last {
+            Some(last) => both(self.quality.half_width, last.half_width, Duration::max),
+            None => self.quality.half_width,
         };
+        let quality = Quality { residual_deviation: line.residual_deviation(), half_width, ..self.quality };
         let line = self.last.map_or(line, |sample| line.through(sample));
         Ok(Learned { model: line.model()?, quality: quality.and(of_reference) })
     }
@@ -229,14 +233,17 @@ mod tests {
         let first = Quality { residual_deviation: Some(3.0), half_width: width(10), left_out: 1 };
         let second = Quality { residual_deviation: Some(2.0), half_width: width(5), left_out: 2 };
         assert_eq!(first.and(second), Quality { residual_deviation: Some(3.0), half_width: width(15), left_out: 3 });
-        assert_eq!(first.and(Quality::default()), first);
-        assert_eq!(Quality::default().and(first), first);
+        assert_eq!((first.and(Quality::default()), Quality::default().and(first)), (first, first));
+        // A bound that holds for a part of the way is none for the whole.
+        let unknown = Quality { half_width: None, ..second };
+        assert_eq!((first.and(unknown).half_width, unknown.and(first).half_width), (None, None));
     }
 
     #[test]
     fn what_is_not_known_arrives_as_not_known() {
         let known = Quality { residual_deviation: Some(0.0), half_width: Some(Duration::ZERO), left_out: 7 };
-        for quality in [Quality::default(), known] {
+        let unknown = Quality { residual_deviation: None, half_width: None, left_out: 0 };
+        for quality in [Quality::default(), known, unknown] {
             assert_eq!(Quality::get(&to_words(quality)), Some(quality));
         }
     }

@@ -33,7 +33,7 @@ async fn hca3(comm: &SimComm, offset: OffsetAlgorithm) -> Result<Taught, SyncErr
                 let mut fit = OffsetFit::new();
                 let mut client = OffsetClient::<Local, Global>::new(offset, reference)?;
                 for _ in 0..POINTS {
-                    fit.push(client.measure(&clock, base, comm).await?);
+                    fit.push(client.measure(&clock, &base, comm).await?);
                 }
                 let line = fit.line()?;
                 model = base.then(&line.model()?)?;
@@ -41,7 +41,7 @@ async fn hca3(comm: &SimComm, offset: OffsetAlgorithm) -> Result<Taught, SyncErr
             }
             Role::ReferenceOf(client) => {
                 for _ in 0..POINTS {
-                    answer(&clock, model, comm, client).await?;
+                    answer(&clock, &model, comm, client).await?;
                 }
             }
         }
@@ -100,7 +100,7 @@ fn the_errors_of_a_pair_are_within_three_standard_errors() {
 
 #[test]
 fn the_errors_of_a_tree_are_within_three_standard_errors_added_in_quadrature() {
-    let offset = OffsetAlgorithm::Skampi { exchanges: const { NonZeroU32::new(10).unwrap() } };
+    let offset = OffsetAlgorithm::skampi(const { NonZeroU32::new(10).unwrap() });
     for late in [Duration::ZERO, Duration::from_secs(1)] {
         let share = share_within_three_standard_errors(8, 200, offset, late);
         assert!(share >= 0.95, "{late} later: {share}");
@@ -110,7 +110,7 @@ fn the_errors_of_a_tree_are_within_three_standard_errors_added_in_quadrature() {
 /// The same bound would be of no use if it were never reached.
 #[test]
 fn a_tenth_of_the_standard_error_is_too_little() {
-    let offset = OffsetAlgorithm::Skampi { exchanges: const { NonZeroU32::new(10).unwrap() } };
+    let offset = OffsetAlgorithm::skampi(const { NonZeroU32::new(10).unwrap() });
     let simulated = |seed| noisy(2, seed).simulate(async |comm| hca3(comm, offset).await.unwrap()).unwrap();
     let beyond = (0..100).filter(|seed| {
         let simulated = simulated(*seed);

@@ -1,6 +1,6 @@
 //! HCA2: up a tree, each rank learns from its parent; the root composes the lines and tells every rank its own.
 
-use downbeat_clock_core::{BinomialTree, Clock, ClockModel, Local, Role};
+use downbeat_clock_core::{BinomialTree, Clock, ClockModel, Duration, Local, Role};
 
 use super::{Attempt, Timekeeper};
 use crate::line::{Learned, Line, Quality};
@@ -20,7 +20,7 @@ type Below = Learned<Local, Local>;
 /// To oneself.
 const ITSELF: Below = Learned {
     model: ClockModel::IDENTITY,
-    quality: Quality { residual_deviation: None, half_width: None, left_out: 0 },
+    quality: Quality { residual_deviation: None, half_width: Some(Duration::ZERO), left_out: 0 },
 };
 
 impl Hca2 {

@@ -110,7 +110,7 @@ impl Trial {
 fn worse(a: Quality, b: Quality) -> Quality {
     Quality {
         residual_deviation: a.residual_deviation.into_iter().chain(b.residual_deviation).reduce(f64::max),
-        half_width: a.half_width.max(b.half_width),
+        half_width: a.half_width.zip(b.half_width).map(|(a, b)| a.max(b)),
         left_out: a.left_out.saturating_add(b.left_out),
     }
 }
