@@ -1,6 +1,6 @@
 //! How fast ranks are simulated: `cargo bench -p downbeat-sync --bench simulator`. With `-- --gate`, the exit code is 1
 //! when a figure that the project promises is missed. With `-- --million`, a million ranks are synchronized, too, which
-//! takes minutes and almost 2 GB.
+//! takes several minutes and almost 2 GB.
 //!
 //! Every row is a process of its own, started from here, so that each has its own peak of memory.
 
@@ -102,7 +102,8 @@ fn processor_seconds() -> f64 {
 fn peak_megabytes() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux has it");
-    line.trim().trim_end_matches("kB").trim().parse::<f64>().expect("a number") / 1_000.0
+    // What the kernel calls kB has 1,024 bytes.
+    line.trim().trim_end_matches("kB").trim().parse::<f64>().expect("a number") * 1_024.0 / 1e6
 }
 
 fn in_a_child(row: usize) -> [f64; 5] {
