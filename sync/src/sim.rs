@@ -96,7 +96,8 @@ enum Task<F, T> {
 }
 
 impl SimCluster {
-    const MOST_RANKS: u32 = 1 << traffic::RANK_BITS;
+    /// The most ranks that there can be.
+    pub const MOST_RANKS: u32 = 1 << traffic::RANK_BITS;
 
     /// Looks for a parameter that makes no sense.
     ///

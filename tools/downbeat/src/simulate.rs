@@ -23,7 +23,7 @@ use crate::cluster::Cluster;
 )]
 pub(crate) struct Options {
     /// How many ranks
-    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=1_000_000_000), allow_hyphen_values = true)]
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=i64::from(SimCluster::MOST_RANKS)), allow_hyphen_values = true)]
     ranks: u32,
     /// How many ranks a node has [default: what the cluster says]
     #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
