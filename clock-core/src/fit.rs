@@ -12,7 +12,7 @@ mod offset_line;
 
 pub use offset_line::{OffsetFit, OffsetLine};
 
-/// The least-squares line through points that come one by one, all of the same weight.
+/// The least-squares line through points that come one by one.
 ///
 /// ```
 /// use downbeat_clock_core::LeastSquares;
@@ -35,6 +35,8 @@ pub use offset_line::{OffsetFit, OffsetLine};
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LeastSquares {
     points: u64,
+    /// The sum of their weights.
+    weight: f64,
     /// The first point. What follows is counted from there, so that it does not matter how far out the points are.
     origin: (f64, f64),
     mean: (f64, f64),
@@ -52,6 +54,8 @@ pub enum PointError {
     NotFinite,
     /// The point is so far from the others, about 1e154, that squares overflow.
     TooFar,
+    /// The weight of a point must be a positive number.
+    Weight,
 }
 
 impl fmt::Display for PointError {
@@ -59,6 +63,7 @@ impl fmt::Display for PointError {
         f.write_str(match self {
             Self::NotFinite => "a point of a fit must have finite coordinates",
             Self::TooFar => "the point is too far from the others to be fitted",
+            Self::Weight => "the weight of a point must be a positive number",
         })
     }
 }
@@ -90,18 +95,30 @@ impl LeastSquares {
     /// No points yet.
     pub const fn new() -> Self {
         let (origin, mean) = ((0.0, 0.0), (0.0, 0.0));
-        Self { points: 0, origin, mean, sxx: 0.0, sxy: 0.0, syy: 0.0, residual_squares: 0.0 }
+        Self { points: 0, weight: 0.0, origin, mean, sxx: 0.0, sxy: 0.0, syy: 0.0, residual_squares: 0.0 }
     }
 
-    /// Takes a point.
+    /// Takes a point, of weight 1.
     ///
     /// # Errors
     /// When a coordinate is not finite, or the point is about 1e154 from the others. It is then left out.
     pub fn push(&mut self, x: f64, y: f64) -> Result<(), PointError> {
+        self.push_weighted(x, y, 1.0)
+    }
+
+    /// Takes a point that weighs as much as so many others at the same place: one over the square of how uncertain it
+    /// is, in any unit. Only ratios of weights matter.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push), and when the weight is not a positive number.
+    pub fn push_weighted(&mut self, x: f64, y: f64, weight: f64) -> Result<(), PointError> {
         if !(x.is_finite() && y.is_finite()) {
             return Err(PointError::NotFinite);
         }
-        let next = self.with(x, y);
+        if !(weight > 0.0 && weight.is_finite()) {
+            return Err(PointError::Weight);
+        }
+        let next = self.with(x, y, weight);
         if ![next.sxx, next.sxy, next.syy, next.residual_squares].into_iter().all(f64::is_finite) {
             return Err(PointError::TooFar);
         }
@@ -110,31 +127,33 @@ impl LeastSquares {
     }
 
     /// These points and one more.
-    fn with(self, x: f64, y: f64) -> Self {
+    fn with(self, x: f64, y: f64, weight: f64) -> Self {
         if self.points == 0 {
-            return Self { points: 1, origin: (x, y), ..self };
+            return Self { points: 1, weight, origin: (x, y), ..self };
         }
-        let before = self.points as f64;
-        let count = before + 1.0;
+        let before = self.weight;
+        let whole = before + weight;
+        let (share, spread) = (weight / whole, weight * (before / whole));
         let dx = x - self.origin.0 - self.mean.0;
         let dy = y - self.origin.1 - self.mean.1;
         let next = Self {
             points: self.points + 1,
-            mean: (self.mean.0 + dx / count, self.mean.1 + dy / count),
-            sxx: self.sxx + dx * dx * (before / count),
-            sxy: self.sxy + dx * dy * (before / count),
-            syy: self.syy + dy * dy * (before / count),
+            weight: whole,
+            mean: (self.mean.0 + dx * share, self.mean.1 + dy * share),
+            sxx: self.sxx + dx * dx * spread,
+            sxy: self.sxy + dx * dy * spread,
+            syy: self.syy + dy * dy * spread,
             ..self
         };
         let missed = match (self.slope(), next.slope()) {
             (Some(slope), _) => {
                 let residual = dy - slope * dx;
-                residual * residual / (1.0 + 1.0 / before + dx * dx / self.sxx)
+                residual * residual / (1.0 / weight + 1.0 / before + dx * dx / self.sxx)
             }
             // The first point at another x: the line goes through it and through the mean of the others.
             (None, Some(_)) => 0.0,
             // All at one x still: the best line goes through their mean.
-            (None, None) => dy * dy * (before / count),
+            (None, None) => dy * dy * spread,
         };
         Self { residual_squares: self.residual_squares + missed, ..next }
     }
@@ -210,15 +229,20 @@ impl FittedLine {
         (syy > 0.0).then(|| (1.0 - residual_squares / syy).max(0.0))
     }
 
-    /// The standard deviation of the points from the line, with `n - 2` degrees of freedom.
+    /// The standard deviation of the points from the line, with `n - 2` degrees of freedom; of weighted points, that of
+    /// one with the mean weight.
     pub fn residual_deviation(&self) -> Option<f64> {
         let freedom = self.points.points.checked_sub(2).filter(|freedom| *freedom > 0)?;
-        Some(libm::sqrt(self.points.residual_squares / freedom as f64))
+        Some(libm::sqrt(self.points.residual_squares / self.mean_weight() / freedom as f64))
+    }
+
+    fn mean_weight(&self) -> f64 {
+        self.points.weight / self.points.points as f64
     }
 
     /// The standard error of the slope.
     pub fn slope_error(&self) -> Option<f64> {
-        Some(self.residual_deviation()? / libm::sqrt(self.points.sxx))
+        Some(self.residual_deviation()? / self.spread())
     }
 
     /// The standard error of the intercept.
@@ -239,8 +263,13 @@ impl FittedLine {
     /// The standard error of the line at `x`, as a multiple of the residual deviation: the square root of
     /// `1 / n + (x - mean)^2 / sxx`.
     fn doubt(&self, x: f64) -> f64 {
-        let spreads = self.distance(x) / libm::sqrt(self.points.sxx);
+        let spreads = self.distance(x) / self.spread();
         libm::hypot(1.0 / libm::sqrt(self.points.points as f64), spreads)
+    }
+
+    /// The square root of the sum of the squares of the points' distances from the mean, by their weights.
+    fn spread(&self) -> f64 {
+        libm::sqrt(self.points.sxx / self.mean_weight())
     }
 
     /// How far `x` is from the mean.

@@ -173,6 +173,65 @@ fn exact(points: &[(f64, f64)]) -> Exact {
     Exact::fit(&points.iter().map(|(x, y)| (float(*x), float(*y))).collect::<Vec<_>>())
 }
 
+/// A point of weight `k` is `k` points at the same place, for everything that does not count points.
+#[test]
+fn a_weight_is_a_number_of_points_at_one_place() {
+    let points = [(0.0, 5.0, 3), (1.0, 2.0, 1), (4.0, 9.5, 7), (5.0, 9.0, 2), (9.0, -3.0, 4)];
+    let (mut weighted, mut repeated) = (LeastSquares::new(), LeastSquares::new());
+    for (x, y, times) in points {
+        weighted.push_weighted(x, y, f64::from(times)).unwrap();
+        (0..times).for_each(|_| repeated.push(x, y).unwrap());
+    }
+    let (weighted, repeated) = (weighted.line().unwrap(), repeated.line().unwrap());
+    let close = |a: f64, b: f64| assert!((a - b).abs() <= 1e-12 * b.abs(), "{a} is not {b}");
+    close(weighted.slope(), repeated.slope());
+    close(weighted.at(7.0), repeated.at(7.0));
+    close(weighted.r_squared().unwrap(), repeated.r_squared().unwrap());
+    // The squares of residuals are the same; 5 points have 3 degrees of freedom, 17 have 15.
+    let squares =
+        |line: FittedLine, weight: f64, freedom: f64| line.residual_deviation().unwrap().powi(2) * weight * freedom;
+    close(squares(weighted, 17.0 / 5.0, 3.0), squares(repeated, 1.0, 15.0));
+    // Each error scales with the root of the variance of weight 1.
+    let scale = (15.0_f64 / 3.0).sqrt();
+    close(weighted.slope_error().unwrap(), scale * repeated.slope_error().unwrap());
+    close(weighted.error_at(20.0).unwrap(), scale * repeated.error_at(20.0).unwrap());
+}
+
+#[test]
+fn only_ratios_of_weights_matter_and_nonsense_is_refused() {
+    let fit = |scale: f64| {
+        let mut fit = LeastSquares::new();
+        for (x, y, weight) in [(0.0, 1.0, 1.0), (2.0, 2.0, 0.25), (3.0, 7.0, 4.0), (7.0, 3.0, 2.0)] {
+            fit.push_weighted(x, y, weight * scale).unwrap();
+        }
+        fit.line().unwrap()
+    };
+    let (one, other) = (fit(1.0), fit(1e-12));
+    let deviations =
+        |line: FittedLine| [line.slope(), line.residual_deviation().unwrap() / line.slope_error().unwrap()];
+    for (a, b) in deviations(one).into_iter().zip(deviations(other)) {
+        assert!((a - b).abs() <= 1e-9 * a.abs(), "{a} is not {b}");
+    }
+    for weight in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert_eq!(LeastSquares::new().push_weighted(1.0, 1.0, weight), Err(PointError::Weight));
+    }
+}
+
+#[test]
+fn an_offset_that_is_hardly_certain_hardly_counts() {
+    let mut fit = OffsetFit::<Local>::new();
+    for i in 0..100 {
+        // Every tenth was hit by the scheduler, and is off by nearly as much as it can be.
+        let (offset, width) = if i % 10 == 9 { (90_000, 100_000) } else { (i, 50) };
+        let at = Timestamp::from_nanos(i * 1_000_000);
+        let half_width = Some(Duration::from_nanos(width));
+        fit.push_by_certainty(OffsetSample { at, offset: Duration::from_nanos(offset), half_width });
+    }
+    let line = fit.line().unwrap();
+    assert!((line.drift() - 1e-6).abs() < 1e-8, "{}", line.drift());
+    assert!((line.offset_at(Timestamp::ORIGIN)).abs() < Duration::from_nanos(10));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 

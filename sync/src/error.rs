@@ -18,8 +18,6 @@ pub enum SyncError {
     Offset(OffsetError),
     /// There is no memory for so many exchanges.
     TooManyExchanges(u32),
-    /// There is no memory for so many fit points, which a filter has to keep.
-    TooManyFitPoints(u32),
     /// The offsets make no line.
     Fit(FitError),
     /// The clocks have no model: they are centuries apart, or drift apart as no clocks do.
@@ -44,7 +42,6 @@ impl fmt::Display for SyncError {
             Self::Exchange(why) => why.fmt(f),
             Self::Offset(why) => why.fmt(f),
             Self::TooManyExchanges(exchanges) => write!(f, "there is no memory for {exchanges} exchanges"),
-            Self::TooManyFitPoints(points) => write!(f, "there is no memory for {points} fit points"),
             Self::Fit(why) => why.fmt(f),
             Self::Model(why) => why.fmt(f),
             Self::DifferentAlgorithms => f.write_str("the ranks were asked for different algorithms"),

@@ -74,7 +74,6 @@ mod check;
 pub mod collective;
 mod comm;
 mod error;
-mod filter;
 mod line;
 #[cfg(feature = "mpi")]
 #[expect(unsafe_code, reason = "MPI is a C library")]

@@ -4,7 +4,6 @@ use core::num::NonZeroU32;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Domain, Duration, OffsetError, OffsetFit, OffsetSample};
 
-use crate::filter::{Filter, counts};
 use crate::{Comm, CommError, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, answer};
 
 /// How a client learns a reference's clock: from how many offsets, and how each is measured.
@@ -16,9 +15,9 @@ pub struct Line {
     pub offset: OffsetAlgorithm,
     /// Measure one more offset afterwards, and move the line so that it goes through that.
     pub recompute: bool,
-    /// Leave out the offsets that are much less certain than most: those whose exchanges were all hit by the scheduler.
-    /// The papers' algorithms let such an offset weigh as much as any other.
-    pub filter: bool,
+    /// Let an offset weigh the more the more certain it is, so that those whose exchanges were all hit by the scheduler
+    /// hardly count. The papers' algorithms let them weigh as much as any other.
+    pub weighted: bool,
 }
 
 /// What a client learned of a reference.
@@ -41,9 +40,8 @@ pub struct Quality {
     /// How far the worst offset of a line can be off: summed over all lines on the way to rank 0, and not known unless
     /// the algorithm of every offset tells.
     pub half_width: Option<Duration>,
-    /// Offsets that were left out. Their exchanges contradicted each other: on busy cores exchanges are so far apart
-    /// that the clocks drift by more than a message takes. Or a [filter](Line::filter) left them out. Summed over all
-    /// lines on the way to rank 0.
+    /// Offsets that were left out, because their exchanges contradicted each other: on busy cores exchanges are so far
+    /// apart that the clocks drift by more than a message takes. Summed over all lines on the way to rank 0.
     pub left_out: u32,
 }
 
@@ -98,7 +96,7 @@ fn is_drift(why: OffsetError, session: Duration) -> bool {
 impl Line {
     /// An offset without drift.
     pub const fn level(offset: OffsetAlgorithm) -> Self {
-        Self { fit_points: NonZeroU32::MIN, offset, recompute: false, filter: false }
+        Self { fit_points: NonZeroU32::MIN, offset, recompute: false, weighted: false }
     }
 
     /// How often a client measures its offset, and a reference answers to that.
@@ -121,33 +119,24 @@ impl Line {
         reference: u32,
     ) -> Result<Result<Learned<C, R>, SyncError>, CommError> {
         let (mut client, mut failure) = OffsetClient::<C, R>::or_single(self.offset, reference);
-        let filter = self.filter.then(|| Filter::new(self.fit_points.get())).transpose();
-        let mut filter = filter.unwrap_or_else(|why| {
-            failure.get_or_insert(why);
-            None
-        });
-        let mut line = Points::default();
+        let mut line = Points::new(self.weighted);
         let mut contradiction = None;
         let now = || base.apply(clock.ticks());
         for measurement in 0..self.measurements() {
             let began = now();
-            match (client.attempt(clock, base, comm).await?, &mut filter) {
-                (Ok(sample), _) if measurement >= self.fit_points.get() => line.last = Some(sample),
-                (Ok(sample), Some(filter)) => filter.push(sample),
-                (Ok(sample), None) => line.push(sample),
-                (Err(SyncError::Offset(why)), _) if is_drift(why, now() - began) => {
+            match client.attempt(clock, base, comm).await? {
+                Ok(sample) if measurement >= self.fit_points.get() => line.last = Some(sample),
+                Ok(sample) => line.push(sample),
+                Err(SyncError::Offset(why)) if is_drift(why, now() - began) => {
                     line.quality.left_out += 1;
                     contradiction = Some(why);
                 }
-                (Err(why), _) => {
+                Err(why) => {
                     failure.get_or_insert(why);
                 }
             }
         }
         let of_reference: Quality = comm.recv(reference).await?;
-        if let Some(filter) = filter {
-            line.push_filtered(filter);
-        }
         // Only if all were left out is a contradiction a failure.
         let failure = failure.or(contradiction.filter(|_| line.fit.points() == 0).map(SyncError::Offset));
         Ok(failure.map_or(Ok(()), Err).and_then(|()| line.learned(of_reference)))
@@ -174,41 +163,39 @@ impl Line {
 
 /// What a client has measured so far.
 struct Points<C: Domain> {
+    weighted: bool,
     fit: OffsetFit<C>,
     /// Through which the line shall go.
     last: Option<OffsetSample<C>>,
+    /// The half width of the most certain one.
+    narrowest: Duration,
     quality: Quality,
 }
 
-impl<C: Domain> Default for Points<C> {
-    fn default() -> Self {
-        Self { fit: OffsetFit::new(), last: None, quality: Quality::default() }
-    }
-}
+/// How much less certain than the best an offset may be that moves a weighted line.
+const MUCH: i64 = 4;
 
 impl<C: Domain> Points<C> {
-    fn push(&mut self, sample: OffsetSample<C>) {
-        self.quality.half_width = both(self.quality.half_width, sample.half_width, Duration::max);
-        self.fit.push(sample);
+    fn new(weighted: bool) -> Self {
+        Self { weighted, fit: OffsetFit::new(), last: None, narrowest: Duration::MAX, quality: Quality::default() }
     }
 
-    fn push_filtered(&mut self, filter: Filter<C>) {
-        let (samples, limit) = filter.judge();
-        let all = samples.len() + usize::from(self.last.is_some());
-        self.last = self.last.filter(|sample| counts(sample, limit));
-        samples.into_iter().filter(|sample| counts(sample, limit)).for_each(|sample| self.push(sample));
-        let kept = self.fit.points() as usize + usize::from(self.last.is_some());
-        self.quality.left_out = self.quality.left_out.saturating_add((all - kept) as u32);
+    fn push(&mut self, sample: OffsetSample<C>) {
+        self.quality.half_width = both(self.quality.half_width, sample.half_width, Duration::max);
+        self.narrowest = sample.half_width.map_or(self.narrowest, |width| width.min(self.narrowest));
+        if self.weighted { self.fit.push_by_certainty(sample) } else { self.fit.push(sample) }
     }
 
     fn learned<R: Domain>(&self, of_reference: Quality) -> Result<Learned<C, R>, SyncError> {
         let line = self.fit.line()?;
-        let half_width = match self.last {
-            Some(last) => both(self.quality.half_width, last.half_width, Duration::max),
-            None => self.quality.half_width,
+        let residual_deviation = line.residual_deviation();
+        let uncertain = self.narrowest.as_nanos().saturating_mul(MUCH);
+        let trusted = |last: &OffsetSample<C>| last.half_width.is_none_or(|width| width.as_nanos() <= uncertain);
+        let (line, half_width) = match self.last.filter(|last| !self.weighted || trusted(last)) {
+            Some(last) => (line.through(last), both(self.quality.half_width, last.half_width, Duration::max)),
+            None => (line, self.quality.half_width),
         };
-        let quality = Quality { residual_deviation: line.residual_deviation(), half_width, ..self.quality };
-        let line = self.last.map_or(line, |sample| line.through(sample));
+        let quality = Quality { residual_deviation, half_width, ..self.quality };
         Ok(Learned { model: line.model()?, quality: quality.and(of_reference) })
     }
 }

@@ -23,7 +23,7 @@ const FLAT: [&str; 10] = [
     "hca2/8/skampi/30",
     "hca3/8/skampi/30",
     "hca3/8/skampi/30/recompute",
-    "hca3/8/skampi/30/recompute/filter",
+    "hca3/8/skampi/30/recompute/weighted",
     "hca3/8/skampi/30/early",
     "hca3-offset/skampi/30",
 ];

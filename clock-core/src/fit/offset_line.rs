@@ -6,7 +6,7 @@ use crate::{ClockModel, Domain, Duration, ModelError, OffsetSample, TickRate, Ti
 /// Fits a line to offsets.
 ///
 /// Differences from the first sample are taken in whole nanoseconds, so nothing is lost however far the clocks are from
-/// their origins and from each other. All samples weigh the same, whatever their half width.
+/// their origins and from each other.
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Global, Local, OffsetFit, OffsetSample, Timestamp};
@@ -42,11 +42,24 @@ impl<C: Domain> OffsetFit<C> {
         Self { first: None, points: LeastSquares::new() }
     }
 
-    /// Takes a sample.
+    /// Takes a sample. All that are taken so weigh the same, whatever their half width.
     pub fn push(&mut self, sample: OffsetSample<C>) {
+        self.push_with_weight(sample, 1.0);
+    }
+
+    /// Takes a sample that weighs the more the more certain it is: one over the square of its half width. One that does not
+    /// say how certain it is, is taken as if that were a second, and so counts only where no other does.
+    pub fn push_by_certainty(&mut self, sample: OffsetSample<C>) {
+        let width = sample.half_width.unwrap_or(Duration::from_secs(1));
+        // No offset is known better than to a nanosecond.
+        let width = (width.as_nanos() as f64).max(1.0);
+        self.push_with_weight(sample, 1.0 / (width * width));
+    }
+
+    fn push_with_weight(&mut self, sample: OffsetSample<C>, weight: f64) {
         let first = *self.first.get_or_insert(sample);
         // Finite, and far from overflowing when squared: nothing that `LeastSquares::push` would refuse.
-        self.points = self.points.with(since(sample.at, first.at), beyond(sample.offset, first.offset));
+        self.points = self.points.with(since(sample.at, first.at), beyond(sample.offset, first.offset), weight);
     }
 
     /// How many samples were taken.

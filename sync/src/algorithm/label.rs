@@ -19,7 +19,7 @@ pub enum LabelError {
     /// The offset algorithm is not one.
     Offset(OffsetLabelError),
     /// Only the offsets of SKaMPI's algorithm say how certain they are.
-    NothingToFilterBy,
+    NothingToWeighBy,
     /// More follows than the algorithm takes.
     TooMuch(String),
     /// A hierarchy needs another number of algorithms.
@@ -41,8 +41,8 @@ impl fmt::Display for LabelError {
             ),
             Self::FitPoints(found) => write!(f, "the number of fit points must be a positive number, not \"{found}\""),
             Self::Offset(why) => why.fmt(f),
-            Self::NothingToFilterBy => f.write_str(
-                "only offsets measured by skampi can be filtered: the others do not say how certain they are",
+            Self::NothingToWeighBy => f.write_str(
+                "only offsets measured by skampi can be weighted: the others do not say how certain they are",
             ),
             Self::TooMuch(rest) => write!(f, "\"{rest}\" is too much"),
             Self::Levels { wanted, found } => write!(f, "the hierarchy takes {wanted} algorithms, not {found}"),
@@ -60,13 +60,13 @@ impl From<OffsetLabelError> for LabelError {
 
 /// What follows in the label of a line whose options are on.
 const RECOMPUTE: &str = "/recompute";
-const FILTER: &str = "/filter";
+const WEIGHTED: &str = "/weighted";
 
-/// `1000/skampi/100`, or `1000/skampi/100/recompute/filter`.
+/// `1000/skampi/100`, or `1000/skampi/100/recompute/weighted`.
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let or_nothing = |label, on| if on { label } else { "" };
-        let options = [or_nothing(RECOMPUTE, self.recompute), or_nothing(FILTER, self.filter)];
+        let options = [or_nothing(RECOMPUTE, self.recompute), or_nothing(WEIGHTED, self.weighted)];
         write!(f, "{}/{}{}", self.fit_points, self.offset, options.concat())
     }
 }
@@ -79,14 +79,14 @@ impl FromStr for Line {
         let digits = !points.is_empty() && points.bytes().all(|byte| byte.is_ascii_digit());
         let fit_points: Option<NonZeroU32> = points.parse().ok().filter(|_| digits);
         let option = |rest, label| str::strip_suffix(rest, label).map_or((rest, false), |rest| (rest, true));
-        let (rest, filter) = option(rest, FILTER);
+        let (rest, weighted) = option(rest, WEIGHTED);
         let (offset, recompute) = option(rest, RECOMPUTE);
         let fit_points = fit_points.ok_or_else(|| LabelError::FitPoints(points.to_owned()))?;
         let offset = offset.parse()?;
-        if filter && !matches!(offset, OffsetAlgorithm::Skampi { .. }) {
-            return Err(LabelError::NothingToFilterBy);
+        if weighted && !matches!(offset, OffsetAlgorithm::Skampi { .. }) {
+            return Err(LabelError::NothingToWeighBy);
         }
-        Ok(Self { fit_points, offset, recompute, filter })
+        Ok(Self { fit_points, offset, recompute, weighted })
     }
 }
 
@@ -180,11 +180,11 @@ mod tests {
     }
 
     fn line() -> impl Strategy<Value = Line> {
-        (1_u32.., offset(), any::<bool>(), any::<bool>()).prop_map(|(points, offset, recompute, filter)| Line {
+        (1_u32.., offset(), any::<bool>(), any::<bool>()).prop_map(|(points, offset, recompute, weighted)| Line {
             fit_points: NonZeroU32::new(points).unwrap(),
             offset,
             recompute,
-            filter: filter && matches!(offset, OffsetAlgorithm::Skampi { .. }),
+            weighted: weighted && matches!(offset, OffsetAlgorithm::Skampi { .. }),
         })
     }
 
@@ -245,11 +245,11 @@ mod tests {
             "median/5",
             "skampi/10/20",
             "skampi/10/recompute/x",
-            "skampi/10/filter/recompute",
+            "skampi/10/weighted/recompute",
         ] {
             assert!(matches!(error(&format!("jk/10/{offset}")), LabelError::Offset(_)), "{offset}");
         }
-        assert_eq!(error("jk/10/mean-rtt/10/filter"), LabelError::NothingToFilterBy);
+        assert_eq!(error("jk/10/mean-rtt/10/weighted"), LabelError::NothingToWeighBy);
         assert_eq!(error("prop/3"), LabelError::TooMuch("3".into()));
         assert_eq!(error("h2hca(prop)"), LabelError::Levels { wanted: 2, found: 1 });
         assert_eq!(error("h3hca(prop,prop)"), LabelError::Levels { wanted: 3, found: 2 });

@@ -12,8 +12,8 @@ use crate::sync::{self, Check, Options, Report};
 /// From the simplest to the best, and what each does.
 const WAYS: [(&str, &str); 3] = [
     ("offsets only", "skampi/skampi/100"),
-    ("lines, in a moment", "hca3/50/skampi/20/filter"),
-    ("lines, with patience", "hca3/1000/skampi/100/recompute/filter"),
+    ("lines, in a moment", "hca3/50/skampi/20/weighted"),
+    ("lines, with patience", "hca3/1000/skampi/100/recompute/weighted"),
 ];
 
 /// The wrong clocks: always the same.

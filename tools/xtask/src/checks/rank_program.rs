@@ -98,7 +98,7 @@ impl Job<'_> {
             ("sync --algorithm hca4/1/skampi/1", "--algorithm"),
             ("sync --algorithm hca3/0/skampi/10", "--algorithm"),
             ("sync --algorithm hca3/8abc/skampi/10", "--algorithm"),
-            ("sync --algorithm hca3/10/mean-rtt/10/filter", "--algorithm"),
+            ("sync --algorithm hca3/10/mean-rtt/10/weighted", "--algorithm"),
             ("sync --clock sundial", "--clock"),
             ("sync --check -1s", "--check"),
             ("sync --check NaN", "--check"),
