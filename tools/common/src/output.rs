@@ -19,7 +19,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 /// Writes a document as indented JSON.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document).map_err(Failure::run)?;
     print(&(text + "\n"))

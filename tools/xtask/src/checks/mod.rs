@@ -27,7 +27,7 @@ pub(crate) fn all(workspace: &Workspace, quick: bool) -> Vec<Step<'_>> {
     steps.extend(format::steps());
     steps.extend(lints::steps(workspace));
     steps.extend(docs::steps());
-    steps.extend(tests::steps());
+    steps.extend(tests::steps(workspace));
     steps.extend(examples::steps(workspace));
     steps.extend(no_std::steps(workspace));
     steps.extend(core_only::steps(workspace));
