@@ -33,4 +33,8 @@ mod observation;
 mod stats;
 
 pub use observation::{Observation, local_run_time, run_time};
-pub use stats::{Sample, SampleError};
+pub use stats::{
+    Averages, Comparison, Confidence, ConfidenceError, GroupError, HodgesLehmann, Interval, MannWhitney, MeansOfSize,
+    PValues, RankMethod, Sample, SampleError, SampleSizeCheck, ShapiroWilk, TestError, VarianceParts, WelchTest,
+    adjusted, holm, stars,
+};

@@ -1,9 +1,39 @@
 //! Statistics of a sample.
 
+mod comparison;
+mod error;
+#[cfg(test)]
+mod golden;
+mod hodges_lehmann;
+mod holm;
+mod interval;
+mod mann_whitney;
+mod normal;
+mod normality;
+mod p_values;
+mod qq;
 mod quantile;
+mod rank_sum;
+mod sample_size;
+mod spread;
+mod student;
+mod t_test;
 mod tukey;
+mod variance_parts;
 
 use core::fmt;
+
+pub use comparison::{Averages, Comparison, adjusted};
+pub use error::TestError;
+pub use hodges_lehmann::HodgesLehmann;
+pub use holm::holm;
+pub use interval::{Confidence, ConfidenceError, Interval};
+pub use mann_whitney::{MannWhitney, RankMethod};
+pub use normality::ShapiroWilk;
+pub use p_values::{PValues, stars};
+pub use sample_size::{MeansOfSize, SampleSizeCheck};
+pub use t_test::WelchTest;
+pub use variance_parts::{GroupError, VarianceParts};
 
 /// Finite numbers in ascending order; at least one.
 #[derive(Clone, Copy, Debug, PartialEq)]

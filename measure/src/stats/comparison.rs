@@ -1,0 +1,129 @@
+//! Two experiments side by side.
+
+use super::{Confidence, HodgesLehmann, MannWhitney, PValues, Sample, ShapiroWilk, TestError, WelchTest, holm};
+
+/// The averages of one experiment: of every launch, one median and one mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Averages<'a> {
+    /// The launches' medians.
+    pub medians: Sample<'a>,
+    /// The launches' means.
+    pub means: Sample<'a>,
+}
+
+/// What can be said of two experiments with the same operation and size, as the 2016 paper compares them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// How many launches each has.
+    pub launches: [usize; 2],
+    /// The medians of their medians.
+    pub medians: [f64; 2],
+    /// Whether the medians differ.
+    pub mann_whitney: MannWhitney,
+    /// By how much the first one's medians are larger: what is significant need not be large.
+    pub shift: HodgesLehmann,
+    /// Whether the means differ; to be believed only if they are normal.
+    pub welch: Result<WelchTest, TestError>,
+    /// Whether the means of each look normal.
+    pub normality: [Result<ShapiroWilk, TestError>; 2],
+}
+
+impl Comparison {
+    /// Compares two experiments; the confidence is that of the shift's interval.
+    #[must_use]
+    pub fn of(first: &Averages<'_>, second: &Averages<'_>, confidence: Confidence) -> Self {
+        let both = [first, second];
+        Self {
+            launches: both.map(|one| one.medians.len()),
+            medians: both.map(|one| one.medians.median()),
+            mann_whitney: MannWhitney::of(&first.medians, &second.medians),
+            shift: HodgesLehmann::of(&first.medians, &second.medians, confidence),
+            welch: WelchTest::of(&first.means, &second.means),
+            normality: both.map(|one| ShapiroWilk::of(&one.means)),
+        }
+    }
+
+    /// Whether the t-test is to be doubted: at this level the means of one experiment are not normal, or cannot be
+    /// tested.
+    pub fn means_are_doubtful(&self, level: f64) -> bool {
+        !self.normality.iter().all(|tested| tested.is_ok_and(|tested| tested.is_normal(level)))
+    }
+
+    /// The shift as a share of the second one's median; `None` if that is zero.
+    pub fn relative_shift(&self) -> Option<f64> {
+        let median = self.medians[1].abs();
+        (median > 0.0).then(|| self.shift.shift / median)
+    }
+}
+
+/// The p values of many comparisons, usually one for each size, adjusted by Holm over all of them.
+///
+/// Each alternative is adjusted for itself: it is one question, asked of every size.
+pub fn adjusted(comparisons: &[Comparison]) -> Vec<PValues> {
+    let of = |side: fn(&PValues) -> f64| {
+        holm(&comparisons.iter().map(|comparison| side(&comparison.mann_whitney.p)).collect::<Vec<_>>())
+    };
+    let (two_sided, less, greater) = (of(|p| p.two_sided), of(|p| p.less), of(|p| p.greater));
+    let sides = two_sided.into_iter().zip(less).zip(greater);
+    sides.map(|((two_sided, less), greater)| PValues { two_sided, less, greater }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAST: [f64; 8] = [10.0, 11.0, 10.5, 12.0, 10.25, 11.5, 11.25, 10.75];
+
+    /// Compares medians, with means twice as large.
+    fn compare(first: &[f64], second: &[f64]) -> Comparison {
+        let twice = |values: &[f64]| values.iter().map(|value| 2.0 * value).collect::<Vec<_>>();
+        let (mut medians, mut means) = ([first.to_vec(), second.to_vec()], [twice(first), twice(second)]);
+        let [first_medians, second_medians] = medians.each_mut().map(|values| Sample::new(values).unwrap());
+        let [first_means, second_means] = means.each_mut().map(|values| Sample::new(values).unwrap());
+        let first = Averages { medians: first_medians, means: first_means };
+        Comparison::of(&first, &Averages { medians: second_medians, means: second_means }, Confidence::USUAL)
+    }
+
+    #[test]
+    fn medians_are_ranked_and_shifted_and_means_tested() {
+        let slow = FAST.map(|value| value + 4.0);
+        let found = compare(&FAST, &slow[..7]);
+        assert_eq!((found.launches, found.medians), ([8, 7], [10.875, 15.0]));
+        assert_eq!(found.mann_whitney.u, 0.0);
+        assert_eq!(found.mann_whitney.p.less, 1.0 / 6_435.0);
+        assert!(found.shift.is_evident());
+        assert_eq!(found.relative_shift(), Some(found.shift.shift / 15.0));
+        let [mut x, mut y] = [FAST.map(|value| 2.0 * value).to_vec(), slow[..7].iter().map(|v| 2.0 * v).collect()];
+        let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
+        assert_eq!(found.welch, WelchTest::of(&x, &y));
+        assert_eq!(found.normality, [ShapiroWilk::of(&x), ShapiroWilk::of(&y)]);
+    }
+
+    #[test]
+    fn a_t_test_is_doubtful_unless_both_means_look_normal() {
+        let skewed = [10.0, 10.1, 10.2, 10.3, 10.15, 10.05, 10.25, 90.0];
+        assert!(!compare(&FAST, &FAST).means_are_doubtful(0.05));
+        assert!(compare(&FAST, &skewed).means_are_doubtful(0.05));
+        assert!(compare(&skewed, &FAST).means_are_doubtful(0.05));
+        let too_few = compare(&FAST, &FAST[..2]);
+        assert_eq!(too_few.normality[1], Err(TestError::TooFew { needed: 3, found: 2 }));
+        assert!(too_few.means_are_doubtful(0.05));
+        assert_eq!(compare(&FAST, &[1.0]).welch, Err(TestError::TooFew { needed: 2, found: 1 }));
+        assert_eq!(compare(&FAST, &[0.0]).relative_shift(), None);
+    }
+
+    #[test]
+    fn each_alternative_is_adjusted_over_all_sizes() {
+        let comparisons = [0.0, 0.5, 4.0].map(|by| compare(&FAST, &FAST.map(|value| value + by)));
+        let found = adjusted(&comparisons);
+        let side = |of: fn(&PValues) -> f64| {
+            let expected = holm(&comparisons.map(|comparison| of(&comparison.mann_whitney.p)));
+            assert_eq!(found.iter().map(of).collect::<Vec<_>>(), expected);
+        };
+        side(|p| p.two_sided);
+        side(|p| p.less);
+        side(|p| p.greater);
+        assert_eq!(found[2].less, 3.0 * comparisons[2].mann_whitney.p.less);
+        assert!(adjusted(&[]).is_empty());
+    }
+}

@@ -1,0 +1,240 @@
+//! By how much the values of two samples differ: the estimate of Hodges and Lehmann.
+
+use super::mann_whitney::{Ranks, cube_less_one, deviation};
+use super::normal::normal_above;
+use super::rank_sum::RankSums;
+use super::{Confidence, Interval, RankMethod, Sample};
+
+/// The shift between two samples: the median of all differences of a value of the first and one of the second.
+///
+/// Its interval holds the shifts that the test of Wilcoxon, Mann and Whitney would not reject: it begins and ends at
+/// one of those differences. R's `wilcox.test` does the same where it counts; otherwise it searches for these very
+/// differences numerically, to 1e-4 unless told otherwise, and its estimate is then some number between the two
+/// differences in the middle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HodgesLehmann {
+    /// How much larger the first sample's values are.
+    pub shift: f64,
+    /// Where the shift is with some confidence.
+    pub interval: Interval,
+    /// The confidence that the interval has: at least the one asked for, unless the samples are so small that even
+    /// all of the differences have less.
+    pub confidence: f64,
+    /// How probabilities were found; exactly under the same conditions as in [`MannWhitney::of`](super::MannWhitney::of).
+    pub method: RankMethod,
+}
+
+impl HodgesLehmann {
+    /// Estimates the shift; takes some hundred passes over both samples, and no memory.
+    #[must_use]
+    pub fn of(first: &Sample<'_>, second: &Sample<'_>, confidence: Confidence) -> Self {
+        let differences = Differences { first: first.values(), second: second.values() };
+        let pairs = differences.count();
+        let (skipped, beyond, method) = if Ranks::of(first, second).countable() {
+            let sums = RankSums::count(first.len(), second.len());
+            let (skipped, beyond) = skip(pairs, confidence, |at_most| sums.at_most(at_most));
+            (skipped, beyond, RankMethod::Exact)
+        } else {
+            // A shift that is none of the differences leaves ties only within the samples.
+            let deviation = deviation(first.len(), second.len(), ties_within(first) + ties_within(second));
+            let middle = 0.5 * pairs as f64;
+            let at_most = |count| normal_above((middle - 0.5 - count as f64) / deviation);
+            let (skipped, beyond) = skip(pairs, confidence, at_most);
+            (skipped, beyond, RankMethod::Normal)
+        };
+        let interval = Interval { low: differences.nth(skipped), high: differences.nth(pairs - 1 - skipped) };
+        Self { shift: differences.median(), interval, confidence: (1.0 - 2.0 * beyond).max(0.0), method }
+    }
+
+    /// Whether the interval excludes that there is no shift.
+    pub fn is_evident(&self) -> bool {
+        !self.interval.contains(0.0)
+    }
+}
+
+/// How many differences at each end are not in the interval, and the probability of a truth beyond one of its ends.
+fn skip(pairs: usize, confidence: Confidence, at_most: impl Fn(usize) -> f64) -> (usize, f64) {
+    // As in R, a probability that is the tail but for rounding is not below it.
+    let tail = confidence.tail() * (1.0 - 1e-12);
+    // Half of all is never in a tail.
+    let (mut below, mut above) = (0, pairs.div_ceil(2));
+    while below < above {
+        let middle = below + (above - below) / 2;
+        if at_most(middle) < tail {
+            below = middle + 1;
+        } else {
+            above = middle;
+        }
+    }
+    let skipped = below.saturating_sub(1);
+    (skipped, at_most(skipped))
+}
+
+/// The sum of `t^3 - t` over the values that occur `t` times in this sample.
+fn ties_within(sample: &Sample<'_>) -> f64 {
+    sample.values().chunk_by(|a, b| a == b).map(|same| cube_less_one(same.len())).sum()
+}
+
+/// All differences of a value of the first sample and one of the second; both are sorted.
+struct Differences<'a> {
+    first: &'a [f64],
+    second: &'a [f64],
+}
+
+impl Differences<'_> {
+    fn count(&self) -> usize {
+        self.first.len() * self.second.len()
+    }
+
+    /// The one in the middle, or half-way between the two in the middle.
+    fn median(&self) -> f64 {
+        let (below, above) = (self.nth((self.count() - 1) / 2), self.nth(self.count() / 2));
+        below + 0.5 * (above - below)
+    }
+
+    /// The one that so many others come before, found without making them: as a number is 64 bits, 64 halvings of the
+    /// range between the smallest and the largest end at it, exactly.
+    fn nth(&self, place: usize) -> f64 {
+        let last = |values: &[f64]| values[values.len() - 1];
+        let mut below = order(self.first[0] - last(self.second));
+        let mut above = order(last(self.first) - self.second[0]);
+        while below < above {
+            let middle = below.midpoint(above);
+            if self.count_up_to(unorder(middle)) > place {
+                above = middle;
+            } else {
+                below = middle + 1;
+            }
+        }
+        // Without the sign of a zero.
+        unorder(below) + 0.0
+    }
+
+    /// How many are not above this.
+    fn count_up_to(&self, limit: f64) -> usize {
+        // The larger the first value, the larger must the second be.
+        let (mut count, mut rest) = (0, self.second);
+        for value in self.first {
+            while let [smallest, larger @ ..] = rest
+                && value - smallest > limit
+            {
+                rest = larger;
+            }
+            count += rest.len();
+        }
+        count
+    }
+}
+
+const SIGN: u64 = 1 << 63;
+
+/// A whole number for every float, in the same order: negative floats are stored by sign and size, so the larger the
+/// stored number, the smaller the float.
+fn order(value: f64) -> u64 {
+    let bits = value.to_bits();
+    if bits & SIGN == 0 { bits | SIGN } else { !bits }
+}
+
+/// The float of such a number.
+fn unorder(order: u64) -> f64 {
+    f64::from_bits(if order & SIGN == 0 { !order } else { order & !SIGN })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::golden;
+    use super::*;
+    use proptest::prelude::*;
+
+    const LEVELS: [f64; 3] = [0.9, 0.95, 0.99];
+
+    #[test]
+    fn shifts_and_intervals_are_those_of_r() {
+        for pair in golden::PAIRS {
+            let (mut x, mut y) = (pair.x.to_vec(), pair.y.to_vec());
+            let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
+            for (level, (low, high)) in LEVELS.into_iter().zip(pair.intervals) {
+                let found = HodgesLehmann::of(&x, &y, Confidence::new(level).unwrap());
+                assert_eq!(found.method == RankMethod::Exact, pair.wilcoxon.1, "{}", pair.name);
+                let [median, numeric] = pair.shifts;
+                let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.abs().max(1.0);
+                assert!(close(found.shift, median), "{}: {} is not {median}", pair.name, found.shift);
+                assert!(close(found.interval.low, low) && close(found.interval.high, high), "{}: {found:?}", pair.name);
+                let differences = Differences { first: x.values(), second: y.values() };
+                let count = differences.count();
+                let middle = differences.nth((count - 1) / 2)..=differences.nth(count / 2);
+                assert!(numeric >= middle.start() - 1e-9 && numeric <= middle.end() + 1e-9, "{}: {numeric}", pair.name);
+            }
+        }
+    }
+
+    #[test]
+    fn samples_too_small_for_a_confidence_say_so() {
+        let (mut x, mut y) = ([1.0, 2.0, 3.5], [11.0, 12.25, 13.0]);
+        let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
+        let found = HodgesLehmann::of(&x, &y, Confidence::USUAL);
+        // Of 20 orders, one has all of the first sample below the second.
+        assert_eq!((found.interval, found.confidence), (Interval { low: -12.0, high: -7.5 }, 0.9));
+        assert!(found.is_evident());
+        let of_one =
+            HodgesLehmann::of(&Sample::new(&mut [1.0]).unwrap(), &Sample::new(&mut [1.0]).unwrap(), Confidence::USUAL);
+        assert_eq!((of_one.shift, of_one.confidence, of_one.is_evident()), (0.0, 0.0, false));
+    }
+
+    fn values() -> impl Strategy<Value = Vec<f64>> {
+        prop_oneof![
+            prop::collection::vec((-9_i32..9).prop_map(f64::from), 1..60),
+            prop::collection::vec(-1e3..1e3, 1..60),
+            prop::collection::vec(prop_oneof![Just(0.0), Just(-0.0), Just(1e-310), Just(-1e300), -1.0..1.0], 1..20),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn order_statistics_are_those_of_all_differences(mut x in values(), mut y in values()) {
+            let mut all: Vec<f64> = x.iter().flat_map(|a| y.iter().map(move |b| a - b + 0.0)).collect();
+            all.sort_by(f64::total_cmp);
+            let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
+            let differences = Differences { first: x.values(), second: y.values() };
+            for place in 0..all.len().min(50) {
+                prop_assert_eq!(differences.nth(place), all[place]);
+                prop_assert_eq!(differences.nth(all.len() - 1 - place), all[all.len() - 1 - place]);
+            }
+            prop_assert_eq!(differences.median(), Sample::new(&mut all).unwrap().median());
+        }
+
+        #[test]
+        fn the_interval_is_what_the_test_would_not_reject(
+            mut x in prop::collection::vec(0.0..50.0, 2..55), mut y in prop::collection::vec(0.0..50.0, 2..55),
+        ) {
+            let found = HodgesLehmann::of(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap(), Confidence::USUAL);
+            prop_assume!(found.confidence >= 0.95);
+            let mut p_of_shift = |shift: f64| {
+                let mut moved: Vec<f64> = x.iter().map(|value| value - shift).collect();
+                let (moved, y) = (Sample::new(&mut moved).unwrap(), Sample::new(&mut y).unwrap());
+                crate::stats::MannWhitney::of(&moved, &y).p.two_sided
+            };
+            prop_assert!(p_of_shift(found.interval.low - 1e-9) < 0.05);
+            prop_assert!(p_of_shift(found.interval.low + 1e-9) >= 0.05);
+            prop_assert!(p_of_shift(found.interval.high - 1e-9) >= 0.05);
+            prop_assert!(p_of_shift(found.interval.high + 1e-9) < 0.05);
+        }
+
+        #[test]
+        fn it_follows_a_shift_a_scale_and_a_swap(mut x in values(), mut y in values(), by in -99_i32..99) {
+            prop_assume!(x.iter().chain(&y).all(|value| value.abs() < 1e4));
+            let mut moved: Vec<f64> = x.iter().map(|value| 4.0 * (value + f64::from(by))).collect();
+            let mut scaled: Vec<f64> = y.iter().map(|value| 4.0 * value).collect();
+            let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
+            let found = HodgesLehmann::of(&x, &y, Confidence::USUAL);
+            let (moved, scaled) = (Sample::new(&mut moved).unwrap(), Sample::new(&mut scaled).unwrap());
+            let shifted = HodgesLehmann::of(&moved, &scaled, Confidence::USUAL);
+            let follows = |after: f64, before: f64| (after - 4.0 * (before + f64::from(by))).abs() < 1e-9;
+            prop_assert!(follows(shifted.shift, found.shift));
+            let back = HodgesLehmann::of(&y, &x, Confidence::USUAL);
+            prop_assert_eq!(back.interval, Interval { low: 0.0 - found.interval.high, high: 0.0 - found.interval.low });
+            prop_assert!((back.shift + found.shift).abs() <= 1e-12 * found.shift.abs());
+            prop_assert!(found.interval.contains(found.shift));
+        }
+    }
+}

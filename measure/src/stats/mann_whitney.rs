@@ -1,0 +1,244 @@
+//! The test of Wilcoxon, Mann and Whitney: is a value of one sample usually smaller than one of the other?
+
+use super::normal::normal_above;
+use super::rank_sum::{COUNTABLE, RankSums};
+use super::{PValues, Sample};
+
+/// What the test of Wilcoxon, Mann and Whitney says of two samples.
+///
+/// It asks nothing of the distributions, which is why the 2016 paper compares medians of launches by it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MannWhitney {
+    /// In how many pairs of values the first sample's is the larger one; a tie is half a pair. R calls it W.
+    pub u: f64,
+    /// How the p values were found.
+    pub method: RankMethod,
+    /// The probabilities.
+    pub p: PValues,
+}
+
+/// How probabilities of ranks were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RankMethod {
+    /// By counting all orders of the values.
+    Exact,
+    /// By the normal distribution, corrected for ties and for the steps of the statistic.
+    Normal,
+}
+
+impl MannWhitney {
+    /// Compares two samples, exactly when both have fewer than 50 values and no value occurs twice, as R's
+    /// `wilcox.test` does unless told otherwise.
+    ///
+    /// If all values of both samples are the same, there is no evidence for anything: p is 1, where R has no number.
+    #[must_use]
+    pub fn of(first: &Sample<'_>, second: &Sample<'_>) -> Self {
+        let ranks = Ranks::of(first, second);
+        if !ranks.countable() {
+            return Self::normal(&ranks);
+        }
+        // Without ties it is a whole number.
+        let pairs = ranks.u as usize;
+        let sums = RankSums::count(ranks.first, ranks.second);
+        let p = PValues::of_tails(sums.at_most(pairs), sums.at_least(pairs));
+        Self { u: ranks.u, method: RankMethod::Exact, p }
+    }
+
+    /// Compares two samples by the normal distribution even if they could be counted: for a table in which some rows
+    /// have ties, so that all are of one kind.
+    #[must_use]
+    pub fn approximate(first: &Sample<'_>, second: &Sample<'_>) -> Self {
+        Self::normal(&Ranks::of(first, second))
+    }
+
+    fn normal(ranks: &Ranks) -> Self {
+        let deviation = ranks.deviation();
+        let p = if deviation > 0.0 {
+            let above_mean = ranks.u - 0.5 * ranks.pairs();
+            // Half a step towards the mean, and past it for the tail on the other side.
+            let less = normal_above(-(above_mean + 0.5) / deviation);
+            PValues::of_tails(less, normal_above((above_mean - 0.5) / deviation))
+        } else {
+            PValues::NO_EVIDENCE
+        };
+        Self { u: ranks.u, method: RankMethod::Normal, p }
+    }
+}
+
+/// Two samples put in one order.
+#[derive(Debug)]
+pub(super) struct Ranks {
+    first: usize,
+    second: usize,
+    u: f64,
+    /// Sum of `t^3 - t` over all values that occur `t` times.
+    ties: f64,
+}
+
+impl Ranks {
+    pub(super) fn of(first: &Sample<'_>, second: &Sample<'_>) -> Self {
+        let (mut rest, mut others) = (first.values(), second.values());
+        let (mut u, mut ties) = (0.0, 0.0);
+        let next = |rest: &[f64], others: &[f64]| match (rest.first(), others.first()) {
+            (Some(value), Some(other)) => Some(value.min(*other)),
+            (value, other) => value.or(other).copied(),
+        };
+        while let Some(value) = next(rest, others) {
+            let here = rest.partition_point(|candidate| *candidate <= value);
+            let there = others.partition_point(|candidate| *candidate <= value);
+            let below = second.len() - others.len();
+            u += here as f64 * (below as f64 + 0.5 * there as f64);
+            ties += cube_less_one(here + there);
+            (rest, others) = (&rest[here..], &others[there..]);
+        }
+        Self { first: first.len(), second: second.len(), u, ties }
+    }
+
+    /// Whether p is found by counting.
+    pub(super) fn countable(&self) -> bool {
+        self.first < COUNTABLE && self.second < COUNTABLE && self.ties == 0.0
+    }
+
+    fn pairs(&self) -> f64 {
+        self.first as f64 * self.second as f64
+    }
+
+    /// The standard deviation of the statistic, if the samples differ in nothing.
+    fn deviation(&self) -> f64 {
+        deviation(self.first, self.second, self.ties)
+    }
+}
+
+/// The standard deviation of the rank sum of samples of two sizes with this sum of `t^3 - t` over their ties.
+pub(super) fn deviation(first: usize, second: usize, ties: f64) -> f64 {
+    let (pairs, all) = (first as f64 * second as f64, (first + second) as f64);
+    (pairs / 12.0 * (all + 1.0 - ties / (all * (all - 1.0)))).max(0.0).sqrt()
+}
+
+/// What a value that occurs so many times adds to the sum over ties.
+pub(super) fn cube_less_one(times: usize) -> f64 {
+    let times = times as f64;
+    times * (times * times - 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::golden;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sides(p: PValues) -> [f64; 3] {
+        [p.two_sided, p.less, p.greater]
+    }
+
+    fn assert_close(found: PValues, expected: &[f64; 3], of: &str) {
+        for (found, expected) in sides(found).iter().zip(expected) {
+            assert!((found / expected - 1.0).abs() < 1e-11, "{of}: {found} is not {expected}");
+        }
+    }
+
+    #[test]
+    fn p_values_are_those_of_r() {
+        for pair in golden::PAIRS {
+            let (mut x, mut y) = (pair.x.to_vec(), pair.y.to_vec());
+            let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
+            let found = MannWhitney::of(&x, &y);
+            let (u, exact, p) = pair.wilcoxon;
+            assert_eq!((found.u, found.method == RankMethod::Exact), (u, exact), "{}", pair.name);
+            assert_close(found.p, &p, pair.name);
+            let approximate = MannWhitney::approximate(&x, &y);
+            assert_eq!((approximate.u, approximate.method), (u, RankMethod::Normal), "{}", pair.name);
+            assert_close(approximate.p, &pair.approximate, pair.name);
+        }
+    }
+
+    #[test]
+    fn equal_values_are_no_evidence() {
+        let (mut x, mut y) = ([3.5; 4], [3.5; 60]);
+        let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
+        let found = MannWhitney::of(&x, &y);
+        assert_eq!((found.u, sides(found.p)), (120.0, [1.0; 3]));
+        assert_eq!(MannWhitney::of(&y, &x).p, PValues::NO_EVIDENCE);
+    }
+
+    #[test]
+    fn zeros_of_both_signs_are_tied() {
+        let (mut x, mut y) = ([-0.0, 1.0], [0.0, 2.0]);
+        let found = MannWhitney::of(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap());
+        assert_eq!((found.u, found.method), (1.5, RankMethod::Normal));
+    }
+
+    /// The three probabilities from every way to divide the values, without ties, by the definition.
+    fn enumerated(x: &[f64], y: &[f64]) -> [f64; 3] {
+        let all = [x, y].concat();
+        let larger = |chosen: u32| {
+            let of = |picked| (0..all.len()).filter(move |place| (chosen >> place & 1 == 1) == picked);
+            of(true).map(|place| of(false).filter(|other| all[*other] < all[place]).count()).sum::<usize>()
+        };
+        let found = larger((1 << x.len()) - 1);
+        let choices = (0_u32..1 << all.len()).filter(|chosen| chosen.count_ones() as usize == x.len());
+        let (mut less, mut greater, mut count) = (0, 0, 0);
+        for u in choices.map(larger) {
+            count += 1;
+            less += usize::from(u <= found);
+            greater += usize::from(u >= found);
+        }
+        let share = |ways| f64::from(ways) / f64::from(count);
+        let (less, greater) = (share(less as u32), share(greater as u32));
+        [(2.0 * less.min(greater)).min(1.0), less, greater]
+    }
+
+    /// Values of which no two are the same, divided in two.
+    fn without_ties() -> impl Strategy<Value = (Vec<f64>, Vec<f64>)> {
+        (prop::collection::hash_set(-1_000_i32..1_000, 2..10), 0.0..1.0).prop_map(|(values, share)| {
+            let values: Vec<f64> = values.into_iter().map(f64::from).collect();
+            let (x, y) = values.split_at(1 + (share * (values.len() - 1) as f64) as usize);
+            (x.to_vec(), y.to_vec())
+        })
+    }
+
+    fn whole_numbers() -> impl Strategy<Value = Vec<f64>> {
+        prop::collection::vec((-9_i32..9).prop_map(f64::from), 1..70)
+    }
+
+    proptest! {
+        #[test]
+        fn exact_p_values_are_those_of_all_divisions((mut x, mut y) in without_ties()) {
+            let expected = enumerated(&x, &y);
+            let found = MannWhitney::of(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap());
+            prop_assert_eq!(found.method, RankMethod::Exact);
+            for (found, expected) in sides(found.p).into_iter().zip(expected) {
+                prop_assert!((found - expected).abs() < 1e-14);
+            }
+        }
+
+        #[test]
+        fn u_and_ties_are_those_of_the_definition(mut x in whole_numbers(), mut y in whole_numbers()) {
+            let ranks = Ranks::of(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap());
+            let pairs = x.iter().flat_map(|a| y.iter().map(move |b| f64::from(u8::from(a > b)) + f64::from(u8::from(a == b)) / 2.0));
+            prop_assert_eq!(ranks.u, pairs.sum::<f64>());
+            let occurs = |value: i32| x.iter().chain(&y).filter(|other| **other == f64::from(value)).count() as f64;
+            prop_assert_eq!(ranks.ties, (-9..9).map(|value| occurs(value).powi(3) - occurs(value)).sum::<f64>());
+        }
+
+        #[test]
+        fn swapping_the_samples_swaps_less_and_greater(mut x in whole_numbers(), mut y in whole_numbers()) {
+            let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
+            let (there, back) = (MannWhitney::of(&x, &y), MannWhitney::of(&y, &x));
+            prop_assert_eq!(there.u + back.u, (x.len() * y.len()) as f64);
+            prop_assert_eq!(there.p.less, back.p.greater);
+            prop_assert_eq!(there.p.greater, back.p.less);
+            prop_assert_eq!(there.p.two_sided, back.p.two_sided);
+        }
+
+        #[test]
+        fn only_the_order_counts(mut x in whole_numbers(), mut y in whole_numbers()) {
+            let stretch = |values: &[f64]| values.iter().map(|value| value.exp() * 3.0).collect::<Vec<_>>();
+            let (mut a, mut b) = (stretch(&x), stretch(&y));
+            let found = MannWhitney::of(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap());
+            let stretched = MannWhitney::of(&Sample::new(&mut a).unwrap(), &Sample::new(&mut b).unwrap());
+            prop_assert_eq!(found, stretched);
+        }
+    }
+}

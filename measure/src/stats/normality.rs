@@ -1,0 +1,180 @@
+//! The test of Shapiro and Wilk: do values look as if they came from a normal distribution?
+
+use super::normal::{normal_above, normal_quantile, polynomial};
+use super::{Sample, TestError};
+
+/// What the test of Shapiro and Wilk says of a sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShapiroWilk {
+    /// The squared correlation between the values and what normal ones would be: 1 is perfect.
+    pub w: f64,
+    /// How likely so small a `w` is if the values are normal.
+    pub p: f64,
+}
+
+/// How many values the approximation is known for.
+const KNOWN: core::ops::RangeInclusive<usize> = 3..=5_000;
+
+impl ShapiroWilk {
+    /// Tests a sample by Royston's approximation (1995, algorithm AS R94), as R's `shapiro.test` does.
+    ///
+    /// # Errors
+    /// When there are fewer than 3 or more than 5,000 values, all are the same, or values are too far apart.
+    pub fn of(sample: &Sample<'_>) -> Result<Self, TestError> {
+        let found = sample.len();
+        if found < *KNOWN.start() {
+            return Err(TestError::TooFew { needed: *KNOWN.start(), found });
+        }
+        if found > *KNOWN.end() {
+            return Err(TestError::TooMany { allowed: *KNOWN.end(), found });
+        }
+        let unexplained = unexplained(sample)?;
+        Ok(Self { w: 1.0 - unexplained, p: p(unexplained, found) })
+    }
+
+    /// Whether the sample may be from a normal distribution, as far as a test at this level can tell.
+    pub fn is_normal(&self, level: f64) -> bool {
+        self.p >= level
+    }
+}
+
+/// `1 - w`, as such because in large samples `w` is so near to 1 that the difference would lose its digits.
+fn unexplained(sample: &Sample<'_>) -> Result<f64, TestError> {
+    let values = sample.values();
+    let range = values[values.len() - 1] - values[0];
+    if range == 0.0 {
+        return Err(TestError::NoSpread);
+    }
+    if !range.is_finite() {
+        return Err(TestError::TooWide);
+    }
+    // The weights are antisymmetric, so a sum over all values is one over the pairs from both ends.
+    let weights = weights(values.len());
+    let pairs = values.iter().zip(values.iter().rev()).map(|(low, high)| (high - low) / range);
+    let explained = pairs.zip(&weights).map(|(distance, weight)| weight * distance).sum::<f64>();
+    let mean = sample.mean();
+    let squares = values.iter().map(|value| ((value - mean) / range).powi(2)).sum::<f64>();
+    let norm = (squares * 2.0 * weights.iter().map(|weight| weight * weight).sum::<f64>()).sqrt();
+    Ok((norm - explained) * (norm + explained) / (norm * norm))
+}
+
+/// The weights of the larger half of so many values, from the largest down.
+fn weights(count: usize) -> Vec<f64> {
+    if count == 3 {
+        return vec![core::f64::consts::FRAC_1_SQRT_2];
+    }
+    // Close to the expected values of the order statistics (Blom).
+    let expected = |place: usize| -normal_quantile((place as f64 + 0.625) / (count as f64 + 0.25));
+    let mut weights: Vec<f64> = (0..count / 2).map(expected).collect();
+    let length = 2.0 * weights.iter().map(|weight| weight * weight).sum::<f64>();
+    // Royston's corrections of the outermost weights; the others share what is left of the length.
+    let rare = 1.0 / (count as f64).sqrt();
+    let corrections: &[[f64; 6]] = if count > 5 { &[OUTERMOST, NEXT] } else { &[OUTERMOST] };
+    let (mut before, mut after) = (length, 1.0);
+    for (weight, correction) in weights.iter_mut().zip(corrections) {
+        before -= 2.0 * *weight * *weight;
+        *weight = *weight / length.sqrt() + polynomial(rare, correction);
+        after -= 2.0 * *weight * *weight;
+    }
+    let scale = (after / before).sqrt();
+    weights.iter_mut().skip(corrections.len()).for_each(|weight| *weight *= scale);
+    weights
+}
+
+/// The probability of so much unexplained, or more, among normal samples: a power of it is nearly normal.
+fn p(unexplained: f64, count: usize) -> f64 {
+    let (count, log) = (count as f64, (count as f64).ln());
+    if count == 3.0 {
+        // Known exactly. W is at least 3/4.
+        let [least, found] = [0.75, 1.0 - unexplained].map(|w: f64| w.sqrt().min(1.0).asin());
+        return (6.0 / core::f64::consts::PI * (found - least)).max(0.0);
+    }
+    let (value, mean, deviation) = if count <= 11.0 {
+        let limit = 0.459 * count - 2.273;
+        (-(limit - unexplained.ln()).ln(), polynomial(count, &FEW_MEAN), polynomial(count, &FEW_DEVIATION).exp())
+    } else {
+        (unexplained.ln(), polynomial(log, &MANY_MEAN), polynomial(log, &MANY_DEVIATION).exp())
+    };
+    // Beyond its limit the logarithm is not a number: so little is explained that nothing of the p is left.
+    let p = normal_above((value - mean) / deviation);
+    if p.is_nan() { 0.0 } else { p }
+}
+
+const OUTERMOST: [f64; 6] = [0.0, 0.221_157, -0.147_981, -2.071_19, 4.434_685, -2.706_056];
+const NEXT: [f64; 6] = [0.0, 0.042_981, -0.293_762, -1.752_461, 5.682_633, -3.582_633];
+const FEW_MEAN: [f64; 4] = [0.544, -0.399_78, 0.025_054, -6.714e-4];
+const FEW_DEVIATION: [f64; 4] = [1.382_2, -0.778_57, 0.062_767, -0.002_032_2];
+const MANY_MEAN: [f64; 4] = [-1.586_1, -0.310_82, -0.083_751, 0.003_891_5];
+const MANY_DEVIATION: [f64; 3] = [-0.480_3, -0.082_676, 0.003_030_2];
+
+#[cfg(test)]
+mod tests {
+    use super::super::golden;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn assert_found(mut values: Vec<f64>, w: f64, p: f64) {
+        let found = ShapiroWilk::of(&Sample::new(&mut values).unwrap()).unwrap();
+        assert!((found.w - w).abs() < 1e-12, "of {}: {found:?} is not {w}", values.len());
+        assert!((found.p - p).abs() < 1e-9 * p.max(1e-3), "of {}: {found:?} is not {p}", values.len());
+    }
+
+    #[test]
+    fn w_and_p_are_those_of_r() {
+        for pair in golden::PAIRS {
+            if let Some((w, p)) = pair.shapiro {
+                assert_found(pair.x.to_vec(), w, p);
+            }
+        }
+        for (count, w, p) in golden::SHAPIRO_OF_SQUARES {
+            assert_found((1..=*count).map(|i| ((7_919 * i % 5_003) as f64).powi(2)).collect(), *w, *p);
+        }
+        for (count, w, p) in golden::SHAPIRO_OF_NORMAL {
+            let count = *count as usize;
+            let points = (0..count).map(|place| super::super::qq::plotting_position(place, count));
+            assert_found(points.map(|share| (1e3 * normal_quantile(share)).round()).collect(), *w, *p);
+        }
+    }
+
+    #[test]
+    fn it_says_what_it_cannot_test() {
+        let error = |mut values: Vec<f64>| ShapiroWilk::of(&Sample::new(&mut values).unwrap()).unwrap_err();
+        assert_eq!(error(vec![1.0, 2.0]), TestError::TooFew { needed: 3, found: 2 });
+        assert_eq!(error(vec![1.0; 5_001]), TestError::TooMany { allowed: 5_000, found: 5_001 });
+        assert_eq!(error(vec![0.1; 7]), TestError::NoSpread);
+        assert_eq!(error(vec![-1e308, 0.0, 1e308]), TestError::TooWide);
+    }
+
+    #[test]
+    fn one_outlier_among_equals_leaves_no_doubt() {
+        let mut values = vec![1.0; 4_999];
+        values.push(2.0);
+        let found = ShapiroWilk::of(&Sample::new(&mut values).unwrap()).unwrap();
+        assert!(found.w < 0.01 && found.p < 1e-60 && !found.is_normal(1e-9), "{found:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn neither_place_nor_unit_nor_direction_counts(
+            values in prop::collection::vec(-1_000_i32..1_000, 3..60), place in -1_000_000_i32..1_000_000,
+        ) {
+            prop_assume!(values.iter().any(|value| *value != values[0]));
+            let test = |to: &dyn Fn(i32) -> f64| {
+                let mut values: Vec<f64> = values.iter().map(|value| to(*value)).collect();
+                ShapiroWilk::of(&Sample::new(&mut values).unwrap()).unwrap()
+            };
+            let found = test(&f64::from);
+            prop_assert!(found.w > 0.0 && found.w <= 1.0 + 1e-15 && (0.0..=1.0).contains(&found.p), "{:?}", found);
+            for other in [test(&|value| f64::from(value + place)), test(&|value| -1e-200 * f64::from(value))] {
+                prop_assert!((found.w - other.w).abs() < 1e-12 && (found.p - other.p).abs() < 1e-9, "{:?}", other);
+            }
+        }
+
+        #[test]
+        fn weights_have_the_length_one(count in 3_usize..400) {
+            let length = 2.0 * weights(count).iter().map(|weight| weight * weight).sum::<f64>();
+            prop_assert!((length - 1.0).abs() < 1e-12);
+            prop_assert!(weights(count).windows(2).all(|pair| pair[0] > pair[1]));
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The p values of a test, one for each alternative, and the stars that stand for them.
+
+/// How likely a result at least as extreme as the one found is, if there is no difference.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PValues {
+    /// Against "they differ".
+    pub two_sided: f64,
+    /// Against "the first is smaller".
+    pub less: f64,
+    /// Against "the first is larger".
+    pub greater: f64,
+}
+
+impl PValues {
+    /// Of a result that is no evidence for anything.
+    pub(super) const NO_EVIDENCE: Self = Self { two_sided: 1.0, less: 1.0, greater: 1.0 };
+
+    /// From the two tails; each of them includes the result itself.
+    pub(super) fn of_tails(less: f64, greater: f64) -> Self {
+        Self { two_sided: (2.0 * less.min(greater)).min(1.0), less, greater }
+    }
+}
+
+/// One star for p <= 0.05, two for p <= 0.01, three for p <= 0.001, and none for more.
+pub fn stars(p: f64) -> &'static str {
+    match p {
+        p if p <= 0.001 => "***",
+        p if p <= 0.01 => "**",
+        p if p <= 0.05 => "*",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_is_enough_for_its_stars() {
+        let shown = [0.0, 0.001, 0.001_1, 0.01, 0.010_1, 0.05, 0.050_1, 1.0, f64::NAN].map(stars);
+        assert_eq!(shown, ["***", "***", "**", "**", "*", "*", "", "", ""]);
+    }
+}

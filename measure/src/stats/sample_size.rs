@@ -1,0 +1,175 @@
+//! How many observations a mean needs to be normal.
+
+use fastrand::Rng;
+
+use super::{Sample, ShapiroWilk, TestError};
+
+/// How to look for the number of observations from which on means are normal: section 4.1 of the 2016 paper.
+///
+/// For each size, samples of that size are drawn from the observations, each observation as often as chance has it,
+/// and the test of Shapiro and Wilk is made of their means. A textbook's 30 observations are often not enough.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SampleSizeCheck {
+    /// The sizes that are tried, in this order.
+    pub sizes: Vec<usize>,
+    /// How many means of each size are tested: the more, the smaller the flaws that are found. 3 to 5,000.
+    pub means: usize,
+    /// The level of the test: also the chance that normal means do not pass.
+    pub level: f64,
+    /// Where chance begins. The same seed draws the same samples, whatever other sizes are tried.
+    pub seed: u64,
+}
+
+impl SampleSizeCheck {
+    /// What the paper did: 500 means of each of 10, 20, ... 500 observations.
+    #[must_use]
+    pub fn as_published(seed: u64) -> Self {
+        Self { sizes: (1..=50).map(|tens| 10 * tens).collect(), means: 500, level: 0.05, seed }
+    }
+
+    /// Draws and tests the means of each size.
+    ///
+    /// # Errors
+    /// When there are too few or too many means for the test, or all are the same, as those of no observations are.
+    pub fn of(&self, observations: &Sample<'_>) -> Result<Vec<MeansOfSize>, TestError> {
+        self.sizes.iter().map(|size| self.of_size(*size, observations)).collect()
+    }
+
+    /// The first of the sizes whose means pass the test; `None` if none does.
+    ///
+    /// # Errors
+    /// As in [`of`](Self::of); sizes after the first that passes are not tried.
+    pub fn smallest(&self, observations: &Sample<'_>) -> Result<Option<MeansOfSize>, TestError> {
+        for size in &self.sizes {
+            let tested = self.of_size(*size, observations)?;
+            if tested.normality.is_normal(self.level) {
+                return Ok(Some(tested));
+            }
+        }
+        Ok(None)
+    }
+
+    fn of_size(&self, size: usize, observations: &Sample<'_>) -> Result<MeansOfSize, TestError> {
+        if size == 0 {
+            return Err(TestError::TooFew { needed: 1, found: 0 });
+        }
+        let mut random = Rng::with_seed(self.seed ^ (size as u64).rotate_left(32));
+        let values = observations.values();
+        // From one of them, so that large numbers do not swallow the small differences between them.
+        let origin = observations.median();
+        let mut mean = || {
+            let drawn = (0..size).map(|_| values[random.usize(..values.len())] - origin);
+            origin + drawn.sum::<f64>() / size as f64
+        };
+        let mut means: Vec<f64> = (0..self.means).map(|_| mean()).collect();
+        means.sort_unstable_by(f64::total_cmp);
+        if means.is_empty() {
+            return Err(TestError::TooFew { needed: 3, found: 0 });
+        }
+        let normality = ShapiroWilk::of(&Sample { sorted: &means })?;
+        Ok(MeansOfSize { size, means, normality })
+    }
+}
+
+/// The means of many samples of one size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeansOfSize {
+    size: usize,
+    means: Vec<f64>,
+    normality: ShapiroWilk,
+}
+
+impl MeansOfSize {
+    /// How many observations each mean is of.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The means; [`Sample::normal_points`] of them are the paper's Q-Q plot.
+    pub fn means(&self) -> Sample<'_> {
+        Sample { sorted: &self.means }
+    }
+
+    /// What the test says of the means.
+    pub fn normality(&self) -> ShapiroWilk {
+        self.normality
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Run-times with a second peak and a long tail.
+    fn skewed() -> Vec<f64> {
+        (0..2_000_u32).map(|i| 400.0 + f64::from(i % 7) + if i % 50 == 0 { 300.0 } else { 0.0 }).collect()
+    }
+
+    fn check(sizes: &[usize]) -> SampleSizeCheck {
+        SampleSizeCheck { sizes: sizes.to_vec(), means: 500, level: 0.05, seed: 1 }
+    }
+
+    #[test]
+    fn skewed_observations_need_more_of_them_than_a_textbook_says() {
+        let mut values = skewed();
+        let sample = Sample::new(&mut values).unwrap();
+        let tested = check(&[30, 20_000]).of(&sample).unwrap();
+        assert!(!tested[0].normality().is_normal(1e-6), "{:?}", tested[0].normality());
+        assert!(tested[1].normality().is_normal(0.001), "{:?}", tested[1].normality());
+        // Even ones need few.
+        let mut values: Vec<f64> = (0..2_000).map(f64::from).collect();
+        let even = check(&[30]).of(&Sample::new(&mut values).unwrap()).unwrap();
+        assert!(even[0].normality().is_normal(0.001), "{:?}", even[0].normality());
+    }
+
+    #[test]
+    fn the_smallest_is_the_first_that_passes() {
+        let mut values = skewed();
+        let sample = Sample::new(&mut values).unwrap();
+        let check = check(&[10, 30, 100, 1_000, 5_000, 20_000]);
+        let all = check.of(&sample).unwrap();
+        let first = all.iter().find(|tested| tested.normality().p >= 0.05);
+        assert_eq!(check.smallest(&sample).unwrap().as_ref(), first);
+        assert!(first.is_some_and(|tested| tested.size() >= 100), "{:?}", first.map(MeansOfSize::size));
+        let none = SampleSizeCheck { level: 1.1, ..check };
+        assert_eq!(none.smallest(&sample).unwrap(), None);
+    }
+
+    #[test]
+    fn means_are_those_of_the_observations() {
+        let mut values = skewed();
+        let sample = Sample::new(&mut values).unwrap();
+        let tested = check(&[100]).of(&sample).unwrap().remove(0);
+        let (error, expected) = (sample.standard_deviation().unwrap() / 10.0, sample.mean());
+        assert_eq!((tested.size(), tested.means().len()), (100, 500));
+        assert!((tested.means().mean() - expected).abs() < 4.0 * error / 500_f64.sqrt());
+        let ratio = tested.means().standard_deviation().unwrap() / error;
+        assert!((0.85..1.15).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn a_seed_draws_the_same_samples_whatever_else_is_tried() {
+        let mut values = skewed();
+        let sample = Sample::new(&mut values).unwrap();
+        let of = |check: SampleSizeCheck| check.of(&sample).unwrap().pop().unwrap();
+        assert_eq!(of(check(&[10, 40])), of(check(&[40])));
+        let other = SampleSizeCheck { seed: 2, ..check(&[40]) };
+        assert_ne!(of(other), of(check(&[40])));
+        let published = SampleSizeCheck::as_published(1);
+        assert_eq!((published.sizes.len(), published.sizes[0], published.sizes[49]), (50, 10, 500));
+        let other_size = check(&[41]);
+        assert_ne!(of(other_size).means().values(), of(check(&[40])).means().values());
+    }
+
+    #[test]
+    fn what_cannot_be_tested_is_said() {
+        let error =
+            |check: SampleSizeCheck, mut values: Vec<f64>| check.of(&Sample::new(&mut values).unwrap()).unwrap_err();
+        assert_eq!(error(check(&[0]), skewed()), TestError::TooFew { needed: 1, found: 0 });
+        assert_eq!(error(check(&[10]), vec![5.0; 9]), TestError::NoSpread);
+        let means = |means| SampleSizeCheck { means, ..check(&[10]) };
+        assert_eq!(error(means(0), skewed()), TestError::TooFew { needed: 3, found: 0 });
+        assert_eq!(error(means(2), skewed()), TestError::TooFew { needed: 3, found: 2 });
+        assert_eq!(error(means(5_001), skewed()), TestError::TooMany { allowed: 5_000, found: 5_001 });
+    }
+}
