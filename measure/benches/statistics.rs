@@ -6,7 +6,9 @@ use core::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_measure::{Observation, Sample, run_time};
+use downbeat_measure::{
+    Confidence, HodgesLehmann, MannWhitney, Observation, Sample, SampleSizeCheck, ShapiroWilk, WelchTest, run_time,
+};
 
 /// Run-times as they come from a machine: a narrow peak and a long tail.
 fn run_times(count: u64) -> Vec<f64> {
@@ -33,5 +35,42 @@ fn statistics(criterion: &mut Criterion) {
     criterion.bench_function("run-time of 64 ranks", |bench| bench.iter(|| run_time(black_box(&ranks))));
 }
 
-criterion_group!(benches, statistics);
+/// Medians of launches, no two the same, the second ones a little larger.
+fn medians(count: u32, shift: f64) -> Vec<f64> {
+    (0..count).map(|i| 400.0 + shift + f64::from(i.wrapping_mul(2_654_435_761) >> 8) / 1e6).collect()
+}
+
+fn comparisons(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("two samples");
+    // The most that are counted exactly, and what is usual at most.
+    for count in [30, 49, 1_000] {
+        let (mut first, mut second) = (medians(count, 0.0), medians(count, 0.5));
+        let first = Sample::new(&mut first).expect("finite");
+        let second = Sample::new(&mut second).expect("finite");
+        let both = || (black_box(&first), black_box(&second));
+        group.bench_function(format!("Mann and Whitney, {count} each"), |bench| {
+            bench.iter(|| MannWhitney::of(both().0, both().1));
+        });
+        group.bench_function(format!("Hodges and Lehmann, {count} each"), |bench| {
+            bench.iter(|| HodgesLehmann::of(both().0, both().1, Confidence::USUAL));
+        });
+        group.bench_function(format!("Welch, {count} each"), |bench| {
+            bench.iter(|| WelchTest::of(both().0, both().1));
+        });
+        group.bench_function(format!("Shapiro and Wilk, {count}"), |bench| {
+            bench.iter(|| ShapiroWilk::of(both().0));
+        });
+        group.bench_function(format!("interval of the mean, {count}"), |bench| {
+            bench.iter(|| both().0.mean_interval(Confidence::USUAL));
+        });
+    }
+    group.finish();
+
+    let mut values = run_times(10_000);
+    let sample = Sample::new(&mut values).expect("finite");
+    let check = SampleSizeCheck { sizes: vec![500], ..SampleSizeCheck::as_published(1) };
+    criterion.bench_function("500 means of 500 of 10,000", |bench| bench.iter(|| check.of(black_box(&sample))));
+}
+
+criterion_group!(benches, statistics, comparisons);
 criterion_main!(benches);

@@ -25,8 +25,47 @@
 //! # Ok::<(), downbeat_measure::SampleError>(())
 //! ```
 //!
+//! # Comparing two experiments
+//! An experiment is several launches of a program, as launches differ by more than their calls explain; each comes to
+//! one average, and two experiments are compared by these.
+//!
+//! ```
+//! use downbeat_measure::{Averages, Comparison, Confidence, RankMethod, Sample, adjusted, stars};
+//!
+//! // The launches' medians and means, in microseconds, of an operation in two MPI libraries.
+//! let (mut a_medians, mut a_means) = ([10.1, 10.4, 10.2, 10.6, 10.3], [10.4, 10.7, 10.6, 11.2, 10.5]);
+//! let (mut b_medians, mut b_means) = ([10.9, 11.3, 11.0, 10.8, 11.1], [11.3, 11.6, 11.4, 11.0, 11.5]);
+//! let a = Averages { medians: Sample::new(&mut a_medians)?, means: Sample::new(&mut a_means)? };
+//! let b = Averages { medians: Sample::new(&mut b_medians)?, means: Sample::new(&mut b_means)? };
+//! let found = Comparison::of(&a, &b, Confidence::USUAL);
+//!
+//! // All of A's medians are below all of B's: of the 252 orders of ten values, one is like that.
+//! assert_eq!(found.mann_whitney.method, RankMethod::Exact);
+//! assert_eq!(found.mann_whitney.p.less, 1.0 / 252.0);
+//! assert_eq!(stars(found.mann_whitney.p.two_sided), "**");
+//! // It is significant; is it large? Some 0.7 us.
+//! assert!((found.shift.shift + 0.7).abs() < 1e-9);
+//! assert!(!found.means_are_doubtful(0.05));
+//!
+//! // With more sizes there are more chances to err, so that a p counts for less.
+//! let sizes = [found, found];
+//! assert_eq!(adjusted(&sizes)[0].less, 2.0 / 252.0);
+//! # Ok::<(), downbeat_measure::SampleError>(())
+//! ```
+//!
+//! [`VarianceParts`] says how much of the variance is the launches' and how many of them a mean needs,
+//! [`SampleSizeCheck`] how many observations. All figures agree with R's: `wilcox.test`, `t.test`, `shapiro.test`,
+//! `p.adjust` and `quantile`.
+//!
+//! # Caveats
+//! * A test tells whether two experiments differ, not why: what else differed between them is for the record to say.
+//! * Launches are taken as independent. Those of one job of a batch system share its nodes.
+//! * A difference that is not significant is not shown to be absent: the interval of the shift says what it may be.
+//! * Values are finite, but differences of values beyond 1e300, and squares of differences beyond 1e150, overflow.
+//!
 //! # What this crate does not do yet
-//! It runs no operation, knows no measurement scheme and compares no experiments.
+//! It runs no operation, knows no measurement scheme and keeps no records of experiments. It compares two of them at
+//! a time, without pairing, and by their averages only; Shapiro and Wilk's is its only test of normality.
 #![forbid(unsafe_code)]
 
 mod observation;

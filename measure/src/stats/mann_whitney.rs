@@ -153,6 +153,34 @@ mod tests {
         }
     }
 
+    /// `tests/golden/mann_whitney.py` prints them.
+    #[test]
+    fn p_values_are_those_of_scipy_by_the_same_method() {
+        let steps = |count: u32, by: f64| (1..=count).map(|i| f64::from(i * 37 % 101) + by).collect::<Vec<_>>();
+        let test = |(mut x, mut y): (Vec<f64>, Vec<f64>), exact: Option<[f64; 3]>, normal: [f64; 3]| {
+            let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
+            let (found, approximate) = (MannWhitney::of(&x, &y), MannWhitney::approximate(&x, &y));
+            assert_eq!(found.method == RankMethod::Exact, exact.is_some());
+            assert_close(found.p, &exact.unwrap_or(normal), "SciPy");
+            assert_close(approximate.p, &normal, "SciPy");
+        };
+        test(
+            (vec![1.25, 7.5, 3.0, 12.0], vec![2.5, 9.0, 10.0, 15.5, 20.0, 3.75]),
+            Some([0.35238095238095235, 0.17619047619047618, 0.8714285714285714]),
+            [0.3373556517763615, 0.16867782588818075, 0.879522665649215],
+        );
+        test(
+            (steps(40, 0.0), steps(45, 12.5)),
+            Some([0.1270754014089124, 0.0635377007044562, 0.9375596203716149]),
+            [0.12661627356189578, 0.06330813678094789, 0.9377782327474374],
+        );
+        test(
+            (vec![1.0, 2.0, 2.0, 3.0, 5.0], vec![2.0, 3.0, 3.0, 8.0, 9.0, 9.0]),
+            None,
+            [0.1130499788563229, 0.05652498942816145, 0.9617245753150733],
+        );
+    }
+
     #[test]
     fn equal_values_are_no_evidence() {
         let (mut x, mut y) = ([3.5; 4], [3.5; 60]);
