@@ -1,4 +1,4 @@
-//! Two made-up MPI libraries, and what can be said of them: `cargo run --release -p downbeat-measure --example compare`.
+//! Two made-up MPI libraries, and what can be said of them.
 
 #![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
 

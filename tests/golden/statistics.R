@@ -130,7 +130,7 @@ cat("];\n\n")
 
 cat("/// A share, and the z below which this share of the normal distribution is.\n")
 cat("pub(super) const NORMAL_QUANTILES: &[[f64; 2]] = &[\n")
-for (p in c(1e-300, 1e-20, 1e-9, 1e-4, 0.025, 0.07, 0.08, 0.3, 0.5, 0.6, 0.92, 0.93, 0.975, 0.9999, 1 - 1e-12))
+for (p in c(1e-300, 1e-20, 1e-17, 1e-9, 1e-4, 0.025, 0.07, 0.08, 0.3, 0.5, 0.6, 0.92, 0.93, 0.975, 0.9999, 1 - 1e-12))
   cat(array(c(p, qnorm(p))), ",\n")
 cat("];\n\n")
 

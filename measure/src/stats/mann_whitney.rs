@@ -244,8 +244,8 @@ mod tests {
         #[test]
         fn u_and_ties_are_those_of_the_definition(mut x in whole_numbers(), mut y in whole_numbers()) {
             let ranks = Ranks::of(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap());
-            let pairs = x.iter().flat_map(|a| y.iter().map(move |b| f64::from(u8::from(a > b)) + f64::from(u8::from(a == b)) / 2.0));
-            prop_assert_eq!(ranks.u, pairs.sum::<f64>());
+            let half_pairs = |a: &f64| y.iter().map(|b| 2 * u32::from(a > b) + u32::from(a == b)).sum::<u32>();
+            prop_assert_eq!(2.0 * ranks.u, f64::from(x.iter().map(half_pairs).sum::<u32>()));
             let occurs = |value: i32| x.iter().chain(&y).filter(|other| **other == f64::from(value)).count() as f64;
             prop_assert_eq!(ranks.ties, (-9..9).map(|value| occurs(value).powi(3) - occurs(value)).sum::<f64>());
         }

@@ -148,6 +148,17 @@ mod tests {
     }
 
     #[test]
+    fn means_of_one_are_observations_and_those_of_two_are_drawn_apart() {
+        let mut values = skewed();
+        let sample = Sample::new(&mut values).unwrap();
+        let of = |size, means| SampleSizeCheck { means, ..check(&[size]) }.of(&sample).unwrap().remove(0);
+        let (ones, twos) = (of(1, 1_000), of(2, 500));
+        assert!(ones.means().values().iter().all(|mean| sample.values().contains(mean)));
+        // From one stream of chances, pairs of the former would be the latter.
+        assert!((ones.means().mean() - twos.means().mean()).abs() > 1e-6);
+    }
+
+    #[test]
     fn a_seed_draws_the_same_samples_whatever_else_is_tried() {
         let mut values = skewed();
         let sample = Sample::new(&mut values).unwrap();

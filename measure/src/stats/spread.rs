@@ -38,7 +38,8 @@ impl Sample<'_> {
         self.of_the_mean(self.standard_deviation()?)
     }
 
-    /// The standard error as a share of the mean's size; `None` also if that is zero. SKaMPI measures until this is small.
+    /// The standard error as a share of the mean's size; `None` also if that is zero. SKaMPI measures until this
+    /// is small.
     pub fn relative_standard_error(&self) -> Option<f64> {
         self.of_the_mean(self.standard_error()?)
     }
@@ -116,7 +117,8 @@ mod tests {
         /// By the other formula: half the mean of all squared differences. Whole numbers far out have exact ones.
         #[test]
         fn the_variance_is_that_of_all_differences(
-            values in prop::collection::vec(0_u32..1_000, 2..40), far in prop::sample::select(vec![0.0, 1e6, 1e12]),
+            values in prop::collection::vec(0_u32..1_000, 2..40),
+            far in prop::sample::select(vec![0.0, 1e6, 1e12, 4e15]),
         ) {
             let squares = values.iter().flat_map(|a| values.iter().map(|b| (f64::from(*a) - f64::from(*b)).powi(2)));
             let pairs = (values.len() * (values.len() - 1)) as f64;

@@ -201,7 +201,9 @@ mod tests {
             let found = parts_of(&mut groups).unwrap();
             let needed = found.launches_needed(share, Confidence::USUAL, 5).unwrap();
             let deviation = (found.between() + found.within() / 5.0).sqrt();
-            let reach = |launches: u64| student_beyond(0.025, (launches - 1) as f64) * deviation / (launches as f64).sqrt();
+            let reach = |launches: u64| {
+                student_beyond(0.025, (launches - 1) as f64) * deviation / (launches as f64).sqrt()
+            };
             prop_assert!(reach(needed) <= share * found.mean * (1.0 + 1e-12));
             prop_assert!(needed == 2 || reach(needed - 1) > share * found.mean * (1.0 - 1e-12));
         }
