@@ -4,7 +4,7 @@
 
 use std::error::Error;
 
-use downbeat_measure::{Averages, Comparison, Confidence, Sample, SampleSizeCheck, VarianceParts, adjusted, stars};
+use downbeat_measure::{Averages, Comparison, Confidence, Sample, SampleSizeCheck, VarianceParts, stars};
 use fastrand::Rng;
 
 const LAUNCHES: usize = 20;
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let libraries = [(8, [5_000.0, 5_000.0]), (64, [5_200.0, 5_230.0]), (512, [6_000.0, 6_600.0])];
     let comparisons = libraries.iter().map(|(_, nanos)| compare(&mut random, *nanos)).collect::<Result<Vec<_>, _>>()?;
     println!("bytes  median A  median B    A - B, with 95 %            p  Holm's p       t-test");
-    for (((bytes, _), found), adjusted) in libraries.iter().zip(&comparisons).zip(adjusted(&comparisons)) {
+    for (((bytes, _), found), adjusted) in libraries.iter().zip(&comparisons).zip(Comparison::adjusted(&comparisons)) {
         let ([a, b], shift) = (found.medians, found.shift);
         print!(
             "{bytes:5}  {a:8.0}  {b:8.0}  {:6.0} [{:5.0}, {:5.0}]",

@@ -30,7 +30,7 @@
 //! one average, and two experiments are compared by these.
 //!
 //! ```
-//! use downbeat_measure::{Averages, Comparison, Confidence, RankMethod, Sample, adjusted, stars};
+//! use downbeat_measure::{Averages, Comparison, Confidence, RankMethod, Sample, stars};
 //!
 //! // The launches' medians and means, in microseconds, of an operation in two MPI libraries.
 //! let (mut a_medians, mut a_means) = ([10.1, 10.4, 10.2, 10.6, 10.3], [10.4, 10.7, 10.6, 11.2, 10.5]);
@@ -49,7 +49,7 @@
 //!
 //! // With more sizes there are more chances to err, so that a p counts for less.
 //! let sizes = [found, found];
-//! assert_eq!(adjusted(&sizes)[0].less, 2.0 / 252.0);
+//! assert_eq!(Comparison::adjusted(&sizes)[0].less, 2.0 / 252.0);
 //! # Ok::<(), downbeat_measure::SampleError>(())
 //! ```
 //!
@@ -74,6 +74,6 @@ mod stats;
 pub use observation::{Observation, local_run_time, run_time};
 pub use stats::{
     Averages, Comparison, Confidence, ConfidenceError, GroupError, HodgesLehmann, Interval, MannWhitney, MeansOfSize,
-    PValues, RankMethod, Sample, SampleError, SampleSizeCheck, ShapiroWilk, TestError, VarianceParts, WelchTest,
-    adjusted, holm, stars,
+    PValues, RankMethod, Sample, SampleError, SampleSizeCheck, ShapiroWilk, TestError, VarianceParts, WelchTest, holm,
+    stars,
 };

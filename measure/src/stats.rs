@@ -23,7 +23,7 @@ mod variance_parts;
 
 use core::fmt;
 
-pub use comparison::{Averages, Comparison, adjusted};
+pub use comparison::{Averages, Comparison};
 pub use error::TestError;
 pub use hodges_lehmann::HodgesLehmann;
 pub use holm::holm;

@@ -54,18 +54,18 @@ impl Comparison {
         let median = self.medians[1].abs();
         (median > 0.0).then(|| self.shift.shift / median)
     }
-}
 
-/// The p values of many comparisons, usually one for each size, adjusted by Holm over all of them.
-///
-/// Each alternative is adjusted for itself: it is one question, asked of every size.
-pub fn adjusted(comparisons: &[Comparison]) -> Vec<PValues> {
-    let of = |side: fn(&PValues) -> f64| {
-        holm(&comparisons.iter().map(|comparison| side(&comparison.mann_whitney.p)).collect::<Vec<_>>())
-    };
-    let (two_sided, less, greater) = (of(|p| p.two_sided), of(|p| p.less), of(|p| p.greater));
-    let sides = two_sided.into_iter().zip(less).zip(greater);
-    sides.map(|((two_sided, less), greater)| PValues { two_sided, less, greater }).collect()
+    /// The p values of many comparisons, usually one for each size, adjusted by Holm over all of them.
+    ///
+    /// Each alternative is adjusted for itself: it is one question, asked of every size.
+    pub fn adjusted(comparisons: &[Self]) -> Vec<PValues> {
+        let of = |side: fn(&PValues) -> f64| {
+            holm(&comparisons.iter().map(|comparison| side(&comparison.mann_whitney.p)).collect::<Vec<_>>())
+        };
+        let (two_sided, less, greater) = (of(|p| p.two_sided), of(|p| p.less), of(|p| p.greater));
+        let sides = two_sided.into_iter().zip(less).zip(greater);
+        sides.map(|((two_sided, less), greater)| PValues { two_sided, less, greater }).collect()
+    }
 }
 
 #[cfg(test)]
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn each_alternative_is_adjusted_over_all_sizes() {
         let comparisons = [0.0, 0.5, 4.0].map(|by| compare(&FAST, &FAST.map(|value| value + by)));
-        let found = adjusted(&comparisons);
+        let found = Comparison::adjusted(&comparisons);
         let side = |of: fn(&PValues) -> f64| {
             let expected = holm(&comparisons.map(|comparison| of(&comparison.mann_whitney.p)));
             assert_eq!(found.iter().map(of).collect::<Vec<_>>(), expected);
@@ -124,6 +124,6 @@ mod tests {
         side(|p| p.less);
         side(|p| p.greater);
         assert_eq!(found[2].less, 3.0 * comparisons[2].mann_whitney.p.less);
-        assert!(adjusted(&[]).is_empty());
+        assert!(Comparison::adjusted(&[]).is_empty());
     }
 }

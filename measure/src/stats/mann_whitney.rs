@@ -134,7 +134,7 @@ mod tests {
 
     fn assert_close(found: PValues, expected: &[f64; 3], of: &str) {
         for (found, expected) in sides(found).iter().zip(expected) {
-            assert!((found / expected - 1.0).abs() < 1e-11, "{of}: {found} is not {expected}");
+            assert!((found / expected - 1.0).abs() < 1e-12, "{of}: {found} is not {expected}");
         }
     }
 

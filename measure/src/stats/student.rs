@@ -109,12 +109,12 @@ mod tests {
     fn tails_and_quantiles_are_those_of_r() {
         for [freedom, t, share] in golden::STUDENT_TAILS {
             let found = student_above(*t, *freedom);
-            assert!((found / share - 1.0).abs() < 1e-11, "above {t} of {freedom}: {found} is not {share}");
+            assert!((found / share - 1.0).abs() < 1e-12, "above {t} of {freedom}: {found} is not {share}");
             assert!((student_above(-t, *freedom) + share - 1.0).abs() < 1e-14);
         }
         for [freedom, share, t] in golden::STUDENT_QUANTILES {
             let found = student_beyond(*share, *freedom);
-            assert!((found / t - 1.0).abs() < 1e-11, "{share} of {freedom}: {found} is not {t}");
+            assert!((found / t - 1.0).abs() < 1e-12, "{share} of {freedom}: {found} is not {t}");
         }
     }
 
