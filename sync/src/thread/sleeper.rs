@@ -18,10 +18,11 @@ use std::{
     time::Duration,
 };
 
-/// Looks so often at once: for about a microsecond, twice as long as an answer takes from a distant core. Less, and
-/// threads that run side by side lose each other; more, and those that share a core hold each other up.
+/// Looks so often at once: for some microseconds, several times as long as an answer takes from a distant core. Less, and
+/// threads that run side by side lose each other: to let others by costs milliseconds where one of them keeps the core
+/// busy. More, and threads that share a core hold each other up.
 #[cfg(not(loom))]
-const SPINS: u32 = 50;
+const SPINS: u32 = 200;
 
 /// After that, so often with other threads let by in between: each of them may be the one that is waited for.
 #[cfg(not(loom))]
