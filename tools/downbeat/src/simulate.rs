@@ -8,7 +8,7 @@ use downbeat_clock_core::Timestamp;
 use downbeat_common::cli::Labels;
 use downbeat_common::output::{self, count};
 use downbeat_common::records::{self, CsvFile, Factors, Largest, Record, Report, all_or_first_failure};
-use downbeat_common::{Failure, Progress, Trial, TrialOptions, Tried};
+use downbeat_common::{Failure, Progress, Trial, TrialOptions};
 use downbeat_sync::{Comm as _, SimCluster, SimComm, SyncError, VirtualTime};
 
 use crate::cluster::Cluster;
@@ -118,13 +118,14 @@ fn try_one(sim: &SimCluster, trial: &Trial, run: u32) -> Result<(Record, u64), F
         };
         let tried = trial.run(&me, comm, pause, async |_| Ok(())).await?;
         let model = tried.synchronized.model;
-        let of_first = (comm.rank() == 0).then(|| Box::new((tried, looked)));
-        Ok::<_, SyncError>((model, clock, of_first))
+        let of_first = (comm.rank() == 0).then_some((tried, looked));
+        // Small while most ranks have none yet, of whom there may be a million.
+        Ok::<_, SyncError>(Box::new((model, clock, of_first)))
     });
     let simulated = simulated.map_err(Failure::run)?;
     let ranks = all_or_first_failure(simulated.results)?;
-    let Some((_, _, Some(of_first))) = ranks.first() else { return Err(Failure::run("rank 0 has nothing to tell")) };
-    let (tried, looked): &(Tried, Vec<_>) = of_first;
+    let of_first = ranks.first().and_then(|rank| rank.2.as_ref());
+    let (tried, looked) = of_first.ok_or_else(|| Failure::run("rank 0 has nothing to tell"))?;
     let error_at = |at: &Timestamp<VirtualTime>| {
         let shown = |i: usize| ranks[i].0.apply(ranks[i].1.ticks_at(*at));
         let reference = shown(0);
