@@ -13,7 +13,7 @@ use crate::sync::{self, Check, Options, Report};
 const WAYS: [(&str, &str); 3] = [
     ("offsets only", "skampi/skampi/100"),
     ("lines, in a moment", "hca3/50/skampi/20/weighted"),
-    ("lines, with patience", "hca3/500/skampi/100/recompute/weighted"),
+    ("lines, with patience", "hca3/2000/skampi/100/recompute/weighted"),
 ];
 
 /// The wrong clocks: always the same.
