@@ -45,6 +45,19 @@ pub(crate) fn show_and_read(limit: Duration, command: &mut Command) -> Result<St
     Ok(text(&output.stdout))
 }
 
+/// What a command came to that may fail.
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs a command for at most that long, and keeps all it writes.
+pub(crate) fn ended(limit: Duration, command: &mut Command) -> Result<Ended, String> {
+    let output = output_within(limit, command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+    Ok(Ended { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) })
+}
+
 pub(crate) fn text(written: &[u8]) -> String {
     String::from_utf8_lossy(written).into_owned()
 }

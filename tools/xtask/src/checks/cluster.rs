@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::checks::mpi::Library;
-use crate::shell::{self, command, run};
+use crate::shell::{Ended, command, ended, run};
 use crate::steps::Outcome;
 
 const NODES: u32 = 2;
@@ -65,13 +65,6 @@ fn clocks_are_one(run: &Value) -> Outcome {
 /// The namespaces; they go away with the value.
 struct Hosts {
     agent: PathBuf,
-}
-
-/// What a job came to.
-struct Ended {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
 }
 
 impl Hosts {
@@ -145,9 +138,7 @@ impl Hosts {
         job.args(["sync", "--clock", "monotonic", "--truth", "--check", "0", "--json"]);
         // The agent hands the words to a shell.
         job.args(["--algorithm", &format!("'{algorithm}'")]).envs(library.environment());
-        let output = shell::output_within(LIMIT, job.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
-        let [stdout, stderr] = [&output.stdout, &output.stderr].map(|written| shell::text(written));
-        Ok(Ended { code: output.status.code(), stdout, stderr })
+        ended(LIMIT, &mut job)
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::checks::mpi::Library;
-use crate::shell;
+use crate::shell::{self, Ended, ended};
 use crate::steps::Outcome;
 
 /// The binary that `mpirun` starts.
@@ -50,13 +50,6 @@ enum Victim {
     Launcher,
 }
 
-/// What a job came to.
-struct Ended {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
 impl Job<'_> {
     /// `mpirun` of so many ranks with these arguments; the second part may differ from the first.
     fn mpirun(&self, parts: &[(u32, &str)]) -> Command {
@@ -69,7 +62,7 @@ impl Job<'_> {
     }
 
     fn run(&self, parts: &[(u32, &str)]) -> Result<Ended, String> {
-        ended(LIMIT, self.mpirun(parts))
+        ended(LIMIT, &mut self.mpirun(parts))
     }
 
     fn runs_well(&self) -> Outcome {
@@ -142,10 +135,10 @@ impl Job<'_> {
     /// Starts a job that would go on for long, and ends it the hard way in the middle.
     fn ends_without(&self, victim: Victim) -> Outcome {
         let _ = fs::remove_file(&self.csv);
-        let mpirun = self.mpirun(&[(3, "sync --algorithm skampi/skampi/10 --check 0,1h --repeat 2 --csv CSV")]);
+        let mut mpirun = self.mpirun(&[(3, "sync --algorithm skampi/skampi/10 --check 0,1h --repeat 2 --csv CSV")]);
         let job = thread::scope(|scope| {
             let strike = scope.spawn(|| self.strike(victim));
-            let job = ended(LIMIT, mpirun);
+            let job = ended(LIMIT, &mut mpirun);
             let struck = strike.join().unwrap_or(Err("the thread that strikes panicked".to_owned()))?;
             want_within(struck)?;
             job
@@ -179,11 +172,6 @@ impl Job<'_> {
 fn want_within(struck: Instant) -> Outcome {
     let late = struck.elapsed();
     if late <= END { Ok(()) } else { Err(format!("the job went on for {:.1} s", late.as_secs_f64())) }
-}
-
-fn ended(limit: Duration, mut mpirun: Command) -> Result<Ended, String> {
-    let output = shell::output_within(limit, mpirun.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
-    Ok(Ended { code: output.status.code(), stdout: shell::text(&output.stdout), stderr: shell::text(&output.stderr) })
 }
 
 fn want(holds: bool, job: &Ended, what: &str) -> Outcome {
