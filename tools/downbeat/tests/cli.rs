@@ -152,15 +152,17 @@ fn a_synchronization_as_json_holds_every_rank_and_check() {
 
 #[test]
 fn a_clock_that_does_not_fit_an_algorithm_is_a_failure_of_which_one_rank_speaks() {
+    let fails = |arguments: &[&str], says: &str| {
+        let output = downbeat(arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+        assert!(said.lines().count() == 1 && said.contains(says), "{arguments:?}: {said}");
+    };
     // Ranks whose clocks differ cannot adopt one model.
-    let output = downbeat(&["sync", "--ranks", "4", "--algorithm", "prop"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(text(&output.stderr).lines().count(), 1, "{}", text(&output.stderr));
-    assert!(
-        text(&output.stderr).contains("rank 1: the ranks do not share a source of time"),
-        "{}",
-        text(&output.stderr)
-    );
+    fails(&["sync", "--ranks", "4", "--algorithm", "prop"], "rank 1: the ranks do not share a source of time");
+    fails(&["simulate", "--ranks", "4", "--per-node", "1", "--algorithm", "prop"], "the ranks do not share a source");
+    // Set back in the middle.
+    fails(&["sync", "--skew", "step=-1s@5ms", "--algorithm", "jk/1000/skampi/50"], "rank 1: the clock stepped back by");
 }
 
 /// A small one, so that it takes no time.

@@ -35,7 +35,7 @@ pub(crate) const OPEN_MPI: Library = Library {
 const MPICH: Library = Library { name: "MPICH", suffix: "mpich", transport: "", crowded: "", environment: &[] };
 
 /// Even, odd, a power of two and not: algorithms have remainders.
-const TEST_RANKS: [u32; 6] = [1, 2, 3, 4, 5, 8];
+const TEST_RANKS: [u32; 7] = [1, 2, 3, 4, 5, 7, 8];
 const EXAMPLE_RANKS: [u32; 2] = [2, 3];
 
 /// A rank that waits for another for ever is what most often goes wrong.

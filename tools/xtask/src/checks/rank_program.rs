@@ -83,7 +83,11 @@ impl Job<'_> {
             return Err(format!("wanted a heading and eight lines in:\n{lines}"));
         }
         let table = self.run(&[(2, "sync --algorithm skampi/skampi/20 --check 0 --clock wtime --pin")])?;
-        want(table.code == Some(0) && table.stdout.starts_with("2 ranks on 1 node, clock wtime"), &table, "a table")
+        want(table.code == Some(0) && table.stdout.starts_with("2 ranks on 1 node, clock wtime"), &table, "a table")?;
+        let levels =
+            "sync --algorithm h3hca(skampi/skampi/9,skampi/skampi/9,prop) --per-node 2 --per-socket 1 --check 0";
+        let by_hand = self.run(&[(3, levels)])?;
+        want(by_hand.code == Some(0) && by_hand.stdout.starts_with("3 ranks on 2 nodes"), &by_hand, "levels by hand")
     }
 
     fn refuses_bad_input(&self) -> Outcome {
