@@ -47,6 +47,14 @@ pub fn not_negative(text: &str) -> Result<Duration, String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels(pub Vec<Algorithm>);
 
+impl Labels {
+    /// What a user may write.
+    pub const HELP: &str = "How to synchronize, one or several with commas: none, skampi/OFFSET, nbcbench/OFFSET, \
+                            hca3-offset/OFFSET, jk/LINE, hca/LINE, hca2/LINE, hca3/LINE, prop, h2hca(NODES,RANKS) or \
+                            h3hca(NODES,SOCKETS,RANKS); OFFSET is skampi, mean-rtt or trace-collector and the number of \
+                            exchanges, as skampi/100; LINE is the number of fit points and an OFFSET, as 1000/skampi/100";
+}
+
 impl std::str::FromStr for Labels {
     type Err = String;
 

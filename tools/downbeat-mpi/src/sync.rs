@@ -22,8 +22,7 @@ use crate::truth::{Traceable, largest_error};
                   mpirun -np 2 downbeat-mpi sync --skew offset=1s,drift=20ppm --truth"
 )]
 pub(crate) struct Options {
-    /// How to synchronize: ALGORITHM/FIT POINTS/OFFSET ALGORITHM/EXCHANGES, or several with commas
-    #[arg(long, value_name = "LABELS", default_value = "hca3/1000/skampi/100")]
+    #[arg(long, value_name = "LABELS", help = Labels::HELP, default_value = "hca3/1000/skampi/100")]
     algorithm: Labels,
     /// The clock that every rank reads
     #[arg(long, value_enum, default_value_t = Kind::Tsc, ignore_case = true)]

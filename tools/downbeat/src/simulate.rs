@@ -16,10 +16,10 @@ use crate::cluster::Cluster;
 #[derive(Args, Debug)]
 #[command(
     after_help = "Everything is known of this cluster: besides the offsets that messages can measure, the true error is shown.\n\
-                  Equal seeds give equal results, on any machine. Clusters that come along: typical; jupiter, hydra and titan, \
+                  Equal seeds give equal results. Clusters that come along: typical; jupiter, hydra and titan, \
                   after the machines of a paper.\n\n\
                   Examples:\n  downbeat simulate --ranks 512 --algorithm hca3/100/skampi/20,jk/100/skampi/20\n  \
-                  downbeat simulate --cluster titan --ranks 16384 --algorithm 'h2hca(hca3/100/skampi/20,prop)' --sample 0.1"
+                  downbeat simulate --cluster titan --ranks 4096 --sample 0.1"
 )]
 pub(crate) struct Options {
     /// How many ranks
@@ -31,8 +31,7 @@ pub(crate) struct Options {
     /// Which cluster: the name of one that comes along, or a file
     #[arg(long, value_name = "FILE", default_value = "typical")]
     cluster: String,
-    /// How to synchronize: ALGORITHM/FIT POINTS/OFFSET ALGORITHM/EXCHANGES, or several with commas
-    #[arg(long, value_name = "LABELS", default_value = "hca3/100/skampi/20,h2hca(hca3/100/skampi/20,prop)")]
+    #[arg(long, value_name = "LABELS", help = Labels::HELP, default_value = "hca3/100/skampi/20,h2hca(hca3/100/skampi/20,prop)")]
     algorithm: Labels,
     #[command(flatten)]
     trial: TrialOptions,
