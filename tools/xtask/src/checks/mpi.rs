@@ -93,16 +93,18 @@ pub(crate) fn bench<'a>(workspace: &'a Workspace, package: &'a str, name: &'a st
 }
 
 /// That the documentation of what only exists with MPI builds, and its examples too.
-fn documentation<'a>(workspace: &Workspace, package: &Package) -> [Step<'a>; 2] {
+fn documentation<'a>(workspace: &Workspace, package: &Package) -> Vec<Step<'a>> {
     let name = &package.name;
     let mut doc = docs::strict(command(&format!("cargo doc --no-deps --all-features -p {name}")));
-    let mut examples = command(&format!("cargo test --doc --all-features -p {name}"));
     OPEN_MPI.build(workspace, &mut doc);
-    OPEN_MPI.build(workspace, &mut examples);
-    [
-        Step::command(format!("documentation: {name} with all features"), doc),
-        Step::command(format!("documentation's examples: {name} with all features"), examples),
-    ]
+    let mut steps = vec![Step::command(format!("documentation: {name} with all features"), doc)];
+    // A program's documentation has no examples that could be run.
+    if package.targets_of("lib").next().is_some() {
+        let mut examples = command(&format!("cargo test --doc --all-features -p {name}"));
+        OPEN_MPI.build(workspace, &mut examples);
+        steps.push(Step::command(format!("documentation's examples: {name} with all features"), examples));
+    }
+    steps
 }
 
 /// The package's tests and examples that require MPI.
