@@ -6,6 +6,7 @@ use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, OffsetSa
 
 use crate::collective::lowest_rank_where;
 use crate::pair::answer;
+use crate::scramble::{STEP, scramble};
 use crate::{Comm, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, block_on_ready};
 
 /// Measures the offset of the global clocks of other ranks to that of rank 0, one rank after the other.
@@ -73,18 +74,11 @@ impl RankSample {
 
     /// Whether a rank is among those looked at.
     pub fn contains(&self, rank: u32) -> bool {
+        let mixed = |number: u64| scramble(number.wrapping_add(STEP));
         let number = mixed(self.seed ^ mixed(rank.into()));
         // The share of all numbers that lie below it; for 1 the cast saturates, and no number is above.
         number <= (self.share * u64::MAX as f64) as u64
     }
-}
-
-/// Every bit of the result depends on every bit of the number (the finalizer of SplitMix64).
-fn mixed(number: u64) -> u64 {
-    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
 }
 
 /// How far the global clock of a rank was ahead of that of rank 0.

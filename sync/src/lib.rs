@@ -82,6 +82,7 @@ mod offset;
 mod pair;
 mod payload;
 mod ready;
+mod scramble;
 mod sim;
 mod thread;
 

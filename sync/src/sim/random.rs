@@ -5,6 +5,8 @@ use core::f64::consts::TAU;
 
 use fastrand::Rng;
 
+use crate::scramble::{STEP, scramble};
+
 /// What streams and hashes are for: no two of them share numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
@@ -16,20 +18,13 @@ pub(super) enum Purpose {
 
 /// A hash of two numbers. Every bit of the result depends on every bit of both.
 pub(super) fn hash(seed: u64, purpose: Purpose, a: u64, b: u64) -> u64 {
-    let seed = scramble(seed.wrapping_add((purpose as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-    scramble(scramble(seed ^ a) ^ b.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    let seed = scramble(seed.wrapping_add((purpose as u64).wrapping_mul(STEP)));
+    scramble(scramble(seed ^ a) ^ b.wrapping_mul(STEP))
 }
 
 /// The stream of numbers that belongs to one owner.
 pub(super) fn stream(seed: u64, purpose: Purpose, owner: u64) -> Rng {
     Rng::with_seed(hash(seed, purpose, owner, 0))
-}
-
-/// The last step of SplitMix64 (Steele, Lea and Flood 2014).
-fn scramble(bits: u64) -> u64 {
-    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
 }
 
 /// A number in `[0, 1)` from random bits.

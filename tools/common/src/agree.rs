@@ -1,6 +1,6 @@
 //! What the ranks of a program must agree on: that all go on, or that all end for the same reason.
 
-use downbeat_sync::{Comm, CommError, MAX_WORDS, Payload, collective};
+use downbeat_sync::{Comm, CommError, MAX_WORDS, collective};
 
 use crate::Failure;
 
@@ -56,7 +56,7 @@ async fn send_text<M: Comm>(comm: &M, from: u32, text: &str) -> Result<String, C
     if comm.rank() == from {
         comm.send(0, text.len() as u64).await?;
         for part in text.as_bytes().chunks(BYTES) {
-            comm.send(0, Part::of(part)).await?;
+            comm.send(0, part_of(part)).await?;
         }
         return Ok(String::new());
     }
@@ -66,7 +66,7 @@ async fn send_text<M: Comm>(comm: &M, from: u32, text: &str) -> Result<String, C
     let length: u64 = comm.recv(from).await?;
     let mut bytes = Vec::new();
     while (bytes.len() as u64) < length {
-        let Part(words) = comm.recv(from).await?;
+        let words: Part = comm.recv(from).await?;
         bytes.extend(words.into_iter().flat_map(u64::to_le_bytes));
     }
     bytes.truncate(length as usize);
@@ -74,31 +74,16 @@ async fn send_text<M: Comm>(comm: &M, from: u32, text: &str) -> Result<String, C
 }
 
 /// As many bytes as fit into a message.
-#[derive(Clone, Copy)]
-struct Part([u64; MAX_WORDS]);
+type Part = [u64; MAX_WORDS];
 
-const BYTES: usize = MAX_WORDS * size_of::<u64>();
+const BYTES: usize = size_of::<Part>();
 
-impl Part {
-    fn of(bytes: &[u8]) -> Self {
-        let mut words = [0; MAX_WORDS];
-        for (i, byte) in bytes.iter().enumerate() {
-            words[i / 8] |= u64::from(*byte) << (i % 8 * 8);
-        }
-        Self(words)
+fn part_of(bytes: &[u8]) -> Part {
+    let mut words = [0; MAX_WORDS];
+    for (i, byte) in bytes.iter().enumerate() {
+        words[i / 8] |= u64::from(*byte) << (i % 8 * 8);
     }
-}
-
-impl Payload for Part {
-    const WORDS: usize = MAX_WORDS;
-
-    fn put(self, words: &mut [u64; MAX_WORDS]) {
-        *words = self.0;
-    }
-
-    fn get(words: &[u64; MAX_WORDS]) -> Option<Self> {
-        Some(Self(*words))
-    }
+    words
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use downbeat_clock_core::Duration;
+use downbeat_measure::Sample;
 use downbeat_sync::{Seen, SyncError};
 use serde::Serialize;
 
@@ -248,11 +249,9 @@ fn spread(all: Vec<f64>) -> String {
     }
 }
 
-/// The middle one, or the mean of the two in the middle.
+/// `None` of nothing.
 fn median(mut all: Vec<f64>) -> Option<f64> {
-    all.sort_by(f64::total_cmp);
-    let (low, high) = (all.get(all.len().checked_sub(1)? / 2)?, all.get(all.len() / 2)?);
-    Some(f64::midpoint(*low, *high))
+    Sample::new(&mut all).ok().map(|sample| sample.median())
 }
 
 fn time(nanos: f64) -> String {

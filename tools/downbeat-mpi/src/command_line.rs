@@ -1,12 +1,12 @@
 //! The command line, which all ranks read.
 
 use std::env;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use clap::{Parser, Subcommand};
 use downbeat_common::{Failure, agree, cli};
 use downbeat_sync::{MpiComm, block_on_ready, collective};
 
+use crate::ranks::number_of;
 use crate::sync;
 
 /// One global clock for the ranks of an MPI job.
@@ -31,9 +31,8 @@ enum Command {
 pub(crate) fn run(comm: &MpiComm) -> Result<(), Failure> {
     let arguments: Arguments = block_on_ready_failure(agree(comm, cli::parse()))?;
     // A launcher can start every rank with other options.
-    let mut hasher = DefaultHasher::new();
-    env::args().skip(1).collect::<Vec<_>>().hash(&mut hasher);
-    if !block_on_ready(collective::all_equal(comm, hasher.finish())).map_err(Failure::run)? {
+    let options = number_of(&env::args().skip(1).collect::<Vec<_>>());
+    if !block_on_ready(collective::all_equal(comm, options)).map_err(Failure::run)? {
         return Err(Failure::Input("the ranks were given different options".to_owned()));
     }
     match arguments.command {
