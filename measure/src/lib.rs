@@ -68,10 +68,16 @@
 //! a time, without pairing, and by their averages only; Shapiro and Wilk's is its only test of normality.
 #![forbid(unsafe_code)]
 
+mod launch;
 mod observation;
+mod observations;
+mod operation;
 mod stats;
 
+pub use launch::{Factors, Group, GroupKey, Launch};
 pub use observation::{Observation, local_run_time, run_time};
+pub use observations::{Observations, Stamps, State};
+pub use operation::{ByMessages, Operation, Together};
 pub use stats::{
     Averages, Comparison, Confidence, ConfidenceError, GroupError, HodgesLehmann, Interval, MannWhitney, MeansOfSize,
     PValues, RankMethod, Sample, SampleError, SampleSizeCheck, ShapiroWilk, TestError, VarianceParts, WelchTest, holm,

@@ -11,6 +11,13 @@ pub struct Observation<D: Domain> {
     pub end: Timestamp<D>,
 }
 
+impl<D: Domain> Observation<D> {
+    /// How long the rank spent in the call.
+    pub fn length(&self) -> Duration {
+        self.end - self.start
+    }
+}
+
 /// The run-time of a call on a clock that all ranks share: from the first that entered to the last that left.
 ///
 /// `None` without ranks.
@@ -24,7 +31,7 @@ pub fn run_time<D: Domain>(ranks: &[Observation<D>]) -> Option<Duration> {
 ///
 /// What the ranks waited for each other is in it, too. `None` without ranks.
 pub fn local_run_time<D: Domain>(ranks: &[Observation<D>]) -> Option<Duration> {
-    ranks.iter().map(|rank| rank.end - rank.start).max()
+    ranks.iter().map(Observation::length).max()
 }
 
 #[cfg(test)]
