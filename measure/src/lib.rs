@@ -79,7 +79,7 @@ pub use observation::{Observation, local_run_time, run_time};
 pub use observations::{Observations, Stamps, State};
 pub use operation::{ByMessages, Operation, Together};
 pub use stats::{
-    Averages, Comparison, Confidence, ConfidenceError, GroupError, HodgesLehmann, Interval, MannWhitney, MeansOfSize,
-    PValues, RankMethod, Sample, SampleError, SampleSizeCheck, ShapiroWilk, TestError, VarianceParts, WelchTest, holm,
-    stars,
+    Averages, Comparison, Confidence, ConfidenceError, Density, GroupError, Histogram, HodgesLehmann, Interval,
+    MannWhitney, MeansOfSize, PValues, RankMethod, Sample, SampleError, SampleSizeCheck, ShapiroWilk, TestError,
+    VarianceParts, WelchTest, holm, stars,
 };
