@@ -68,6 +68,7 @@
 //! a time, without pairing, and by their averages only; Shapiro and Wilk's is its only test of normality.
 #![forbid(unsafe_code)]
 
+pub mod analysis;
 mod launch;
 mod observation;
 mod observations;
@@ -80,6 +81,6 @@ pub use observations::{Observations, Stamps, State};
 pub use operation::{ByMessages, Operation, Together};
 pub use stats::{
     Averages, Comparison, Confidence, ConfidenceError, Density, GroupError, Histogram, HodgesLehmann, Interval,
-    MannWhitney, MeansOfSize, PValues, RankMethod, Sample, SampleError, SampleSizeCheck, ShapiroWilk, TestError,
-    VarianceParts, WelchTest, holm, stars,
+    MannWhitney, MeansOfSize, MedianInterval, PValues, RankMethod, Sample, SampleError, SampleSizeCheck, ShapiroWilk,
+    TestError, VarianceParts, WelchTest, holm, stars,
 };

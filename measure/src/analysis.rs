@@ -1,0 +1,158 @@
+//! What an experiment says: algorithm 3 of the 2016 paper, and what follows from it.
+//!
+//! An experiment is several launches. Each of its groups, an operation with messages of one size among so many ranks,
+//! comes to one median and one mean in every launch, after outliers were set aside; so there is one distribution of
+//! averages over launches, which is what everything else is about: [`ExperimentComparison`] of two experiments,
+//! [`Reproducibility`] of many.
+//!
+//! ```
+//! use downbeat_measure::analysis::{Analysis, Average, Settings};
+//! use downbeat_measure::{Confidence, Group, GroupKey, Launch, State};
+//!
+//! let launch = |nanos: &[f64]| Launch {
+//!     groups: vec![Group {
+//!         key: GroupKey { operation: "allreduce".to_owned(), bytes: 8, ranks: 4 },
+//!         nanos: nanos.to_vec(),
+//!         counts: vec![(State::Valid, nanos.len() as u64), (State::Late, 1)],
+//!         figures: vec![],
+//!     }],
+//!     ..Launch::default()
+//! };
+//! let experiment = [
+//!     ("first".to_owned(), launch(&[400.0, 410.0, 405.0, 415.0, 9_000.0])),
+//!     ("second".to_owned(), launch(&[420.0, 430.0, 425.0])),
+//! ];
+//! let analysis = Analysis::of(&experiment, &Settings::default())?;
+//! let found = &analysis.groups[0];
+//! assert_eq!((found.valid(), found.outliers(), found.count(State::Late)), (8, 1, 2));
+//! let medians = found.averages(Average::Median).expect("two launches have one each");
+//! assert_eq!(medians.values(), [407.5, 425.0]);
+//! assert_eq!(medians.mean(), 416.25);
+//! // Two launches are not enough to be sure: all of their range has a confidence of one half.
+//! assert!((medians.median_interval(Confidence::USUAL).confidence - 0.5).abs() < 1e-12);
+//! # Ok::<(), downbeat_measure::analysis::AnalysisError>(())
+//! ```
+
+mod comparison;
+mod error;
+mod factors;
+mod group;
+mod observations_needed;
+mod reproducibility;
+
+use std::collections::BTreeMap;
+
+use crate::{Confidence, Factors, Group, GroupKey, Launch, Sample, SampleError};
+
+pub use comparison::{ComparedGroup, ExperimentComparison};
+pub use error::AnalysisError;
+pub use factors::{FactorDifference, factor_differences};
+pub use group::{Average, GroupAnalysis, LaunchAverages};
+pub use observations_needed::ObservationsNeeded;
+pub use reproducibility::{Reproducibility, TrialMean};
+
+/// How an experiment is analysed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// What becomes of outliers.
+    pub outliers: Outliers,
+    /// The confidence of intervals.
+    pub confidence: Confidence,
+    /// To which share of itself, either way, the mean is to be known: this asks for a number of launches.
+    pub interval: f64,
+}
+
+/// Tukey's filter, intervals of 95 %, and a mean that is to be known to 1 %.
+impl Default for Settings {
+    fn default() -> Self {
+        Self { outliers: Outliers::Tukey, confidence: Confidence::USUAL, interval: 0.01 }
+    }
+}
+
+/// What becomes of outliers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outliers {
+    /// They are observations like others.
+    Keep,
+    /// They are counted and set aside: what is further than 1.5 times the distance of the quartiles from the nearer of
+    /// these, in each launch by itself.
+    Tukey,
+}
+
+impl Outliers {
+    /// As it is written in outputs, with the definition of quartiles, of which there are many.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Keep => "kept",
+            Self::Tukey => "Tukey's filter per launch: outside [Q1 - 1.5 IQR, Q3 + 1.5 IQR], quartiles by R's type 7",
+        }
+    }
+
+    /// The observations that count, sorted; `None` if there are none.
+    fn kept(self, nanos: &mut [f64]) -> Result<Option<Sample<'_>>, SampleError> {
+        match (Sample::new(nanos), self) {
+            (Err(SampleError::Empty), _) => Ok(None),
+            (sample, Self::Keep) => sample.map(Some),
+            (sample, Self::Tukey) => sample.map(|all| Some(all.without_outliers())),
+        }
+    }
+}
+
+/// What an experiment says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Analysis {
+    /// How it was found out.
+    pub settings: Settings,
+    /// What all launches have in common.
+    pub factors: Factors,
+    /// The names of the launches, in their order.
+    pub launches: Vec<String>,
+    /// Which of them were not measured to their end.
+    pub incomplete: Vec<String>,
+    /// By operation, size and ranks.
+    pub groups: Vec<GroupAnalysis>,
+}
+
+impl Analysis {
+    /// Analyses launches, each with its name. They stay as they are: a report may want the order of observations.
+    ///
+    /// # Errors
+    /// When there is no launch, their factors differ, one has the same group twice, or a run-time that is no number.
+    pub fn of(launches: &[(String, Launch)], settings: &Settings) -> Result<Self, AnalysisError> {
+        let (_, first) = launches.first().ok_or(AnalysisError::NoLaunches)?;
+        for (name, launch) in launches {
+            if let Some(factor) = first.factors.differing(&launch.factors) {
+                return Err(AnalysisError::MixedFactors { launch: name.clone(), factor: factor.to_owned() });
+            }
+        }
+        let analysed = by_key(launches)?.into_iter().map(|(key, of)| GroupAnalysis::of(key, launches, &of, settings));
+        Ok(Self {
+            settings: *settings,
+            factors: first.factors.clone(),
+            launches: launches.iter().map(|(name, _)| name.clone()).collect(),
+            incomplete: launches.iter().filter(|(_, launch)| !launch.complete).map(|(name, _)| name.clone()).collect(),
+            groups: analysed.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// What was found out about one group.
+    pub fn group(&self, key: &GroupKey) -> Option<&GroupAnalysis> {
+        self.groups.iter().find(|group| group.key == *key)
+    }
+}
+
+/// For each key, the group of every launch, if it has one.
+type ByKey<'a> = BTreeMap<&'a GroupKey, Vec<Option<&'a Group>>>;
+
+fn by_key(launches: &[(String, Launch)]) -> Result<ByKey<'_>, AnalysisError> {
+    let mut found = ByKey::new();
+    for (place, (name, launch)) in launches.iter().enumerate() {
+        for group in &launch.groups {
+            let of_launches = found.entry(&group.key).or_insert_with(|| vec![None; launches.len()]);
+            if of_launches[place].replace(group).is_some() {
+                return Err(AnalysisError::Twice { launch: name.clone(), key: group.key.clone() });
+            }
+        }
+    }
+    Ok(found)
+}

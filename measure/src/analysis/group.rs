@@ -1,0 +1,167 @@
+//! One group of an experiment: what all launches say about it.
+
+use super::{AnalysisError, Settings};
+use crate::{Group, GroupError, GroupKey, Launch, Sample, State, VarianceParts};
+
+/// To what one launch comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Average {
+    /// The median of its observations.
+    Median,
+    /// The mean of its observations.
+    Mean,
+    /// What its processing reported, as other suites do.
+    Reported,
+}
+
+impl Average {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Median, Self::Mean, Self::Reported];
+
+    /// As it is written in outputs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Median => "median",
+            Self::Mean => "mean",
+            Self::Reported => "reported",
+        }
+    }
+}
+
+/// What all launches say about one group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupAnalysis {
+    /// What was measured.
+    pub key: GroupKey,
+    /// Those launches that measured it, in their order.
+    pub launches: Vec<LaunchAverages>,
+    /// The names of those that did not.
+    pub missing: Vec<String>,
+    /// Where the variance of the observations comes from, without outliers.
+    pub variance: Result<VarianceParts, GroupError>,
+    /// How many launches like these the mean needs to be known as well as was asked for. `None` if nobody can tell, or
+    /// there are not so many.
+    pub launches_needed: Option<u64>,
+    /// The launches' averages of each kind, sorted.
+    averages: [Vec<f64>; Average::ALL.len()],
+}
+
+/// What one launch says about one group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaunchAverages {
+    /// The name of the launch.
+    pub launch: String,
+    /// How many observations ended in each state, also those that were not kept.
+    pub counts: Vec<(State, u64)>,
+    /// How many observations are valid.
+    pub valid: usize,
+    /// How many of these were set aside.
+    pub outliers: usize,
+    /// The median of the others; `None` if there is none.
+    pub median: Option<f64>,
+    /// Their mean.
+    pub mean: Option<f64>,
+    /// What the processing reported.
+    pub reported: Option<f64>,
+}
+
+impl LaunchAverages {
+    /// One of the averages.
+    pub fn average(&self, which: Average) -> Option<f64> {
+        match which {
+            Average::Median => self.median,
+            Average::Mean => self.mean,
+            Average::Reported => self.reported,
+        }
+    }
+}
+
+impl GroupAnalysis {
+    pub(super) fn of(
+        key: &GroupKey,
+        launches: &[(String, Launch)],
+        groups: &[Option<&Group>],
+        settings: &Settings,
+    ) -> Result<Self, AnalysisError> {
+        // The only copy of the observations, of one group at a time: they are sorted here, and stay in order there.
+        let mut observations: Vec<(&String, &Group, Vec<f64>)> = Vec::new();
+        let mut missing = Vec::new();
+        for ((name, _), group) in launches.iter().zip(groups) {
+            match group {
+                Some(group) => observations.push((name, *group, group.nanos.clone())),
+                None => missing.push(name.clone()),
+            }
+        }
+        let (mut of_launches, mut samples) = (Vec::new(), Vec::new());
+        for (name, group, nanos) in &mut observations {
+            let not_finite = || AnalysisError::NotFinite { launch: (*name).clone(), key: key.clone() };
+            let kept = settings.outliers.kept(nanos).map_err(|_| not_finite())?;
+            let found = averages_of(name, group, kept.as_ref());
+            if found.reported.is_some_and(|nanos| !nanos.is_finite()) {
+                return Err(not_finite());
+            }
+            of_launches.push(found);
+            samples.extend(kept);
+        }
+        let variance = VarianceParts::of(&samples);
+        let needed = |parts: &VarianceParts| {
+            parts.launches_needed(settings.interval, settings.confidence, parts.typical_observations.round() as usize)
+        };
+        Ok(Self {
+            key: key.clone(),
+            missing,
+            launches_needed: variance.as_ref().ok().and_then(needed),
+            variance,
+            averages: Average::ALL.map(|which| sorted(of_launches.iter().filter_map(|of| of.average(which)))),
+            launches: of_launches,
+        })
+    }
+
+    /// The averages of those launches that have one; `None` if none has.
+    pub fn averages(&self, which: Average) -> Option<Sample<'_>> {
+        let sorted = &self.averages[which as usize];
+        (!sorted.is_empty()).then_some(Sample { sorted })
+    }
+
+    /// By which share the largest of the averages is above the smallest; `None` if there are none, or they are not
+    /// positive.
+    pub fn spread(&self, which: Average) -> Option<f64> {
+        let averages = self.averages(which)?.values();
+        let (least, most) = (averages.first()?, averages.last()?);
+        (*least > 0.0).then(|| most / least - 1.0)
+    }
+
+    /// How many observations of all launches are valid.
+    pub fn valid(&self) -> usize {
+        self.launches.iter().map(|launch| launch.valid).sum()
+    }
+
+    /// How many of these were set aside.
+    pub fn outliers(&self) -> usize {
+        self.launches.iter().map(|launch| launch.outliers).sum()
+    }
+
+    /// How many observations of all launches ended in this state.
+    pub fn count(&self, state: State) -> u64 {
+        let counts = self.launches.iter().flat_map(|launch| &launch.counts);
+        counts.filter(|(known, _)| *known == state).map(|(_, count)| count).sum()
+    }
+}
+
+fn averages_of(launch: &str, group: &Group, kept: Option<&Sample<'_>>) -> LaunchAverages {
+    LaunchAverages {
+        launch: launch.to_owned(),
+        counts: group.counts.clone(),
+        valid: group.nanos.len(),
+        outliers: group.nanos.len() - kept.map_or(0, Sample::len),
+        median: kept.map(Sample::median),
+        mean: kept.map(Sample::mean),
+        reported: group.figures.first().map(|(_, nanos)| *nanos),
+    }
+}
+
+fn sorted(averages: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut averages: Vec<f64> = averages.collect();
+    averages.sort_unstable_by(f64::total_cmp);
+    averages
+}
