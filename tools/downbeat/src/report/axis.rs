@@ -7,7 +7,12 @@ use super::units::{self, TimeUnit};
 enum Scale {
     Linear,
     Logarithmic,
+    /// Evenly spaced up to a value, for most of the axis; what is above it by ratios.
+    Split { at: f64 },
 }
+
+/// How much of a split axis is evenly spaced, and where the rest begins.
+const SPLIT: (f64, f64) = (0.76, 0.82);
 
 /// One axis.
 #[derive(Clone, Debug)]
@@ -49,6 +54,39 @@ impl Axis {
         };
         let ticks = log_ticks(low, high, ticks).into_iter().map(|at| (at, name(at))).collect();
         Self { scale: Scale::Logarithmic, low, high, label: label.to_owned(), ticks }
+    }
+
+    /// Times from low to a usual end, evenly spaced, and above them the few that are larger, up to high.
+    pub(crate) fn split_times(label: &str, low: f64, usual: f64, high: f64) -> Self {
+        let mut axis = Self::linear_times(label, low, usual, 5);
+        let at = axis.high;
+        if !(at > 0.0 && high > at) {
+            return axis;
+        }
+        let unit = TimeUnit::for_nanos(axis.low.abs().max(at.abs()));
+        (axis.scale, axis.high) = (Scale::Split { at }, high * 1.05);
+        let mut above = log_ticks(at, axis.high, 1);
+        if above.is_empty() {
+            above.push(high);
+        }
+        let mut last = SPLIT.1;
+        for value in above {
+            let share = axis.share(value);
+            // Far enough from the tick below it for both to be read.
+            if share >= last + 0.02 {
+                last = share + 0.08;
+                axis.ticks.push((value, short(value / unit.nanos)));
+            }
+        }
+        axis
+    }
+
+    /// Where the part of a split axis ends that is evenly spaced.
+    pub(crate) fn split(&self) -> Option<f64> {
+        match self.scale {
+            Scale::Split { at } => Some(at),
+            Scale::Linear | Scale::Logarithmic => None,
+        }
     }
 
     /// Sizes of messages, spaced by their ratios; nothing at all stands one step before the smallest.
@@ -94,6 +132,8 @@ impl Axis {
         match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
             Scale::Logarithmic => (value / self.low).ln() / (self.high / self.low).ln(),
+            Scale::Split { at } if value <= at => SPLIT.0 * (value - self.low) / (at - self.low),
+            Scale::Split { at } => SPLIT.1 + (1.0 - SPLIT.1) * (value / at).ln() / (self.high / at).ln(),
         }
     }
 
@@ -196,6 +236,17 @@ mod tests {
         assert_eq!(texts(&farther), ["1 ns", "100 ns", "10 µs", "1 ms", "100 ms"]);
         // What is below zero has no logarithm.
         assert_eq!(texts(&Axis::times("run-time", -10.0, 60_000.0, 5)), ["0", "20", "40", "60"]);
+    }
+
+    #[test]
+    fn what_is_far_above_the_usual_has_a_part_of_the_axis_of_its_own() {
+        let axis = Axis::split_times("run-time", 400.0, 500.0, 90_000.0);
+        let at = axis.split().unwrap();
+        assert!((500.0..510.0).contains(&at) && axis.contains(90_000.0));
+        let places = [400.0, 450.0, at, at + 1.0, 1_000.0, 90_000.0].map(|value| axis.share(value));
+        assert!(places.is_sorted() && places[2] == SPLIT.0 && places[3] > SPLIT.1 && places[5] < 1.0, "{places:?}");
+        assert_eq!(texts(&axis), ["400", "420", "440", "460", "480", "500", "1000", "10000"]);
+        assert_eq!(Axis::split_times("run-time", 400.0, 500.0, 502.0).split(), None);
     }
 
     #[test]
