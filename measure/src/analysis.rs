@@ -35,6 +35,8 @@
 
 mod comparison;
 mod error;
+#[cfg(test)]
+mod examples;
 mod factors;
 mod group;
 mod observations_needed;
@@ -155,4 +157,35 @@ fn by_key(launches: &[(String, Launch)]) -> Result<ByKey<'_>, AnalysisError> {
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::examples::{experiment, group, key, launch};
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_analysed_is_named() {
+        let refused = |launches: &[(String, Launch)]| Analysis::of(launches, &Settings::default()).unwrap_err();
+        assert_eq!(refused(&[]), AnalysisError::NoLaunches);
+        let twice = [launch("a", &[group(8, &[1.0])]), launch("b", &[group(8, &[1.0]), group(8, &[2.0])])];
+        assert_eq!(refused(&twice), AnalysisError::Twice { launch: "b".to_owned(), key: key(8) });
+        let infinite = AnalysisError::NotFinite { launch: "b".to_owned(), key: key(8) };
+        assert_eq!(refused(&experiment(&[&[1.0], &[1.0, f64::INFINITY]])), infinite);
+        let mut mixed = experiment(&[&[1.0], &[1.0]]);
+        mixed[1].1.factors = Factors::default().with("ranks", &3);
+        let found = refused(&mixed);
+        assert_eq!(found.to_string(), "b: the factor \"ranks\" is not that of the first launch");
+        assert_eq!(infinite.to_string(), "b: bcast, 8 bytes, 2 ranks: a time is not a finite number");
+    }
+
+    #[test]
+    fn launches_stay_as_they_are_and_those_without_an_end_are_named() {
+        let mut launches = experiment(&[&[3.0, 1.0, 2.0], &[5.0, 4.0]]);
+        launches[1].1.complete = false;
+        let before = launches.clone();
+        let analysis = Analysis::of(&launches, &Settings::default()).unwrap();
+        assert_eq!((launches, analysis.incomplete.join(" ")), (before, "b".to_owned()));
+        assert_eq!(analysis.factors.get("ranks"), Some("2"));
+    }
 }

@@ -165,3 +165,84 @@ fn sorted(averages: impl Iterator<Item = f64>) -> Vec<f64> {
     averages.sort_unstable_by(f64::total_cmp);
     averages
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::examples::{experiment, group, key, launch};
+    use super::super::{Analysis, Outliers};
+    use super::*;
+    use crate::{Confidence, Interval};
+
+    fn analyse(launches: &[(String, Launch)], outliers: Outliers) -> Analysis {
+        Analysis::of(launches, &Settings { outliers, ..Settings::default() }).unwrap()
+    }
+
+    /// Algorithm 3 by hand. Launch a: quartiles 12 and 16, so that the fence is 6 to 22. Launch b: 20.5 and 21.5, and
+    /// 19 to 23. The third has the fence 30.
+    #[test]
+    fn each_launch_comes_to_a_median_and_a_mean_without_its_outliers() {
+        let launches = experiment(&[&[16.0, 10.0, 12.0, 100.0, 14.0], &[22.0, 21.0, 20.0], &[30.0]]);
+        let analysis = analyse(&launches, Outliers::Tukey);
+        assert_eq!((analysis.launches.join(" "), analysis.groups.len()), ("a b c".to_owned(), 1));
+        let found = &analysis.groups[0];
+        let launches: Vec<_> = found.launches.iter().map(|of| (of.valid, of.outliers, of.median, of.mean)).collect();
+        let expected = [(5, 1, Some(13.0), Some(13.0)), (3, 0, Some(21.0), Some(21.0)), (1, 0, Some(30.0), Some(30.0))];
+        assert_eq!(launches, expected);
+        assert_eq!(
+            (found.valid(), found.outliers(), found.count(State::Late), found.count(State::Valid)),
+            (9, 1, 3, 9)
+        );
+        let medians = found.averages(Average::Median).unwrap();
+        assert_eq!((medians.values(), medians.median()), (&[13.0, 21.0, 30.0][..], 21.0));
+        assert_eq!(medians.median_interval(Confidence::USUAL).interval, Interval { low: 13.0, high: 30.0 });
+        assert_eq!(found.averages(Average::Mean).unwrap().mean(), 64.0 / 3.0);
+        assert_eq!(found.spread(Average::Median), Some(30.0 / 13.0 - 1.0));
+        assert_eq!((found.averages(Average::Reported), found.spread(Average::Reported)), (None, None));
+
+        let kept = analyse(&experiment(&[&[16.0, 10.0, 12.0, 100.0, 14.0]]), Outliers::Keep);
+        let of = &kept.groups[0].launches[0];
+        assert_eq!((of.outliers, of.median, of.mean), (0, Some(14.0), Some(30.4)));
+    }
+
+    /// Means 2 and 5, as in the test of the variance's parts: within 1, between (13.5 - 1) / 3.
+    #[test]
+    fn variance_is_divided_and_launches_are_planned() {
+        let found = &analyse(&experiment(&[&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]]), Outliers::Tukey).groups[0];
+        let parts = found.variance.unwrap();
+        assert_eq!((parts.within(), parts.between()), (1.0, 12.5 / 3.0));
+        let usual = Settings::default();
+        assert_eq!(found.launches_needed, parts.launches_needed(usual.interval, usual.confidence, 3));
+        assert!(found.launches_needed.is_some_and(|needed| needed > 1_000));
+        let one = &analyse(&experiment(&[&[1.0, 2.0, 3.0]]), Outliers::Tukey).groups[0];
+        assert_eq!((one.variance, one.launches_needed), (Err(GroupError::TooFewLaunches(1)), None));
+    }
+
+    #[test]
+    fn launches_without_a_group_are_named_and_without_valid_observations_counted() {
+        let launches = [
+            launch("first", &[group(8, &[1.0, 3.0]), group(16, &[5.0])]),
+            launch("second", &[group(8, &[])]),
+            launch("third", &[group(16, &[7.0])]),
+        ];
+        let analysis = analyse(&launches, Outliers::Tukey);
+        assert_eq!(analysis.groups.iter().map(|group| group.key.bytes).collect::<Vec<_>>(), [8, 16]);
+        let (eight, sixteen) = (analysis.group(&key(8)).unwrap(), analysis.group(&key(16)).unwrap());
+        assert_eq!((eight.missing.join(" "), sixteen.missing.join(" ")), ("third".to_owned(), "second".to_owned()));
+        assert_eq!((eight.launches.len(), eight.launches[1].median, eight.count(State::Late)), (2, None, 2));
+        assert_eq!(eight.averages(Average::Median).unwrap().values(), [2.0]);
+        assert_eq!(analysis.group(&key(32)), None);
+    }
+
+    #[test]
+    fn what_was_reported_is_the_first_figure() {
+        let mut launches = experiment(&[&[1.0], &[1.0]]);
+        launches[0].1.groups[0].figures = vec![("avg".to_owned(), 9.0), ("min".to_owned(), 1.0)];
+        launches[1].1.groups[0].figures = vec![("avg".to_owned(), 6.0)];
+        let analysis = analyse(&launches, Outliers::Tukey);
+        assert_eq!(analysis.groups[0].averages(Average::Reported).unwrap().values(), [6.0, 9.0]);
+        assert_eq!(analysis.groups[0].spread(Average::Reported), Some(0.5));
+        launches[1].1.groups[0].figures[0].1 = f64::NAN;
+        let refused = Analysis::of(&launches, &Settings::default());
+        assert_eq!(refused, Err(AnalysisError::NotFinite { launch: "b".to_owned(), key: key(8) }));
+    }
+}

@@ -66,3 +66,45 @@ impl Reproducibility {
         self.trials.iter().filter_map(|trial| trial.ratio).reduce(f64::max).map(|largest| largest - 1.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Settings;
+    use super::super::examples::{experiment, group, key, launch};
+    use super::*;
+    use crate::Launch;
+
+    fn trials(all: &[Vec<(String, Launch)>]) -> Vec<(String, Analysis)> {
+        let analyse = |launches: &Vec<_>| Analysis::of(launches, &Settings::default()).unwrap();
+        ["one", "two", "three"].iter().zip(all).map(|(name, all)| ((*name).to_owned(), analyse(all))).collect()
+    }
+
+    /// Medians 10 and 14, 12 and 18, and 11: their means are 12, 15 and 11, so the ratios 12/11, 15/11 and 1.
+    #[test]
+    fn ratios_are_those_of_means_of_medians_to_the_smallest() {
+        let all = [
+            experiment(&[&[9.0, 10.0, 13.0], &[14.0]]),
+            experiment(&[&[12.0, 12.0], &[18.0]]),
+            experiment(&[&[10.0, 12.0]]),
+        ];
+        let found = Reproducibility::of(&trials(&all), Average::Median);
+        assert_eq!((found.len(), &found[0].key), (1, &key(8)));
+        let shown: Vec<_> = found[0].trials.iter().map(|trial| (trial.launches, trial.mean, trial.ratio)).collect();
+        let expected = [(2, 12.0, Some(12.0 / 11.0)), (2, 15.0, Some(15.0 / 11.0)), (1, 11.0, Some(1.0))];
+        assert_eq!(shown, expected);
+        assert_eq!(found[0].spread(), Some(15.0 / 11.0 - 1.0));
+        // The mean of 9, 10 and 13 is not their median.
+        let means = Reproducibility::of(&trials(&all), Average::Mean);
+        assert_eq!(means[0].trials[0].mean, (32.0 / 3.0 + 14.0) / 2.0);
+        let reported = Reproducibility::of(&trials(&all), Average::Reported);
+        assert_eq!((reported[0].missing.len(), reported[0].spread()), (3, None));
+    }
+
+    #[test]
+    fn what_cannot_be_compared_has_no_spread() {
+        let all = [vec![launch("a", &[group(8, &[2.0])])], vec![launch("a", &[group(16, &[0.0])])]];
+        let found = Reproducibility::of(&trials(&all), Average::Median);
+        assert_eq!((found.len(), found[0].missing.join(" "), found[0].spread()), (2, "two".to_owned(), None));
+        assert_eq!((found[0].trials[0].ratio, found[1].trials[0].ratio), (Some(1.0), None));
+    }
+}
