@@ -8,7 +8,9 @@ enum Scale {
     Linear,
     Logarithmic,
     /// Evenly spaced up to a value, for most of the axis; what is above it by ratios.
-    Split { at: f64 },
+    Split {
+        at: f64,
+    },
 }
 
 /// How much of a split axis is evenly spaced, and where the rest begins.
@@ -32,7 +34,11 @@ const WIDE: f64 = 10.0;
 impl Axis {
     /// Times from low to high in nanoseconds, with some room around them; logarithmic where they span much.
     pub(crate) fn times(label: &str, low: f64, high: f64, ticks: usize) -> Self {
-        if low > 0.0 && high / low >= WIDE { Self::log_times(label, low, high, ticks) } else { Self::linear_times(label, low, high, ticks) }
+        if low > 0.0 && high / low >= WIDE {
+            Self::log_times(label, low, high, ticks)
+        } else {
+            Self::linear_times(label, low, high, ticks)
+        }
     }
 
     /// Times, evenly spaced.
@@ -96,7 +102,13 @@ impl Axis {
         let high = places.iter().map(|(at, _)| *at).fold(f64::NEG_INFINITY, f64::max);
         // Half a step on both sides.
         let room = (0.05 * (high - low)).max(0.5);
-        let mut axis = Self { scale: Scale::Linear, low: low - room, high: high + room, label: "size of a message".to_owned(), ticks: Vec::new() };
+        let mut axis = Self {
+            scale: Scale::Linear,
+            low: low - room,
+            high: high + room,
+            label: "size of a message".to_owned(),
+            ticks: Vec::new(),
+        };
         let mut free = f64::NEG_INFINITY;
         for (at, size) in places {
             let text = units::bytes(size);
@@ -120,6 +132,13 @@ impl Axis {
         };
         let ticks = ticks.into_iter().map(signed).collect();
         Self { scale: Scale::Linear, low, high, label: label.to_owned(), ticks }
+    }
+
+    /// From zero to high, in such a unit.
+    pub(crate) fn from_zero(label: &str, high: f64, unit: f64, ticks: usize) -> Self {
+        let high = if high > 0.0 { 1.05 * high } else { unit };
+        let ticks = linear_ticks(0.0, high / unit, ticks).into_iter().map(|(at, text)| (at * unit, text)).collect();
+        Self::exact(label, 0.0, high, ticks)
     }
 
     /// Numbers from exactly low to exactly high.
@@ -230,7 +249,10 @@ mod tests {
         let near = Axis::times("run-time", 400.0, 600.0, 5);
         assert_eq!((near.label.as_str(), texts(&near)), ("run-time, ns", vec!["400", "450", "500", "550", "600"]));
         let far = Axis::times("run-time", 400.0, 60_000.0, 5);
-        assert_eq!((far.label.as_str(), texts(&far)), ("run-time", vec!["500 ns", "1 µs", "2 µs", "5 µs", "10 µs", "20 µs", "50 µs"]));
+        assert_eq!(
+            (far.label.as_str(), texts(&far)),
+            ("run-time", vec!["500 ns", "1 µs", "2 µs", "5 µs", "10 µs", "20 µs", "50 µs"])
+        );
         assert!((far.share((400.0_f64 * 60_000.0).sqrt()) - 0.5).abs() < 1e-12);
         let farther = Axis::times("run-time", 1.0, 1e9, 5);
         assert_eq!(texts(&farther), ["1 ns", "100 ns", "10 µs", "1 ms", "100 ms"]);
@@ -244,7 +266,10 @@ mod tests {
         let at = axis.split().unwrap();
         assert!((500.0..510.0).contains(&at) && axis.contains(90_000.0));
         let places = [400.0, 450.0, at, at + 1.0, 1_000.0, 90_000.0].map(|value| axis.share(value));
-        assert!(places.is_sorted() && places[2] == SPLIT.0 && places[3] > SPLIT.1 && places[5] < 1.0, "{places:?}");
+        assert!(
+            places.is_sorted() && (places[2] - SPLIT.0).abs() < 1e-12 && places[3] > SPLIT.1 && places[5] < 1.0,
+            "{places:?}"
+        );
         assert_eq!(texts(&axis), ["400", "420", "440", "460", "480", "500", "1000", "10000"]);
         assert_eq!(Axis::split_times("run-time", 400.0, 500.0, 502.0).split(), None);
     }

@@ -34,12 +34,8 @@ pub(crate) fn picture(title: String, names: &[String], experiments: &[Option<Sam
     let mut x = Axis::linear_times("run-time", low, high, 6);
     let unit = TimeUnit::for_nanos(low.abs().max(high.abs()));
     x.label = format!("run-time, {} (all launches, without outliers)", unit.name);
-    let mut y = Axis::shares(&format!("% of the observations per {}", unit.name), 0.0, highest * unit.nanos, 4).from_zero();
-    for (at, text) in &mut y.ticks {
-        *at /= unit.nanos;
-        *text = text.replace('+', "");
-    }
-    let mut frame = Frame::new(x, y.scaled(1.0 / unit.nanos), names, 190.0);
+    let y = Axis::from_zero(&format!("% of the observations per {}", unit.name), highest, 0.01 / unit.nanos, 4);
+    let mut frame = Frame::new(x, y, names, 190.0);
     for (series, shape) in shapes.iter().enumerate() {
         if let Some(shape) = shape {
             draw(&mut frame, series, shape, with_bins);
@@ -90,7 +86,8 @@ fn draw(frame: &mut Frame, series: usize, shape: &Shape, with_bins: bool) {
 fn describe(names: &[String], experiments: &[Option<Sample<'_>>]) -> String {
     let of = |(name, sample): (&String, &Option<Sample<'_>>)| {
         let sample = sample.as_ref()?;
-        let [low, first, median, third, high] = [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| units::time(sample.quantile(share)));
+        let [low, first, median, third, high] =
+            [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| units::time(sample.quantile(share)));
         let count = units::of(sample.len(), "observation", "observations");
         Some(format!("{name}: {count} from {low} to {high}, median {median}, quartiles {first} and {third}."))
     };

@@ -28,7 +28,7 @@ pub(crate) struct Point {
 const APART: f64 = 5.0;
 
 /// `None` if there is not a single point.
-pub(crate) fn picture(title: String, lines: &[Line]) -> Option<Picture> {
+pub(crate) fn picture(title: String, average: &str, lines: &[Line]) -> Option<Picture> {
     let points = || lines.iter().flat_map(|line| &line.points);
     let mut sizes: Vec<u64> = points().map(|point| point.bytes).collect();
     sizes.sort_unstable();
@@ -37,7 +37,7 @@ pub(crate) fn picture(title: String, lines: &[Line]) -> Option<Picture> {
     let high = points().map(|point| point.interval.high.max(point.nanos)).reduce(f64::max)?;
     let x = Axis::sizes(&sizes, data_width(text_width("10000")));
     let names: Vec<String> = lines.iter().map(|line| line.name.clone()).collect();
-    let mut frame = Frame::new(x, Axis::times("median run-time", low, high, 5), &names, 210.0);
+    let mut frame = Frame::new(x, Axis::times(&format!("{average} run-time"), low, high, 5), &names, 210.0);
     for (series, line) in lines.iter().enumerate() {
         draw(&mut frame, series, line, APART * (series as f64 - 0.5 * (lines.len() - 1) as f64));
     }
@@ -85,12 +85,12 @@ mod tests {
     #[test]
     fn every_point_of_every_experiment_is_drawn_and_told() {
         let lines = [line("one", &[(8, 400.0), (1_024, 900.0)]), line("two", &[(8, 500.0), (65_536, 30_000.0)])];
-        let picture = picture("medians".into(), &lines).unwrap();
+        let picture = picture("medians".into(), "median", &lines).unwrap();
         let drawn = picture.inline(1);
         // Each of the four points has its mark, and each experiment another one in the legend.
         assert_eq!(drawn.matches("class=\"m c0\"").count(), 3);
         assert_eq!(drawn.matches("class=\"m c1\"").count(), 3);
         assert!(drawn.contains("one: 400.0 ns at 8 B, 900.0 ns at 1 KiB. two: 500.0 ns at 8 B, 30.00 µs at 64 KiB."));
-        assert!(super::picture("none".into(), &[line("one", &[])]).is_none());
+        assert!(super::picture("none".into(), "median", &[line("one", &[])]).is_none());
     }
 }

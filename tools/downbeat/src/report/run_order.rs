@@ -28,7 +28,12 @@ pub(crate) fn picture(title: String, series: usize, launches: &[&[f64]], usual: 
     let all = || launches.iter().copied().flatten().copied();
     let (low, high) = (all().reduce(f64::min)?, all().reduce(f64::max)?);
     let count: usize = launches.iter().map(|launch| launch.len()).sum();
-    let x = Axis::exact(&format!("launch ({} in all, in their order)", units::of(count, "observation", "observations")), 0.0, count as f64, Vec::new());
+    let x = Axis::exact(
+        &format!("launch ({} in all, in their order)", units::of(count, "observation", "observations")),
+        0.0,
+        count as f64,
+        Vec::new(),
+    );
     let mut frame = Frame::new(x, Axis::split_times("run-time", low, usual, high), &[], 210.0);
     draw_columns(&mut frame, series, launches);
     if let Some(limit) = frame.y.split() {
@@ -44,7 +49,9 @@ pub(crate) fn picture(title: String, series: usize, launches: &[&[f64]], usual: 
 /// Sorts values into columns, from left to right.
 fn columns(values: impl Iterator<Item = f64>, count: usize, columns: usize, limit: f64) -> Vec<Column> {
     let mut found = vec![Column { usual: None, above: None }; columns.min(count)];
-    let wider = |range: Option<(f64, f64)>, value: f64| range.map_or((value, value), |(low, high)| (low.min(value), high.max(value)));
+    let wider = |range: Option<(f64, f64)>, value: f64| {
+        range.map_or((value, value), |(low, high)| (low.min(value), high.max(value)))
+    };
     let per_column = found.len() as f64 / count.max(1) as f64;
     for (place, value) in values.enumerate() {
         let Some(column) = found.get_mut((place as f64 * per_column) as usize) else { continue };

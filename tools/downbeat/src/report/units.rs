@@ -40,6 +40,21 @@ pub(crate) fn percent(share: f64) -> String {
     if text.chars().any(|c| c.is_ascii_digit() && c != '0') { text.replace('-', "\u{2212}") } else { "0 %".to_owned() }
 }
 
+/// A share as percent: `0.013 %`.
+pub(crate) fn share(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        0.0 => "none".to_owned(),
+        small if small < 0.001 => "less than 0.001 %".to_owned(),
+        percent => format!("{} %", digits(percent, 3)),
+    }
+}
+
+/// A probability: `0.041`, `2.1e-9`.
+pub(crate) fn probability(p: f64) -> String {
+    if p == 0.0 || p >= 0.000_95 { format!("{p:.4}") } else { format!("{p:.1e}") }
+}
+
 /// A size: `64 B`, `1 KiB`, `1.5 MiB`.
 pub(crate) fn bytes(size: u64) -> String {
     let (unit, name) = match size {
@@ -87,8 +102,17 @@ mod tests {
     fn times_have_four_digits_and_a_unit() {
         let shown = [0.0, 0.5, 12.0, 375.25, 999.96, 1_024.0, 123_456.0, 1e6, 59e9, 86_400e9, -5_500.0].map(time);
         let expected = [
-            "0.000 ns", "0.500 ns", "12.00 ns", "375.2 ns", "1.000 µs", "1.024 µs", "123.5 µs", "1.000 ms", "59.00 s",
-            "86\u{202f}400 s", "-5.500 µs",
+            "0.000 ns",
+            "0.500 ns",
+            "12.00 ns",
+            "375.2 ns",
+            "1.000 µs",
+            "1.024 µs",
+            "123.5 µs",
+            "1.000 ms",
+            "59.00 s",
+            "86\u{202f}400 s",
+            "-5.500 µs",
         ];
         assert_eq!(shown, expected);
     }
@@ -101,9 +125,15 @@ mod tests {
 
     #[test]
     fn counts_are_grouped_and_shares_have_a_sign() {
-        assert_eq!([7, 1_234, 12_345, 10_000_000].map(count), ["7", "1234", "12\u{202f}345", "10\u{202f}000\u{202f}000"]);
+        assert_eq!(
+            [7, 1_234, 12_345, 10_000_000].map(count),
+            ["7", "1234", "12\u{202f}345", "10\u{202f}000\u{202f}000"]
+        );
         let shown = [0.0, 0.001_234, -0.05, 0.123, 2.5, -0.000_01].map(percent);
         assert_eq!(shown, ["0 %", "+0.12 %", "\u{2212}5.00 %", "+12.3 %", "+250 %", "0 %"]);
-        assert_eq!((of(1, "launch", "launches"), of(2, "launch", "launches")), ("1 launch".into(), "2 launches".into()));
+        assert_eq!(
+            (of(1, "launch", "launches"), of(2, "launch", "launches")),
+            ("1 launch".into(), "2 launches".into())
+        );
     }
 }

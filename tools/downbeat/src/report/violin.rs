@@ -62,7 +62,8 @@ fn draw(frame: &mut Frame, place: f64, slot: f64, violin: &Violin<'_>) {
 /// The numbers of the launches below them, and a border between experiments.
 fn name_launches(frame: &mut Frame, violins: &[Violin<'_>], slot: f64) {
     // Every launch, every second, every fifth...
-    let every = [1, 2, 5, 10, 20, 50, 100, 200, 500].into_iter().find(|every| slot * *every as f64 >= 20.0).unwrap_or(1_000);
+    let every =
+        [1, 2, 5, 10, 20, 50, 100, 200, 500].into_iter().find(|every| slot * *every as f64 >= 20.0).unwrap_or(1_000);
     for (place, violin) in violins.iter().enumerate() {
         let (x, bottom) = (frame.at_x(place as f64 + 0.5), frame.bottom());
         if violin.launch.is_multiple_of(every) || (violin.launch == 1 && every > 2) {

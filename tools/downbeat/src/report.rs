@@ -1,0 +1,84 @@
+//! `downbeat report`: experiments as one page with pictures.
+
+mod axis;
+mod frame;
+mod histogram;
+mod lines;
+mod measured;
+mod page;
+mod run_order;
+mod sections;
+mod shifts;
+mod smooth;
+mod style;
+mod svg;
+mod units;
+mod violin;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use downbeat_common::{Failure, output};
+use downbeat_measure::analysis::{Analysis, Average, Settings};
+use downbeat_measure::records::read_experiment;
+
+use measured::{Experiments, Measured};
+use page::Page;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  downbeat report results/openmpi results/mpich -o report.html --svg pictures")]
+pub(crate) struct Options {
+    /// Folders of experiments; the others are compared with the first
+    #[arg(required = true, value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// Where to write the page, or - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Write every picture to this folder, too, as a file of its own
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let experiments = Experiments { all: read(&options.folders)?, average: Average::Median };
+    let mut page = Page::default();
+    let title = sections::fill(&mut page, &experiments);
+    let (html, pictures) = page.finish(&title);
+    if let Some(folder) = &options.svg {
+        write_pictures(folder, &pictures)?;
+    }
+    if options.output == Path::new("-") {
+        return output::print(&html);
+    }
+    fs::write(&options.output, html).map_err(|why| failed("-o", &options.output, &why))
+}
+
+fn read(folders: &[PathBuf]) -> Result<Vec<Measured>, Failure> {
+    let names = measured::short_names(folders);
+    let read = |(folder, name): (&PathBuf, String)| {
+        let launches = read_experiment(folder).map_err(|why| Failure::Input(why.to_string()))?.launches;
+        let at_fault = |why: &dyn std::fmt::Display| Failure::Input(format!("{}: {why}", folder.display()));
+        let analysis = Analysis::of(&launches, &Settings::default()).map_err(|why| at_fault(&why))?;
+        if analysis.groups.is_empty() {
+            return Err(at_fault(&"no group was measured to its end"));
+        }
+        Ok(Measured { name, folder: folder.clone(), launches, analysis })
+    };
+    folders.iter().zip(names).map(read).collect()
+}
+
+fn write_pictures(folder: &Path, pictures: &BTreeMap<String, String>) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|why| failed("--svg", folder, &why))?;
+    for (name, picture) in pictures {
+        let path = folder.join(name);
+        fs::write(&path, picture).map_err(|why| failed("--svg", &path, &why))?;
+    }
+    Ok(())
+}
+
+/// What cannot be written is the user's choice of a place, as elsewhere.
+fn failed(option: &str, path: &Path, why: &std::io::Error) -> Failure {
+    Failure::option(option, format!("{}: {why}", path.display()))
+}
