@@ -75,12 +75,12 @@ impl Axis {
         if above.is_empty() {
             above.push(high);
         }
-        let mut last = SPLIT.1;
+        let mut free = SPLIT.1 + 0.02;
         for value in above {
             let share = axis.share(value);
             // Far enough from the tick below it for both to be read.
-            if share >= last + 0.02 {
-                last = share + 0.08;
+            if share >= free {
+                free = share + 0.07;
                 axis.ticks.push((value, short(value / unit.nanos)));
             }
         }
@@ -214,7 +214,7 @@ fn log_ticks(low: f64, high: f64, wanted: usize) -> Vec<f64> {
         all.filter(|at| (low..=high).contains(at)).collect()
     };
     let fine = between(&[1.0, 2.0, 5.0], 1);
-    if fine.len() <= wanted + 2 {
+    if fine.len() <= 2 * wanted {
         return fine;
     }
     (1..).map(|every| between(&[1.0], every)).find(|ticks| ticks.len() <= wanted + 2).unwrap_or_default()
@@ -270,7 +270,7 @@ mod tests {
             places.is_sorted() && (places[2] - SPLIT.0).abs() < 1e-12 && places[3] > SPLIT.1 && places[5] < 1.0,
             "{places:?}"
         );
-        assert_eq!(texts(&axis), ["400", "420", "440", "460", "480", "500", "1000", "10000"]);
+        assert_eq!(texts(&axis), ["400", "425", "450", "475", "500", "1000", "10000"]);
         assert_eq!(Axis::split_times("run-time", 400.0, 500.0, 502.0).split(), None);
     }
 

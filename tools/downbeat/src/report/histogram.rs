@@ -36,11 +36,12 @@ pub(crate) fn picture(title: String, names: &[String], experiments: &[Option<Sam
     x.label = format!("run-time, {} (all launches, without outliers)", unit.name);
     let y = Axis::from_zero(&format!("% of the observations per {}", unit.name), highest, 0.01 / unit.nanos, 4);
     let mut frame = Frame::new(x, y, names, 190.0);
-    for (series, shape) in shapes.iter().enumerate() {
-        if let Some(shape) = shape {
-            draw(&mut frame, series, shape, with_bins);
-        }
+    let each = || shapes.iter().enumerate().filter_map(|(series, shape)| Some((series, shape.as_ref()?)));
+    if with_bins {
+        each().for_each(|(series, shape)| draw_bins(&mut frame, series, shape));
     }
+    // Lines over the bins of all.
+    each().for_each(|(series, shape)| draw_density(&mut frame, series, shape));
     Some(frame.finish(title, describe(names, experiments)))
 }
 
@@ -57,23 +58,27 @@ impl Shape {
     }
 }
 
-fn draw(frame: &mut Frame, series: usize, shape: &Shape, with_bins: bool) {
+fn draw_bins(frame: &mut Frame, series: usize, shape: &Shape) {
+    if shape.density.is_none() {
+        return;
+    }
+    let mut outline = vec![frame.at((shape.histogram.start, 0.0))];
+    for (bin, count) in shape.histogram.counts.iter().enumerate() {
+        let edge = |bin: usize| shape.histogram.start + shape.histogram.width * bin as f64;
+        let height = *count as f64 / shape.unit;
+        outline.extend([frame.at((edge(bin), height)), frame.at((edge(bin + 1), height))]);
+    }
+    outline.extend(outline.last().map(|(x, _)| (*x, frame.bottom())));
+    frame.canvas.path(&format!("area {}", style::colour(series)), &outline);
+}
+
+fn draw_density(frame: &mut Frame, series: usize, shape: &Shape) {
     let Some(density) = &shape.density else {
         // All are the same: a line as high as there is room.
         let x = frame.at_x(shape.histogram.start);
         frame.canvas.line(&style::line(series), (x, frame.bottom()), (x, frame.top()));
         return;
     };
-    if with_bins {
-        let mut outline = vec![frame.at((shape.histogram.start, 0.0))];
-        for (bin, count) in shape.histogram.counts.iter().enumerate() {
-            let edge = |bin: usize| shape.histogram.start + shape.histogram.width * bin as f64;
-            let height = *count as f64 / shape.unit;
-            outline.extend([frame.at((edge(bin), height)), frame.at((edge(bin + 1), height))]);
-        }
-        outline.extend(outline.last().map(|(x, _)| (*x, frame.bottom())));
-        frame.canvas.path(&format!("area {}", style::colour(series)), &outline);
-    }
     let on_axis = density.points().filter(|(at, _)| frame.x.contains(*at));
     let places: Vec<_> = on_axis.map(|point| frame.at(point)).collect();
     frame.canvas.path(&style::line(series), &places);

@@ -16,30 +16,36 @@ struct Column {
     above: Option<(f64, f64)>,
 }
 
-/// Columns to a unit of width.
-const FINE: f64 = 1.0;
 /// How many observations at least have a median together, and how many such medians a launch has at most.
-const BLOCK: usize = 8;
-const MOST_BLOCKS: usize = 32;
+const BLOCK: usize = 12;
+const MOST_BLOCKS: usize = 24;
 
-/// The launches of one experiment, with the greatest observation of any that is no outlier. `None` if there is no
-/// observation.
-pub(crate) fn picture(title: String, series: usize, launches: &[&[f64]], usual: f64) -> Option<Picture> {
-    let all = || launches.iter().copied().flatten().copied();
-    let (low, high) = (all().reduce(f64::min)?, all().reduce(f64::max)?);
+/// What the vertical axis spans: the same for all experiments, so that their pictures can be compared.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(crate) least: f64,
+    /// The greatest of those that are no outliers.
+    pub(crate) usual: f64,
+    pub(crate) greatest: f64,
+}
+
+/// The launches of one experiment. `None` if there is no observation.
+pub(crate) fn picture(title: String, series: usize, launches: &[&[f64]], span: Span) -> Option<Picture> {
     let count: usize = launches.iter().map(|launch| launch.len()).sum();
+    if count == 0 {
+        return None;
+    }
     let x = Axis::exact(
         &format!("launch ({} in all, in their order)", units::of(count, "observation", "observations")),
         0.0,
         count as f64,
         Vec::new(),
     );
-    let mut frame = Frame::new(x, Axis::split_times("run-time", low, usual, high), &[], 210.0);
+    let mut frame = Frame::new(x, Axis::split_times("run-time", span.least, span.usual, span.greatest), &[], 210.0);
     draw_columns(&mut frame, series, launches);
     if let Some(limit) = frame.y.split() {
         let y = frame.at_y(limit) - 0.03 * (frame.bottom() - frame.top());
         frame.canvas.line("border", (frame.at_x(0.0), y), (frame.at_x(count as f64), y));
-        frame.y.label.clear();
     }
     draw_medians(&mut frame, launches);
     name_launches(&mut frame, launches);
@@ -65,7 +71,7 @@ fn draw_columns(frame: &mut Frame, series: usize, launches: &[&[f64]]) {
     let count: usize = launches.iter().map(|launch| launch.len()).sum();
     let width = frame.at_x(count as f64) - frame.at_x(0.0);
     let all = launches.iter().copied().flatten().copied();
-    let found = columns(all, count, (FINE * width) as usize, frame.y.split().unwrap_or(f64::INFINITY));
+    let found = columns(all, count, width as usize, frame.y.split().unwrap_or(f64::INFINITY));
     let (mut usual, mut above) = (String::new(), String::new());
     let wide = width / found.len().max(1) as f64;
     for (i, column) in found.iter().enumerate() {
@@ -163,10 +169,11 @@ mod tests {
     fn one_outlier_in_a_million_is_seen() {
         let mut launch: Vec<f64> = (0..1_000_000).map(|i| 400.0 + f64::from(i % 10)).collect();
         launch[777_777] = 1e6;
-        let drawn = picture("order".into(), 0, &[&launch, &launch[..10]], 410.0).unwrap().inline(1);
+        let span = Span { least: 400.0, usual: 410.0, greatest: 1e6 };
+        let drawn = picture("order".into(), 0, &[&launch, &launch[..10]], span).unwrap().inline(1);
         let above = drawn.split("class=\"above c0\" d=\"").nth(1).unwrap().split('"').next().unwrap();
         assert_eq!(above.matches('M').count(), 1, "{above}");
         assert!(drawn.len() < 30_000, "{}", drawn.len());
-        assert!(picture("none".into(), 0, &[&[], &[]], 0.0).is_none());
+        assert!(picture("none".into(), 0, &[&[], &[]], span).is_none());
     }
 }

@@ -44,7 +44,7 @@ nav a{margin-right:1rem;display:inline-block;padding:.15rem 0}a{color:#005a8e}\
 figure{margin:0;min-width:0}figcaption{font-weight:600;font-size:.95rem;margin-bottom:.2rem}\
 svg{display:block;width:100%;height:auto;max-width:44rem}\
 .scroll{overflow-x:auto;margin:.5rem 0}table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums}\
-caption{text-align:left;font-weight:600;padding:.2rem 0}\
+caption{text-align:left;white-space:nowrap;font-weight:600;padding:.2rem 0}\
 th,td{padding:.2rem .55rem;text-align:left;border-bottom:1px solid #ddd;vertical-align:top;overflow-wrap:normal}\
 td{max-width:28rem;overflow-wrap:break-word}th{font-weight:600;background:#f3f3f3}.n td,.n th{text-align:right;white-space:nowrap}\
 .n td:first-child,.n th:first-child{text-align:left}.d td,.d th{background:#fff3d6}\

@@ -1,5 +1,7 @@
 //! Numbers as people read them: nanoseconds with a unit, sizes with a binary one, shares as percent.
 
+use downbeat_measure::GroupKey;
+
 /// Units of time, and how many nanoseconds each is.
 const TIMES: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
 
@@ -65,6 +67,11 @@ pub(crate) fn bytes(size: u64) -> String {
     };
     let number = format!("{:.2}", size as f64 / unit);
     format!("{} {name}", number.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// What was measured: `allreduce of 8 B among 4 ranks`.
+pub(crate) fn group(key: &GroupKey) -> String {
+    format!("{} of {} among {}", key.operation, bytes(key.bytes), of(key.ranks as usize, "rank", "ranks"))
 }
 
 /// A count: `1 234 567`, with narrow blanks.

@@ -37,6 +37,7 @@ pub(crate) fn picture(title: String, names: &[String], violins: &[Violin<'_>], o
         draw(&mut frame, place as f64 + 0.5, slot, violin);
     }
     name_launches(&mut frame, violins, slot);
+    mark_experiments(&mut frame, violins);
     Some(frame.finish(title, describe(names, violins)))
 }
 
@@ -74,6 +75,17 @@ fn name_launches(frame: &mut Frame, violins: &[Violin<'_>], slot: f64) {
             let (x, top) = (frame.at_x(place as f64), frame.top());
             frame.canvas.line("border", (x, top), (x, bottom));
         }
+    }
+}
+
+/// The mark of each experiment above the middle of its violins.
+fn mark_experiments(frame: &mut Frame, violins: &[Violin<'_>]) {
+    let mut before = 0;
+    for of_one in violins.chunk_by(|one, two| one.series == two.series) {
+        let x = frame.at_x(before as f64 + 0.5 * of_one.len() as f64);
+        let y = frame.top() - 8.0;
+        frame.canvas.marker(of_one[0].series, (x, y));
+        before += of_one.len();
     }
 }
 

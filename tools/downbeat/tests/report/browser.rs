@@ -113,13 +113,14 @@ pub(crate) struct Screenshot {
 }
 
 impl Screenshot {
-    /// How many pixels have exactly this colour.
+    /// How many pixels have about this colour: edges are smoothed.
     pub(crate) fn count(&self, colour: [u8; 3]) -> usize {
-        self.pixels.iter().filter(|pixel| **pixel == colour).count()
+        let near = |pixel: &[u8; 3]| pixel.iter().zip(colour).all(|(found, wanted)| found.abs_diff(wanted) < 20);
+        self.pixels.iter().filter(|pixel| near(pixel)).count()
     }
 
     /// Which share of the pixels is not white.
     pub(crate) fn inked(&self) -> f64 {
-        1.0 - self.count([255; 3]) as f64 / self.pixels.len() as f64
+        1.0 - self.pixels.iter().filter(|pixel| **pixel == [255; 3]).count() as f64 / self.pixels.len() as f64
     }
 }

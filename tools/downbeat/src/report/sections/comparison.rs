@@ -44,7 +44,7 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind], 
         page.table(table(comparison, name, &names[0]));
         for (missing, in_which) in comparison.missing.iter().zip([name, &names[0]]) {
             if !missing.is_empty() {
-                let keys: Vec<String> = missing.iter().map(ToString::to_string).collect();
+                let keys: Vec<String> = missing.iter().map(units::group).collect();
                 page.note(&format!("Not compared, as {in_which} has no averages of it: {}.", keys.join("; ")));
             }
         }

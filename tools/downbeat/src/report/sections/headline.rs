@@ -109,7 +109,7 @@ fn verdict(comparison: &ExperimentComparison, name: &str, first: &str) -> String
     };
     let how_much = shift(largest).map_or(String::new(), |(share, interval)| {
         let [share, low, high] = [share, interval.low, interval.high].map(units::percent);
-        format!(" The largest shift is {share} ({low} to {high}), in {}.", largest.key)
+        format!(" The largest shift is {share} ({low} to {high}), in {}.", units::group(&largest.key))
     });
     format!(
         "{name} is significantly slower than {first} in {slower} and faster in {} of {of}.{how_much}",

@@ -1,9 +1,11 @@
 //! Observations in the order in which they were made.
 
 use super::shown_sizes;
-use crate::report::measured::{Experiments, Kind, Measured, kept};
+use crate::report::measured::{Experiments, Kind, kept};
 use crate::report::page::Page;
-use crate::report::{run_order, svg::Picture, units};
+use crate::report::run_order::{self, Span};
+use crate::report::svg::Picture;
+use crate::report::units;
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) {
     page.section("order", "Observations in their order");
@@ -15,29 +17,39 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) 
     let shown = shown_sizes(kinds.len());
     for kind in kinds {
         page.subsection(&kind.title());
-        let sizes = kind.some_sizes(shown);
-        let of = |bytes: u64| {
-            experiments.all.iter().enumerate().map(move |(i, measured)| picture(experiments, i, measured, kind, bytes))
+        let (first, more) = match &kind.some_sizes(shown)[..] {
+            [] => continue,
+            [first, more @ ..] => (*first, more.to_vec()),
         };
-        page.pictures(sizes.iter().take(1).flat_map(|bytes| of(*bytes)));
-        if sizes.len() > 1 {
-            let more = format!("More sizes of {}", kind.title());
-            page.folded(&more, |page| page.pictures(sizes[1..].iter().flat_map(|bytes| of(*bytes))));
+        page.pictures(of_size(experiments, kind, first));
+        if !more.is_empty() {
+            let pictures = more.into_iter().flat_map(|bytes| of_size(experiments, kind, bytes));
+            page.folded(&format!("More sizes of {}", kind.title()), |page| page.pictures(pictures));
         }
     }
 }
 
-fn picture(
-    experiments: &Experiments,
-    series: usize,
-    measured: &Measured,
-    kind: &Kind,
-    bytes: u64,
-) -> (String, Option<Picture>) {
-    let launches = measured.observations(&kind.key(bytes));
-    let usual = launches.iter().filter_map(|nanos| kept(nanos).last().copied()).fold(f64::MIN, f64::max);
-    let of = if experiments.all.len() > 1 { format!(": {}", measured.name) } else { String::new() };
-    let title = format!("{}, {}{of}", kind.title(), units::bytes(bytes));
-    let name = format!("order-{}-{}-{bytes}-{}", kind.operation, kind.ranks, series + 1);
-    (name, run_order::picture(title, series, &launches, usual))
+/// A picture of each experiment, and from what the name of its file is made.
+fn of_size(experiments: &Experiments, kind: &Kind, bytes: u64) -> Vec<(String, Option<Picture>)> {
+    let key = kind.key(bytes);
+    let all: Vec<Vec<&[f64]>> = experiments.all.iter().map(|measured| measured.observations(&key)).collect();
+    let span = span(&all);
+    let picture = |(series, (launches, name)): (usize, (&Vec<&[f64]>, String))| {
+        let of = if all.len() > 1 { format!(": {name}") } else { String::new() };
+        let title = format!("{}, {}{of}", kind.title(), units::bytes(bytes));
+        let name = format!("order-{}-{}-{bytes}-{}", kind.operation, kind.ranks, series + 1);
+        (name, run_order::picture(title, series, launches, span))
+    };
+    all.iter().zip(experiments.names()).enumerate().map(picture).collect()
+}
+
+/// What the observations of all experiments span.
+fn span(all: &[Vec<&[f64]>]) -> Span {
+    let launches = || all.iter().flatten();
+    let each = || launches().copied().flatten().copied();
+    Span {
+        least: each().fold(f64::INFINITY, f64::min),
+        usual: launches().filter_map(|nanos| kept(nanos).last().copied()).fold(f64::NEG_INFINITY, f64::max),
+        greatest: each().fold(f64::NEG_INFINITY, f64::max),
+    }
 }
