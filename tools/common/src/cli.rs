@@ -49,7 +49,8 @@ pub fn not_negative(text: &str) -> Result<Duration, String> {
 /// What is wrong with the text.
 pub fn share(text: &str) -> Result<f64, String> {
     let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number.trim_end(), 100.0));
-    let share = number.parse::<f64>().map_err(|_| "a share is a percentage, such as 5%, or a number".to_owned())? / unit;
+    let share =
+        number.parse::<f64>().map_err(|_| "a share is a percentage, such as 5%, or a number".to_owned())? / unit;
     if share > 0.0 && share < 1.0 { Ok(share) } else { Err("a share is above 0 % and below 100 %".to_owned()) }
 }
 

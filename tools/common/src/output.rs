@@ -147,7 +147,10 @@ mod tests {
     fn shares_and_probabilities_keep_the_digits_that_matter() {
         let shown = [0.0, 0.000_4, 0.012_34, -0.5, 1.0, 3.0].map(percent);
         assert_eq!(shown, ["0 %", "0.04 %", "1.2 %", "-50.0 %", "100 %", "300 %"]);
-        assert_eq!([1.0, 0.05, 0.001, 2.13e-9, 0.0].map(probability), ["1.0000", "0.0500", "0.0010", "2.1e-9", "0.0000"]);
+        assert_eq!(
+            [1.0, 0.05, 0.001, 2.13e-9, 0.0].map(probability),
+            ["1.0000", "0.0500", "0.0010", "2.1e-9", "0.0000"]
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use downbeat_common::Failure;
 use downbeat_common::cli::share;
 use downbeat_measure::analysis::{Analysis, Average, Outliers, Settings};
-use downbeat_measure::records::{Experiment, launch_files, read_experiment};
+use downbeat_measure::records::{Experiment, RecordError, launch_files, read_experiment};
 use downbeat_measure::{Confidence, Factors, GroupKey};
 use serde::{Serialize, Serializer};
 
@@ -41,6 +41,18 @@ impl From<OutliersOption> for Outliers {
     }
 }
 
+/// The definition that all outputs name.
+const QUARTILES: &str = "R type 7";
+
+impl OutliersOption {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Tukey => "tukey",
+            Self::Keep => "keep",
+        }
+    }
+}
+
 fn confidence(text: &str) -> Result<Confidence, String> {
     share(text).and_then(|share| Confidence::new(share).map_err(|why| why.to_string()))
 }
@@ -48,6 +60,10 @@ fn confidence(text: &str) -> Result<Confidence, String> {
 impl AnalysisOptions {
     fn settings(&self) -> Settings {
         Settings { outliers: self.outliers.into(), confidence: self.confidence, ..Settings::default() }
+    }
+
+    fn method(&self) -> JsonMethod {
+        JsonMethod { outliers: self.outliers.name(), quartiles: QUARTILES, confidence: self.confidence.share() }
     }
 }
 
@@ -74,11 +90,7 @@ impl From<AverageOption> for Average {
 
 /// The launches of a folder; at least one.
 fn read(folder: &Path) -> Result<Experiment, Failure> {
-    let found = read_experiment(folder).map_err(|why| Failure::Input(why.to_string()))?;
-    if found.launches.is_empty() {
-        return Err(Failure::Input(format!("{}: there is no launch in it", folder.display())));
-    }
-    Ok(found)
+    read_experiment(folder).map_err(|why| Failure::Input(why.to_string()))
 }
 
 /// What the launches of a folder say; they themselves are not kept.
@@ -96,8 +108,9 @@ fn analyse(folder: &Path, settings: &Settings) -> Result<Analysis, Failure> {
 fn experiments_in(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     for folder in folders {
-        let inner = if holds_launches(folder)? { Vec::new() } else { folders_in(folder)? };
+        let inner = if is_without_launches(folder) { folders_in(folder)? } else { Vec::new() };
         if inner.is_empty() {
+            // If there is none in it either, reading it will say so.
             found.push(folder.clone());
         }
         found.extend(inner);
@@ -105,23 +118,23 @@ fn experiments_in(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
-fn holds_launches(folder: &Path) -> Result<bool, Failure> {
-    let files = launch_files(folder).map_err(|why| Failure::Input(why.to_string()))?;
-    Ok(!files.is_empty())
-}
-
-/// In the order of their names.
+/// Those with launches, in the order of their names.
 fn folders_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failed = |why: std::io::Error| Failure::Input(format!("{}: {why}", folder.display()));
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        if path.is_dir() && holds_launches(&path)? {
+        if path.is_dir() && !is_without_launches(&path) {
             found.push(path);
         }
     }
     found.sort_unstable();
     Ok(found)
+}
+
+/// Whether this is a folder, and nothing else is wrong with it.
+fn is_without_launches(folder: &Path) -> bool {
+    matches!(launch_files(folder), Err(RecordError::Content { path, .. }) if path == folder)
 }
 
 /// Factors as a JSON object.
@@ -156,13 +169,12 @@ struct JsonMethod {
     confidence: f64,
 }
 
-impl From<&Settings> for JsonMethod {
-    fn from(settings: &Settings) -> Self {
-        let outliers = match settings.outliers {
-            Outliers::Keep => "keep",
-            Outliers::Tukey => "tukey",
-        };
-        Self { outliers, quartiles: "R type 7", confidence: settings.confidence.share() }
+/// What the launches come to: `medians`.
+const fn plural(of: Average) -> &'static str {
+    match of {
+        Average::Median => "medians",
+        Average::Mean => "means",
+        Average::Reported => "reported times",
     }
 }
 
@@ -176,12 +188,17 @@ fn outliers_line(settings: &Settings) -> String {
     format!("Outliers: {}.\n", settings.outliers.name())
 }
 
+/// So many of them.
+fn launches(number: usize) -> String {
+    if number == 1 { "1 launch".to_owned() } else { format!("{number} launches") }
+}
+
 /// Without a value there is a dash.
 fn or_dash(cell: Option<String>) -> String {
     cell.unwrap_or_else(|| "-".to_owned())
 }
 
-/// `95 %`, `97.85 %`.
-fn confidence_text(confidence: f64) -> String {
-    format!("{} %", (confidence * 1e4).round() / 1e2)
+/// A share that was asked for, or is compared with such: `95 %`, `97.85 %`.
+fn percentage(share: f64) -> String {
+    format!("{} %", (share * 1e4).round() / 1e2)
 }

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat_common::Failure;
 use downbeat_common::cli::share;
-use downbeat_common::output::{self, Table, count, percent, time, time_within};
+use downbeat_common::output::{self, Table, percent, time, time_within};
 use downbeat_measure::analysis::{Analysis, Average, GroupAnalysis, LaunchAverages, Settings};
-use downbeat_measure::{Interval, Sample, State};
+use downbeat_measure::{GroupError, Interval, MedianInterval, Sample, State, VarianceParts};
 use serde::Serialize;
 
-use super::{AnalysisOptions, JsonFactors, JsonKey, JsonMethod, analyse, confidence_text, experiments_in, key_cells};
+use super::{AnalysisOptions, JsonFactors, JsonKey, JsonMethod, analyse, experiments_in, key_cells, percentage};
 use super::{or_dash, outliers_line};
 
 #[derive(Args, Debug)]
@@ -43,12 +43,20 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let analysis = analyse(&folder, &settings)?;
         found.push((folder, analysis));
     }
-    if options.json { output::print_json(&report(&settings, &found)) } else { output::print(&render(&settings, &found)) }
+    if options.json {
+        output::print_json(&report(options, &settings, &found))
+    } else {
+        output::print(&render(&settings, &found))
+    }
 }
 
 fn render(settings: &Settings, found: &[(PathBuf, Analysis)]) -> String {
-    let mut text: String = found.iter().map(|(folder, analysis)| experiment(folder, analysis)).collect();
-    let confidence = confidence_text(settings.confidence.share());
+    let mut text = String::new();
+    for (folder, analysis) in found {
+        text += &experiment(folder, analysis);
+        text.push('\n');
+    }
+    let confidence = percentage(settings.confidence.share());
     text += &outliers_line(settings);
     // Writing to a string cannot fail.
     let _ = write!(
@@ -57,14 +65,14 @@ fn render(settings: &Settings, found: &[(PathBuf, Analysis)]) -> String {
          Spread: by how much the largest of these medians is above the smallest.\n\
          Between: the share of the observations' variance that launches add; the rest is there within each.\n\
          Needed: launches like these, for a mean that is known to {} either way with {confidence} confidence.\n",
-        percent(settings.interval)
+        percentage(settings.interval)
     );
     text
 }
 
 fn experiment(folder: &Path, analysis: &Analysis) -> String {
     let groups = &analysis.groups;
-    let mut text = format!("{}: {}\n\n", folder.display(), count(analysis.launches.len(), "launch").replace("launchs", "launches"));
+    let mut text = format!("{}: {}\n\n", folder.display(), super::launches(analysis.launches.len()));
     let of_reported = groups.iter().any(|group| group.averages(Average::Reported).is_some());
     let mut table = Table::new([
         "operation",
@@ -85,7 +93,6 @@ fn experiment(folder: &Path, analysis: &Analysis) -> String {
         table.row(row(group, analysis));
     }
     text += &table.render();
-    text.push('\n');
     for remark in remarks(analysis) {
         let _ = writeln!(text, "Note: {remark}");
     }
@@ -96,17 +103,20 @@ fn row(group: &GroupAnalysis, analysis: &Analysis) -> [String; 13] {
     let [operation, bytes, ranks] = key_cells(&group.key);
     let median = |which| {
         group.averages(which).map(|of| {
-            let Interval { low, high } = of.median_interval(analysis.settings.confidence).interval;
-            time_within(of.median(), [low, high])
+            // Of one launch there is no interval.
+            match of.median_interval(analysis.settings.confidence) {
+                Some(MedianInterval { interval: Interval { low, high }, .. }) => time_within(of.median(), [low, high]),
+                None => time(of.median()),
+            }
         })
     };
     let several = group.averages(Average::Median).is_some_and(|medians| medians.len() > 1);
-    let share = group.variance.as_ref().ok().and_then(|parts| parts.between_share());
+    let share = group.variance.as_ref().ok().and_then(VarianceParts::between_share);
     [
         operation,
         bytes,
         ranks,
-        group.launches.len().to_string(),
+        launches(group),
         group.valid().to_string(),
         invalid(group),
         group.outliers().to_string(),
@@ -117,6 +127,12 @@ fn row(group: &GroupAnalysis, analysis: &Analysis) -> [String; 13] {
         or_dash(group.launches_needed.map(|needed| needed.to_string())),
         median(Average::Reported).unwrap_or_default(),
     ]
+}
+
+/// In how many launches it was measured.
+fn launches(group: &GroupAnalysis) -> String {
+    let (measured, missing) = (group.launches.len(), group.missing.len());
+    if missing == 0 { measured.to_string() } else { format!("{measured} of {}", measured + missing) }
 }
 
 /// How many, and for what reasons.
@@ -149,6 +165,9 @@ fn remarks(analysis: &Analysis) -> Vec<String> {
             remarks.push(format!("{key}: no valid observation in {}", without.join(", ")));
         }
     }
+    for group in analysis.groups.iter().filter(|group| group.variance == Err(GroupError::NoRepetition)) {
+        remarks.push(format!("{}: no launch has two observations, so that its variance cannot be divided", group.key));
+    }
     remarks.extend(uncertain(analysis));
     remarks
 }
@@ -158,13 +177,13 @@ fn uncertain(analysis: &Analysis) -> Option<String> {
     let wanted = analysis.settings.confidence;
     let medians = analysis.groups.iter().filter_map(|group| group.averages(Average::Median));
     let fewest = medians.filter(|of| of.len() > 1).min_by_key(Sample::len)?;
-    let reached = fewest.median_interval(wanted).confidence;
+    let reached = fewest.median_interval(wanted)?.confidence;
     (reached < wanted.share()).then(|| {
         format!(
             "{} launches are too few for an interval of {}: all of their range has {}",
             fewest.len(),
-            confidence_text(wanted.share()),
-            confidence_text(reached)
+            percentage(wanted.share()),
+            percentage(reached)
         )
     })
 }
@@ -217,7 +236,7 @@ struct GroupReport<'a> {
 struct Averages {
     launches: usize,
     median_ns: f64,
-    median_interval: IntervalReport,
+    median_interval: Option<IntervalReport>,
     mean_ns: f64,
     mean_interval: Option<IntervalReport>,
     /// By which share the largest is above the smallest.
@@ -243,7 +262,7 @@ struct LaunchReport<'a> {
     reported_ns: Option<f64>,
 }
 
-fn report<'a>(settings: &Settings, found: &'a [(PathBuf, Analysis)]) -> Report<'a> {
+fn report<'a>(options: &Options, settings: &Settings, found: &'a [(PathBuf, Analysis)]) -> Report<'a> {
     let experiment = |(folder, analysis): &'a (PathBuf, Analysis)| ExperimentReport {
         folder: folder.display().to_string(),
         factors: JsonFactors(&analysis.factors),
@@ -254,7 +273,7 @@ fn report<'a>(settings: &Settings, found: &'a [(PathBuf, Analysis)]) -> Report<'
     Report {
         schema: "downbeat.analysis",
         version: 1,
-        method: settings.into(),
+        method: options.analysis.method(),
         interval: settings.interval,
         experiments: found.iter().map(experiment).collect(),
     }
@@ -271,9 +290,9 @@ fn group_report<'a>(group: &'a GroupAnalysis, settings: &Settings) -> GroupRepor
         medians: averages(group, Average::Median, settings),
         means: averages(group, Average::Mean, settings),
         reported: averages(group, Average::Reported, settings),
-        variance_between_ns2: parts.map(|parts| parts.between()),
-        variance_within_ns2: parts.map(|parts| parts.within()),
-        between_share: parts.and_then(|parts| parts.between_share()),
+        variance_between_ns2: parts.map(VarianceParts::between),
+        variance_within_ns2: parts.map(VarianceParts::within),
+        between_share: parts.and_then(VarianceParts::between_share),
         launches_needed: group.launches_needed,
         launches: group.launches.iter().map(launch_report).collect(),
         missing: &group.missing,
@@ -288,7 +307,7 @@ fn averages(group: &GroupAnalysis, which: Average, settings: &Settings) -> Optio
     Some(Averages {
         launches: of.len(),
         median_ns: of.median(),
-        median_interval: interval(median.interval, median.confidence),
+        median_interval: median.map(|median| interval(median.interval, median.confidence)),
         mean_ns: of.mean(),
         mean_interval: mean.map(|mean| interval(mean, settings.confidence.share())),
         spread: group.spread(which),

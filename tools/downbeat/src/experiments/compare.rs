@@ -10,8 +10,8 @@ use downbeat_measure::analysis::{Analysis, Average, ComparedGroup, ExperimentCom
 use downbeat_measure::{GroupKey, PValues, RankMethod, stars};
 use serde::Serialize;
 
-use super::{AnalysisOptions, AverageOption, JsonFactors, JsonKey, JsonMethod, analyse, confidence_text, key_cells};
-use super::{or_dash, outliers_line};
+use super::{AnalysisOptions, AverageOption, JsonFactors, JsonKey, JsonMethod, analyse, key_cells, percentage};
+use super::{or_dash, outliers_line, plural};
 
 #[derive(Args, Debug)]
 #[command(
@@ -104,11 +104,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 fn nothing_in_common(options: &Options, experiments: &[Analysis; 2]) -> Failure {
     let of = Average::from(options.of);
-    let has = |analysis: &Analysis| analysis.groups.iter().find(|group| group.averages(of).is_some());
-    let first = |folder: &Path, analysis: &Analysis| match has(analysis) {
-        Some(group) => format!("{} begins with {}", folder.display(), group.key),
-        None => format!("{} has no {}", folder.display(), of.name()),
-    };
+    let first =
+        |folder: &Path, analysis: &Analysis| match analysis.groups.iter().find(|group| group.averages(of).is_some()) {
+            Some(group) => format!("{} begins with {}", folder.display(), group.key),
+            None => format!("{} has no {}", folder.display(), plural(of)),
+        };
     let (one, other) = (first(&options.first, &experiments[0]), first(&options.second, &experiments[1]));
     Failure::Input(format!("the experiments have nothing in common that could be compared: {one}, {other}"))
 }
@@ -116,7 +116,8 @@ fn nothing_in_common(options: &Options, experiments: &[Analysis; 2]) -> Failure 
 fn render(options: &Options, compared: &Compared) -> String {
     let Compared { settings, experiments, found } = compared;
     let mut text = String::new();
-    for (letter, folder, analysis) in [("A", &options.first, &experiments[0]), ("B", &options.second, &experiments[1])] {
+    for (letter, folder, analysis) in [("A", &options.first, &experiments[0]), ("B", &options.second, &experiments[1])]
+    {
         // Writing to a string cannot fail, here and below.
         let _ = writeln!(text, "{letter}: {}, {}", folder.display(), super::launches(analysis.launches.len()));
     }
@@ -125,7 +126,19 @@ fn render(options: &Options, compared: &Compared) -> String {
     let average = found.of.name();
     let (of_a, of_b) = (format!("{average} A"), format!("{average} B"));
     let mut table = Table::new([
-        "operation", "bytes", "ranks", "launches", &of_a, &of_b, "A - B", "of B", "p", "by", "p, Holm", "", "p, t-test",
+        "operation",
+        "bytes",
+        "ranks",
+        "launches",
+        &of_a,
+        &of_b,
+        "A - B",
+        "of B",
+        "p",
+        "by",
+        "p, Holm",
+        "",
+        "p, t-test",
     ]);
     for group in &found.groups {
         table.row(row(options, group));
@@ -197,7 +210,7 @@ fn remarks(compared: &Compared) -> Vec<String> {
     for (who, missing) in ["A", "B"].into_iter().zip(&found.missing) {
         if !missing.is_empty() {
             let names: Vec<String> = missing.iter().map(ToString::to_string).collect();
-            remarks.push(format!("{who} has no {} of {}", found.of.name(), names.join("; ")));
+            remarks.push(format!("{who} has no {} of {}", plural(found.of), names.join("; ")));
         }
     }
     for (who, analysis) in ["A", "B"].into_iter().zip(&compared.experiments) {
@@ -209,7 +222,7 @@ fn remarks(compared: &Compared) -> Vec<String> {
     let least = found.groups.iter().map(|group| group.comparison.shift.confidence).fold(1.0, f64::min);
     // An interval that counts on the normal distribution has just what was asked for, but for rounding.
     if least < wanted * (1.0 - 1e-9) {
-        let (wanted, least) = (confidence_text(wanted), confidence_text(least));
+        let (wanted, least) = (percentage(wanted), percentage(least));
         remarks.push(format!("there are too few launches for intervals of {wanted}: the least confident has {least}"));
     }
     if found.groups.iter().any(|group| group.comparison.welch.is_err()) {
@@ -223,15 +236,15 @@ fn remarks(compared: &Compared) -> Vec<String> {
 }
 
 fn explanation(options: &Options, compared: &Compared) -> String {
-    let confidence = confidence_text(compared.settings.confidence.share());
+    let (confidence, of) = (percentage(compared.settings.confidence.share()), compared.found.of);
     format!(
         "A - B: Hodges and Lehmann's shift, with its {confidence} interval; negative where A takes less time.\n\
-         p: that chance alone shows this much of \"{}\", by the test of Wilcoxon, Mann and Whitney of the launches' {}s.\n\
+         p: how likely such {} of launches are by chance alone, against \"{}\"; Wilcoxon, Mann and Whitney's test.\n\
          Holm's counts how many groups were asked, and has the stars: * p <= 0.05, ** p <= 0.01, *** p <= 0.001.\n\
          t-test: Welch's, of the launches' {}.\n",
+        plural(of),
         options.alternative.question(),
-        compared.found.of.name(),
-        if compared.found.of == Average::Reported { "reported times" } else { "means" }
+        plural(if of == Average::Reported { of } else { Average::Mean })
     )
 }
 
@@ -306,7 +319,7 @@ struct TTest {
 }
 
 fn report<'a>(options: &Options, compared: &'a Compared) -> Report<'a> {
-    let Compared { settings, experiments: [first, second], found } = compared;
+    let Compared { experiments: [first, second], found, .. } = compared;
     let experiment = |folder: &Path, analysis: &'a Analysis, missing: &'a [GroupKey]| ExperimentReport {
         folder: folder.display().to_string(),
         factors: JsonFactors(&analysis.factors),
@@ -317,7 +330,7 @@ fn report<'a>(options: &Options, compared: &'a Compared) -> Report<'a> {
     Report {
         schema: "downbeat.comparison",
         version: 1,
-        method: settings.into(),
+        method: options.analysis.method(),
         alternative: options.alternative.name(),
         of: found.of.name(),
         experiments: [

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use clap::Args;
 use downbeat_common::Failure;
 use downbeat_common::output::{self, Table, percent, time};
-use downbeat_measure::analysis::{Analysis, Average, Reproducibility, Settings, TrialMean};
 use downbeat_measure::Sample;
+use downbeat_measure::analysis::{Analysis, Average, Reproducibility, Settings, TrialMean};
 use serde::Serialize;
 
 use super::{AnalysisOptions, AverageOption, JsonFactors, JsonKey, JsonMethod, analyse, experiments_in, key_cells};
-use super::{or_dash, outliers_line};
+use super::{or_dash, outliers_line, plural};
 
 #[derive(Args, Debug)]
 #[command(
@@ -50,10 +50,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let of = Average::from(options.of);
     let found = Reproducibility::of(&trials, of);
     if found.iter().all(|group| group.trials.is_empty()) {
-        return Err(Failure::option("--of", format!("no launch has a {} time", of.name())));
+        return Err(Failure::option("--of", format!("no launch has {}", plural(of))));
     }
     if options.json {
-        output::print_json(&report(of, &settings, &trials, &found))
+        output::print_json(&report(options, &trials, &found))
     } else {
         output::print(&render(of, &settings, &trials, &found))
     }
@@ -62,7 +62,15 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 fn render(of: Average, settings: &Settings, trials: &[(String, Analysis)], found: &[Reproducibility]) -> String {
     let mut text = format!("{} trials: {}\n\n", trials.len(), names(trials));
     let mut table = Table::new([
-        "operation", "bytes", "ranks", "trials", "launches", "smallest", "largest", "median ratio", "spread",
+        "operation",
+        "bytes",
+        "ranks",
+        "trials",
+        "launches",
+        "smallest",
+        "largest",
+        "median ratio",
+        "spread",
     ]);
     for group in found {
         table.row(row(group));
@@ -76,9 +84,9 @@ fn render(of: Average, settings: &Settings, trials: &[(String, Analysis)], found
     text += &outliers_line(settings);
     let _ = write!(
         text,
-        "Smallest, largest: of the trials' means of their launches' {}s. Ratio: of a trial's mean to the smallest.\n\
+        "Smallest, largest: of the trials' means of their launches' {}. Ratio: of a trial's mean to the smallest.\n\
          Spread: the largest ratio less 1.\n",
-        of.name()
+        plural(of)
     );
     text
 }
@@ -96,7 +104,8 @@ fn names(trials: &[(String, Analysis)]) -> String {
 fn row(group: &Reproducibility) -> [String; 9] {
     let [operation, bytes, ranks] = key_cells(&group.key);
     let trials = &group.trials;
-    let launches = |pick: fn(usize, usize) -> usize| trials.iter().map(|trial| trial.launches).reduce(pick).unwrap_or(0);
+    let launches =
+        |pick: fn(usize, usize) -> usize| trials.iter().map(|trial| trial.launches).reduce(pick).unwrap_or(0);
     let mean = |pick: fn(f64, f64) -> f64| or_dash(trials.iter().map(|trial| trial.mean).reduce(pick).map(time));
     let (fewest, most) = (launches(usize::min), launches(usize::max));
     let mut ratios: Vec<f64> = trials.iter().filter_map(|trial| trial.ratio).collect();
@@ -177,24 +186,15 @@ struct MeanReport<'a> {
     ratio: Option<f64>,
 }
 
-fn report<'a>(
-    of: Average,
-    settings: &Settings,
-    trials: &'a [(String, Analysis)],
-    found: &'a [Reproducibility],
-) -> Report<'a> {
+fn report<'a>(options: &Options, trials: &'a [(String, Analysis)], found: &'a [Reproducibility]) -> Report<'a> {
     let trial = |(name, analysis): &'a (String, Analysis)| TrialReport {
         trial: name,
         factors: JsonFactors(&analysis.factors),
         launches: &analysis.launches,
         incomplete: &analysis.incomplete,
     };
-    let mean = |of: &'a TrialMean| MeanReport {
-        trial: &of.trial,
-        launches: of.launches,
-        mean_ns: of.mean,
-        ratio: of.ratio,
-    };
+    let mean =
+        |of: &'a TrialMean| MeanReport { trial: &of.trial, launches: of.launches, mean_ns: of.mean, ratio: of.ratio };
     let group = |group: &'a Reproducibility| GroupReport {
         key: (&group.key).into(),
         spread: group.spread(),
@@ -204,8 +204,8 @@ fn report<'a>(
     Report {
         schema: "downbeat.reproducibility",
         version: 1,
-        method: settings.into(),
-        of: of.name(),
+        method: options.analysis.method(),
+        of: Average::from(options.of).name(),
         trials: trials.iter().map(trial).collect(),
         differing_factor: differing(trials).map(|(_, factor)| factor),
         groups: found.iter().map(group).collect(),

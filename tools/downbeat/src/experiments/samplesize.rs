@@ -11,10 +11,10 @@ use downbeat_common::output::{self, Table};
 use downbeat_common::{Failure, Progress};
 use downbeat_measure::analysis::{ObservationsNeeded, Outliers};
 use downbeat_measure::records::Experiment;
-use downbeat_measure::{Factors, GroupKey, SampleSizeCheck};
+use downbeat_measure::{GroupKey, MeansOfSize, SampleSizeCheck};
 use serde::Serialize;
 
-use super::{JsonFactors, JsonKey, OutliersOption, key_cells, or_dash, read};
+use super::{JsonFactors, JsonKey, OutliersOption, key_cells, or_dash, percentage, read};
 
 #[derive(Args, Debug)]
 #[command(
@@ -66,7 +66,7 @@ type Found<'a> = BTreeMap<&'a GroupKey, Vec<(&'a str, ObservationsNeeded)>>;
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let (experiment, check) = (read(&options.folder)?, options.check());
-    let found = look(&experiment, &check, options.outliers.into())?;
+    let found = look(options, &experiment, &check)?;
     if found.is_empty() {
         let folder = options.folder.display();
         return Err(Failure::Input(format!("{folder}: no group was measured to its end")));
@@ -78,14 +78,15 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
 }
 
-fn look<'a>(experiment: &'a Experiment, check: &SampleSizeCheck, outliers: Outliers) -> Result<Found<'a>, Failure> {
+fn look<'a>(options: &Options, experiment: &'a Experiment, check: &SampleSizeCheck) -> Result<Found<'a>, Failure> {
+    let (folder, outliers) = (options.folder.as_path(), options.outliers.into());
     let progress = Progress::new(0.0);
     let mut found = Found::new();
     for (name, launch) in &experiment.launches {
         for group in &launch.groups {
             progress.say(&format!("{name}: {}", group.key));
-            let needed = ObservationsNeeded::of(group, check, outliers);
-            let needed = needed.map_err(|why| Failure::Input(format!("{name}: {}: {why}", group.key)))?;
+            let needed = ObservationsNeeded::of(name, group, check, outliers);
+            let needed = needed.map_err(|why| Failure::Input(format!("{}: {why}", folder.display())))?;
             found.entry(&group.key).or_default().push((name.as_str(), needed));
         }
     }
@@ -104,7 +105,15 @@ fn render(options: &Options, check: &SampleSizeCheck, experiment: &Experiment, f
     let launches = super::launches(experiment.launches.len());
     let mut text = format!("{}: {launches}\n\n", options.folder.display());
     let mut table = Table::new([
-        "operation", "bytes", "ranks", "launches", "observations", "that pass", "from, least", "median", "most",
+        "operation",
+        "bytes",
+        "ranks",
+        "launches",
+        "observations",
+        "that pass",
+        "from, least",
+        "median",
+        "most",
     ]);
     for (key, launches) in found {
         table.row(row(key, launches));
@@ -129,7 +138,7 @@ fn render(options: &Options, check: &SampleSizeCheck, experiment: &Experiment, f
         sizes(&check.sizes),
         check.means,
         check.seed,
-        output::percent(check.level),
+        percentage(check.level),
         outliers.name()
     );
     text
@@ -205,13 +214,12 @@ fn report<'a>(
     experiment: &'a Experiment,
     found: &'a Found<'a>,
 ) -> Report<'a> {
-    const NONE: &Factors = &Factors::new();
     let launch = |(name, needed): &'a (&'a str, ObservationsNeeded)| {
         let passes = needed.smallest.as_ref().ok().and_then(Option::as_ref);
         LaunchReport {
             launch: name,
             observations: needed.observations,
-            smallest: passes.map(|of| of.size()),
+            smallest: passes.map(MeansOfSize::size),
             normality_p: passes.map(|of| of.normality().p),
             untested: needed.smallest.as_ref().err().map(ToString::to_string),
         }
@@ -230,7 +238,7 @@ fn report<'a>(
         means: check.means,
         level: check.level,
         seed: check.seed,
-        factors: JsonFactors(experiment.launches.first().map_or(NONE, |(_, launch)| &launch.factors)),
+        factors: JsonFactors(experiment.factors()),
         groups: found.iter().map(group).collect(),
     }
 }
