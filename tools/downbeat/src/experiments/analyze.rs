@@ -135,13 +135,12 @@ fn launches(group: &GroupAnalysis) -> String {
     if missing == 0 { measured.to_string() } else { format!("{measured} of {}", measured + missing) }
 }
 
-/// How many, and for what reasons.
+/// How many, for each reason.
 fn invalid(group: &GroupAnalysis) -> String {
     let causes = [State::Late, State::Long].map(|state| (group.count(state), state.name()));
-    let all: u64 = causes.iter().map(|(count, _)| count).sum();
-    let causes: Vec<String> =
-        causes.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
-    if all == 0 { "0".to_owned() } else { format!("{all}: {}", causes.join(", ")) }
+    let causes = causes.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}"));
+    let causes: Vec<String> = causes.collect();
+    if causes.is_empty() { "0".to_owned() } else { causes.join(", ") }
 }
 
 /// What the table cannot say.
