@@ -25,12 +25,13 @@
 //! let analysis = Analysis::of(&experiment, &Settings::default())?;
 //! let found = &analysis.groups[0];
 //! assert_eq!((found.valid(), found.outliers(), found.count(State::Late)), (8, 1, 2));
-//! let medians = found.averages(Average::Median).expect("two launches have one each");
+//! let medians = found.averages(Average::Median).ok_or("two launches have one each")?;
 //! assert_eq!(medians.values(), [407.5, 425.0]);
 //! assert_eq!(medians.mean(), 416.25);
 //! // Two launches are not enough to be sure: all of their range has a confidence of one half.
-//! assert!((medians.median_interval(Confidence::USUAL).confidence - 0.5).abs() < 1e-12);
-//! # Ok::<(), downbeat_measure::analysis::AnalysisError>(())
+//! let interval = medians.median_interval(Confidence::USUAL).ok_or("two launches have a range")?;
+//! assert!((interval.confidence - 0.5).abs() < 1e-12);
+//! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 
 mod comparison;
@@ -43,6 +44,8 @@ mod observations_needed;
 mod reproducibility;
 
 use std::collections::BTreeMap;
+
+use downbeat_clock_core::Duration;
 
 use crate::{Confidence, Factors, Group, GroupKey, Launch, Sample, SampleError};
 
@@ -90,12 +93,18 @@ impl Outliers {
         }
     }
 
-    /// The observations that count, sorted; `None` if there are none.
-    fn kept(self, nanos: &mut [f64]) -> Result<Option<Sample<'_>>, SampleError> {
-        match (Sample::new(nanos), self) {
-            (Err(SampleError::Empty), _) => Ok(None),
-            (sample, Self::Keep) => sample.map(Some),
-            (sample, Self::Tukey) => sample.map(|all| Some(all.without_outliers())),
+    /// The observations of a group that count, sorted in place; `None` if there are none.
+    fn kept<'a>(self, launch: &str, key: &GroupKey, nanos: &'a mut [f64]) -> Result<Option<Sample<'a>>, AnalysisError> {
+        let no_time = || AnalysisError::NoTime { launch: launch.to_owned(), key: key.clone() };
+        let all = match Sample::new(nanos) {
+            Err(SampleError::Empty) => return Ok(None),
+            all => all.map_err(|_| no_time())?,
+        };
+        let ends = [all.values()[0], all.values()[all.len() - 1]];
+        match self {
+            _ if !ends.into_iter().all(is_time) => Err(no_time()),
+            Self::Keep => Ok(Some(all)),
+            Self::Tukey => Ok(Some(all.without_outliers())),
         }
     }
 }
@@ -119,7 +128,7 @@ impl Analysis {
     /// Analyses launches, each with its name. They stay as they are: a report may want the order of observations.
     ///
     /// # Errors
-    /// When there is no launch, their factors differ, one has the same group twice, or a run-time that is no number.
+    /// When there is no launch, their factors differ, one has the same group twice, or something that is no time.
     pub fn of(launches: &[(String, Launch)], settings: &Settings) -> Result<Self, AnalysisError> {
         let (_, first) = launches.first().ok_or(AnalysisError::NoLaunches)?;
         for (name, launch) in launches {
@@ -141,6 +150,11 @@ impl Analysis {
     pub fn group(&self, key: &GroupKey) -> Option<&GroupAnalysis> {
         self.groups.iter().find(|group| group.key == *key)
     }
+}
+
+/// Whether this is a number of nanoseconds that a clock can tell, so that no sum or square of them overflows.
+fn is_time(nanos: f64) -> bool {
+    nanos.abs() <= Duration::MAX.as_nanos() as f64
 }
 
 /// For each key, the group of every launch, if it has one.
@@ -170,13 +184,16 @@ mod tests {
         assert_eq!(refused(&[]), AnalysisError::NoLaunches);
         let twice = [launch("a", &[group(8, &[1.0])]), launch("b", &[group(8, &[1.0]), group(8, &[2.0])])];
         assert_eq!(refused(&twice), AnalysisError::Twice { launch: "b".to_owned(), key: key(8) });
-        let infinite = AnalysisError::NotFinite { launch: "b".to_owned(), key: key(8) };
-        assert_eq!(refused(&experiment(&[&[1.0], &[1.0, f64::INFINITY]])), infinite);
+        let no_time = AnalysisError::NoTime { launch: "b".to_owned(), key: key(8) };
+        for nanos in [f64::NAN, f64::INFINITY, 1e19, -1e19] {
+            assert_eq!(refused(&experiment(&[&[1.0], &[1.0, nanos]])), no_time, "{nanos}");
+        }
+        assert!(Analysis::of(&experiment(&[&[9e18, -9e18, 0.0]]), &Settings::default()).is_ok());
         let mut mixed = experiment(&[&[1.0], &[1.0]]);
         mixed[1].1.factors = Factors::default().with("ranks", &3);
         let found = refused(&mixed);
         assert_eq!(found.to_string(), "b: the factor \"ranks\" is not that of the first launch");
-        assert_eq!(infinite.to_string(), "b: bcast, 8 bytes, 2 ranks: a time is not a finite number");
+        assert_eq!(no_time.to_string(), "b: bcast, 8 bytes, 2 ranks: a time is not a number, or longer than 292 years");
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub enum AnalysisError {
         /// The group.
         key: GroupKey,
     },
-    /// A run-time is infinite or not a number.
-    NotFinite {
+    /// A time is not a number, or longer than any clock can tell.
+    NoTime {
         /// The name of the launch.
         launch: String,
         /// The group.
@@ -41,7 +41,9 @@ impl fmt::Display for AnalysisError {
                 write!(f, "{launch}: the factor \"{factor}\" is not that of the first launch")
             }
             Self::Twice { launch, key } => write!(f, "{launch}: {key}: measured twice"),
-            Self::NotFinite { launch, key } => write!(f, "{launch}: {key}: a time is not a finite number"),
+            Self::NoTime { launch, key } => {
+                write!(f, "{launch}: {key}: a time is not a number, or longer than 292 years")
+            }
         }
     }
 }

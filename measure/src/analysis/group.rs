@@ -1,6 +1,6 @@
 //! One group of an experiment: what all launches say about it.
 
-use super::{AnalysisError, Settings};
+use super::{AnalysisError, Settings, is_time};
 use crate::{Group, GroupError, GroupKey, Launch, Sample, State, VarianceParts};
 
 /// To what one launch comes.
@@ -74,6 +74,11 @@ impl LaunchAverages {
             Average::Reported => self.reported,
         }
     }
+
+    /// How many observations ended in this state.
+    pub fn count(&self, state: State) -> u64 {
+        self.counts.iter().filter(|(known, _)| *known == state).map(|(_, count)| count).sum()
+    }
 }
 
 impl GroupAnalysis {
@@ -94,11 +99,10 @@ impl GroupAnalysis {
         }
         let (mut of_launches, mut samples) = (Vec::new(), Vec::new());
         for (name, group, nanos) in &mut observations {
-            let not_finite = || AnalysisError::NotFinite { launch: (*name).clone(), key: key.clone() };
-            let kept = settings.outliers.kept(nanos).map_err(|_| not_finite())?;
+            let kept = settings.outliers.kept(name, key, nanos)?;
             let found = averages_of(name, group, kept.as_ref());
-            if found.reported.is_some_and(|nanos| !nanos.is_finite()) {
-                return Err(not_finite());
+            if found.reported.is_some_and(|nanos| !is_time(nanos)) {
+                return Err(AnalysisError::NoTime { launch: (*name).clone(), key: key.clone() });
             }
             of_launches.push(found);
             samples.extend(kept);
@@ -143,8 +147,7 @@ impl GroupAnalysis {
 
     /// How many observations of all launches ended in this state.
     pub fn count(&self, state: State) -> u64 {
-        let counts = self.launches.iter().flat_map(|launch| &launch.counts);
-        counts.filter(|(known, _)| *known == state).map(|(_, count)| count).sum()
+        self.launches.iter().map(|launch| launch.count(state)).sum()
     }
 }
 
@@ -194,7 +197,7 @@ mod tests {
         );
         let medians = found.averages(Average::Median).unwrap();
         assert_eq!((medians.values(), medians.median()), (&[13.0, 21.0, 30.0][..], 21.0));
-        assert_eq!(medians.median_interval(Confidence::USUAL).interval, Interval { low: 13.0, high: 30.0 });
+        assert_eq!(medians.median_interval(Confidence::USUAL).unwrap().interval, Interval { low: 13.0, high: 30.0 });
         assert_eq!(found.averages(Average::Mean).unwrap().mean(), 64.0 / 3.0);
         assert_eq!(found.spread(Average::Median), Some(30.0 / 13.0 - 1.0));
         assert_eq!((found.averages(Average::Reported), found.spread(Average::Reported)), (None, None));
@@ -243,6 +246,6 @@ mod tests {
         assert_eq!(analysis.groups[0].spread(Average::Reported), Some(0.5));
         launches[1].1.groups[0].figures[0].1 = f64::NAN;
         let refused = Analysis::of(&launches, &Settings::default());
-        assert_eq!(refused, Err(AnalysisError::NotFinite { launch: "b".to_owned(), key: key(8) }));
+        assert_eq!(refused, Err(AnalysisError::NoTime { launch: "b".to_owned(), key: key(8) }));
     }
 }

@@ -21,16 +21,19 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_common::{Failure, output};
-use downbeat_measure::analysis::{Analysis, Average, Settings};
-use downbeat_measure::records::read_experiment;
+use downbeat_measure::analysis::{Analysis, Settings};
 
+use crate::experiments::{self, AnalysisOptions, AverageOption};
 use measured::{Experiments, Measured};
 use page::Page;
 
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  downbeat report results/openmpi results/mpich -o report.html --svg pictures")]
+#[command(
+    after_help = "Pictures of observations always leave out outliers, but for those of their order, where nothing is left \
+                  out.\n\nExample:\n  downbeat report results/openmpi results/mpich -o report.html --svg pictures"
+)]
 pub(crate) struct Options {
-    /// Folders of experiments; the others are compared with the first
+    /// Folders of experiments; the others are compared with the first. One without launches stands for those in it
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
     /// Where to write the page, or - for standard output
@@ -39,10 +42,17 @@ pub(crate) struct Options {
     /// Write every picture to this folder, too, as a file of its own
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
+    /// Which average of each launch is shown over sizes, and compared
+    #[arg(long, value_enum, default_value_t = AverageOption::Median, value_name = "AVERAGE")]
+    of: AverageOption,
+    #[command(flatten)]
+    analysis: AnalysisOptions,
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let experiments = Experiments { all: read(&options.folders)?, average: Average::Median };
+    let settings = options.analysis.settings();
+    let all = read(&experiments::experiments_in(&options.folders)?, &settings)?;
+    let experiments = Experiments { all, settings, average: options.of.into() };
     let mut page = Page::default();
     let title = sections::fill(&mut page, &experiments);
     let (html, pictures) = page.finish(&title);
@@ -55,12 +65,12 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     fs::write(&options.output, html).map_err(|why| failed("-o", &options.output, &why))
 }
 
-fn read(folders: &[PathBuf]) -> Result<Vec<Measured>, Failure> {
+fn read(folders: &[PathBuf], settings: &Settings) -> Result<Vec<Measured>, Failure> {
     let names = measured::short_names(folders);
     let read = |(folder, name): (&PathBuf, String)| {
-        let launches = read_experiment(folder).map_err(|why| Failure::Input(why.to_string()))?.launches;
+        let launches = experiments::read(folder)?.launches;
         let at_fault = |why: &dyn std::fmt::Display| Failure::Input(format!("{}: {why}", folder.display()));
-        let analysis = Analysis::of(&launches, &Settings::default()).map_err(|why| at_fault(&why))?;
+        let analysis = Analysis::of(&launches, settings).map_err(|why| at_fault(&why))?;
         if analysis.groups.is_empty() {
             return Err(at_fault(&"no group was measured to its end"));
         }

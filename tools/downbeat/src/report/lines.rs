@@ -20,8 +20,15 @@ pub(crate) struct Line {
 pub(crate) struct Point {
     pub(crate) bytes: u64,
     pub(crate) nanos: f64,
-    /// Where the truth may be.
-    pub(crate) interval: Interval,
+    /// Where the truth may be, if anybody can tell.
+    pub(crate) interval: Option<Interval>,
+}
+
+impl Point {
+    /// What is drawn of it.
+    fn span(&self) -> Interval {
+        self.interval.unwrap_or(Interval { low: self.nanos, high: self.nanos })
+    }
 }
 
 /// By how much the lines of two experiments are apart, so that their intervals do not hide each other.
@@ -33,8 +40,8 @@ pub(crate) fn picture(title: String, average: &str, lines: &[Line]) -> Option<Pi
     let mut sizes: Vec<u64> = points().map(|point| point.bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    let low = points().map(|point| point.interval.low.min(point.nanos)).reduce(f64::min)?;
-    let high = points().map(|point| point.interval.high.max(point.nanos)).reduce(f64::max)?;
+    let low = points().map(|point| point.span().low).reduce(f64::min)?;
+    let high = points().map(|point| point.span().high).reduce(f64::max)?;
     let x = Axis::sizes(&sizes, data_width(text_width("10000")));
     let names: Vec<String> = lines.iter().map(|line| line.name.clone()).collect();
     let mut frame = Frame::new(x, Axis::times(&format!("{average} run-time"), low, high, 5), &names, 210.0);
@@ -52,11 +59,13 @@ fn draw(frame: &mut Frame, series: usize, line: &Line, aside: f64) {
     let places: Vec<_> = line.points.iter().map(|point| place(frame, point, point.nanos)).collect();
     frame.canvas.path(&style::line(series), &places);
     for (point, middle) in line.points.iter().zip(places) {
-        let (low, high) = (place(frame, point, point.interval.low), place(frame, point, point.interval.high));
-        let class = format!("e {}", style::colour(series));
-        frame.canvas.line(&class, low, high);
-        for (x, y) in [low, high] {
-            frame.canvas.line(&class, (x - 3.5, y), (x + 3.5, y));
+        if let Some(interval) = point.interval {
+            let (low, high) = (place(frame, point, interval.low), place(frame, point, interval.high));
+            let class = format!("e {}", style::colour(series));
+            frame.canvas.line(&class, low, high);
+            for (x, y) in [low, high] {
+                frame.canvas.line(&class, (x - 3.5, y), (x + 3.5, y));
+            }
         }
         frame.canvas.marker(series, middle);
     }
@@ -76,7 +85,7 @@ mod tests {
 
     fn line(name: &str, points: &[(u64, f64)]) -> Line {
         let point = |(bytes, nanos): &(u64, f64)| {
-            let interval = Interval { low: nanos * 0.9, high: nanos * 1.1 };
+            let interval = Some(Interval { low: nanos * 0.9, high: nanos * 1.1 });
             Point { bytes: *bytes, nanos: *nanos, interval }
         };
         Line { name: name.to_owned(), points: points.iter().map(point).collect() }

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use downbeat_measure::analysis::{Analysis, Average, GroupAnalysis};
-use downbeat_measure::{GroupKey, Launch, Sample};
+use downbeat_measure::analysis::{Analysis, Average, GroupAnalysis, Settings};
+use downbeat_measure::{GroupKey, Launch, MedianInterval, Sample};
 
 /// One experiment.
 #[derive(Debug)]
@@ -20,6 +20,7 @@ pub(crate) struct Measured {
 pub(crate) struct Experiments {
     /// At least one.
     pub(crate) all: Vec<Measured>,
+    pub(crate) settings: Settings,
     /// To what a launch comes.
     pub(crate) average: Average,
 }
@@ -57,6 +58,11 @@ impl Kind {
 impl Experiments {
     pub(crate) fn names(&self) -> Vec<String> {
         self.all.iter().map(|experiment| experiment.name.clone()).collect()
+    }
+
+    /// Where the median of the launches is.
+    pub(crate) fn interval(&self, averages: &Sample<'_>) -> Option<MedianInterval> {
+        averages.median_interval(self.settings.confidence)
     }
 
     /// All kinds, by operation and ranks.

@@ -52,11 +52,6 @@ pub(crate) fn share(share: f64) -> String {
     }
 }
 
-/// A probability: `0.041`, `2.1e-9`.
-pub(crate) fn probability(p: f64) -> String {
-    if p == 0.0 || p >= 0.000_95 { format!("{p:.4}") } else { format!("{p:.1e}") }
-}
-
 /// A size: `64 B`, `1 KiB`, `1.5 MiB`.
 pub(crate) fn bytes(size: u64) -> String {
     let (unit, name) = match size {

@@ -1,8 +1,10 @@
 //! The other experiments against the first: pictures of shifts, and all that the tests found.
 
+use downbeat_common::output::probability;
 use downbeat_measure::analysis::{ComparedGroup, ExperimentComparison};
 use downbeat_measure::{Interval, stars};
 
+use crate::experiments::plural;
 use crate::report::measured::{Experiments, Kind};
 use crate::report::page::{Page, Table};
 use crate::report::shifts::{self, Shift};
@@ -11,7 +13,7 @@ use crate::report::units;
 /// Each experiment but the first, compared with it.
 pub(super) fn compare(experiments: &Experiments) -> Vec<ExperimentComparison> {
     let Some((first, others)) = experiments.all.split_first() else { return Vec::new() };
-    let confidence = first.analysis.settings.confidence;
+    let confidence = experiments.settings.confidence;
     let against = |other| ExperimentComparison::of(other, &first.analysis, experiments.average, confidence);
     others.iter().map(|other| against(&other.analysis)).collect()
 }
@@ -31,9 +33,10 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind], 
     let (names, average) = (experiments.names(), experiments.average.name());
     page.section("comparison", "Comparison");
     page.note(&format!(
-        "Shifts of the launches' {average}s against {} by Hodges and Lehmann, with their intervals. Asterisks: p of the \
+        "Shifts of the launches' {} against {} by Hodges and Lehmann, with their intervals. Asterisks: p of the \
          test of Wilcoxon, Mann and Whitney, two-sided, adjusted by Holm over all sizes and operations: * up to 0.05, \
          ** up to 0.01, *** up to 0.001.",
+        plural(experiments.average),
         names[0]
     ));
     page.pictures(kinds.iter().map(|kind| {
@@ -80,8 +83,8 @@ fn table(comparison: &ExperimentComparison, name: &str, first: &str) -> Table {
             share(|(share, _)| *share),
             share(|(_, interval)| interval.low),
             share(|(_, interval)| interval.high),
-            units::probability(group.comparison.mann_whitney.p.two_sided),
-            units::probability(group.adjusted.two_sided),
+            probability(group.comparison.mann_whitney.p.two_sided),
+            probability(group.adjusted.two_sided),
             stars.to_owned(),
         ];
         if stars.is_empty() { table.row(cells) } else { table.marked_row(cells) }

@@ -58,7 +58,7 @@ fn violins(experiments: &Experiments, title: &str, key: &GroupKey, kept: &[Vec<V
             violins.extend(Sample::new(nanos).ok().map(|kept| Violin { series, launch: i + 1, kept }));
         }
     }
-    let groups = experiments.all.iter().filter_map(|measured| measured.group(key));
-    let outliers = groups.map(|group| group.outliers()).sum();
+    let all: usize = experiments.all.iter().flat_map(|measured| measured.observations(key)).map(<[f64]>::len).sum();
+    let outliers = all - violins.iter().map(|violin| violin.kept.len()).sum::<usize>();
     violin::picture(format!("{title}: each launch"), &experiments.names(), &violins, outliers)
 }

@@ -4,6 +4,7 @@ use downbeat_measure::analysis::{ComparedGroup, ExperimentComparison};
 use downbeat_measure::{State, stars};
 
 use super::comparison::shift;
+use crate::experiments::plural;
 use crate::report::measured::{Experiments, Kind, Measured};
 use crate::report::page::Page;
 use crate::report::units;
@@ -83,9 +84,10 @@ fn numbers(experiments: &Experiments, kinds: &[Kind]) -> String {
     let measured = &experiments.all[0];
     let at = |kind: &Kind, bytes: u64| {
         let averages = measured.group(&kind.key(bytes))?.averages(experiments.average)?;
-        let interval = averages.median_interval(measured.analysis.settings.confidence).interval;
-        let [low, middle, high] = [interval.low, averages.median(), interval.high].map(units::time);
-        Some(format!("{middle} ({low} to {high}) at {}", units::bytes(bytes)))
+        let within = experiments.interval(&averages).map_or(String::new(), |found| {
+            format!(" ({} to {})", units::time(found.interval.low), units::time(found.interval.high))
+        });
+        Some(format!("{}{within} at {}", units::time(averages.median()), units::bytes(bytes)))
     };
     let of = |kind: &Kind| {
         let ends: Vec<String> = kind.some_sizes(2).into_iter().filter_map(|bytes| at(kind, bytes)).collect();
@@ -94,13 +96,16 @@ fn numbers(experiments: &Experiments, kinds: &[Kind]) -> String {
     let all: Vec<String> = kinds.iter().take(MOST).filter_map(of).collect();
     let more = kinds.len().saturating_sub(MOST);
     let more = if more > 0 { format!("; and {more} more below") } else { String::new() };
-    format!("Launches' {}s, with their intervals: {}{more}.", experiments.average.name(), all.join("; "))
+    format!("Launches' {}, with their intervals: {}{more}.", plural(experiments.average), all.join("; "))
 }
 
 /// How one experiment does against the first.
 fn verdict(comparison: &ExperimentComparison, name: &str, first: &str) -> String {
     let significant: Vec<&ComparedGroup> =
         comparison.groups.iter().filter(|group| !stars(group.adjusted.two_sided).is_empty()).collect();
+    if comparison.groups.is_empty() {
+        return format!("{name} has nothing in common with {first} that could be compared.");
+    }
     let of = units::of(comparison.groups.len(), "comparison", "comparisons");
     let slower = significant.iter().filter(|group| group.comparison.shift.shift > 0.0).count();
     let size = |group: &&&ComparedGroup| shift(group).map_or(0.0, |(share, _)| share.abs());

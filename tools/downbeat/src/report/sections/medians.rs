@@ -1,7 +1,8 @@
 //! The averages over sizes: one picture for each operation and number of ranks, and a table.
 
-use downbeat_measure::analysis::GroupAnalysis;
+use downbeat_measure::analysis::{Average, GroupAnalysis};
 
+use crate::experiments::percentage;
 use crate::report::lines::{self, Line, Point};
 use crate::report::measured::{Experiments, Kind, Measured};
 use crate::report::page::{Page, Table};
@@ -9,12 +10,13 @@ use crate::report::units;
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) {
     page.section("medians", "Run-times over sizes");
-    let (average, confidence) = (experiments.average.name(), experiments.all[0].analysis.settings.confidence.share());
+    let average = experiments.average.name();
     page.note(&format!(
-        "Each launch comes to one {average}; a point is the median of the launches, the bar its interval with {:.0} % \
+        "Each launch comes to one average: {}. A point is the median of the launches, the bar its interval with {} \
          confidence by the sign test. Outliers: {}.",
-        100.0 * confidence,
-        experiments.all[0].analysis.settings.outliers.name()
+        averaged(experiments.average),
+        percentage(experiments.settings.confidence.share()),
+        experiments.settings.outliers.name()
     ));
     if let Some(doubt) = few_launches(experiments) {
         page.note(&doubt);
@@ -30,33 +32,37 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) 
     }
 }
 
+/// What a launch comes to.
+const fn averaged(average: Average) -> &'static str {
+    match average {
+        Average::Median => "the median of its observations",
+        Average::Mean => "the mean of its observations",
+        Average::Reported => "what its processing reported",
+    }
+}
+
 fn line(experiments: &Experiments, measured: &Measured, kind: &Kind) -> Line {
     let point = |bytes: &u64| {
         let averages = measured.group(&kind.key(*bytes))?.averages(experiments.average)?;
-        let interval = averages.median_interval(measured.analysis.settings.confidence).interval;
-        Some(Point { bytes: *bytes, nanos: averages.median(), interval })
+        let interval = experiments.interval(&averages);
+        Some(Point { bytes: *bytes, nanos: averages.median(), interval: interval.map(|found| found.interval) })
     };
     Line { name: measured.name.clone(), points: kind.sizes.iter().filter_map(point).collect() }
 }
 
 /// A word on experiments that are too small for the confidence that is asked for.
 fn few_launches(experiments: &Experiments) -> Option<String> {
-    let confidence = |measured: &Measured| {
-        let wanted = measured.analysis.settings.confidence;
-        let averages = measured.analysis.groups.iter().filter_map(|group| group.averages(experiments.average));
-        averages.map(|averages| averages.median_interval(wanted).confidence).reduce(f64::min)
-    };
+    let wanted = experiments.settings.confidence.share();
     let too_low = |measured: &Measured| {
-        let found = confidence(measured)?;
-        (found < measured.analysis.settings.confidence.share() - 1e-9)
-            .then(|| format!("{} ({:.0} %)", measured.name, 100.0 * found))
+        let averages = measured.analysis.groups.iter().filter_map(|group| group.averages(experiments.average));
+        let reached = |averages| experiments.interval(&averages).map_or(0.0, |found| found.confidence);
+        let least = averages.map(reached).reduce(f64::min)?;
+        (least < wanted - 1e-9).then(|| format!("{} ({})", measured.name, percentage(least)))
     };
     let doubtful: Vec<String> = experiments.all.iter().filter_map(too_low).collect();
     (!doubtful.is_empty()).then(|| {
-        format!(
-            "Too few launches for that confidence, even where the bar is all of their range: {}.",
-            doubtful.join(", ")
-        )
+        let which = doubtful.join(", ");
+        format!("Too few launches for that confidence, even where the bar is all of their range: {which}.")
     })
 }
 
@@ -76,14 +82,14 @@ fn table(experiments: &Experiments, measured: &Measured) -> Table {
     ];
     let mut table = Table::of_numbers(&measured.name, headings);
     for group in &measured.analysis.groups {
-        table.row(row(experiments, measured, group));
+        table.row(row(experiments, group));
     }
     table
 }
 
-fn row(experiments: &Experiments, measured: &Measured, group: &GroupAnalysis) -> [String; 11] {
+fn row(experiments: &Experiments, group: &GroupAnalysis) -> [String; 11] {
     let averages = group.averages(experiments.average);
-    let interval = averages.map(|averages| averages.median_interval(measured.analysis.settings.confidence).interval);
+    let interval = averages.and_then(|averages| experiments.interval(&averages)).map(|found| found.interval);
     let time = |nanos: Option<f64>| nanos.map_or("–".to_owned(), units::time);
     [
         group.key.operation.clone(),
