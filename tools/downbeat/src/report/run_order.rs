@@ -47,7 +47,7 @@ pub(crate) fn picture(title: String, series: usize, launches: &[&[f64]], span: S
         let y = frame.at_y(limit) - 0.03 * (frame.bottom() - frame.top());
         frame.canvas.line("border", (frame.at_x(0.0), y), (frame.at_x(count as f64), y));
     }
-    draw_medians(&mut frame, launches);
+    draw_course(&mut frame, series, launches);
     name_launches(&mut frame, launches);
     Some(frame.finish(title, describe(launches)))
 }
@@ -72,7 +72,7 @@ fn draw_columns(frame: &mut Frame, series: usize, launches: &[&[f64]]) {
     let width = frame.at_x(count as f64) - frame.at_x(0.0);
     let all = launches.iter().copied().flatten().copied();
     let found = columns(all, count, width as usize, frame.y.split().unwrap_or(f64::INFINITY));
-    let (mut usual, mut above) = (String::new(), String::new());
+    let (mut usual, mut above, mut greatest) = (String::new(), String::new(), String::new());
     let wide = width / found.len().max(1) as f64;
     for (i, column) in found.iter().enumerate() {
         let x = frame.at_x(0.0) + (i as f64 + 0.5) * wide;
@@ -80,33 +80,41 @@ fn draw_columns(frame: &mut Frame, series: usize, launches: &[&[f64]]) {
             usual += &stroke(x, frame.at_y(low) + 0.5, frame.at_y(high) - 0.5);
         }
         if let Some((low, high)) = column.above {
-            above += &stroke(x, frame.at_y(low) + 1.2, frame.at_y(high) - 1.2);
+            // A full bar would look like many of them, where there may be but two.
+            let y = frame.at_y(high);
+            above += &stroke(x, frame.at_y(low), y);
+            greatest += &stroke(x, y + 1.2, y - 1.2);
         }
     }
     let colour = style::colour(series);
     frame.canvas.raw_path(&format!("band {colour}"), &usual);
-    frame.canvas.raw_path(&format!("above {colour}"), &above);
+    frame.canvas.raw_path(&format!("band {colour}"), &above);
+    frame.canvas.raw_path(&format!("above {colour}"), &greatest);
 }
 
 fn stroke(x: f64, from: f64, to: f64) -> String {
     format!("M{} {}V{}", number(x), number(from), number(to))
 }
 
-/// The course of each launch: medians of as many observations in a row.
-fn draw_medians(frame: &mut Frame, launches: &[&[f64]]) {
+/// The course of each launch: medians of as many observations in a row, and between which quartiles half of them are.
+fn draw_course(frame: &mut Frame, series: usize, launches: &[&[f64]]) {
     let mut before = 0;
     for launch in launches {
         let blocks = (launch.len() / BLOCK).clamp(1, MOST_BLOCKS);
         let ends: Vec<usize> = (0..=blocks).map(|block| block * launch.len() / blocks).collect();
-        let middle = |ends: &[usize]| {
+        let quartiles = |ends: &[usize]| {
             let mut block = launch.get(ends[0]..ends[1])?.to_vec();
-            let median = Sample::new(&mut block).ok()?.median();
-            Some(frame.at((before as f64 + 0.5 * (ends[0] + ends[1]) as f64, median)))
+            let sample = Sample::new(&mut block).ok()?;
+            let x = before as f64 + 0.5 * (ends[0] + ends[1]) as f64;
+            Some([0.25, 0.5, 0.75].map(|share| frame.at((x, sample.quantile(share)))))
         };
-        let places: Vec<_> = ends.windows(2).filter_map(middle).collect();
-        match places[..] {
+        let places: Vec<_> = ends.windows(2).filter_map(quartiles).collect();
+        let [first, medians, third] = [0, 1, 2].map(|i| places.iter().map(|place| place[i]).collect::<Vec<_>>());
+        let outline: Vec<_> = first.into_iter().chain(third.into_iter().rev()).collect();
+        frame.canvas.path(&format!("half {}", style::colour(series)), &outline);
+        match medians[..] {
             [(x, y)] => frame.canvas.line("median", (x - 2.0, y), (x + 2.0, y)),
-            _ => frame.canvas.path("median", &places),
+            _ => frame.canvas.path("median", &medians),
         }
         before += launch.len();
     }

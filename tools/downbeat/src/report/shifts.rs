@@ -4,7 +4,7 @@ use downbeat_measure::Interval;
 
 use super::axis::Axis;
 use super::frame::Frame;
-use super::svg::{Anchor, Picture};
+use super::svg::{Anchor, Picture, fitting};
 use super::{style, units};
 
 /// One size in one of the other experiments.
@@ -28,7 +28,7 @@ pub(crate) fn picture(title: String, names: &[String], shifts: &[Shift]) -> Opti
     let high = shifts.iter().map(|shift| shift.interval.high.max(shift.share)).reduce(f64::max)?.max(0.0);
     // The asterisks have a column of their own on the right.
     let room = 0.12 * (high - low.min(0.0));
-    let first = names.first().map_or("", String::as_str);
+    let first = names.first().map_or(String::new(), |name| fitting(name, 250.0));
     let x = Axis::shares(&format!("slower than {first} by, %"), low, high + room, 6);
     let row = |i: usize| -(i as f64 + 0.5);
     let mut ticks: Vec<(f64, String)> = Vec::new();

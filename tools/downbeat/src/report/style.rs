@@ -29,7 +29,7 @@ text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Arial
 .k1{stroke-dasharray:7 3}.k2{stroke-dasharray:2 3}.k3{stroke-dasharray:8 3 2 3}\
 .m{fill:currentColor}.e{fill:none;stroke:currentColor;stroke-width:1.3}.thin{fill:none;stroke:currentColor;stroke-width:1}\
 .area{fill:currentColor;fill-opacity:.22;stroke:currentColor;stroke-width:.8}\
-.band{fill:none;stroke:currentColor;stroke-opacity:.42}.above{fill:none;stroke:currentColor;stroke-width:2.4}.median{fill:none;stroke:#1b1b1b;stroke-width:1.6}\
+.band{fill:none;stroke:currentColor;stroke-opacity:.35}.half{fill:currentColor;fill-opacity:.4;stroke:none}.above{fill:none;stroke:currentColor;stroke-width:2.4}.median{fill:none;stroke:#1b1b1b;stroke-width:1.6}\
 .box{fill:#fff;fill-opacity:.75;stroke:#1b1b1b;stroke-width:1}";
 
 /// What the page needs beside it.

@@ -11,7 +11,8 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) 
     page.section("order", "Observations in their order");
     page.note(
         "Every observation is there: a column of the picture reaches from the least to the greatest of those that fall \
-         into it. The dark line is the course of the median; a line that is not level is drift. What is above the dashed \
+         into it. The dark line is the course of the median, in the band that has half of the observations; a line that is not \
+         level is drift. What is above the dashed \
          line is far from the usual, and spaced by its ratio to it.",
     );
     let shown = shown_sizes(kinds.len());
