@@ -44,11 +44,15 @@
 //! # }
 //! ```
 
+#[cfg(feature = "parquet")]
+mod checksum;
 mod content;
 mod csv;
 mod error;
 mod experiment;
 mod format;
+#[cfg(test)]
+mod hostile;
 mod journal;
 #[cfg(feature = "json")]
 mod json;
