@@ -57,6 +57,9 @@
 //! [`SampleSizeCheck`] how many observations. All figures agree with R's: `wilcox.test`, `t.test`, `shapiro.test`,
 //! `p.adjust` and `quantile`.
 //!
+//! [`analysis`] does all of this for whole experiments, as [`records`] has them: which launches measured what, their
+//! averages, two experiments compared in every size, and how far repetitions are apart.
+//!
 //! # Caveats
 //! * A test tells whether two experiments differ, not why: what else differed between them is for the record to say.
 //! * Launches are taken as independent. Those of one job of a batch system share its nodes.

@@ -133,6 +133,21 @@ fn an_experiment_is_analysed_by_hand() {
 }
 
 #[test]
+fn records_of_other_formats_and_single_files_are_read_as_well() {
+    let scratch = Scratch::new("formats");
+    scratch.experiment("csv", "A", &TWO[..1]);
+    let lines = [
+        r#"{"schema":"downbeat.launch","version":1,"factors":{"mpi":"A","ranks":"2"},"facts":{}}"#,
+        r#"{"operation":"allreduce","bytes":8,"ranks":2,"calls":[0,1,2,3,4],"nanos":[16,10,12,100,14],"counts":{"valid":5,"late":1,"long":0},"figures":{"max":100}}"#,
+        r#"{"complete":true}"#,
+    ];
+    scratch.write("json/launch-001.jsonl", &(lines.join("\n") + "\n"));
+    let groups = |path: &str| json_of(&["analyze", &scratch.path(path)])["experiments"][0]["groups"].clone();
+    assert_eq!(groups("csv"), groups("json"));
+    assert_eq!(groups("csv"), groups("csv/launch-001.csv"));
+}
+
+#[test]
 fn what_one_launch_cannot_say_is_said() {
     let scratch = Scratch::new("one");
     scratch.experiment("one", "A", &TWO[..1]);

@@ -18,6 +18,7 @@ pub(crate) struct Page {
 /// Rows of text below headings.
 #[derive(Debug)]
 pub(crate) struct Table {
+    caption: String,
     html: String,
     rows: usize,
 }
@@ -33,11 +34,12 @@ impl Table {
     }
 
     fn new<'a>(class: &str, caption: &str, headings: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut html = format!("<table class=\"{class}\"><caption>{}</caption><thead><tr>", escape(caption));
+        let caption = escape(caption);
+        let mut html = format!("<table class=\"{class}\"><caption>{caption}</caption><thead><tr>");
         for heading in headings {
             let _ = write!(html, "<th scope=\"col\">{}", escape(heading));
         }
-        Self { html: html + "<tbody>", rows: 0 }
+        Self { caption, html: html + "<tbody>", rows: 0 }
     }
 
     pub(crate) fn row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>) {
@@ -116,9 +118,11 @@ impl Page {
     }
 
     /// Nothing if it has no rows.
-    pub(crate) fn table(&mut self, table: Table) {
+    pub(crate) fn table(&mut self, table: &Table) {
         if table.rows > 0 {
-            let _ = writeln!(self.html, "<div class=\"scroll\" tabindex=\"0\">{}</table></div>", table.html);
+            // Who has no mouse can move what is wider than the screen, too.
+            let region = format!("role=\"region\" tabindex=\"0\" aria-label=\"{}\"", table.caption);
+            let _ = writeln!(self.html, "<div class=\"scroll\" {region}>{}</table></div>", table.html);
         }
     }
 
@@ -169,10 +173,10 @@ mod tests {
         let mut table = Table::of_text(HOSTILE, [HOSTILE]);
         table.row([HOSTILE]);
         table.marked_row([HOSTILE]);
-        page.folded(HOSTILE, |page| page.table(table));
+        page.folded(HOSTILE, |page| page.table(&table));
         let (html, files) = page.finish(HOSTILE);
         assert!(!html.contains("<script") && !html.contains("alert(1)<"), "{html}");
-        assert_eq!(html.matches("&lt;script&gt;").count(), 14);
+        assert_eq!(html.matches("&lt;script&gt;").count(), 15);
         assert_eq!(files.keys().collect::<Vec<_>>(), ["-script-alert-1---script----.svg"]);
     }
 
@@ -189,7 +193,7 @@ mod tests {
     #[test]
     fn a_table_without_rows_is_left_out() {
         let mut page = Page::default();
-        page.table(Table::of_numbers("none", ["a"]));
+        page.table(&Table::of_numbers("none", ["a"]));
         assert!(!page.finish("t").0.contains("<table"));
     }
 }

@@ -43,12 +43,26 @@ pub(crate) fn picture(title: String, names: &[String], shifts: &[Shift]) -> Opti
     // Only those that are compared are in the legend, and only if they are several.
     let names = if names.len() > 2 { names } else { &[] };
     let mut frame = Frame::new(x, y, names, height);
+    if names.len() > 2 {
+        part_sizes(&mut frame, shifts);
+    }
     let zero = frame.at_x(0.0);
     frame.canvas.line("zero", (zero, frame.top()), (zero, frame.bottom()));
     for (i, shift) in shifts.iter().enumerate() {
         draw(&mut frame, row(i), shift);
     }
     Some(frame.finish(title, describe(names, shifts)))
+}
+
+/// Borders between sizes, where each has several rows.
+fn part_sizes(frame: &mut Frame, shifts: &[Shift]) {
+    let (left, right) = (0.0, super::svg::WIDTH - 12.0);
+    for (i, pair) in shifts.windows(2).enumerate() {
+        if pair[0].bytes != pair[1].bytes {
+            let y = frame.at_y(-(i as f64 + 1.0));
+            frame.canvas.line("border", (left, y), (right, y));
+        }
+    }
 }
 
 fn draw(frame: &mut Frame, row: f64, shift: &Shift) {

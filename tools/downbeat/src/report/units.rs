@@ -83,7 +83,7 @@ fn grouped(number: &str) -> String {
     }
     let mut text = number[..start].to_owned();
     for (i, digit) in number[start..end].chars().enumerate() {
-        if i > 0 && (end - start - i) % 3 == 0 {
+        if i > 0 && (end - start - i).is_multiple_of(3) {
             text.push('\u{202f}');
         }
         text.push(digit);

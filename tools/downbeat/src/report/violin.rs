@@ -20,6 +20,8 @@ pub(crate) struct Violin<'a> {
 
 /// At how many places a violin is drawn.
 const PLACES: usize = 64;
+/// What is narrower has no shape that anybody could see; there are boxes only.
+const NARROWEST: f64 = 5.0;
 
 /// `None` if there is no launch. The outliers are those that are not shown; a word on them is part of the picture.
 pub(crate) fn picture(title: String, names: &[String], violins: &[Violin<'_>], outliers: usize) -> Option<Picture> {
@@ -44,7 +46,8 @@ pub(crate) fn picture(title: String, names: &[String], violins: &[Violin<'_>], o
 fn draw(frame: &mut Frame, place: f64, slot: f64, violin: &Violin<'_>) {
     let (x, kept) = (frame.at_x(place), &violin.kept);
     let (low, high) = (kept.quantile(0.0), kept.quantile(1.0));
-    if let Some(density) = smooth::density(kept, PLACES) {
+    let density = if slot < NARROWEST { None } else { smooth::density(kept, PLACES) };
+    if let Some(density) = density {
         let widest = density.heights.iter().copied().fold(0.0, f64::max);
         let half = (0.45 * slot).min(22.0);
         let inside = density.points().filter(|(at, _)| (low..=high).contains(at));

@@ -8,6 +8,7 @@ use crate::experiments::plural;
 use crate::report::measured::{Experiments, Kind};
 use crate::report::page::{Page, Table};
 use crate::report::shifts::{self, Shift};
+use crate::report::svg::fitting;
 use crate::report::units;
 
 /// Each experiment but the first, compared with it.
@@ -44,7 +45,7 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind], 
         (format!("shift-{}-{}", kind.operation, kind.ranks), shifts::picture(title, &names, &of_kind(kind, compared)))
     }));
     for (comparison, name) in compared.iter().zip(&names[1..]) {
-        page.table(table(comparison, name, &names[0]));
+        page.table(&table(comparison, name, &names[0]));
         for (missing, in_which) in comparison.missing.iter().zip([name, &names[0]]) {
             if !missing.is_empty() {
                 let keys: Vec<String> = missing.iter().map(units::group).collect();
@@ -65,7 +66,9 @@ fn of_kind(kind: &Kind, compared: &[ExperimentComparison]) -> Vec<Shift> {
 }
 
 fn table(comparison: &ExperimentComparison, name: &str, first: &str) -> Table {
-    let headings = ["operation", "size", "ranks", first, name, "shift", "from", "to", "p", "p adjusted", ""];
+    // Whole names would make the table wider than any screen; they are in its caption.
+    let [of_first, of_name] = [first, name].map(|name| fitting(name, 120.0));
+    let headings = ["operation", "size", "ranks", &of_first, &of_name, "shift", "from", "to", "p", "p adjusted", ""];
     let mut table = Table::of_numbers(&format!("{name} against {first}"), headings);
     for group in &comparison.groups {
         let stars = stars(group.adjusted.two_sided);

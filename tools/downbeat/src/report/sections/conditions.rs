@@ -8,11 +8,11 @@ use crate::report::units;
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments) {
     page.section("conditions", "Conditions");
-    page.table(factors(experiments));
+    page.table(&factors(experiments));
     for measured in &experiments.all {
         let count = units::of(measured.launches.len(), "launch", "launches");
         page.folded(&format!("{}: {count} in {}", measured.name, measured.folder.display()), |page| {
-            page.table(launches(measured));
+            page.table(&launches(measured));
             facts(page, measured);
         });
     }
@@ -88,7 +88,7 @@ fn facts(page: &mut Page, measured: &Measured) {
     for name in same {
         table.row([name, all.first().and_then(|facts| facts.get(name)).unwrap_or("–")]);
     }
-    page.table(table);
+    page.table(&table);
     if other.is_empty() {
         return;
     }
@@ -97,5 +97,5 @@ fn facts(page: &mut Page, measured: &Measured) {
         let values = other.iter().map(|fact| launch.facts.get(fact).unwrap_or("–"));
         table.row([name.as_str()].into_iter().chain(values));
     }
-    page.table(table);
+    page.table(&table);
 }

@@ -1,6 +1,6 @@
 //! The first sentences of the page: what was measured, by what, what came of it, and what is to be doubted.
 
-use downbeat_measure::analysis::{ComparedGroup, ExperimentComparison};
+use downbeat_measure::analysis::{ComparedGroup, ExperimentComparison, GroupAnalysis};
 use downbeat_measure::{State, stars};
 
 use super::comparison::shift;
@@ -29,7 +29,7 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind], 
     for (comparison, name) in compared.iter().zip(names.iter().skip(1)) {
         page.paragraph("lead", &verdict(comparison, name, &names[0]));
     }
-    for doubt in experiments.all.iter().flat_map(|measured| doubts(measured)) {
+    for doubt in experiments.all.iter().flat_map(doubts) {
         page.paragraph("note", &doubt);
     }
 }
@@ -59,8 +59,13 @@ fn what(experiments: &Experiments, kinds: &[Kind]) -> String {
         .map(|measured| format!("{} ({})", measured.name, units::of(measured.launches.len(), "launch", "launches")))
         .collect();
     let valid: usize =
-        experiments.all.iter().flat_map(|measured| &measured.analysis.groups).map(|group| group.valid()).sum();
-    let launches = listed(&launches.iter().map(String::as_str).collect::<Vec<_>>());
+        experiments.all.iter().flat_map(|measured| &measured.analysis.groups).map(GroupAnalysis::valid).sum();
+    let launches = if launches.len() > MOST {
+        let all: usize = experiments.all.iter().map(|measured| measured.launches.len()).sum();
+        format!("{} launches of {} experiments", units::count(all as u64), launches.len())
+    } else {
+        listed(&launches.iter().map(String::as_str).collect::<Vec<_>>())
+    };
     format!(
         "{operations} among {ranks}, with messages {sizes}: {} in {launches}{}.",
         units::of(valid, "valid observation", "valid observations"),

@@ -28,7 +28,7 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) 
     }));
     for measured in &experiments.all {
         let of = if experiments.all.len() > 1 { format!(": {}", measured.name) } else { String::new() };
-        page.folded(&format!("As a table{of}"), |page| page.table(table(experiments, measured)));
+        page.folded(&format!("As a table{of}"), |page| page.table(&table(experiments, measured)));
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) 
     for measured in &experiments.all {
         for kind in kinds {
             let table = table(measured, kind);
-            page.folded(&format!("{}: {}", measured.name, kind.title()), |page| page.table(table));
+            page.folded(&format!("{}: {}", measured.name, kind.title()), |page| page.table(&table));
         }
     }
 }
