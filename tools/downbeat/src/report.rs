@@ -17,6 +17,7 @@ mod violin;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -62,7 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.output == Path::new("-") {
         return output::print(&html);
     }
-    fs::write(&options.output, html).map_err(|why| failed("-o", &options.output, &why))
+    write_file("-o", &options.output, &html)
 }
 
 fn read(folders: &[PathBuf], settings: &Settings) -> Result<Vec<Measured>, Failure> {
@@ -80,15 +81,17 @@ fn read(folders: &[PathBuf], settings: &Settings) -> Result<Vec<Measured>, Failu
 }
 
 fn write_pictures(folder: &Path, pictures: &BTreeMap<String, String>) -> Result<(), Failure> {
-    fs::create_dir_all(folder).map_err(|why| failed("--svg", folder, &why))?;
+    let failed = |why: std::io::Error| Failure::option("--svg", format!("{}: {why}", folder.display()));
+    fs::create_dir_all(folder).map_err(failed)?;
     for (name, picture) in pictures {
-        let path = folder.join(name);
-        fs::write(&path, picture).map_err(|why| failed("--svg", &path, &why))?;
+        write_file("--svg", &folder.join(name), picture)?;
     }
     Ok(())
 }
 
-/// What cannot be written is the user's choice of a place, as elsewhere.
-fn failed(option: &str, path: &Path, why: &std::io::Error) -> Failure {
-    Failure::option(option, format!("{}: {why}", path.display()))
+/// That a file cannot be there is the user's choice of a place; that it cannot be filled is not.
+fn write_file(option: &str, path: &Path, text: &str) -> Result<(), Failure> {
+    let said = |why: std::io::Error| format!("{}: {why}", path.display());
+    let mut file = fs::File::create(path).map_err(|why| Failure::option(option, said(why)))?;
+    file.write_all(text.as_bytes()).map_err(|why| Failure::Run(said(why)))
 }

@@ -154,4 +154,10 @@ fn bad_input_is_one_line() {
     refuses(&folder, &["good", "-o", "no/such/folder/x.html"], "-o: no/such/folder/x.html");
     refuses(&folder, &["good", "-o", "x.html", "--svg", "good/launch-001.csv"], "--svg: good/launch-001.csv");
     assert!(!folder.join("x.html").exists());
+
+    // A full disk is nobody's choice.
+    let full = report(&folder, &["good", "-o", "/dev/full"]);
+    let said = String::from_utf8_lossy(&full.stderr);
+    assert_eq!((full.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.contains("/dev/full: No space"), "{said}");
 }

@@ -152,7 +152,7 @@ impl Picture {
     /// As a file of its own, with its title above it.
     pub(crate) fn file(&self) -> String {
         let (title, description) = (escape(&self.title), escape(&self.description));
-        let shown = escape(&fitting(&self.title, WIDTH * 0.94));
+        let shown = escape(&fitting(&self.title, WIDTH * 0.85));
         let (width, height, body) = (number(WIDTH), number(self.height + 28.0), &self.body);
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 -28 {width} {height}\" width=\"{width}\" \
