@@ -28,7 +28,14 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) 
     }));
     for measured in &experiments.all {
         let of = if experiments.all.len() > 1 { format!(": {}", measured.name) } else { String::new() };
-        page.folded(&format!("As a table{of}"), |page| page.table(&table(experiments, measured)));
+        page.folded(&format!("As a table{of}"), |page| {
+            page.table(&table(experiments, measured));
+            page.note(&format!(
+                "Apart: by how much the slowest launch is above the fastest. Wanted: how many launches like these it takes \
+                 to know the mean to {} with that confidence.",
+                percentage(experiments.settings.interval)
+            ));
+        });
     }
 }
 
@@ -75,10 +82,10 @@ fn table(experiments: &Experiments, measured: &Measured) -> Table {
         "median",
         "from",
         "to",
-        "launches apart",
+        "apart",
         "observations",
         "outliers",
-        "launches wanted",
+        "wanted",
     ];
     let mut table = Table::of_numbers(&measured.name, headings);
     for group in &measured.analysis.groups {
