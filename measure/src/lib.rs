@@ -68,19 +68,33 @@
 //! a time, without pairing, and by their averages only; Shapiro and Wilk's is its only test of normality.
 #![forbid(unsafe_code)]
 
+mod barrier;
 mod launch;
+mod measurement;
 mod observation;
 mod observations;
 mod operation;
+mod own;
+mod processing;
 pub mod records;
+mod scheme;
+mod stage;
 mod stats;
+mod stopping;
 
+pub use barrier::{Barrier, BarrierError};
 pub use launch::{Factors, Group, GroupKey, Launch};
+pub use measurement::{Measured, Method};
 pub use observation::{Observation, local_run_time, run_time};
-pub use observations::{Observations, Stamps, State};
+pub use observations::{Basis, Observations, Stamps, State};
 pub use operation::{ByMessages, Operation, Together};
+pub use own::{OwnKind, OwnKindError, OwnOperation};
+pub use processing::{Figure, PerRank, Processing, ProcessingError};
+pub use scheme::{EachCall, RoundTime, Scheme, Series, Windows};
+pub use stage::{MeasureError, Stage, Time};
 pub use stats::{
     Averages, Comparison, Confidence, ConfidenceError, GroupError, HodgesLehmann, Interval, MannWhitney, MeansOfSize,
     PValues, RankMethod, Sample, SampleError, SampleSizeCheck, ShapiroWilk, TestError, VarianceParts, WelchTest, holm,
     stars,
 };
+pub use stopping::{Decay, Ended, Progress, Stopping, StoppingError};

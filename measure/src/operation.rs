@@ -32,11 +32,11 @@ pub trait Together {
     /// When a rank is gone.
     async fn broadcast(&self, word: u64) -> Result<u64, CommError>;
 
-    /// Tells all ranks the largest of their words.
+    /// Tells all ranks the bits that any of their words has.
     ///
     /// # Errors
     /// When a rank is gone.
-    async fn largest(&self, word: u64) -> Result<u64, CommError>;
+    async fn union(&self, word: u64) -> Result<u64, CommError>;
 }
 
 /// Coming together by messages.
@@ -52,7 +52,7 @@ impl<M: Comm> Together for ByMessages<'_, M> {
         collective::broadcast(self.0, word).await
     }
 
-    async fn largest(&self, word: u64) -> Result<u64, CommError> {
-        collective::all_combine(self.0, word, u64::max).await
+    async fn union(&self, word: u64) -> Result<u64, CommError> {
+        collective::all_combine(self.0, word, |a, b| a | b).await
     }
 }

@@ -32,6 +32,7 @@ pub use mann_whitney::{MannWhitney, RankMethod};
 pub use normality::ShapiroWilk;
 pub use p_values::{PValues, stars};
 pub use sample_size::{MeansOfSize, SampleSizeCheck};
+pub(crate) use student::student_beyond;
 pub use t_test::WelchTest;
 pub use variance_parts::{GroupError, VarianceParts};
 

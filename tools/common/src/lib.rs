@@ -4,6 +4,7 @@
 //! This is no library for others: it prints, and it knows the options of our programs.
 
 mod agree;
+pub mod bench;
 mod calibration;
 pub mod cli;
 mod failure;

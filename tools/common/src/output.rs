@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
+use downbeat_clock_core::Duration;
+
 use crate::Failure;
 
 /// Writes everything at once.
@@ -30,6 +32,14 @@ pub fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
+/// A time in nanoseconds, with as many digits as it is worth: `12.3 ns`, `375 ns`, `1.234 us`.
+pub fn nanos(nanos: f64) -> String {
+    if nanos.abs() < 100.0 && nanos.fract() != 0.0 {
+        return format!("{nanos:.1} ns");
+    }
+    Duration::from_nanos_f64(nanos).map_or_else(String::new, |time| time.to_string())
+}
+
 /// Rows of cells, laid out in columns.
 #[derive(Debug, Default)]
 pub struct Table {
@@ -38,12 +48,12 @@ pub struct Table {
 
 impl Table {
     /// A table with these headings.
-    pub fn new<const N: usize>(headings: [&str; N]) -> Self {
-        Self { rows: vec![headings.map(str::to_owned).to_vec()] }
+    pub fn new<'a>(headings: impl IntoIterator<Item = &'a str>) -> Self {
+        Self { rows: vec![headings.into_iter().map(str::to_owned).collect()] }
     }
 
     /// Adds a row.
-    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
+    pub fn row(&mut self, cells: impl Into<Vec<String>>) {
         self.rows.push(cells.into());
     }
 

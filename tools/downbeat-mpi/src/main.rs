@@ -2,6 +2,7 @@
 
 mod clock;
 mod command_line;
+mod factors;
 mod ranks;
 mod sync;
 mod truth;
