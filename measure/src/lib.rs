@@ -66,11 +66,14 @@
 //! # What this crate does not do yet
 //! It runs no operation and knows no measurement scheme. It compares two experiments at
 //! a time, without pairing, and by their averages only; Shapiro and Wilk's is its only test of normality.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
+#![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]
 
 mod barrier;
 mod launch;
 mod measurement;
+#[cfg(feature = "mpi")]
+mod mpi;
 mod observation;
 mod observations;
 mod operation;
@@ -85,6 +88,11 @@ mod stopping;
 pub use barrier::{Barrier, BarrierError};
 pub use launch::{Factors, Group, GroupKey, Launch};
 pub use measurement::{Measured, Method};
+#[cfg(feature = "mpi")]
+pub use mpi::{
+    Datatype, MpiGroup, MpiOperation, OperationError, OperationKind, OperationSettings, Reduction, Root, UnknownName,
+    WrongResult,
+};
 pub use observation::{Observation, local_run_time, run_time};
 pub use observations::{Basis, Observations, Stamps, State};
 pub use operation::{ByMessages, Operation, Together};
