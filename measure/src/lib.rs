@@ -69,7 +69,9 @@
 #![deny(unsafe_code)]
 #![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]
 
+mod aligned;
 mod barrier;
+mod cache;
 mod launch;
 mod measurement;
 #[cfg(feature = "mpi")]
@@ -86,6 +88,10 @@ mod stats;
 mod stopping;
 
 pub use barrier::{Barrier, BarrierError};
+mod shuffle;
+mod sizes;
+pub use aligned::{AlignedBytes, Alignment, AlignmentError, NoMemory};
+pub use cache::{Cache, CacheError, CacheState, Walk};
 pub use launch::{Factors, Group, GroupKey, Launch};
 pub use measurement::{Measured, Method};
 #[cfg(feature = "mpi")]
@@ -99,6 +105,8 @@ pub use operation::{ByMessages, Operation, Together};
 pub use own::{OwnKind, OwnKindError, OwnOperation};
 pub use processing::{Figure, PerRank, Processing, ProcessingError};
 pub use scheme::{EachCall, RoundTime, Scheme, Series, Windows};
+pub use shuffle::shuffle;
+pub use sizes::{Sizes, SizesError};
 pub use stage::{MeasureError, Stage, Time};
 pub use stats::{
     Averages, Comparison, Confidence, ConfidenceError, GroupError, HodgesLehmann, Interval, MannWhitney, MeansOfSize,

@@ -109,7 +109,7 @@ mod tests {
             let next = progress.next(&run_times, observations, Duration::from_nanos(10 * i64::from(observations)));
             let Some(ended) = progress.ended() else {
                 assert!(next > 0, "{rule} asks for nothing and does not end");
-                let valid = |call: &u32| invalid_every == 0 || (call + 1) % invalid_every != 0;
+                let valid = |call: &u32| !(call + 1).is_multiple_of(invalid_every);
                 run_times.extend((observations..observations + next).filter(valid).map(&run_time));
                 observations += next;
                 batches.push(next);
