@@ -224,7 +224,7 @@ mod tests {
             let mut seen = Vec::new();
             loop {
                 let offset = walk.next_offset();
-                prop_assert!(offset % (1 << power) == 0 && offset + message <= walk.buffer_bytes());
+                prop_assert!(offset.is_multiple_of(1 << power) && offset + message <= walk.buffer_bytes());
                 if seen.first() == Some(&offset) {
                     break;
                 }
