@@ -83,14 +83,14 @@ mod own;
 mod processing;
 pub mod records;
 mod scheme;
+mod shuffle;
+mod sizes;
 mod stage;
 mod stats;
 mod stopping;
 
-pub use barrier::{Barrier, BarrierError};
-mod shuffle;
-mod sizes;
 pub use aligned::{AlignedBytes, Alignment, AlignmentError, NoMemory};
+pub use barrier::{Barrier, BarrierError};
 pub use cache::{Cache, CacheError, CacheState, Walk};
 pub use launch::{Factors, Group, GroupKey, Launch};
 pub use measurement::{Measured, Method};
