@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process;
-use std::time::SystemTime;
 
 use clap::Args;
 use downbeat_measure::records::{Format, Journal};
@@ -125,8 +124,7 @@ impl OutputOptions {
 
 /// As no other launch is named that begins in another second or is another process.
 fn name_by_time() -> String {
-    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    format!("launch-{}-{}", now.replace([':', 'Z'], ""), process::id())
+    format!("launch-{}-{}", crate::now().replace([':', 'Z'], ""), process::id())
 }
 
 impl Results {
