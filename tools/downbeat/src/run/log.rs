@@ -1,0 +1,90 @@
+//! What a launched program says, in a file.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use super::events::{Event, Events};
+
+/// Opens the log of a launch, to add to it, once nobody writes to it any more; or says which signal came meanwhile.
+///
+/// The log is locked, and the program that is launched holds the lock with it, as does whatever it launches. So a program
+/// that outlived the run that launched it is not joined by another one that writes the same record.
+pub(super) fn open(path: &Path, events: &Events) -> io::Result<Result<File, i32>> {
+    let file = OpenOptions::new().create(true).append(true).open(path)?;
+    let mut told = false;
+    while !lock(&file)? {
+        if !told {
+            let path = path.display();
+            say(&format!("downbeat: a program that was launched before still writes to {path}: waiting for its end"));
+            told = true;
+        }
+        if let Some(Event::Signal(signal)) = events.next(Some(Instant::now() + PATIENCE)) {
+            return Ok(Err(signal));
+        }
+    }
+    Ok(Ok(file))
+}
+
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Whether the file is now this program's own, or that of what it hands it to. Where files cannot be locked, it is.
+pub(super) fn lock(file: &File) -> io::Result<bool> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) | Err(Errno::NOSYS | Errno::NOTSUP | Errno::NOLCK) => Ok(true),
+        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
+        Err(why) => Err(why.into()),
+    }
+}
+
+/// The last lines, each after a bar.
+pub(super) fn tail(path: &Path) -> String {
+    const LINES: usize = 10;
+    const BYTES: u64 = 4096;
+    let read = || {
+        let mut file = File::open(path)?;
+        let begin = file.metadata()?.len().saturating_sub(BYTES);
+        file.seek(SeekFrom::Start(begin))?;
+        let mut bytes = Vec::new();
+        file.take(BYTES).read_to_end(&mut bytes)?;
+        io::Result::Ok(bytes)
+    };
+    let bytes = read().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LINES)..];
+    // A program that fails does not get to draw on the terminal.
+    let plain = |line: &str| line.chars().filter(|c| !c.is_control() || *c == '\t').collect::<String>();
+    last.iter().map(|line| format!("  | {}\n", plain(line))).collect()
+}
+
+/// What was written to the log, as far as it was not shown yet.
+#[derive(Debug)]
+pub(super) struct Follower {
+    file: File,
+}
+
+impl Follower {
+    /// From the end of what is there now.
+    pub(super) fn new(path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::End(0))?;
+        Ok(Self { file })
+    }
+
+    /// Shows it on standard error.
+    pub(super) fn show(&mut self) {
+        // What cannot be shown is still in the log.
+        let _ = io::copy(&mut self.file, &mut io::stderr());
+    }
+}
+
+/// Says a line, or some, on standard error.
+pub(super) fn say(lines: &str) {
+    // Nobody can be told that nobody can be told.
+    let _ = writeln!(io::stderr(), "{}", lines.trim_end());
+}
