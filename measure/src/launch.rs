@@ -17,6 +17,16 @@ impl Factors {
         self
     }
 
+    /// None at all.
+    pub(crate) const fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// One more, as it is.
+    pub(crate) fn push(&mut self, name: &str, value: &str) {
+        self.0.push((name.to_owned(), value.to_owned()));
+    }
+
     /// The value of one of them.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.iter().find(|(known, _)| *known == name).map(|(_, value)| value)

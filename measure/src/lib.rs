@@ -64,7 +64,7 @@
 //! * Values are finite, but differences of values beyond 1e300, and squares of differences beyond 1e150, overflow.
 //!
 //! # What this crate does not do yet
-//! It runs no operation, knows no measurement scheme and keeps no records of experiments. It compares two of them at
+//! It runs no operation and knows no measurement scheme. It compares two experiments at
 //! a time, without pairing, and by their averages only; Shapiro and Wilk's is its only test of normality.
 #![forbid(unsafe_code)]
 
@@ -72,6 +72,7 @@ mod launch;
 mod observation;
 mod observations;
 mod operation;
+pub mod records;
 mod stats;
 
 pub use launch::{Factors, Group, GroupKey, Launch};

@@ -1,0 +1,280 @@
+//! What holds for all formats.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use downbeat_clock_core::{Global, Timestamp};
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Factors, Group, GroupKey, Launch, Observation, Observations, Stamps, State};
+
+/// A folder of its own, which goes away with it.
+pub(super) struct Folder(pub(super) PathBuf);
+
+impl Folder {
+    pub(super) fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let name = format!("downbeat-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        Self(std::env::temp_dir().join(name))
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// A file with this in it.
+    pub(super) fn with(name: &str, content: &[u8]) -> (Self, PathBuf) {
+        let folder = Self::new();
+        fs::create_dir_all(&folder.0).unwrap();
+        let path = folder.file(name);
+        fs::write(&path, content).unwrap();
+        (folder, path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn factors() -> Factors {
+    Factors::default()
+        .with("program", &"downbeat-mpi 0.1.0")
+        .with("ranks", &2)
+        .with("flags", &"-O3 = \"é\", fast")
+        .with("none", &"")
+}
+
+fn facts() -> Factors {
+    Factors::default().with("seed", &123)
+}
+
+fn key(i: usize) -> GroupKey {
+    GroupKey { operation: ["allreduce", "bcast/own", "i-barrier"][i % 3].to_owned(), bytes: 8 << (i / 3), ranks: 2 }
+}
+
+pub(super) type Measured = Vec<(Group, Observations)>;
+
+fn group(i: usize, seen: Observations, figures: &[f64]) -> (Group, Observations) {
+    let counts = State::ALL.map(|state| (state, seen.count(state) as u64)).to_vec();
+    let figures = (0..).zip(figures).map(|(i, value)| (format!("figure{i}"), *value)).collect();
+    (Group { key: key(i), nanos: seen.run_times(), counts, figures }, seen)
+}
+
+fn finite() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        any::<f64>().prop_filter("finite", |x| x.is_finite()),
+        (-1_000_000_000..1_000_000_000_i64).prop_map(|x| x as f64 / 8.0)
+    ]
+}
+
+fn seen() -> impl Strategy<Value = Observations> {
+    let state = prop_oneof![4 => Just(State::Valid), 1 => Just(State::Late), 1 => Just(State::Long)];
+    let call = (state, finite(), any::<i32>(), any::<u16>());
+    (proptest::collection::vec(call, 0..12), any::<bool>()).prop_map(|(calls, global)| {
+        let states = calls.iter().map(|(state, ..)| *state).collect();
+        if global {
+            let at = |start: i32, length: u16| Observation::<Global> {
+                start: Timestamp::from_nanos(start.into()),
+                end: Timestamp::from_nanos(i64::from(start) + i64::from(length)),
+            };
+            let stamps =
+                calls.iter().flat_map(|(.., start, length)| [at(*start, *length), at(start.wrapping_add(1), *length)]);
+            Observations::new(2, states, Stamps::Global(stamps.collect())).unwrap()
+        } else {
+            let means = calls.iter().map(|(_, mean, ..)| *mean).collect();
+            Observations::new(1, states, Stamps::Means(means)).unwrap()
+        }
+    })
+}
+
+fn measured() -> impl Strategy<Value = Measured> {
+    let groups = proptest::collection::vec((seen(), proptest::collection::vec(finite(), 0..3)), 0..5);
+    groups.prop_map(|groups| {
+        groups.into_iter().enumerate().map(|(i, (seen, figures))| group(i, seen, &figures)).collect()
+    })
+}
+
+fn open(dir: &Path, format: Format, raw: bool) -> Result<Journal, RecordError> {
+    Journal::open(dir, "one", format, raw, &factors(), &facts())
+}
+
+/// Measures what is not there yet.
+fn go_on(journal: &mut Journal, measured: &Measured) {
+    for (group, seen) in measured {
+        if !journal.groups().contains(&group.key) {
+            journal.append(group, seen).unwrap();
+        }
+    }
+}
+
+fn write_all(dir: &Path, format: Format, raw: bool, measured: &Measured) {
+    let mut journal = open(dir, format, raw).unwrap();
+    go_on(&mut journal, measured);
+    journal.complete().unwrap();
+}
+
+fn file_of(folder: &Folder, format: Format) -> PathBuf {
+    folder.file(&format!("one.{format}"))
+}
+
+fn text_formats() -> Vec<Format> {
+    Format::ALL.iter().copied().filter(|format| format.name() != "parquet").collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn what_was_written_is_read(measured in measured(), raw in any::<bool>()) {
+        for format in Format::ALL {
+            let folder = Folder::new();
+            write_all(&folder.0, *format, raw, &measured);
+            let path = file_of(&folder, *format);
+            let found = read_launch(&path).unwrap();
+            prop_assert_eq!(&found.factors, &factors());
+            prop_assert_eq!(found.facts.get("seed"), Some("123"));
+            prop_assert!(found.complete && is_complete(&path).unwrap());
+            prop_assert_eq!(&found.groups, &measured.iter().map(|(group, _)| group.clone()).collect::<Vec<_>>());
+            prop_assert_eq!(&read_head(&path).unwrap(), &(found.factors.clone(), found.facts.clone()));
+            prop_assert_eq!(read_experiment(&folder.0).unwrap().launches, [("one".to_owned(), found)]);
+            let again = open(&folder.0, *format, raw).unwrap();
+            prop_assert!(again.is_complete() && again.groups().len() == measured.len());
+        }
+    }
+
+    /// A reader finds an error, or the groups before the cut; a writer goes on from there, and comes to the same end.
+    #[test]
+    fn a_file_that_was_cut_off_goes_on_where_it_ended(measured in measured(), raw in any::<bool>(), cuts in proptest::collection::vec(any::<prop::sample::Index>(), 6)) {
+        for format in text_formats() {
+            let folder = Folder::new();
+            write_all(&folder.0, format, raw, &measured);
+            let (path, raw_path) = (file_of(&folder, format), folder.file("one.raw.csv"));
+            let whole = fs::read(&path).unwrap();
+            let whole_raw = fs::read(&raw_path).unwrap_or_default();
+            let uninterrupted = read_launch(&path).unwrap();
+            for cut in &cuts {
+                let cut = cut.index(whole.len());
+                fs::write(&path, &whole[..cut]).unwrap();
+                let mut journal = Journal::open(&folder.0, "one", format, raw, &factors(), &Factors::default()).unwrap();
+                if let Ok(found) = read_launch(&path) {
+                    prop_assert_eq!(found.groups.len(), journal.groups().len());
+                }
+                // One that had no head was begun anew, with facts of its own.
+                let begun_anew = read_head(&path).unwrap().1.get("seed").is_none();
+                go_on(&mut journal, &measured);
+                journal.complete().unwrap();
+                prop_assert_eq!(fs::read(&raw_path).unwrap_or_default() == whole_raw, !(begun_anew && raw));
+                prop_assert!(begun_anew || fs::read(&path).unwrap() == whole);
+                prop_assert_eq!(read_launch(&path).unwrap().groups, uninterrupted.groups.clone());
+                fs::write(&raw_path, &whole_raw).unwrap();
+                if !raw { fs::remove_file(&raw_path).unwrap(); }
+            }
+        }
+    }
+}
+
+fn three_groups() -> Measured {
+    let seen = |means: &[f64]| {
+        let states = (0..means.len()).map(|i| State::ALL[usize::from(i == 1)]).collect();
+        Observations::new(1, states, Stamps::Means(means.to_vec())).unwrap()
+    };
+    vec![
+        group(0, seen(&[375.0, 1e9, 381.25]), &[378.125, 375.0]),
+        group(1, seen(&[]), &[]),
+        group(5, seen(&[-1.5]), &[-1.5]),
+    ]
+}
+
+#[test]
+fn a_file_cut_anywhere_is_an_error_or_the_groups_before_the_cut() {
+    for format in text_formats() {
+        for raw in [false, true] {
+            let folder = Folder::new();
+            let measured = three_groups();
+            let mut journal = open(&folder.0, format, raw).unwrap();
+            let path = file_of(&folder, format);
+            let length = || fs::metadata(&path).unwrap().len() as usize;
+            let mut ends = vec![length()];
+            for (group, seen) in &measured {
+                journal.append(group, seen).unwrap();
+                ends.push(length());
+            }
+            journal.complete().unwrap();
+            let whole = fs::read(&path).unwrap();
+            for cut in 0..whole.len() {
+                fs::write(&path, &whole[..cut]).unwrap();
+                let before = ends.iter().filter(|end| **end <= cut).count();
+                match read_launch(&path) {
+                    Ok(found) => {
+                        assert!(!found.complete && before > 0);
+                        let expected: Vec<Group> =
+                            measured[..before - 1].iter().map(|(group, _)| group.clone()).collect();
+                        assert_eq!(found.groups, expected, "{format}, {cut} bytes");
+                    }
+                    Err(why) => {
+                        assert_eq!(before, 0, "{format}, {cut} bytes: {why}");
+                        assert!(why.to_string().starts_with(&format!("{}: line ", path.display())), "{why}");
+                    }
+                }
+                assert!(!is_complete(&path).unwrap());
+            }
+        }
+    }
+}
+
+#[test]
+fn facts_of_a_continuation_are_told_from_the_first_ones() {
+    for format in text_formats() {
+        let folder = Folder::new();
+        let measured = three_groups();
+        for (group, seen) in &measured {
+            let mut journal = open(&folder.0, format, false).unwrap();
+            assert!(!journal.is_complete());
+            // Of one that measured nothing nothing is left, but for the head that the very first one wrote.
+            drop(journal);
+            journal = open(&folder.0, format, false).unwrap();
+            journal.append(group, seen).unwrap();
+        }
+        let Launch { facts, groups, complete, .. } = read_launch(&file_of(&folder, format)).unwrap();
+        let names: Vec<&str> = facts.iter().map(|(name, _)| name).collect();
+        assert_eq!((names, groups.len(), complete), (vec!["seed", "seed (2)", "seed (3)", "seed (4)"], 3, false));
+    }
+}
+
+#[test]
+fn a_launch_goes_on_only_as_it_was_begun() {
+    for format in Format::ALL {
+        let folder = Folder::new();
+        let path = folder.file(&format!("one.{}", if format.name() == "jsonl" { "jsonl" } else { "csv" }));
+        let told = |error: Result<Journal, RecordError>| error.map(|_| ()).unwrap_err().to_string();
+        let mut journal = open(&folder.0, *format, true).unwrap();
+        // As long as one has it, another cannot.
+        assert_eq!(told(open(&folder.0, *format, true)), format!("{}: another process is writing it", path.display()));
+        journal.append(&three_groups()[0].0, &three_groups()[0].1).unwrap();
+        drop(journal);
+        let other = factors().with("mpi", &"MPICH");
+        let error = told(Journal::open(&folder.0, "one", *format, true, &other, &facts()));
+        let path = path.display();
+        assert_eq!(
+            error,
+            format!("{path}: the factor \"mpi\" is none here, but \"MPICH\" in what is to be measured now")
+        );
+        let error = told(Journal::open(&folder.0, "two", *format, true, &other, &facts()));
+        assert_eq!(
+            error,
+            format!("{path}: the factor \"mpi\" is none here, but \"MPICH\" in what is to be measured now")
+        );
+        assert_eq!(
+            told(open(&folder.0, *format, false)),
+            format!("{path}: this launch was begun with raw observations")
+        );
+        for other in Format::ALL.iter().filter(|other| *other != format) {
+            let begun = format!("this launch was begun in the format {format}");
+            assert_eq!(told(open(&folder.0, *other, true)), format!("{path}: {begun}"), "{other}");
+        }
+    }
+}
