@@ -7,7 +7,6 @@ mod events;
 mod launcher;
 mod log;
 mod plan;
-mod record;
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -28,23 +27,23 @@ use plan::Plan;
     override_usage = "downbeat run [OPTIONS] --out <DIR> -- <COMMAND>...\n       \
                       downbeat run [OPTIONS] --out <DIR> --variant <NAME> -- <COMMAND>... [--variant <NAME> -- <COMMAND>...]...",
     after_help = "The command gets `--out DIR --launch launch-001` appended, with the number of the launch; or it has {out} and\n\
-                  {launch}, which are replaced. It writes its record to DIR/launch-001.csv; what it prints is in\n\
-                  DIR/launch-001.log. With variants all that is in DIR/VARIANT. What was interrupted, in whatever way,\n\
-                  goes on with the same command line, also with a larger -n; DIR/plan.json knows what is to be done.\n\n\
-                  All options stand before the first `--`. Several variants take turns: each is launched once before any is\n\
+                  {launch} in it, which are replaced. It is to write its record to DIR/launch-001.csv; what it prints goes to\n\
+                  DIR/launch-001.log. With variants it is DIR/VARIANT instead of DIR. What was interrupted, in whatever way,\n\
+                  goes on with the same command line, also with a larger -n: DIR/plan.json says what is to be done.\n\n\
+                  Options stand before the first `--`. Several variants take turns: all are launched once before any is\n\
                   launched again, in an order by lot, so that what drifts hits all alike.\n\n\
                   Examples:\n  \
-                  downbeat run -n 30 --out quick -- mpirun -np 4 downbeat-mpi bench --operation allreduce\n  \
-                  downbeat run --out libs --variant openmpi -- mpirun.openmpi -np 4 ./bench-openmpi bench \\\n    \
-                  --variant mpich -- mpirun.mpich -np 4 ./bench-mpich bench\n  \
-                  downbeat run --out x -- sh -c 'module load mpi; mpirun downbeat-mpi bench --out {out} --launch {launch}'\n\n\
-                  With Slurm, in a batch script, which can be submitted again when its time was too short:\n  \
-                  #SBATCH --nodes=4 --ntasks-per-node=16 --time=1:00:00\n  \
-                  exec downbeat run -n 30 --out $HOME/allreduce --timeout 10min -- srun downbeat-mpi bench --operation allreduce"
+                  downbeat run -n 10 --out quick -- mpirun -np 2 downbeat-mpi bench\n  \
+                  downbeat run --out two --variant openmpi -- mpirun.openmpi -np 4 ./openmpi/downbeat-mpi bench \\\n    \
+                  --variant mpich -- mpirun.mpich -np 4 ./mpich/downbeat-mpi bench\n  \
+                  downbeat run --out loaded -- sh -c 'module load mpi; mpirun downbeat-mpi bench --out {out} --launch {launch}'\n\n\
+                  With Slurm, in a batch script that is submitted again when its time was too short:\n  \
+                  #SBATCH --nodes=4 --ntasks-per-node=16 --time=1:00:00 --signal=B:TERM@60\n  \
+                  exec downbeat run -n 30 --out $HOME/hour --timeout 10min -- srun downbeat-mpi bench"
 )]
 pub(crate) struct Options {
     /// How often to launch each variant
-    #[arg(short = 'n', long = "launches", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000), allow_hyphen_values = true)]
+    #[arg(short = 'n', long = "launches", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=10_000), allow_hyphen_values = true)]
     launches: u32,
     /// The folder of this experiment, and of no other one
     #[arg(long, value_name = "DIR")]
@@ -122,7 +121,7 @@ fn plan(options: &Options, variants: Vec<Variant>) -> Result<Plan, Failure> {
     let lot = || std::hash::RandomState::new().build_hasher().finish() >> 32;
     let plan = Plan::new(options.launches, options.seed.unwrap_or_else(lot), variants);
     for folder in plan.folders(&options.out) {
-        if let Some(record) = alike::files(&folder)?.first() {
+        if let Some((_, record)) = alike::files(&folder)?.first() {
             return Err(refuse(format!("has a record, {}, but no {}", record.display(), plan::FILE)));
         }
     }
@@ -131,12 +130,11 @@ fn plan(options: &Options, variants: Vec<Variant>) -> Result<Plan, Failure> {
 
 /// The commands in their order; those that are not needed any more as comments.
 fn print(out: &Path, plan: &Plan) -> Result<(), Failure> {
+    let todo = plan.todo(out)?;
     let mut text = String::new();
     for launch in plan.launches() {
-        let variant = &plan.variants()[launch.variant];
-        let complete = alike::complete(&variant.folder(out), &launch.name)?;
-        text += if complete { "# complete: " } else { "" };
-        text += &quoted(&variant.words(out, &launch.name));
+        text += if todo.contains(&launch) { "" } else { "# complete: " };
+        text += &quoted(&plan.variants()[launch.variant].words(out, &launch.name));
         text.push('\n');
     }
     output::print(&text)

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Stands in for a benchmark: writes the record of a launch, and goes on with it where an earlier one ended.
 # It does as the environment says, so that its command line stays the same:
-#   RANKS  a factor; PAUSE  seconds in each group; FAIL  a file: fails while it exists, and takes it away;
+#   RANKS  a factor; PAUSE  seconds in each group; HOLD  a file: goes on when it is gone; FAIL  a file: fails while it exists, and takes it away;
 #   DIE    a file: is killed in the middle of a group while it exists, and takes it away;
-#   LAZY   writes no `# complete`; STUBBORN  does not end when it is asked to.
+#   LAZY   writes no `# complete`; WEARY  fails after it; STUBBORN  does not end when it is asked to.
 while [ $# -gt 0 ]; do
     case $1 in
     --out) out=$2; shift 2 ;;
@@ -40,6 +40,7 @@ fi
 for size in 1 2 3; do
     grep -q "^# end allreduce,$size," "$record" && continue
     [ -z "$PAUSE" ] || sleep "$PAUSE"
+    while [ -e "$HOLD" ]; do sleep 0.01; done
     if takes_away "$DIE"; then
         printf 'allreduce,%s,4,0,valid,1' $size >>"$record"
         kill -9 $$
@@ -48,3 +49,4 @@ for size in 1 2 3; do
     printf '%s\n# end allreduce,%s,4 valid=2 late=0 long=0 min=7\n' "$rows" $size >>"$record"
 done
 [ -n "$LAZY" ] || echo "# complete" >>"$record"
+[ -z "$WEARY" ]

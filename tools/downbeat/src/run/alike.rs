@@ -1,13 +1,15 @@
 //! Launches of one folder have equal factors: one that has others is not left among them.
 
+use std::collections::HashSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use downbeat_common::Failure;
 use downbeat_measure::Factors;
+use downbeat_measure::records::{RecordError, is_complete, launch_files, read_head};
 
 use super::plan::Planned;
-use super::record::{is_complete, launch_files, read_head};
 
 /// The launches that a folder holds.
 #[derive(Debug)]
@@ -25,26 +27,14 @@ impl Records {
     pub(super) fn check(folder: &Path, planned: &[&Planned]) -> Result<Self, Failure> {
         let mut records = Self { folder: folder.to_owned(), standard: None };
         let mut files = files(folder)?;
-        let place = |path: &PathBuf| {
-            let name = name_of(path);
-            planned.iter().position(|launch| launch.name == name).unwrap_or(planned.len())
-        };
-        files.sort_by_key(place);
-        for path in &files {
+        files.sort_by_key(|(name, _)| planned.iter().position(|launch| launch.name == *name).unwrap_or(planned.len()));
+        for (_, file) in &files {
             // One that has no head yet has nothing that differs; its program goes on with it, or begins anew.
-            if let Ok(factors) = read_head(path) {
-                records.admit(path, factors)?;
+            if let Ok((factors, _)) = read_head(file) {
+                records.admit(file, factors)?;
             }
         }
         Ok(records)
-    }
-
-    /// Whether the launch of this name has everything.
-    ///
-    /// # Errors
-    /// When the folder cannot be read.
-    pub(super) fn complete(&self, name: &str) -> Result<bool, Failure> {
-        complete(&self.folder, name)
     }
 
     /// Takes a launch that is now complete among the others.
@@ -52,59 +42,70 @@ impl Records {
     /// # Errors
     /// When it differs from them: it is then moved aside.
     pub(super) fn add(&mut self, name: &str) -> Result<(), Failure> {
-        for path in of(&self.folder, name)? {
-            let factors = read_head(&path).map_err(|why| Failure::run(format!("{}: {why}", path.display())))?;
-            self.admit(&path, factors)?;
-        }
-        Ok(())
+        let file = file(&self.folder, name)?;
+        file.map_or(Ok(()), |file| self.admit(&file, read_head(&file).map_err(Failure::run)?.0))
     }
 
-    fn admit(&mut self, path: &Path, factors: Factors) -> Result<(), Failure> {
+    fn admit(&mut self, file: &Path, factors: Factors) -> Result<(), Failure> {
         let Some((first, standard)) = &self.standard else {
-            self.standard = Some((path.to_owned(), factors));
+            self.standard = Some((file.to_owned(), factors));
             return Ok(());
         };
         let Some(factor) = standard.differing(&factors) else { return Ok(()) };
-        let value =
-            |factors: &Factors| factors.get(factor).map_or_else(|| "missing".to_owned(), |value| format!("'{value}'"));
-        let (here, there) = (value(&factors), value(standard));
-        let why = format!("factor {factor} is {here} in {}, but {there} in {}", path.display(), first.display());
-        let aside = set_aside(path).map_err(|error| {
-            Failure::run(format!("{why}; it cannot be moved aside, which is to be done by hand: {error}"))
-        })?;
-        Err(Failure::Run(format!("{why}: moved to {}; the same command line launches it again", aside.display())))
+        let differ = RecordError::Differ {
+            first: file.to_owned(),
+            second: Some(first.clone()),
+            factor: factor.to_owned(),
+            values: [&factors, standard].map(|factors| factors.get(factor).map(str::to_owned)),
+        };
+        Err(Failure::Run(match set_aside(file) {
+            Ok(aside) => format!("{differ}: moved to {}; the same command line launches it again", aside.display()),
+            Err(why) => format!("{differ}; it is to be moved away by hand: {why}"),
+        }))
     }
 }
 
 /// Whether the launch of this name is complete in this folder.
 ///
 /// # Errors
-/// When the folder cannot be read.
+/// When that cannot be read.
 pub(super) fn complete(folder: &Path, name: &str) -> Result<bool, Failure> {
-    Ok(of(folder, name)?.iter().any(|path| is_complete(path).unwrap_or(false)))
+    file(folder, name)?.map_or(Ok(false), |file| is_complete(&file).map_err(Failure::run))
 }
 
-fn of(folder: &Path, name: &str) -> Result<Vec<PathBuf>, Failure> {
-    let mut files = files(folder)?;
-    files.retain(|path| name_of(path) == name);
-    Ok(files)
+/// The names of all launches that are complete in this folder.
+///
+/// # Errors
+/// When that cannot be read.
+pub(super) fn all_complete(folder: &Path) -> Result<HashSet<String>, Failure> {
+    let mut names = HashSet::new();
+    for (name, file) in files(folder)? {
+        if is_complete(&file).map_err(Failure::run)? {
+            names.insert(name);
+        }
+    }
+    Ok(names)
 }
 
-/// The records of a folder.
+fn file(folder: &Path, name: &str) -> Result<Option<PathBuf>, Failure> {
+    Ok(files(folder)?.into_iter().find(|(known, _)| known == name).map(|(_, file)| file))
+}
+
+/// The records of a folder: names of launches, and files.
 ///
 /// # Errors
 /// When it cannot be read.
-pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    launch_files(folder).map_err(|why| Failure::run(format!("{}: {why}", folder.display())))
-}
-
-/// That of the launch which has this record.
-fn name_of(path: &Path) -> String {
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+pub(super) fn files(folder: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
+    match launch_files(folder) {
+        // What is said of the folder itself is that it has none, or is not there yet.
+        Err(RecordError::Content { path, .. }) if path == folder => Ok(Vec::new()),
+        Err(RecordError::Io { why, .. }) if why.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        found => found.map_err(Failure::run),
+    }
 }
 
 /// Renames a record, and its raw one, so that nobody takes it for a launch; nothing that is there is overwritten.
-fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
+fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let with = |path: &Path, suffix: &str| PathBuf::from(format!("{}{suffix}", path.display()));
     let suffixes = (1..).map(|i| if i == 1 { ".differs".to_owned() } else { format!(".differs-{i}") });
     let raw = path.with_extension("raw.csv");
@@ -119,7 +120,7 @@ fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
         fs::rename(path, &aside)?;
         return Ok(aside);
     }
-    Err(std::io::ErrorKind::AlreadyExists.into())
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 #[cfg(test)]
@@ -148,7 +149,7 @@ mod tests {
             let failure = Records::check(&folder, &[&first, &second]).unwrap_err();
             let Failure::Run(why) = failure else { panic!("{failure:?}") };
             let said = format!(
-                "factor ranks is '8' in {}, but '4' in {}: moved to {}",
+                "{}: the factor \"ranks\" is \"8\" here, but \"4\" in {}: moved to {}",
                 path("launch-001.csv").display(),
                 path("launch-002.csv").display(),
                 path(aside).display()
@@ -158,7 +159,8 @@ mod tests {
             assert!(!path("launch-001.csv").exists() && !path("launch-001.raw.csv").exists());
         }
         let mut records = Records::check(&folder, &[&first, &second]).unwrap();
-        assert!(records.complete("launch-002").unwrap() && !records.complete("launch-003").unwrap());
+        assert!(complete(&folder, "launch-002").unwrap() && !complete(&folder, "launch-003").unwrap());
+        assert_eq!(all_complete(&folder).unwrap().into_iter().collect::<Vec<_>>(), ["launch-002"]);
         write(&path("launch-001.csv"), 4);
         records.add("launch-001").unwrap();
         fs::remove_dir_all(&folder).unwrap();

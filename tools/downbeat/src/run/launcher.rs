@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use downbeat_common::output;
 use downbeat_common::{Failure, Progress};
 
-use super::alike::Records;
+use super::alike::{Records, complete};
 use super::attempt::{Attempt, Ended};
 use super::events::{Event, Events};
 use super::log::{self, say};
@@ -44,19 +44,13 @@ impl Launcher<'_> {
         let launches = self.plan.launches();
         self.await_quiet(&launches)?;
         let mut records = self.records(&launches)?;
-        let mut todo = Vec::new();
-        for launch in &launches {
-            if !records[launch.variant].complete(&launch.name)? {
-                todo.push(launch);
-            }
-        }
+        let todo = self.plan.todo(self.out)?;
         let total = launches.len();
         let mut pace = Pace { total, complete: total - todo.len(), launched: 0, took: Duration::ZERO };
-        for launch in todo {
+        for launch in &todo {
             let began = Instant::now();
-            let mine = &mut records[launch.variant];
-            self.launch(launch, mine, &pace)?;
-            mine.add(&launch.name)?;
+            self.launch(launch, &pace)?;
+            records[launch.variant].add(&launch.name)?;
             pace.complete += 1;
             pace.launched += 1;
             pace.took += began.elapsed();
@@ -93,42 +87,51 @@ impl Launcher<'_> {
     }
 
     /// Until it is complete.
-    fn launch(&self, launch: &Planned, records: &Records, pace: &Pace) -> Result<(), Failure> {
-        let path = self.log(launch);
-        let words = self.plan.variants()[launch.variant].words(self.out, &launch.name);
-        for attempt in 0..=self.retries {
-            let log = self.open_log(&path)?;
-            if let Some(Event::Signal(signal)) = self.events.next(Some(Instant::now())) {
-                return Err(self.stopped_by(signal));
-            }
-            let progress = Progress::new(0.0);
-            let show = |passed| progress.say(&pace.line(&launch.label, passed));
-            show(Duration::ZERO);
-            let ended = Attempt { words: &words, path: &path, log, timeout: self.timeout, verbose: self.verbose };
-            let ended = ended.run(self.events, show);
-            drop(progress);
-            let why = match ended.map_err(|why| Failure::run(format!("{}: {}: {why}", launch.label, words[0])))? {
+    fn launch(&self, launch: &Planned, pace: &Pace) -> Result<(), Failure> {
+        let (label, path) = (&launch.label, self.log(launch));
+        let variant = &self.plan.variants()[launch.variant];
+        for failed in 1.. {
+            let ended = self.attempt(label, &path, &variant.words(self.out, &launch.name), pace)?;
+            let complete = complete(&variant.folder(self.out), &launch.name)?;
+            let why = match ended {
                 Ended::Signal(signal) => return Err(self.stopped_by(signal)),
+                Ended::Itself(status) if status.success() && complete => return Ok(()),
+                Ended::Itself(status) if status.success() => format!("{status}, but its record is not complete"),
+                Ended::Itself(status) => status.to_string(),
                 Ended::Late => format!("took longer than {} s", self.timeout.unwrap_or_default().as_secs_f64()),
-                Ended::Itself(status) if !status.success() => status.to_string(),
-                Ended::Itself(_) if records.complete(&launch.name)? => return Ok(()),
-                Ended::Itself(status) => format!("{status}, but its record is not complete"),
             };
+            let why = format!("{label}: {why}; see {}", path.display());
             // What it said is on the terminal already where everything is shown.
             let tail = if self.verbose { String::new() } else { log::tail(&path) };
-            let (label, path) = (&launch.label, path.display());
-            if attempt == self.retries {
-                if !tail.is_empty() {
-                    say(&tail);
-                }
-                return Err(Failure::Run(format!("{label}: {why}; see {path}; the same command line goes on with it")));
-            }
-            say(&format!("{tail}downbeat: {label}: {why}; see {path}; again ({} of {})", attempt + 1, self.retries));
-            if records.complete(&launch.name)? {
+            if complete {
+                // It was only afterwards that it failed, and it would find nothing to do.
+                say(&format!("{tail}downbeat: {why}; its record is complete"));
                 return Ok(());
             }
+            if failed > self.retries {
+                say(&tail);
+                return Err(Failure::Run(format!("{why}; the same command line goes on with it")));
+            }
+            say(&format!("{tail}downbeat: {why}; again ({failed} of {})", self.retries));
         }
         Ok(())
+    }
+
+    fn attempt(&self, label: &str, path: &Path, words: &[String], pace: &Pace) -> Result<Ended, Failure> {
+        let log = self.open_log(path)?;
+        if let Some(Event::Signal(signal)) = self.events.next(Some(Instant::now())) {
+            return Ok(Ended::Signal(signal));
+        }
+        let progress = Progress::new(0.0);
+        let show = |passed| {
+            // It would draw over what is shown.
+            if !self.verbose {
+                progress.say(&pace.line(label, passed));
+            }
+        };
+        show(Duration::ZERO);
+        let attempt = Attempt { words, path, log, timeout: self.timeout, verbose: self.verbose };
+        attempt.run(self.events, show).map_err(|why| Failure::run(format!("{label}: {}: {why}", words[0])))
     }
 
     fn stopped_by(&self, signal: i32) -> Failure {

@@ -85,6 +85,8 @@ impl Follower {
 
 /// Says a line, or some, on standard error.
 pub(super) fn say(lines: &str) {
-    // Nobody can be told that nobody can be told.
-    let _ = writeln!(io::stderr(), "{}", lines.trim_end());
+    if !lines.is_empty() {
+        // Nobody can be told that nobody can be told.
+        let _ = writeln!(io::stderr(), "{}", lines.trim_end());
+    }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use downbeat_common::Failure;
 use serde::{Deserialize, Serialize};
 
+use super::alike::all_complete;
 use super::command::{Variant, quoted};
 
 /// The plan of a folder.
@@ -133,6 +134,17 @@ impl Plan {
             Planned { variant, name: launch.to_owned(), label: label.clone() }
         };
         self.order.iter().map(of).collect()
+    }
+
+    /// Those that are not complete, in their order.
+    ///
+    /// # Errors
+    /// When the records cannot be read.
+    pub(super) fn todo(&self, out: &Path) -> Result<Vec<Planned>, Failure> {
+        let complete = self.folders(out).iter().map(|folder| all_complete(folder)).collect::<Result<Vec<_>, _>>()?;
+        let mut launches = self.launches();
+        launches.retain(|launch| !complete[launch.variant].contains(&launch.name));
+        Ok(launches)
     }
 
     /// What is launched.
