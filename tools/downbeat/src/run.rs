@@ -6,6 +6,7 @@ mod command;
 mod events;
 mod launcher;
 mod log;
+mod orphans;
 mod plan;
 
 use std::fs::{self, File, OpenOptions};
@@ -26,17 +27,18 @@ use plan::Plan;
 #[command(
     override_usage = "downbeat run [OPTIONS] --out <DIR> -- <COMMAND>...\n       \
                       downbeat run [OPTIONS] --out <DIR> --variant <NAME> -- <COMMAND>... [--variant <NAME> -- <COMMAND>...]...",
-    after_help = "The command gets `--out DIR --launch launch-001` appended, with the number of the launch; or it has {out} and\n\
-                  {launch} in it, which are replaced. It is to write its record to DIR/launch-001.csv; what it prints goes to\n\
-                  DIR/launch-001.log. With variants it is DIR/VARIANT instead of DIR. What was interrupted, in whatever way,\n\
+    after_help = "The command gets `--out DIR --launch launch-001` appended, with the number of the launch; or it has {out} and \
+                  {launch} in it, which are replaced. It is to write its record to DIR/launch-001.csv; what it prints goes to \
+                  DIR/launch-001.log. With variants it is DIR/VARIANT instead of DIR. What was interrupted, in whatever way, \
                   goes on with the same command line, also with a larger -n: DIR/plan.json says what is to be done.\n\n\
-                  Options stand before the first `--`. Several variants take turns: all are launched once before any is\n\
+                  Options stand before the first `--`. Several variants take turns: all are launched once before any is \
                   launched again, in an order by lot, so that what drifts hits all alike.\n\n\
                   Examples:\n  \
                   downbeat run -n 10 --out quick -- mpirun -np 2 downbeat-mpi bench\n  \
-                  downbeat run --out two --variant openmpi -- mpirun.openmpi -np 4 ./openmpi/downbeat-mpi bench \\\n    \
-                  --variant mpich -- mpirun.mpich -np 4 ./mpich/downbeat-mpi bench\n  \
-                  downbeat run --out loaded -- sh -c 'module load mpi; mpirun downbeat-mpi bench --out {out} --launch {launch}'\n\n\
+                  downbeat run --out two --variant openmpi -- mpirun.openmpi -np 4 ./a/downbeat-mpi bench \\\n    \
+                  --variant mpich -- mpirun.mpich -np 4 ./b/downbeat-mpi bench\n  \
+                  downbeat run --out sh -- sh -c 'ulimit -s unlimited; exec mpirun -np 2 downbeat-mpi bench \\\n    \
+                  --out {out} --launch {launch}'\n\n\
                   With Slurm, in a batch script that is submitted again when its time was too short:\n  \
                   #SBATCH --nodes=4 --ntasks-per-node=16 --time=1:00:00 --signal=B:TERM@60\n  \
                   exec downbeat run -n 30 --out $HOME/hour --timeout 10min -- srun downbeat-mpi bench"
@@ -80,6 +82,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         return print(&options.out, &plan(options, variants)?);
     }
     let events = Events::listen()?;
+    orphans::adopt();
     let _lock = lock(&options.out)?;
     let plan = plan(options, variants)?;
     for folder in plan.folders(&options.out) {

@@ -1,7 +1,7 @@
 //! One attempt to launch a program: it ends by itself, or is ended.
 
 use std::fs::File;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::command::quoted;
 use super::events::{Event, Events};
 use super::log::Follower;
+use super::orphans;
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(super) struct Attempt<'a> {
     pub(super) words: &'a [String],
     /// Where its log is,
     pub(super) path: &'a Path,
-    /// and the log itself, which is its own.
+    /// and the log itself, which is the program's own.
     pub(super) log: File,
     pub(super) timeout: Option<Duration>,
     pub(super) verbose: bool,
@@ -41,7 +41,6 @@ impl Attempt<'_> {
     /// `show` is called now and then, when there is somebody who can see it.
     pub(super) fn run(self, events: &Events, show: impl Fn(Duration)) -> io::Result<Ended> {
         let mut follower = if self.verbose { Some(Follower::new(self.path)?) } else { None };
-        writeln!(&self.log, "$ {}", quoted(self.words))?;
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]).process_group(0).stdin(Stdio::null());
         let mut child = command.stdout(self.log.try_clone()?).stderr(self.log).spawn()?;
@@ -73,6 +72,7 @@ impl Attempt<'_> {
         // What it left behind would disturb the next launch, and may write to its record.
         ending.signal(Signal::KILL);
         let status = child.wait()?;
+        orphans::end();
         if let Some(follower) = &mut follower {
             follower.show();
         }

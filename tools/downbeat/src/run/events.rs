@@ -1,6 +1,6 @@
 //! What a run waits for: the end of a launched program, a signal, or that time passes.
 
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Instant;
 
@@ -52,9 +52,6 @@ impl Events {
     /// The next event, if there is one until then.
     pub(super) fn next(&self, until: Option<Instant>) -> Option<Event> {
         let Some(until) = until else { return self.receiver.recv().ok() };
-        match self.receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(event) => Some(event),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        self.receiver.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
     }
 }

@@ -1,6 +1,7 @@
 //! Launches what a plan has, one after the other.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use downbeat_common::{Failure, Progress};
 
 use super::alike::{Records, complete};
 use super::attempt::{Attempt, Ended};
+use super::command::quoted;
 use super::events::{Event, Events};
 use super::log::{self, say};
 use super::plan::{Plan, Planned};
@@ -81,7 +83,7 @@ impl Launcher<'_> {
         self.out.join(format!("{}.log", launch.label))
     }
 
-    fn open_log(&self, path: &Path) -> Result<fs::File, Failure> {
+    fn open_log(&self, path: &Path) -> Result<File, Failure> {
         let opened = log::open(path, self.events).map_err(|why| Failure::run(format!("{}: {why}", path.display())))?;
         opened.map_err(|signal| self.stopped_by(signal))
     }
@@ -91,7 +93,7 @@ impl Launcher<'_> {
         let (label, path) = (&launch.label, self.log(launch));
         let variant = &self.plan.variants()[launch.variant];
         for failed in 1.. {
-            let ended = self.attempt(label, &path, &variant.words(self.out, &launch.name), pace)?;
+            let (ended, tail) = self.attempt(label, &path, &variant.words(self.out, &launch.name), pace)?;
             let complete = complete(&variant.folder(self.out), &launch.name)?;
             let why = match ended {
                 Ended::Signal(signal) => return Err(self.stopped_by(signal)),
@@ -101,8 +103,6 @@ impl Launcher<'_> {
                 Ended::Late => format!("took longer than {} s", self.timeout.unwrap_or_default().as_secs_f64()),
             };
             let why = format!("{label}: {why}; see {}", path.display());
-            // What it said is on the terminal already where everything is shown.
-            let tail = if self.verbose { String::new() } else { log::tail(&path) };
             if complete {
                 // It was only afterwards that it failed, and it would find nothing to do.
                 say(&format!("{tail}downbeat: {why}; its record is complete"));
@@ -117,11 +117,13 @@ impl Launcher<'_> {
         Ok(())
     }
 
-    fn attempt(&self, label: &str, path: &Path, words: &[String], pace: &Pace) -> Result<Ended, Failure> {
+    /// How it ended, and the last that it said.
+    fn attempt(&self, label: &str, path: &Path, words: &[String], pace: &Pace) -> Result<(Ended, String), Failure> {
         let log = self.open_log(path)?;
         if let Some(Event::Signal(signal)) = self.events.next(Some(Instant::now())) {
-            return Ok(Ended::Signal(signal));
+            return Err(self.stopped_by(signal));
         }
+        let begun = begin(&log, words).map_err(|why| Failure::run(format!("{}: {why}", path.display())))?;
         let progress = Progress::new(0.0);
         let show = |passed| {
             // It would draw over what is shown.
@@ -131,7 +133,10 @@ impl Launcher<'_> {
         };
         show(Duration::ZERO);
         let attempt = Attempt { words, path, log, timeout: self.timeout, verbose: self.verbose };
-        attempt.run(self.events, show).map_err(|why| Failure::run(format!("{label}: {}: {why}", words[0])))
+        let ended = attempt.run(self.events, show);
+        let ended = ended.map_err(|why| Failure::run(format!("{label}: {}: {why}", words[0])))?;
+        // What it said is on the terminal already where everything is shown.
+        Ok((ended, if self.verbose { String::new() } else { log::tail(path, begun) }))
     }
 
     fn stopped_by(&self, signal: i32) -> Failure {
@@ -156,6 +161,12 @@ impl Pace {
         };
         format!("{complete} of {total} complete{left}; {label} for {}", about(passed))
     }
+}
+
+/// Writes the command into its log; returns where its output begins.
+fn begin(mut log: &File, words: &[String]) -> io::Result<u64> {
+    writeln!(log, "$ {}", quoted(words))?;
+    Ok(log.metadata()?.len())
 }
 
 /// A time as one says it.

@@ -41,18 +41,19 @@ pub(super) fn lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// The last lines, each after a bar.
-pub(super) fn tail(path: &Path) -> String {
-    const LINES: usize = 10;
-    const BYTES: u64 = 4096;
+/// The last lines of what was written since it had this length, each after a bar.
+pub(super) fn tail(path: &Path, since: u64) -> String {
+    const LINES: usize = 20;
+    const BYTES: u64 = 8192;
     let read = || {
         let mut file = File::open(path)?;
-        let begin = file.metadata()?.len().saturating_sub(BYTES);
+        let begin = file.metadata()?.len().saturating_sub(BYTES).max(since);
         file.seek(SeekFrom::Start(begin))?;
         let mut bytes = Vec::new();
         file.take(BYTES).read_to_end(&mut bytes)?;
         io::Result::Ok(bytes)
     };
+    // What cannot be read now can be read later, by whoever wants to know.
     let bytes = read().unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -88,5 +89,24 @@ pub(super) fn say(lines: &str) {
     if !lines.is_empty() {
         // Nobody can be told that nobody can be told.
         let _ = writeln!(io::stderr(), "{}", lines.trim_end());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_that_of_the_last_attempt() {
+        let path = std::env::temp_dir().join(format!("downbeat-log-{}", std::process::id()));
+        let lines = |from: u32, to: u32| (from..=to).map(|i| format!("line {i}\n")).collect::<String>();
+        std::fs::write(&path, lines(1, 3) + "\x1b[2Jred\t\u{7}1\n\n").unwrap();
+        assert_eq!(tail(&path, 0), "  | line 1\n  | line 2\n  | line 3\n  | [2Jred\t1\n");
+        assert_eq!(tail(&path, 14), "  | line 3\n  | [2Jred\t1\n");
+        assert_eq!(tail(&path, 1000), "");
+        std::fs::write(&path, lines(1, 100_000)).unwrap();
+        assert_eq!(tail(&path, 0).lines().next(), Some("  | line 99981"));
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(tail(&path, 0), "");
     }
 }

@@ -3,6 +3,7 @@
 # It does as the environment says, so that its command line stays the same:
 #   RANKS  a factor; PAUSE  seconds in each group; HOLD  a file: goes on when it is gone; FAIL  a file: fails while it exists, and takes it away;
 #   DIE    a file: is killed in the middle of a group while it exists, and takes it away;
+#   LEAVE  a file: leaves a process behind, and says there which one;
 #   LAZY   writes no `# complete`; WEARY  fails after it; STUBBORN  does not end when it is asked to.
 while [ $# -gt 0 ]; do
     case $1 in
@@ -32,6 +33,10 @@ if grep -qs "^$columns" "$record"; then
 else
     printf '# downbeat launch 1\n# factor program = bench.sh\n# factor ranks = %s\n# fact process = %s\n%s\n' \
         "${RANKS:-4}" $$ $columns >"$record"
+fi
+if [ -n "$LEAVE" ]; then
+    setsid sleep 100 &
+    echo $! >"$LEAVE"
 fi
 if takes_away "$FAIL"; then
     echo "cannot go on" >&2
