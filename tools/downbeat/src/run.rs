@@ -21,6 +21,7 @@ use downbeat_common::{Failure, output};
 use command::{Variant, quoted};
 use events::Events;
 use launcher::Launcher;
+use log::{Lock, say};
 use plan::Plan;
 
 #[derive(Args, Debug)]
@@ -107,8 +108,12 @@ fn lock(out: &Path) -> Result<File, Failure> {
     let opened = OpenOptions::new().create(true).append(true).open(&path);
     let file = opened.map_err(|why| Failure::option("--out", format!("{}: {why}", path.display())))?;
     match log::lock(&file) {
-        Ok(true) => Ok(file),
-        Ok(false) => Err(refuse(&"another `downbeat run` is at work in this folder")),
+        Ok(Lock::Mine) => Ok(file),
+        Ok(Lock::Taken) => Err(refuse(&"another `downbeat run` is at work in this folder")),
+        Ok(Lock::Unknown) => {
+            say(&format!("downbeat: {}: files cannot be locked there: let no other run use it", out.display()));
+            Ok(file)
+        }
         Err(why) => Err(refuse(&why)),
     }
 }

@@ -17,7 +17,7 @@ use super::events::{Event, Events};
 pub(super) fn open(path: &Path, events: &Events) -> io::Result<Result<File, i32>> {
     let file = OpenOptions::new().create(true).append(true).open(path)?;
     let mut told = false;
-    while !lock(&file)? {
+    while lock(&file)? == Lock::Taken {
         if !told {
             let path = path.display();
             say(&format!("downbeat: a program that was launched before still writes to {path}: waiting for its end"));
@@ -32,11 +32,23 @@ pub(super) fn open(path: &Path, events: &Events) -> io::Result<Result<File, i32>
 
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Whether the file is now this program's own, or that of what it hands it to. Where files cannot be locked, it is.
-pub(super) fn lock(file: &File) -> io::Result<bool> {
+/// What came of locking a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lock {
+    /// It is this program's own, or that of what it hands it to.
+    Mine,
+    /// It is somebody else's.
+    Taken,
+    /// Some file systems of clusters cannot lock files.
+    Unknown,
+}
+
+/// Locks a file, without waiting.
+pub(super) fn lock(file: &File) -> io::Result<Lock> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) | Err(Errno::NOSYS | Errno::NOTSUP | Errno::NOLCK) => Ok(true),
-        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
+        Ok(()) => Ok(Lock::Mine),
+        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(Lock::Taken),
+        Err(Errno::NOSYS | Errno::NOTSUP | Errno::NOLCK) => Ok(Lock::Unknown),
         Err(why) => Err(why.into()),
     }
 }

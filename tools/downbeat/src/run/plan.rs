@@ -107,11 +107,14 @@ impl Plan {
         Ok(Self { n, ..self })
     }
 
-    /// Writes the plan into the folder: all of it, or nothing.
+    /// Writes the plan into the folder, unless it is there: all of it, or nothing.
     ///
     /// # Errors
     /// When it cannot be written.
     pub(super) fn save(&self, folder: &Path) -> Result<(), Failure> {
+        if Self::load(folder)?.as_ref() == Some(self) {
+            return Ok(());
+        }
         let path = folder.join(FILE);
         let new = folder.join(format!("{FILE}.new"));
         let write = || {
