@@ -50,8 +50,12 @@ mod error;
 mod experiment;
 mod format;
 mod journal;
+#[cfg(feature = "json")]
+mod json;
 mod lines;
 mod number;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod raw;
 mod tail;
 #[cfg(test)]

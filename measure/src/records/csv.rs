@@ -219,8 +219,7 @@ impl Body {
 
     fn end(&mut self, line: &str) -> Result<(), String> {
         let (columns, summary) = line.split_once(' ').unwrap_or((line, ""));
-        let key = row_key(format!("{columns},").as_bytes()).filter(|(_, length)| *length == columns.len() + 1);
-        let (key, _) = key.ok_or_else(|| format!("\"{}\" names no group", columns.escape_debug()))?;
+        let key = read_key(columns).ok_or_else(|| format!("\"{}\" names no group", columns.escape_debug()))?;
         let open = self.open.take().unwrap_or_else(|| Open::new(key.clone()));
         if open.key != key {
             return Err(format!("the group of {} ends as one of {key}", open.key));
@@ -234,6 +233,12 @@ impl Body {
 #[inline]
 fn state(text: &[u8]) -> Option<(State, &[u8])> {
     State::ALL.into_iter().find_map(|state| Some((state, text.strip_prefix(state.name().as_bytes())?)))
+}
+
+/// What was measured, as [`key`] writes it.
+pub(super) fn read_key(text: &str) -> Option<GroupKey> {
+    let key = row_key(format!("{text},").as_bytes()).filter(|(_, length)| *length == text.len() + 1);
+    key.map(|(key, _)| key)
 }
 
 /// What was measured, and how many bytes of the row say so.

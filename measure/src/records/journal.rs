@@ -23,6 +23,8 @@ pub struct Journal {
     groups: Vec<GroupKey>,
     /// The facts of a continuation. They are written with its first group, since without one they mean nothing.
     later_facts: Factors,
+    /// Whether the last line is written.
+    ended: bool,
 }
 
 impl Journal {
@@ -66,11 +68,11 @@ impl Journal {
                 let main = Tail { end: found.end, ..main };
                 if found.launch.complete {
                     place.finish()?;
-                    return Ok(Self { format, main: None, raw: None, groups, later_facts: Factors::default() });
+                    return Ok(Self::done(format, groups));
                 }
                 let raw = if raw { Some(continued_raw(&place, &groups)?) } else { None };
                 let later_facts = numbered(&found.launch.facts, facts);
-                Ok(Self { format, main: Some(main), raw, groups, later_facts })
+                Ok(Self { format, main: Some(main), raw, groups, later_facts, ended: false })
             }
         }
     }
@@ -100,7 +102,7 @@ impl Journal {
         };
         main.append(head.as_bytes())?;
         let format = place.format;
-        Ok(Self { format, main: Some(main), raw, groups: vec![], later_facts: Factors::default() })
+        Ok(Self { format, main: Some(main), raw, groups: vec![], later_facts: Factors::default(), ended: false })
     }
 
     /// Whether all that was to be measured is there, so that nothing is left to do.
@@ -121,7 +123,8 @@ impl Journal {
     /// stays readable.
     pub fn append(&mut self, group: &Group, seen: &Observations) -> Result<(), RecordError> {
         let of_group = |why: String| RecordError::Unwritable(format!("{}: {why}", group.key));
-        let Some(main) = &mut self.main else { return Err(of_group("the record is complete".to_owned())) };
+        let main = self.main.as_ref().filter(|_| !self.ended);
+        let main = main.ok_or_else(|| of_group("the record is complete".to_owned()))?;
         if self.groups.contains(&group.key) {
             return Err(of_group("it is in the record already".to_owned()));
         }
@@ -139,18 +142,11 @@ impl Journal {
             }
         };
         written.map_err(RecordError::io(&main.path))?;
-        let end_of_raw = self.raw.as_ref().map(|raw| raw.end);
-        if let Some(raw) = &mut self.raw {
-            let mut piece = vec![];
-            raw::write_group(&mut piece, &summary, seen).map_err(RecordError::io(&raw.path))?;
-            raw.append(&piece)?;
+        let mut of_raw = vec![];
+        if let Some(raw) = &self.raw {
+            raw::write_group(&mut of_raw, &summary, seen).map_err(RecordError::io(&raw.path))?;
         }
-        let written = main.append(&piece);
-        if let (Err(_), Some(raw), Some(end)) = (&written, &mut self.raw, end_of_raw) {
-            // The record decides what is there.
-            raw.end = end;
-        }
-        written?;
+        self.write(&piece, &of_raw)?;
         self.groups.push(group.key.clone());
         self.later_facts = Factors::default();
         Ok(())
@@ -161,23 +157,44 @@ impl Journal {
     /// # Errors
     /// When that cannot be written.
     pub fn complete(&mut self) -> Result<(), RecordError> {
-        let Some(main) = &mut self.main else { return Ok(()) };
-        let line = format!("{}\n", csv::COMPLETE);
-        if let Some(raw) = &mut self.raw {
-            raw.append(line.as_bytes())?;
+        if self.is_complete() {
+            return Ok(());
         }
-        match self.format {
-            #[cfg(feature = "json")]
-            Format::JsonLines => main.append(format!("{}\n", super::json::COMPLETE).as_bytes())?,
-            _ => main.append(line.as_bytes())?,
+        if !self.ended {
+            let line = format!("{}\n", csv::COMPLETE);
+            match self.format {
+                #[cfg(feature = "json")]
+                Format::JsonLines => self.write(format!("{}\n", super::json::COMPLETE).as_bytes(), line.as_bytes())?,
+                _ => self.write(line.as_bytes(), line.as_bytes())?,
+            }
+            self.ended = true;
         }
         #[cfg(feature = "parquet")]
-        if self.format == Format::Parquet {
+        if let (Format::Parquet, Some(main)) = (self.format, &self.main) {
             super::parquet::replace(&main.path)?;
         }
         self.main = None;
         self.raw = None;
         Ok(())
+    }
+
+    /// Adds a piece to the raw file, where there is one, and one to the record.
+    fn write(&mut self, to_main: &[u8], to_raw: &[u8]) -> Result<(), RecordError> {
+        let end_of_raw = self.raw.as_ref().map(|raw| raw.end);
+        if let Some(raw) = &mut self.raw {
+            raw.append(to_raw)?;
+        }
+        let written = self.main.as_mut().map_or(Ok(()), |main| main.append(to_main));
+        if let (Err(_), Some(raw), Some(end)) = (&written, &mut self.raw, end_of_raw) {
+            // The record decides what is there.
+            raw.end = end;
+        }
+        written
+    }
+
+    /// That of a record to which nothing can be added.
+    fn done(format: Format, groups: Vec<GroupKey>) -> Self {
+        Self { format, main: None, raw: None, groups, later_facts: Factors::default(), ended: true }
     }
 }
 
@@ -242,7 +259,7 @@ impl Place<'_> {
         // Left by a program that ended between making the one and removing the other.
         let _ = fs::remove_file(self.written());
         let groups = groups.into_iter().map(|group| group.key).collect();
-        Ok(Some(Journal { format: self.format, main: None, raw: None, groups, later_facts: Factors::default() }))
+        Ok(Some(Journal::done(self.format, groups)))
     }
 
     /// Does what was left to do when all was written.
