@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use downbeat_common::Failure;
 
-use crate::{calibrate, clocks, demonstration, simulate, sync};
+use crate::{calibrate, clocks, demonstration, run, simulate, sync};
 
 /// One precise clock for the ranks of a parallel program, and what the clocks of a machine are worth.
 #[derive(Debug, Parser)]
@@ -29,6 +29,8 @@ enum Command {
     Sync(sync::Options),
     /// Tries synchronizations out on a simulated cluster of any size
     Simulate(simulate::Options),
+    /// Launches a program many times, and goes on after any interruption where it stopped
+    Run(run::Options),
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -38,6 +40,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Calibrate(options)) => calibrate::run(&options),
         Some(Command::Sync(options)) => sync::run(&options),
         Some(Command::Simulate(options)) => simulate::run(&options),
+        Some(Command::Run(options)) => run::run(&options),
     }
 }
 

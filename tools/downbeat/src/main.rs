@@ -5,6 +5,7 @@ mod cli;
 mod clocks;
 mod cluster;
 mod demonstration;
+mod run;
 mod simulate;
 mod sync;
 
