@@ -1,5 +1,6 @@
 //! `downbeat-mpi`: the program that `mpirun` starts.
 
+mod bench;
 mod clock;
 mod command_line;
 mod factors;
@@ -12,6 +13,7 @@ use std::process::ExitCode;
 
 use downbeat_common::Failure;
 use downbeat_sync::MpiComm;
+use mpi::topology::SimpleCommunicator;
 use mpi::traits::Communicator;
 
 const NAME: &str = "downbeat-mpi";
@@ -36,6 +38,12 @@ fn end_all_ranks_on_panic() {
     let tell = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         tell(panic);
-        mpi::topology::SimpleCommunicator::world().abort(101);
+        SimpleCommunicator::world().abort(101);
     }));
+}
+
+/// Ends the job where one rank failed while the others wait for it.
+fn end_all_ranks(failure: Failure) -> ! {
+    failure.report(NAME);
+    SimpleCommunicator::world().abort(1)
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use downbeat_clock_core::Duration;
-use downbeat_measure::{Barrier, EachCall, Method, Processing, RoundTime, Scheme, Series, Stopping, Windows};
+use downbeat_measure::{Barrier, EachCall, Factors, Method, Processing, RoundTime, Scheme, Series, Stopping, Windows};
 
 use crate::Failure;
 use crate::cli::positive;
@@ -83,6 +83,19 @@ impl MethodOptions {
         }
         method.check().map_err(|why| Failure::Input(format!("--scheme and --processing: {why}")))?;
         Ok(method)
+    }
+
+    /// What of the method is the same for all sizes.
+    ///
+    /// # Errors
+    /// As [`method`](Self::method).
+    pub fn factors(&self, factors: Factors) -> Result<Factors, Failure> {
+        let method = self.method(0)?;
+        Ok(factors
+            .with("scheme", &method.scheme)
+            .with("stop", &method.stopping)
+            .with("processing", &method.processing)
+            .with("warm-up", &method.warm_up))
     }
 
     fn scheme(&self, of_preset: Scheme) -> Result<Scheme, Failure> {

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process;
-use std::time::SystemTime;
 
 use clap::Args;
 use downbeat_measure::records::{Format, Journal};
@@ -125,8 +124,7 @@ impl OutputOptions {
 
 /// As no other launch is named that begins in another second or is another process.
 fn name_by_time() -> String {
-    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    format!("launch-{}-{}", now.replace([':', 'Z'], ""), process::id())
+    format!("launch-{}-{}", crate::now().replace([':', 'Z'], ""), process::id())
 }
 
 impl Results {
@@ -176,7 +174,7 @@ impl Results {
         for one in shown {
             let figure = |name: &&str| {
                 let found = one.figures_ns.iter().find(|(known, _)| known == name);
-                found.map_or_else(String::new, |(_, nanos)| output::nanos(*nanos))
+                found.map_or_else(String::new, |(_, nanos)| output::time(*nanos))
             };
             let cells = [one.operation.clone(), one.bytes.to_string(), one.ranks.to_string()];
             let counts = [one.valid.to_string(), (one.valid + one.late + one.long).to_string()];
