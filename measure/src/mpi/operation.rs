@@ -79,6 +79,20 @@ impl MpiOperation {
         }
     }
 
+    /// Whether there is such an operation for messages of this size among so many ranks. Nothing is communicated.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn check(
+        kind: OperationKind,
+        ranks: u32,
+        bytes: u64,
+        settings: &OperationSettings,
+    ) -> Result<(), OperationError> {
+        // Rank 0 may be the one with the most to hold.
+        (0..ranks).take(2).try_for_each(|rank| Layout::new(kind, rank, ranks, bytes, settings).map(drop))
+    }
+
     fn prepare_alone(
         kind: OperationKind,
         group: &MpiGroup,
