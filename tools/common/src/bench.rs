@@ -1,15 +1,17 @@
 //! Measuring operations: the options that programs share, the way through all groups, and what is shown in the end.
 
+mod global_time;
 mod method;
 mod output;
 
 use downbeat_measure::{Group, GroupKey, MeasureError, Measured, State};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
+pub use global_time::{GlobalTime, SyncOptions};
 pub use method::MethodOptions;
 pub use output::{OutputOptions, Results};
 
-use crate::{Failure, Progress, agree};
+use crate::{Failure, Progress, agree_blocking};
 
 /// Measures one group after the other, and keeps each as soon as it is known. All ranks call this, with equal groups; what
 /// was found is on rank 0.
@@ -56,11 +58,6 @@ pub fn agree_on_measured<M: Comm>(
         Ok(measured) => Ok(measured),
     };
     agree_blocking(comm, mine)
-}
-
-/// For ranks that never suspend.
-fn agree_blocking<T, M: Comm>(comm: &M, mine: Result<T, Failure>) -> Result<T, Failure> {
-    block_on_ready(async { Ok::<_, downbeat_sync::CommError>(agree(comm, mine).await) }).map_err(Failure::run)?
 }
 
 /// What is kept of a measurement.

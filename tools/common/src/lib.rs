@@ -17,7 +17,7 @@ mod trial;
 use std::hash::{BuildHasher, RandomState};
 use std::time::SystemTime;
 
-pub use agree::{agree, gather_texts};
+pub use agree::{agree, agree_blocking, gather_texts};
 pub use calibration::{CalibrationOptions, Known};
 pub use failure::Failure;
 pub use progress::Progress;

@@ -1,9 +1,8 @@
 //! `downbeat-mpi bench`: how long operations of the MPI library take.
 
 use clap::Args;
-use downbeat_clock_core::{Clock, Duration, Local, Timestamp};
-use downbeat_common::bench::{MethodOptions, OutputOptions, agree_on_measured, measure_all};
-use downbeat_common::cli::not_negative;
+use downbeat_clock_core::Clock;
+use downbeat_common::bench::{GlobalTime, MethodOptions, OutputOptions, SyncOptions, agree_on_measured, measure_all};
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{CalibrationOptions, Failure, agree};
@@ -11,9 +10,7 @@ use downbeat_measure::{
     Datatype, GroupKey, Measured, MpiGroup, MpiOperation, OperationKind, OperationSettings, Reduction, Root, Sizes,
     Stage, Time, shuffle,
 };
-use downbeat_sync::{
-    Algorithm, Comm, CommError, MpiComm, SyncError, Synchronized, Timekeeper, block_on_ready, collective,
-};
+use downbeat_sync::{Comm, CommError, MpiComm, Timekeeper, block_on_ready, collective};
 
 use crate::clock::{ClockUser, Kind, Timebase, Tsc};
 use crate::command_line::block_on_ready_failure;
@@ -48,13 +45,8 @@ pub(crate) struct Options {
     /// Draws the order of the measurements by lot [default: another each time]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     seed: Option<u64>,
-    /// How the ranks get one clock, where the scheme needs one: a LABEL of the command sync [default:
-    /// h2hca(hca3/1000/skampi/100,prop)]
-    #[arg(long, value_name = "LABEL")]
-    sync: Option<Algorithm>,
-    /// Get it anew when it is older than this
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = not_negative, allow_hyphen_values = true)]
-    resync: Duration,
+    #[command(flatten)]
+    sync: SyncOptions,
     /// The clock that every rank reads
     #[arg(long, value_enum, default_value_t = Kind::Tsc, ignore_case = true)]
     clock: Kind,
@@ -90,8 +82,6 @@ struct Kinds(Vec<OperationKind>);
 fn kinds(text: &str) -> Result<Kinds, String> {
     OperationKind::list(text).map(Kinds).map_err(|why| why.to_string())
 }
-
-const SYNC: &str = "h2hca(hca3/1000/skampi/100,prop)";
 
 pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
     let ranks = Ranks::find(comm, &options.place)?;
@@ -146,10 +136,6 @@ impl Options {
     fn root(&self) -> u32 {
         if let Root::Rank(rank) = self.settings.root { rank } else { 0 }
     }
-
-    fn sync(&self) -> Result<Algorithm, Failure> {
-        self.sync.map_or_else(|| SYNC.parse().map_err(Failure::run), Ok)
-    }
 }
 
 struct Session<'a> {
@@ -172,7 +158,8 @@ impl ClockUser for Session<'_> {
         let results =
             if ranks.all.rank() == 0 { options.output.begin(&factors, &facts) } else { Ok(Default::default()) };
         let mut results = block_on_ready_failure(agree(ranks.all, results))?;
-        let mut global = GlobalTime { session: self, base, model: None };
+        let me = Timekeeper::new(&base.clock, base.local).source(base.source).place(ranks.place);
+        let mut global = GlobalTime::new(ranks.all, me, &options.sync, &options.method.method(options.root())?)?;
         measure_all(ranks.all, &groups, &mut results, |key| {
             let time = global.time()?;
             self.measure(key, &base.clock, time)
@@ -221,9 +208,7 @@ impl Session<'_> {
         let mut factors = factors::of_machine(factors::of_job(ranks, options.clock));
         factors = options.method.factors(factors)?;
         let method = options.method.method(options.root())?;
-        if method.needs_global_time() || options.sync.is_some() {
-            factors = factors.with("sync", &options.sync()?).with("resync", &options.resync);
-        }
+        factors = options.sync.factors(factors, &method)?;
         Ok(factors
             .with("datatype", &settings.datatype)
             .with("reduction", &settings.reduction)
@@ -246,41 +231,5 @@ impl Session<'_> {
         let method = options.method.method(options.root())?;
         let (scheme, processing) = (method.scheme, method.processing);
         Ok(format!("{size} on {nodes}, scheme {scheme}, processing {processing}"))
-    }
-}
-
-/// What the clock shows: time of all ranks, if that is needed, and then not too old.
-struct GlobalTime<'a, K> {
-    session: &'a Session<'a>,
-    base: &'a Timebase<K>,
-    /// And since when, by the rank's own clock.
-    model: Option<(Synchronized, Timestamp<Local>)>,
-}
-
-impl<K: Clock> GlobalTime<'_, K> {
-    /// All ranks call this.
-    fn time(&mut self) -> Result<Time, Failure> {
-        let Session { options, ranks, .. } = self.session;
-        let method = options.method.method(options.root())?;
-        if !method.needs_global_time() && options.sync.is_none() {
-            return Ok(Time::Local(self.base.local));
-        }
-        let now = |local: &K| self.base.local.apply(local.ticks());
-        let old = self.model.as_ref().is_none_or(|(_, since)| now(&self.base.clock) - *since > options.resync);
-        let old = block_on_ready(collective::broadcast(ranks.all, u64::from(old))).map_err(Failure::run)? != 0;
-        if old {
-            let me = Timekeeper::new(&self.base.clock, self.base.local).source(self.base.source).place(ranks.place);
-            let algorithm = options.sync()?;
-            let mine = match algorithm.synchronize_blocking(&me, ranks.all) {
-                Ok(synchronized) => Ok(Some(synchronized)),
-                Err(SyncError::OtherRank(_)) => Ok(None),
-                Err(why) => Err(ranks.failure(format!("{algorithm}: {why}"))),
-            };
-            let mine = block_on_ready_failure(agree(ranks.all, mine))?;
-            let mine = mine.ok_or_else(|| Failure::run(format!("{algorithm} failed")))?;
-            self.model = Some((mine, now(&self.base.clock)));
-        }
-        let (synchronized, _) = self.model.as_ref().ok_or_else(|| Failure::run("the ranks have no common clock"))?;
-        Ok(Time::Global(synchronized.model))
     }
 }
