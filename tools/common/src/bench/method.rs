@@ -47,10 +47,10 @@ pub struct MethodOptions {
     max_reps: Option<u32>,
     /// When there are enough: count/MOST, time/SLICE/MOST, rse/BOUND/LEAST/MOST (relative standard error),
     /// interval/CONFIDENCE/BOUND/LEAST/MOST (of the mean), decay/linear/BATCH/MOST or decay/exponential/BATCH/MOST (no new
-    /// minimum)
+    /// minimum), near/BOUND/TIMES/LEAST/MOST (the minimum nearly met again)
     #[arg(long, value_name = "RULE", conflicts_with_all = ["reps", "time_slice", "max_reps"])]
     stop: Option<Stopping>,
-    /// How many observations are made before, and thrown away [default: 16]
+    /// How many calls are made before, and thrown away [default: 16]
     #[arg(long, value_name = "COUNT", allow_hyphen_values = true)]
     warm_up: Option<u32>,
     /// What is made of the observations: median, or as suites do: skampi, extremes[/root][/CONFIDENCE], osu,
