@@ -69,22 +69,54 @@
 //! # What this crate does not do yet
 //! It runs no operation and knows no measurement scheme. It compares two experiments at
 //! a time, without pairing, and by their averages only; Shapiro and Wilk's is its only test of normality.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
+#![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]
 
+mod aligned;
 pub mod analysis;
+mod barrier;
+mod cache;
 mod launch;
+mod measurement;
+#[cfg(feature = "mpi")]
+mod mpi;
 mod observation;
 mod observations;
 mod operation;
+mod own;
+mod preset;
+mod processing;
 pub mod records;
+mod scheme;
+mod shuffle;
+mod sizes;
+mod stage;
 mod stats;
+mod stopping;
 
+pub use aligned::{AlignedBytes, Alignment, AlignmentError, NoMemory};
+pub use barrier::{Barrier, BarrierError};
+pub use cache::{Cache, CacheError, CacheState, Walk};
 pub use launch::{Factors, Group, GroupKey, Launch};
+pub use measurement::{Measured, Method};
+#[cfg(feature = "mpi")]
+pub use mpi::{
+    Datatype, MpiGroup, MpiOperation, OperationError, OperationKind, OperationSettings, Reduction, Root, UnknownName,
+    WrongResult,
+};
 pub use observation::{Observation, local_run_time, run_time};
-pub use observations::{Observations, Stamps, State};
+pub use observations::{Basis, Observations, Stamps, State};
 pub use operation::{ByMessages, Operation, Together};
+pub use own::{OwnKind, OwnKindError, OwnOperation};
+pub use preset::{Preset, PresetError};
+pub use processing::{Figure, PerRank, Processing, ProcessingError};
+pub use scheme::{EachCall, RoundTime, Scheme, Series, Windows};
+pub use shuffle::shuffle;
+pub use sizes::{Sizes, SizesError};
+pub use stage::{MeasureError, Stage, Time};
 pub use stats::{
     Averages, Comparison, Confidence, ConfidenceError, Density, GroupError, Histogram, HodgesLehmann, Interval,
     MannWhitney, MeansOfSize, MedianInterval, PValues, RankMethod, Sample, SampleError, SampleSizeCheck, ShapiroWilk,
     TestError, VarianceParts, WelchTest, holm, stars,
 };
+pub use stopping::{Decay, Ended, Progress, Stopping, StoppingError};

@@ -41,7 +41,27 @@ pub enum Stamps {
     Means(Vec<f64>),
 }
 
+/// What kind of stamps there are, which a scheme settles before anything is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Basis {
+    /// Every call, by one clock that all ranks share.
+    Global,
+    /// Every call, by clocks of the ranks' own.
+    Local,
+    /// The means of several calls each.
+    Means,
+}
+
 impl Stamps {
+    /// What kind they are.
+    pub fn basis(&self) -> Basis {
+        match self {
+            Self::Global(_) => Basis::Global,
+            Self::Local(_) => Basis::Local,
+            Self::Means(_) => Basis::Means,
+        }
+    }
+
     /// How many there are, of all ranks together.
     pub fn len(&self) -> usize {
         match self {
@@ -69,6 +89,18 @@ impl Observations {
     /// `None` unless there is a stamp for every call and rank, and at least one rank.
     pub fn new(ranks: usize, states: Vec<State>, stamps: Stamps) -> Option<Self> {
         (ranks > 0 && states.len().checked_mul(ranks) == Some(stamps.len())).then_some(Self { ranks, states, stamps })
+    }
+
+    /// More of them, of the same ranks by the same clocks; others are not taken.
+    pub(crate) fn append(&mut self, mut more: Self) {
+        match (&mut self.stamps, &mut more.stamps) {
+            _ if self.ranks != more.ranks => return,
+            (Stamps::Global(all), Stamps::Global(more)) => all.append(more),
+            (Stamps::Local(all), Stamps::Local(more)) => all.append(more),
+            (Stamps::Means(all), Stamps::Means(more)) => all.append(more),
+            _ => return,
+        }
+        self.states.append(&mut more.states);
     }
 
     /// How many ranks took part.

@@ -5,7 +5,7 @@ use downbeat_sync::{Comm, CommError, collective};
 /// An operation of all ranks that is ready to be called again and again: its buffers are there.
 #[expect(async_fn_in_trait, reason = "a rank stays on its thread, or on the simulator's one: no Send bound is wanted")]
 pub trait Operation {
-    /// Does it once. Calls are counted from 0, so that each can have another root.
+    /// Does it once. Calls are counted from 0, in every series anew, so that each can have another root.
     ///
     /// # Errors
     /// When it fails, or a rank is gone.
@@ -32,11 +32,11 @@ pub trait Together {
     /// When a rank is gone.
     async fn broadcast(&self, word: u64) -> Result<u64, CommError>;
 
-    /// Tells all ranks the largest of their words.
+    /// Tells all ranks the bits that any of their words has.
     ///
     /// # Errors
     /// When a rank is gone.
-    async fn largest(&self, word: u64) -> Result<u64, CommError>;
+    async fn union(&self, word: u64) -> Result<u64, CommError>;
 }
 
 /// Coming together by messages.
@@ -52,7 +52,7 @@ impl<M: Comm> Together for ByMessages<'_, M> {
         collective::broadcast(self.0, word).await
     }
 
-    async fn largest(&self, word: u64) -> Result<u64, CommError> {
-        collective::all_combine(self.0, word, u64::max).await
+    async fn union(&self, word: u64) -> Result<u64, CommError> {
+        collective::all_combine(self.0, word, |a, b| a | b).await
     }
 }

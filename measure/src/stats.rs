@@ -38,6 +38,7 @@ pub use median_interval::MedianInterval;
 pub use normality::ShapiroWilk;
 pub use p_values::{PValues, stars};
 pub use sample_size::{MeansOfSize, SampleSizeCheck};
+pub(crate) use student::student_beyond;
 pub use t_test::WelchTest;
 pub use variance_parts::{GroupError, VarianceParts};
 

@@ -81,6 +81,11 @@ impl<'a, K: Clock> Timekeeper<'a, K> {
         self.clock
     }
 
+    /// What that clock shows, as far as the rank knows.
+    pub fn base(&self) -> ClockModel<Counter, Local> {
+        self.base
+    }
+
     /// What time it is, as far as the rank knows.
     pub fn now(&self) -> Timestamp<Local> {
         self.base.apply(self.clock.ticks())

@@ -82,7 +82,8 @@ mod offset;
 mod pair;
 mod payload;
 mod ready;
-mod scramble;
+#[doc(hidden)] // For Downbeat's own crates.
+pub mod scramble;
 mod sim;
 mod thread;
 

@@ -80,6 +80,16 @@ impl MpiComm {
         Self::new(unsafe { Context::duplicate_raw(comm) }?)
     }
 
+    /// Its communicator, for calls of MPI that are not here. It returns its errors ([`MpiError::check`] tells them), and
+    /// is freed with this one.
+    ///
+    /// # Errors
+    /// When MPI is finalized, and nothing can be called any more.
+    #[inline(always)]
+    pub fn raw(&self) -> Result<MPI_Comm, MpiError> {
+        self.context.raw()
+    }
+
     fn new(context: Context) -> Result<Self, MpiError> {
         let (rank, size) = (context.rank()?, context.size()?);
         // Neither is negative.

@@ -1,10 +1,10 @@
 //! Numbers that look random and are not.
 
 /// What SplitMix64 adds for every number: the golden ratio, in units of 2^-64.
-pub(crate) const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The last step of SplitMix64 (Steele, Lea and Flood 2014): every bit of the result depends on every bit.
-pub(crate) fn scramble(bits: u64) -> u64 {
+pub fn scramble(bits: u64) -> u64 {
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ (bits >> 31)

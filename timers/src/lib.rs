@@ -48,6 +48,8 @@
 //! * [`CntvctClock`] was written, but not yet run.
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 
+#[cfg(feature = "std")]
+mod caches;
 mod calibrate;
 mod cntvct;
 #[cfg(feature = "std")]
@@ -65,6 +67,8 @@ mod skew;
 mod system;
 mod tsc;
 
+#[cfg(feature = "std")]
+pub use caches::{CachesUnknown, DataCache, data_caches, last_private_cache};
 #[cfg(feature = "std")]
 pub use calibrate::calibrate_during;
 pub use calibrate::{BRACKETS, Bracket, Calibration, CalibrationError, calibrate};

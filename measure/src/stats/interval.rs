@@ -57,7 +57,7 @@ impl Confidence {
     }
 
     /// The share of experiments in which the truth is to be beyond one end.
-    pub(super) fn tail(self) -> f64 {
+    pub(crate) fn tail(self) -> f64 {
         0.5 * (1.0 - self.0)
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn student_above(t: f64, freedom: f64) -> f64 {
 }
 
 /// The `t` that this share of Student's distribution is above; the share is above 0 and below 1.
-pub(super) fn student_beyond(share: f64, freedom: f64) -> f64 {
+pub(crate) fn student_beyond(share: f64, freedom: f64) -> f64 {
     if share > 0.5 {
         return -student_beyond(1.0 - share, freedom);
     }

@@ -94,6 +94,12 @@ impl Context {
         Ok(context)
     }
 
+    #[inline(always)]
+    pub(super) fn raw(&self) -> Result<MPI_Comm, MpiError> {
+        check_running()?;
+        Ok(self.raw)
+    }
+
     pub(super) fn rank(&self) -> Result<c_int, MpiError> {
         check_running()?;
         let mut rank = 0;

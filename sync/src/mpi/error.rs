@@ -35,17 +35,17 @@ pub enum MpiError {
 
 impl MpiError {
     /// What the return code of a call says.
+    ///
+    /// # Errors
+    /// When it says that the call failed; what class of failure it is, MPI is asked only while it runs.
     #[inline]
-    pub(super) fn check(call: &'static str, code: c_int) -> Result<(), Self> {
+    pub fn check(call: &'static str, code: c_int) -> Result<(), Self> {
         if code == ffi::MPI_SUCCESS as c_int { Ok(()) } else { Err(Self::failed(call, code)) }
     }
 
     #[cold]
     fn failed(call: &'static str, code: c_int) -> Self {
-        let mut class = 0;
-        // SAFETY: `class` can be written to. The call has just been possible, so this is.
-        let known = unsafe { ffi::MPI_Error_class(code, &raw mut class) } == ffi::MPI_SUCCESS as c_int;
-        Self::Failed { call, code, class: if known { class } else { ffi::MPI_ERR_UNKNOWN as c_int } }
+        Self::Failed { call, code, class: class_of(code).unwrap_or(ffi::MPI_ERR_UNKNOWN as c_int) }
     }
 
     /// What the library says of a call that failed; only while MPI runs, and on a thread that may ask it.
@@ -61,14 +61,26 @@ impl MpiError {
     }
 }
 
-/// The names of those classes that the calls here can return.
-const CLASSES: [(u32, &str); 13] = [
+/// Anyone may ask for the class of any number, also when it is no code and MPI is not there.
+fn class_of(code: c_int) -> Option<c_int> {
+    check_usable().ok()?;
+    let mut class = 0;
+    // SAFETY: MPI is running, and `class` can be written to.
+    let returned = unsafe { ffi::MPI_Error_class(code, &raw mut class) };
+    (returned == ffi::MPI_SUCCESS as c_int).then_some(class)
+}
+
+/// The names of those classes that the calls of this project can return.
+const CLASSES: [(u32, &str); 16] = [
     (ffi::MPI_ERR_BUFFER, "MPI_ERR_BUFFER"),
     (ffi::MPI_ERR_COUNT, "MPI_ERR_COUNT"),
     (ffi::MPI_ERR_TYPE, "MPI_ERR_TYPE"),
     (ffi::MPI_ERR_TAG, "MPI_ERR_TAG"),
     (ffi::MPI_ERR_COMM, "MPI_ERR_COMM"),
     (ffi::MPI_ERR_RANK, "MPI_ERR_RANK"),
+    (ffi::MPI_ERR_ROOT, "MPI_ERR_ROOT"),
+    (ffi::MPI_ERR_OP, "MPI_ERR_OP"),
+    (ffi::MPI_ERR_REQUEST, "MPI_ERR_REQUEST"),
     (ffi::MPI_ERR_ARG, "MPI_ERR_ARG"),
     (ffi::MPI_ERR_TRUNCATE, "MPI_ERR_TRUNCATE"),
     (ffi::MPI_ERR_OTHER, "MPI_ERR_OTHER"),

@@ -1,6 +1,6 @@
 //! What the ranks of a program must agree on: that all go on, or that all end for the same reason.
 
-use downbeat_sync::{Comm, CommError, MAX_WORDS, collective};
+use downbeat_sync::{Comm, CommError, MAX_WORDS, block_on_ready, collective};
 
 use crate::Failure;
 
@@ -17,7 +17,7 @@ pub async fn agree<T, M: Comm>(comm: &M, mine: Result<T, Failure>) -> Result<T, 
         Ok(_) => (0, ""),
         Err(Failure::Help(text)) => (HELP, text.as_str()),
         Err(Failure::Input(text)) => (INPUT, text.as_str()),
-        Err(Failure::Run(text)) => (RUN, text.as_str()),
+        Err(Failure::Run(text) | Failure::Signal(_, text)) => (RUN, text.as_str()),
     };
     let of_speaker = |kind| if comm.rank() == speaker { kind } else { 0 };
     let told = collective::all_combine(comm, of_speaker(kind), u64::max).await.map_err(Failure::run)?;
@@ -27,6 +27,14 @@ pub async fn agree<T, M: Comm>(comm: &M, mine: Result<T, Failure>) -> Result<T, 
         INPUT => Failure::Input(text),
         _ => Failure::Run(text),
     })
+}
+
+/// The same for ranks that never suspend.
+///
+/// # Errors
+/// As [`agree`].
+pub fn agree_blocking<T, M: Comm>(comm: &M, mine: Result<T, Failure>) -> Result<T, Failure> {
+    block_on_ready(async { Ok::<_, CommError>(agree(comm, mine).await) }).map_err(Failure::run)?
 }
 
 const HELP: u64 = 1;
@@ -89,7 +97,7 @@ fn part_of(bytes: &[u8]) -> Part {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_sync::{ThreadCluster, block_on_ready};
+    use downbeat_sync::ThreadCluster;
 
     /// What every rank gets when those named fail.
     fn outcome(ranks: u32, failing: &'static [u32]) -> Vec<Result<u32, String>> {
@@ -100,8 +108,7 @@ mod tests {
                 Some(_) => Err(Failure::Run("never mind".to_owned())),
                 None => Ok(rank),
             };
-            let agreed = block_on_ready(async { Ok::<_, CommError>(agree(comm, mine).await) }).unwrap();
-            agreed.map_err(|failure| format!("{failure:?}"))
+            agree_blocking(comm, mine).map_err(|failure| format!("{failure:?}"))
         };
         ThreadCluster::new(ranks).run(run).unwrap()
     }

@@ -4,6 +4,7 @@
 //! This is no library for others: it prints, and it knows the options of our programs.
 
 mod agree;
+pub mod bench;
 mod calibration;
 pub mod cli;
 mod failure;
@@ -13,9 +14,23 @@ pub mod records;
 mod skew;
 mod trial;
 
-pub use agree::{agree, gather_texts};
+use std::hash::{BuildHasher, RandomState};
+use std::time::SystemTime;
+
+pub use agree::{agree, agree_blocking, gather_texts};
 pub use calibration::{CalibrationOptions, Known};
 pub use failure::Failure;
 pub use progress::Progress;
 pub use skew::SkewSpec;
 pub use trial::{Trial, TrialOptions, Tried};
+
+/// Another number each time.
+pub fn random_seed() -> u64 {
+    // The standard library draws the keys of its hashes by lot.
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// Date and time, in UTC: `2026-11-21T20:34:49Z`.
+pub fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}

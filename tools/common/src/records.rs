@@ -1,11 +1,12 @@
 //! What trials of synchronizations found: as a table, as CSV and as JSON.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use downbeat_clock_core::Duration;
+pub use downbeat_measure::Factors;
 use downbeat_measure::Sample;
 use downbeat_sync::{Seen, SyncError};
 use serde::Serialize;
@@ -21,28 +22,18 @@ pub struct Report {
     /// Of the schema.
     pub version: u32,
     /// Everything that the result depends on.
+    #[serde(serialize_with = "serialize_factors")]
     pub factors: Factors,
     /// One for each run of an algorithm, in the order of the runs.
     pub runs: Vec<Record>,
 }
 
-/// Everything that a result depends on: names and values, in the order in which they are written.
-#[derive(Clone, Debug, Default)]
-pub struct Factors(Vec<(String, String)>);
-
-impl Factors {
-    /// One more.
-    #[must_use]
-    pub fn with(mut self, name: &str, value: &dyn Display) -> Self {
-        self.0.push((name.to_owned(), value.to_string()));
-        self
-    }
-}
-
-impl Serialize for Factors {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
-    }
+/// As an object of names and values.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn serialize_factors<S: serde::Serializer>(factors: &Factors, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(factors.iter())
 }
 
 /// One run of one algorithm.
@@ -159,7 +150,7 @@ impl CsvFile {
     pub fn create(path: &Path, factors: &Factors) -> Result<Self, Failure> {
         let file = File::create(path).map_err(|why| Failure::option("--csv", format!("{}: {why}", path.display())))?;
         let mut csv = Self { file, path: path.to_owned() };
-        let comments: String = factors.0.iter().map(|(name, value)| format!("# {name} = {value}\n")).collect();
+        let comments: String = factors.iter().map(|(name, value)| format!("# {name} = {value}\n")).collect();
         csv.write(&format!("{comments}{COLUMNS}\n"))?;
         Ok(csv)
     }

@@ -11,6 +11,7 @@ use downbeat_timers::{SkewedClock, SystemClock, SystemClockId, Truth, TscClock, 
 
 use crate::command_line::block_on_ready_failure;
 use crate::ranks::{Ranks, number_of};
+use crate::truth::Traceable;
 
 /// The clocks to choose from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -31,6 +32,27 @@ pub(crate) enum Kind {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.to_possible_value().map_or(Ok(()), |value| f.write_str(value.get_name()))
+    }
+}
+
+/// What works with any clock. Each is a type, and so what reads it is compiled for each.
+pub(crate) trait ClockUser {
+    /// Works with this one.
+    fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure>;
+}
+
+impl Kind {
+    /// Has the user work with a clock of this kind. The time stamp counter must be calibrated.
+    pub(crate) fn give(self, ranks: &Ranks<'_>, tsc: Option<&Tsc>, user: &impl ClockUser) -> Result<(), Failure> {
+        let system = |id| Timebase::system(ranks, id);
+        match (self, tsc) {
+            (Self::Tsc, Some(tsc)) => user.with(&Timebase::tsc(ranks, tsc)?),
+            (Self::Tsc, None) => Err(Failure::run("the time stamp counter is not calibrated")),
+            (Self::Monotonic, _) => user.with(&system(SystemClockId::Monotonic)?),
+            (Self::Raw, _) => user.with(&system(SystemClockId::MonotonicRaw)?),
+            (Self::Realtime, _) => user.with(&system(SystemClockId::Realtime)?),
+            (Self::Wtime, _) => user.with(&Timebase::wtime(ranks)?),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use downbeat_common::{Failure, agree, cli};
 use downbeat_sync::{MpiComm, block_on_ready, collective};
 
 use crate::ranks::number_of;
-use crate::sync;
+use crate::{bench, sync};
 
 /// One global clock for the ranks of an MPI job.
 #[derive(Debug, Parser)]
@@ -24,7 +24,9 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Gives all ranks one clock, by each of the algorithms asked for, and shows how far apart it is afterwards
-    Sync(sync::Options),
+    Sync(Box<sync::Options>),
+    /// Measures how long operations of the MPI library take
+    Bench(Box<bench::Options>),
 }
 
 /// Does what the command line asks for. All ranks fail or none.
@@ -37,6 +39,7 @@ pub(crate) fn run(comm: &MpiComm) -> Result<(), Failure> {
     }
     match arguments.command {
         Command::Sync(options) => sync::run(&options, comm),
+        Command::Bench(options) => bench::run(&options, comm),
     }
 }
 

@@ -1,8 +1,11 @@
 //! `downbeat-mpi`: the program that `mpirun` starts.
 
+mod bench;
 mod clock;
 mod command_line;
+mod factors;
 mod ranks;
+mod settings;
 mod sync;
 mod truth;
 
@@ -11,6 +14,7 @@ use std::process::ExitCode;
 
 use downbeat_common::Failure;
 use downbeat_sync::MpiComm;
+use mpi::topology::SimpleCommunicator;
 use mpi::traits::Communicator;
 
 const NAME: &str = "downbeat-mpi";
@@ -35,6 +39,12 @@ fn end_all_ranks_on_panic() {
     let tell = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         tell(panic);
-        mpi::topology::SimpleCommunicator::world().abort(101);
+        SimpleCommunicator::world().abort(101);
     }));
+}
+
+/// Ends the job where one rank failed while the others wait for it.
+fn end_all_ranks(failure: Failure) -> ! {
+    failure.report(NAME);
+    SimpleCommunicator::world().abort(1)
 }

@@ -8,10 +8,10 @@ use downbeat_common::output::{self, count};
 use downbeat_common::records::{self, CsvFile, Factors, Largest, Record, Report};
 use downbeat_common::{CalibrationOptions, Failure, Progress, SkewSpec, Trial, TrialOptions, agree};
 use downbeat_sync::{Comm, MpiComm, SyncError, Timekeeper, block_on_ready};
-use downbeat_timers::SystemClockId;
 
-use crate::clock::{Kind, Timebase, Tsc};
+use crate::clock::{ClockUser, Kind, Timebase, Tsc};
 use crate::command_line::block_on_ready_failure;
+use crate::factors;
 use crate::ranks::{PlaceOptions, Ranks};
 use crate::truth::{Traceable, largest_error};
 
@@ -46,7 +46,6 @@ pub(crate) struct Options {
     csv: Option<PathBuf>,
 }
 
-/// The clock makes a type, and so the rest is the same code for each.
 pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
     let ranks = Ranks::find(comm, &options.place)?;
     if options.truth && !ranks.one_machine {
@@ -57,17 +56,7 @@ pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
         true => Some(Tsc::calibrated(&ranks, &options.calibration)?),
         false => None,
     };
-    let session = Session { options, ranks: &ranks, tsc };
-    let system = |id| Timebase::system(&ranks, id);
-    match (options.clock, &tsc) {
-        (Kind::Tsc, Some(tsc)) => session.with(&Timebase::tsc(&ranks, tsc)?),
-        // Not reached: that clock was calibrated above.
-        (Kind::Tsc, None) => Err(Failure::run("the time stamp counter is not calibrated")),
-        (Kind::Monotonic, _) => session.with(&system(SystemClockId::Monotonic)?),
-        (Kind::Raw, _) => session.with(&system(SystemClockId::MonotonicRaw)?),
-        (Kind::Realtime, _) => session.with(&system(SystemClockId::Realtime)?),
-        (Kind::Wtime, _) => session.with(&Timebase::wtime(&ranks)?),
-    }
+    options.clock.give(&ranks, tsc.as_ref(), &Session { options, ranks: &ranks, tsc })
 }
 
 struct Session<'a> {
@@ -76,14 +65,16 @@ struct Session<'a> {
     tsc: Option<Tsc>,
 }
 
-impl Session<'_> {
+impl ClockUser for Session<'_> {
     fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
         match &self.options.skew {
             Some(spec) => self.try_all(&base.skewed(self.ranks, spec)?),
             None => self.try_all(base),
         }
     }
+}
 
+impl Session<'_> {
     /// The algorithms take turns, so that what changes in the machine meets all of them.
     fn try_all<K: Traceable>(&self, base: &Timebase<K>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
@@ -151,17 +142,7 @@ impl Session<'_> {
     fn factors(&self) -> Factors {
         let Self { options, ranks, tsc } = self;
         let trial = &options.trial;
-        let library = mpi::environment::library_version().unwrap_or_else(|_| "unknown".to_owned());
-        let library = library.trim_matches(|c: char| c.is_whitespace() || c == '\0').replace('\n', "; ");
-        let mut hosts = ranks.hosts.clone();
-        hosts.dedup();
-        let mut factors = Factors::default()
-            .with("program", &concat!("downbeat-mpi ", env!("CARGO_PKG_VERSION")))
-            .with("ranks", &ranks.all.size())
-            .with("nodes", &ranks.nodes())
-            .with("hosts", &hosts.join(" "))
-            .with("mpi", &library)
-            .with("clock", &options.clock)
+        let mut factors = factors::of_job(ranks, options.clock)
             .with("check", &trial.check_by)
             .with("sample", &trial.sample)
             .with("repeat", &trial.repeat)

@@ -78,10 +78,18 @@ fn by(experiments: &Experiments) -> String {
     let same = |name: &&str| {
         let mut values = experiments.all.iter().map(|measured| measured.analysis.factors.get(name));
         let first = values.next().flatten()?;
-        values.all(|value| value == Some(first)).then(|| first.to_owned())
+        values.all(|value| value == Some(first)).then(|| in_short(first))
     };
-    let made: Vec<String> = ["program", "mpi", "scheme"].iter().filter_map(same).collect();
+    let method = same(&"as").map_or_else(|| same(&"scheme"), |suite| Some(format!("as {suite}")));
+    let made: Vec<String> = ["program", "mpi"].iter().filter_map(same).chain(method).collect();
     if made.is_empty() { String::new() } else { format!(", by {}", made.join(", ")) }
+}
+
+/// What a value begins with: an MPI library tells its whole configuration.
+fn in_short(value: &str) -> String {
+    let beginning = value.split([',', ';', '(']).next().unwrap_or_default().trim();
+    let short: String = beginning.chars().take(40).collect();
+    if short.len() < beginning.len() { short + "…" } else { short }
 }
 
 /// The run-times at the ends of the sizes.
@@ -177,6 +185,8 @@ mod tests {
     #[test]
     fn names_are_listed_as_in_a_sentence() {
         assert_eq!([&["a"][..], &["a", "b"], &["a", "b", "c"]].map(listed), ["a", "a and b", "a, b and c"]);
+        assert_eq!(in_short("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4"), "Open MPI v4.1.4");
+        assert_eq!(in_short(&"x".repeat(50)), "x".repeat(40) + "…");
         let names: Vec<String> = (0..6).map(|i| i.to_string()).collect();
         assert_eq!(shortened(&names), "0, 1, 2, 3 and 2 more");
     }

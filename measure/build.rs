@@ -1,0 +1,26 @@
+//! Compiles the constants of the MPI library that its bindings do not have.
+
+use std::error::Error;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo:rerun-if-changed=build.rs");
+    #[cfg(feature = "mpi")]
+    compile_constants()?;
+    Ok(())
+}
+
+/// With the compiler that the bindings were made with.
+#[cfg(feature = "mpi")]
+fn compile_constants() -> Result<(), Box<dyn Error>> {
+    const SOURCE: &str = "src/mpi/constants.c";
+    println!("cargo:rerun-if-changed={SOURCE}");
+    println!("cargo:rerun-if-env-changed=MPICC");
+    let library = build_probe_mpi::probe().map_err(|why| format!("there is no MPI library: {why:?}"))?;
+    let mut build = cc::Build::new();
+    build.file(SOURCE).includes(&library.include_paths);
+    if let Some(compiler) = library.mpicc {
+        build.compiler(compiler);
+    }
+    build.try_compile("downbeat_mpi_constants")?;
+    Ok(())
+}

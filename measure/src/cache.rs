@@ -1,0 +1,246 @@
+//! The state of the caches before a call.
+
+use core::fmt;
+use core::hint::black_box;
+use core::str::FromStr;
+
+use crate::{Alignment, NoMemory};
+
+/// The state of the caches before a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CacheState {
+    /// What the last call left there is what the next one needs.
+    #[default]
+    Warm,
+    /// Something else was written into the caches since the last call.
+    ColdByOverwriting,
+    /// The message lies elsewhere in every call, and comes back to a place only after the caches were filled with others:
+    /// as mpptest does it. It costs no time between the calls, but what is not part of a message stays warm.
+    ColdByWalking,
+}
+
+impl CacheState {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Warm, Self::ColdByOverwriting, Self::ColdByWalking];
+}
+
+/// `warm`, `cold-overwrite` or `cold-walk`.
+impl fmt::Display for CacheState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Warm => "warm",
+            Self::ColdByOverwriting => "cold-overwrite",
+            Self::ColdByWalking => "cold-walk",
+        })
+    }
+}
+
+impl FromStr for CacheState {
+    type Err = CacheError;
+
+    fn from_str(text: &str) -> Result<Self, CacheError> {
+        let found = Self::ALL.into_iter().find(|state| state.to_string() == text);
+        found.ok_or_else(|| CacheError::NoSuchState(text.to_owned()))
+    }
+}
+
+/// Why caches cannot be put into a state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CacheError {
+    /// There is no state of this name.
+    NoSuchState(String),
+    /// The cache to make cold has no size.
+    NoSize,
+    /// There is no memory to overwrite it with.
+    NoMemory(NoMemory),
+}
+
+impl fmt::Display for CacheError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchState(name) => {
+                write!(f, "caches cannot be \"{name}\", but warm, cold-overwrite or cold-walk")
+            }
+            Self::NoSize => f.write_str("the size of the cache to make cold must be above 0"),
+            Self::NoMemory(why) => why.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for CacheError {}
+
+/// Puts the caches of a rank into a state.
+#[derive(Debug)]
+pub struct Cache {
+    state: CacheState,
+    bytes: usize,
+    /// Empty unless it is overwritten.
+    other: Vec<u8>,
+    turn: u8,
+}
+
+impl Cache {
+    /// The size is that of the last cache that the rank's core shares with no other. Warm ones need none.
+    ///
+    /// # Errors
+    /// When the size is zero but matters, or there is not so much memory.
+    pub fn new(state: CacheState, bytes: usize) -> Result<Self, CacheError> {
+        if state != CacheState::Warm && bytes == 0 {
+            return Err(CacheError::NoSize);
+        }
+        let mut other = Vec::new();
+        if state == CacheState::ColdByOverwriting {
+            other.try_reserve_exact(bytes).map_err(|_| CacheError::NoMemory(NoMemory { bytes }))?;
+            other.resize(bytes, 0);
+        }
+        Ok(Self { state, bytes, other, turn: 0 })
+    }
+
+    /// The state.
+    pub fn state(&self) -> CacheState {
+        self.state
+    }
+
+    /// To be called before every observation, and not timed: overwrites the caches if they are to be.
+    pub fn prepare(&mut self) {
+        if self.other.is_empty() {
+            return;
+        }
+        // Something new every time, and as if somebody read it: or the compiler may leave it out.
+        self.turn = self.turn.wrapping_add(1);
+        self.other.fill(self.turn);
+        black_box(&mut self.other);
+    }
+
+    /// The places of messages of a size in a buffer of their own: one place, unless they are to walk. Of several buffers,
+    /// as for sending and receiving, each has its own.
+    pub fn walk(&self, message: usize, alignment: Alignment) -> Walk {
+        match self.state {
+            CacheState::Warm | CacheState::ColdByOverwriting => Walk { message, stride: 0, places: 1, next: 0 },
+            CacheState::ColdByWalking => Walk::within(self.bytes.saturating_mul(2), message, alignment),
+        }
+    }
+}
+
+/// The places of a message in a buffer: one after the other, and from the beginning again.
+///
+/// A message that is larger than the cache has but one place: it displaces its own beginning.
+#[derive(Clone, Debug)]
+pub struct Walk {
+    message: usize,
+    /// From one place to the next.
+    stride: usize,
+    /// At least 1.
+    places: usize,
+    next: usize,
+}
+
+impl Walk {
+    fn within(bytes: usize, message: usize, alignment: Alignment) -> Self {
+        let stride = message.max(1).checked_next_multiple_of(alignment.bytes()).unwrap_or(usize::MAX);
+        let places = bytes.saturating_sub(message) / stride + 1;
+        Self { message, stride, places, next: 0 }
+    }
+
+    /// How large the buffer must be.
+    pub fn buffer_bytes(&self) -> usize {
+        (self.places - 1) * self.stride + self.message
+    }
+
+    /// Where in the buffer the next message begins: a multiple of the alignment.
+    pub fn next_offset(&mut self) -> usize {
+        let offset = self.next * self.stride;
+        self.next = (self.next + 1) % self.places;
+        offset
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn walk(cache: usize, message: usize, alignment: usize) -> Walk {
+        let cache = Cache::new(CacheState::ColdByWalking, cache).unwrap();
+        cache.walk(message, Alignment::new(alignment).unwrap())
+    }
+
+    #[test]
+    fn messages_walk_through_twice_the_cache() {
+        let mut walked = walk(128, 60, 64);
+        assert_eq!(walked.buffer_bytes(), 252);
+        let offsets: Vec<usize> = (0..6).map(|_| walked.next_offset()).collect();
+        assert_eq!(offsets, [0, 64, 128, 192, 0, 64]);
+        // Empty messages walk, too; large ones do not.
+        assert_eq!((walk(64, 0, 32).buffer_bytes(), walk(64, 0, 32).places), (128, 5));
+        for message in [65, 128, 129, 1_000] {
+            let mut large = walk(64, message, 1);
+            assert_eq!((large.buffer_bytes(), large.next_offset(), large.next_offset()), (message, 0, 0));
+        }
+    }
+
+    #[test]
+    fn other_messages_stay_where_they_are() {
+        for state in [CacheState::Warm, CacheState::ColdByOverwriting] {
+            let cache = Cache::new(state, 1_024).unwrap();
+            let mut walk = cache.walk(10, Alignment::default());
+            assert_eq!((walk.buffer_bytes(), walk.next_offset(), walk.next_offset()), (10, 0, 0));
+        }
+    }
+
+    #[test]
+    fn overwriting_writes_something_new() {
+        let mut cache = Cache::new(CacheState::ColdByOverwriting, 100).unwrap();
+        for turn in [1, 2, 3] {
+            cache.prepare();
+            assert_eq!(cache.other, vec![turn; 100]);
+        }
+        let mut warm = Cache::new(CacheState::Warm, 0).unwrap();
+        warm.prepare();
+        assert_eq!((warm.other.len(), warm.turn, warm.state()), (0, 0, CacheState::Warm));
+    }
+
+    #[test]
+    fn what_cannot_be_is_said() {
+        for state in [CacheState::ColdByOverwriting, CacheState::ColdByWalking] {
+            assert_eq!(Cache::new(state, 0).unwrap_err(), CacheError::NoSize);
+        }
+        let error = Cache::new(CacheState::ColdByOverwriting, usize::MAX).unwrap_err();
+        assert_eq!(error, CacheError::NoMemory(NoMemory { bytes: usize::MAX }));
+        for state in CacheState::ALL {
+            assert_eq!(state.to_string().parse(), Ok(state));
+        }
+        let told = "cool".parse::<CacheState>().unwrap_err().to_string();
+        assert_eq!(told, "caches cannot be \"cool\", but warm, cold-overwrite or cold-walk");
+    }
+
+    proptest! {
+        #[test]
+        fn a_place_is_left_for_as_long_as_the_cache_takes(
+            cache in 1_usize..10_000, message in 0_usize..25_000, power in 0_u32..8,
+        ) {
+            let mut walk = walk(cache, message, 1 << power);
+            let mut seen = Vec::new();
+            loop {
+                let offset = walk.next_offset();
+                prop_assert!(offset.is_multiple_of(1 << power) && offset + message <= walk.buffer_bytes());
+                if seen.first() == Some(&offset) {
+                    break;
+                }
+                seen.push(offset);
+            }
+            prop_assert!(walk.buffer_bytes() <= (2 * cache).max(message));
+            // All but the rest that no further message fits into.
+            prop_assert!(walk.buffer_bytes() + message + (1 << power) > 2 * cache);
+        }
+
+        #[test]
+        fn nothing_overflows(cache in 1_usize.., message: usize, power in 0_u32..=30) {
+            let mut walk = walk(cache, message, 1 << power);
+            prop_assert!(walk.buffer_bytes() >= message);
+            walk.next_offset();
+            prop_assert!(walk.next_offset() <= walk.buffer_bytes());
+        }
+    }
+}

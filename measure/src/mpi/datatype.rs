@@ -1,0 +1,272 @@
+//! What messages are made of, and how it is combined.
+
+use core::fmt;
+use core::str::FromStr;
+
+use mpi::collective::SystemOperation;
+use mpi::ffi::{MPI_Datatype, MPI_Op};
+use mpi::raw::AsRaw;
+use mpi::traits::Equivalence;
+
+use super::UnknownName;
+use super::constants::byte;
+
+/// What a message is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Datatype {
+    /// `MPI_BYTE`: bits that mean no number.
+    Byte,
+    /// `MPI_INT8_T`.
+    Int8,
+    /// `MPI_INT16_T`.
+    Int16,
+    /// `MPI_INT32_T`; by the name of `int`, too.
+    Int32,
+    /// `MPI_INT64_T`; by the name of `long`, too.
+    Int64,
+    /// `MPI_UINT8_T`.
+    Uint8,
+    /// `MPI_UINT16_T`.
+    Uint16,
+    /// `MPI_UINT32_T`.
+    Uint32,
+    /// `MPI_UINT64_T`.
+    Uint64,
+    /// `MPI_FLOAT`.
+    Float,
+    /// `MPI_DOUBLE`.
+    Double,
+}
+
+/// What the bits of a datatype mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    Nothing,
+    Signed,
+    Unsigned,
+    Float,
+}
+
+impl Datatype {
+    /// All there are.
+    pub const ALL: [Self; 11] = [
+        Self::Byte,
+        Self::Int8,
+        Self::Int16,
+        Self::Int32,
+        Self::Int64,
+        Self::Uint8,
+        Self::Uint16,
+        Self::Uint32,
+        Self::Uint64,
+        Self::Float,
+        Self::Double,
+    ];
+
+    /// As it is asked for.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Byte => "byte",
+            Self::Int8 => "int8",
+            Self::Int16 => "int16",
+            Self::Int32 => "int32",
+            Self::Int64 => "int64",
+            Self::Uint8 => "uint8",
+            Self::Uint16 => "uint16",
+            Self::Uint32 => "uint32",
+            Self::Uint64 => "uint64",
+            Self::Float => "float",
+            Self::Double => "double",
+        }
+    }
+
+    /// How many bytes one takes.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::Byte | Self::Int8 | Self::Uint8 => 1,
+            Self::Int16 | Self::Uint16 => 2,
+            Self::Int32 | Self::Uint32 | Self::Float => 4,
+            Self::Int64 | Self::Uint64 | Self::Double => 8,
+        }
+    }
+
+    /// Whether MPI combines it so (MPI 4.0, section 6.9.2).
+    pub const fn allows(self, reduction: Reduction) -> bool {
+        use Reduction::{Band, Bor, Bxor, Land, Lor, Lxor, Max, Min, Prod, Sum};
+        match (self.meaning(), reduction) {
+            (Meaning::Nothing, Band | Bor | Bxor) | (Meaning::Signed | Meaning::Unsigned, _) => true,
+            (Meaning::Nothing, _) => false,
+            (Meaning::Float, Sum | Prod | Min | Max) => true,
+            (Meaning::Float, Land | Lor | Lxor | Band | Bor | Bxor) => false,
+        }
+    }
+
+    pub(super) const fn meaning(self) -> Meaning {
+        match self {
+            Self::Byte => Meaning::Nothing,
+            Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64 => Meaning::Signed,
+            Self::Uint8 | Self::Uint16 | Self::Uint32 | Self::Uint64 => Meaning::Unsigned,
+            Self::Float | Self::Double => Meaning::Float,
+        }
+    }
+
+    pub(super) fn raw(self) -> MPI_Datatype {
+        match self {
+            Self::Byte => byte(),
+            Self::Int8 => i8::equivalent_datatype().as_raw(),
+            Self::Int16 => i16::equivalent_datatype().as_raw(),
+            Self::Int32 => i32::equivalent_datatype().as_raw(),
+            Self::Int64 => i64::equivalent_datatype().as_raw(),
+            Self::Uint8 => u8::equivalent_datatype().as_raw(),
+            Self::Uint16 => u16::equivalent_datatype().as_raw(),
+            Self::Uint32 => u32::equivalent_datatype().as_raw(),
+            Self::Uint64 => u64::equivalent_datatype().as_raw(),
+            Self::Float => f32::equivalent_datatype().as_raw(),
+            Self::Double => f64::equivalent_datatype().as_raw(),
+        }
+    }
+}
+
+/// How a reduction combines what it is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reduction {
+    /// `MPI_SUM`.
+    Sum,
+    /// `MPI_PROD`.
+    Prod,
+    /// `MPI_MIN`.
+    Min,
+    /// `MPI_MAX`.
+    Max,
+    /// `MPI_LAND`: whether all are true.
+    Land,
+    /// `MPI_LOR`: whether any is true.
+    Lor,
+    /// `MPI_LXOR`: whether an odd number is true.
+    Lxor,
+    /// `MPI_BAND`: the same of every bit.
+    Band,
+    /// `MPI_BOR`.
+    Bor,
+    /// `MPI_BXOR`.
+    Bxor,
+}
+
+impl Reduction {
+    /// All there are.
+    pub const ALL: [Self; 10] = [
+        Self::Sum,
+        Self::Prod,
+        Self::Min,
+        Self::Max,
+        Self::Land,
+        Self::Lor,
+        Self::Lxor,
+        Self::Band,
+        Self::Bor,
+        Self::Bxor,
+    ];
+
+    /// As it is asked for.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sum => "sum",
+            Self::Prod => "prod",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::Land => "land",
+            Self::Lor => "lor",
+            Self::Lxor => "lxor",
+            Self::Band => "band",
+            Self::Bor => "bor",
+            Self::Bxor => "bxor",
+        }
+    }
+
+    /// Whether its results are only true or false.
+    pub(super) const fn is_logical(self) -> bool {
+        matches!(self, Self::Land | Self::Lor | Self::Lxor)
+    }
+
+    pub(super) fn raw(self) -> MPI_Op {
+        match self {
+            Self::Sum => SystemOperation::sum(),
+            Self::Prod => SystemOperation::product(),
+            Self::Min => SystemOperation::min(),
+            Self::Max => SystemOperation::max(),
+            Self::Land => SystemOperation::logical_and(),
+            Self::Lor => SystemOperation::logical_or(),
+            Self::Lxor => SystemOperation::logical_xor(),
+            Self::Band => SystemOperation::bitwise_and(),
+            Self::Bor => SystemOperation::bitwise_or(),
+            Self::Bxor => SystemOperation::bitwise_xor(),
+        }
+        .as_raw()
+    }
+}
+
+impl fmt::Display for Datatype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Reduction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Datatype {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        match text {
+            "int" => Ok(Self::Int32),
+            "long" => Ok(Self::Int64),
+            _ => UnknownName::look_up("datatype", text, Self::ALL, Self::name),
+        }
+    }
+}
+
+impl FromStr for Reduction {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        UnknownName::look_up("reduction", text, Self::ALL, Self::name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for datatype in Datatype::ALL {
+            assert_eq!(datatype.to_string().parse(), Ok(datatype));
+        }
+        for reduction in Reduction::ALL {
+            assert_eq!(reduction.to_string().parse(), Ok(reduction));
+        }
+        assert_eq!(("int".parse(), "long".parse()), (Ok(Datatype::Int32), Ok(Datatype::Int64)));
+        let why = "Sum".parse::<Reduction>().unwrap_err();
+        assert_eq!(
+            why.to_string(),
+            "there is no reduction \"Sum\"; there are sum, prod, min, max, land, lor, lxor, band, bor, bxor"
+        );
+    }
+
+    /// The table of the standard: C integers, floating point, byte.
+    #[test]
+    fn what_combines_what_is_as_mpi_says() {
+        let allowed = |datatype: Datatype| -> Vec<&str> {
+            Reduction::ALL.into_iter().filter(|by| datatype.allows(*by)).map(Reduction::name).collect()
+        };
+        assert_eq!(allowed(Datatype::Byte), ["band", "bor", "bxor"]);
+        assert_eq!(allowed(Datatype::Float), ["sum", "prod", "min", "max"]);
+        assert_eq!(allowed(Datatype::Double), allowed(Datatype::Float));
+        assert_eq!(allowed(Datatype::Uint16).len(), Reduction::ALL.len());
+        assert_eq!(allowed(Datatype::Int64).len(), Reduction::ALL.len());
+    }
+}

@@ -1,0 +1,176 @@
+//! Operations by their names.
+
+use core::fmt;
+use core::str::FromStr;
+
+use super::UnknownName;
+use super::calls::Call;
+use super::entries::{ENTRIES, Entry, InPlace};
+
+/// An operation of MPI, blocking or not. A non-blocking one is waited for at once.
+///
+/// What the size of its message means, for `n` ranks:
+///
+/// | operation | a message of `bytes` is | a rank has, of that |
+/// |---|---|---|
+/// | `barrier`, `ibarrier`, `empty` | nothing: it is 0 | nothing |
+/// | `bcast` | what the root tells | one |
+/// | `reduce`, `allreduce`, `scan`, `exscan` | what a rank contributes, and the result | one to send, one to receive |
+/// | `reduce_scatter` | what a rank contributes; the result is dealt out evenly, the first ranks get one element more | one to send, an `n`th to receive |
+/// | `reduce_scatter_block` | what a rank gets | `n` to send, one to receive |
+/// | `gather`, `gatherv` | what a rank contributes | one to send, the root `n` to receive |
+/// | `scatter`, `scatterv` | what a rank gets | the root `n` to send, one to receive |
+/// | `allgather`, `allgatherv` | what a rank contributes | one to send, `n` to receive |
+/// | `alltoall`, `alltoallv` | what a rank sends to one other | `n` to send, `n` to receive |
+/// | `ping-pong` | what rank 0 sends to rank 1, and gets back; the other ranks do nothing. Its time is that of both ways | one to send, one to receive |
+/// | `sendrecv` | what every rank sends to the next, and gets from the one before | one to send, one to receive |
+///
+/// The forms with a `v` are given the same count for every rank. `empty` calls nothing: its time is what it costs to
+/// measure.
+#[derive(Clone, Copy)]
+pub struct OperationKind {
+    entry: &'static Entry,
+    immediate: Option<Call>,
+}
+
+impl OperationKind {
+    /// All there are.
+    pub fn all() -> impl Iterator<Item = Self> {
+        ENTRIES.iter().flat_map(|entry| {
+            let immediate = entry.calls.immediate.map(|call| Self { entry, immediate: Some(call) });
+            [Some(Self { entry, immediate: None }), immediate].into_iter().flatten()
+        })
+    }
+
+    /// Those that a list names: `allreduce,ibcast`, and `all`, `blocking` and `nonblocking` for many. Each is there
+    /// once, where it is named first.
+    ///
+    /// # Errors
+    /// When there is no such name.
+    pub fn list(text: &str) -> Result<Vec<Self>, UnknownName> {
+        let mut found = Vec::new();
+        for name in text.split(',') {
+            let named: Vec<Self> = match name {
+                "all" => Self::all().collect(),
+                "blocking" => Self::all().filter(|kind| kind.is_blocking()).collect(),
+                "nonblocking" => Self::all().filter(|kind| !kind.is_blocking()).collect(),
+                _ => vec![name.parse()?],
+            };
+            for kind in named {
+                if !found.contains(&kind) {
+                    found.push(kind);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// As it is asked for: MPI's name of it, without `MPI_`, in small letters.
+    pub fn name(self) -> &'static str {
+        self.entry.names[usize::from(self.immediate.is_some())]
+    }
+
+    /// Whether it is one call, and not one and a wait.
+    pub fn is_blocking(self) -> bool {
+        self.immediate.is_none()
+    }
+
+    /// Whether it has a message: others have the size 0 only.
+    pub fn has_message(self) -> bool {
+        self.entry.has_message()
+    }
+
+    /// Whether one rank is not like the others.
+    pub fn has_root(self) -> bool {
+        self.entry.has_root
+    }
+
+    /// Whether it combines messages.
+    pub fn has_reduction(self) -> bool {
+        self.entry.reduces
+    }
+
+    /// Whether it can be done in place.
+    pub fn has_in_place(self) -> bool {
+        !matches!(self.entry.in_place, InPlace::No(_))
+    }
+
+    /// How many ranks it takes.
+    pub fn least_ranks(self) -> u32 {
+        self.entry.least_ranks
+    }
+
+    pub(super) fn why_not_in_place(self) -> &'static str {
+        match self.entry.in_place {
+            InPlace::No(why) => why,
+            _ => "it can",
+        }
+    }
+
+    pub(super) fn entry(self) -> &'static Entry {
+        self.entry
+    }
+
+    pub(super) fn call(self) -> Call {
+        self.immediate.unwrap_or(self.entry.calls.blocking)
+    }
+}
+
+/// No two have the same name.
+impl PartialEq for OperationKind {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for OperationKind {}
+
+impl fmt::Debug for OperationKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OperationKind").field(&self.name()).finish()
+    }
+}
+
+impl fmt::Display for OperationKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for OperationKind {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        UnknownName::look_up("operation", text, Self::all(), Self::name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        let all: Vec<OperationKind> = OperationKind::all().collect();
+        assert_eq!(all.len(), 16 + 16 + 3);
+        for kind in all {
+            assert_eq!(kind.to_string().parse(), Ok(kind));
+        }
+        for wrong in ["", "Barrier", "iping-pong", " bcast"] {
+            let why = wrong.parse::<OperationKind>().unwrap_err().to_string();
+            assert!(
+                why.starts_with(&format!("there is no operation \"{wrong}\"; there are barrier, ibarrier, bcast,"))
+            );
+        }
+    }
+
+    #[test]
+    fn a_list_has_each_once() {
+        let names = |text| OperationKind::list(text).map(|kinds| kinds.iter().map(|kind| kind.name()).collect());
+        assert_eq!(names("scan,ibcast,scan"), Ok(vec!["scan", "ibcast"]));
+        assert_eq!(names("empty,all").map(|all: Vec<_>| (all.len(), all[0])), Ok((35, "empty")));
+        assert_eq!(names("blocking").map(|all: Vec<_>| all.len()), Ok(19));
+        assert_eq!(names("nonblocking,blocking").map(|all: Vec<_>| (all.len(), all[0])), Ok((35, "ibarrier")));
+        assert!(names("scan,").is_err() && names("").is_err());
+    }
+}

@@ -1,0 +1,208 @@
+//! An operation that is ready to be called.
+#![expect(unsafe_code, reason = "MPI is a C library")]
+
+use core::ffi::{c_int, c_void};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use downbeat_sync::{CommError, block_on_ready, collective};
+
+use super::calls::{Arguments, Call};
+use super::constants::in_place;
+use super::entries::{InPlace, Who};
+use super::layout::Layout;
+use super::memory::Memory;
+use super::reference::encode;
+use super::{MpiGroup, OperationError, OperationKind, OperationSettings, Reduction, Root};
+use crate::{CacheState, Operation};
+
+/// An operation of MPI whose buffers are there.
+///
+/// ```no_run
+/// use downbeat_measure::{MpiGroup, MpiOperation, Operation, OperationSettings};
+/// use downbeat_sync::{MpiComm, block_on_ready};
+///
+/// let universe = mpi::initialize().expect("MPI was not initialized before");
+/// let group = MpiGroup::all(&MpiComm::duplicate(&universe.world())?)?;
+/// let mut allreduce = MpiOperation::prepare("allreduce".parse()?, &group, 1024, &OperationSettings::default())?;
+/// allreduce.verify()?;
+/// block_on_ready(allreduce.call(0))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct MpiOperation {
+    kind: OperationKind,
+    call: Call,
+    /// The root of all calls, or that of call 0 and as many ranks that take turns.
+    root: u32,
+    turns: u32,
+    arguments: Arguments,
+    /// The buffers as this rank passes them, unless it is the root, and if it is.
+    usual: Passed,
+    as_root: Passed,
+    pub(super) memory: Memory,
+    pub(super) layout: Layout,
+    pub(super) settings: OperationSettings,
+    /// Keeps the communicator.
+    pub(super) group: MpiGroup,
+}
+
+/// The buffers of a call.
+#[derive(Clone, Copy, Debug)]
+struct Passed {
+    send: *const c_void,
+    recv: *mut c_void,
+    buffer: *mut c_void,
+}
+
+impl MpiOperation {
+    /// Makes the buffers for messages of `bytes`; what that means is said at [`OperationKind`]. All ranks of the group
+    /// must call this, and ask for the same.
+    ///
+    /// # Errors
+    /// When MPI has no such operation, the buffers are too large, or the ranks do not ask for the same: on all ranks, so
+    /// that none waits for another one afterwards.
+    pub fn prepare(
+        kind: OperationKind,
+        group: &MpiGroup,
+        bytes: u64,
+        settings: &OperationSettings,
+    ) -> Result<Self, OperationError> {
+        let mut hasher = DefaultHasher::new();
+        (kind.name(), bytes, settings).hash(&mut hasher);
+        if !block_on_ready(collective::all_equal(group.comm(), hasher.finish()))? {
+            return Err(OperationError::RanksDiffer);
+        }
+        let prepared = Self::prepare_alone(kind, group, bytes, settings);
+        match block_on_ready(collective::lowest_rank_where(group.comm(), prepared.is_err()))? {
+            Some(rank) => prepared.and(Err(OperationError::Elsewhere { rank })),
+            None => prepared,
+        }
+    }
+
+    /// Whether there is such an operation for messages of this size among so many ranks. Nothing is communicated.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn check(
+        kind: OperationKind,
+        ranks: u32,
+        bytes: u64,
+        settings: &OperationSettings,
+    ) -> Result<(), OperationError> {
+        // Rank 0 may be the one with the most to hold.
+        (0..ranks).take(2).try_for_each(|rank| Layout::new(kind, rank, ranks, bytes, settings).map(drop))
+    }
+
+    fn prepare_alone(
+        kind: OperationKind,
+        group: &MpiGroup,
+        bytes: u64,
+        settings: &OperationSettings,
+    ) -> Result<Self, OperationError> {
+        let comm = group.raw().map_err(CommError::from)?;
+        let layout = Layout::new(kind, group.rank(), group.size(), bytes, settings)?;
+        let memory = Memory::new(&layout, settings)?;
+        let (root, turns) = match settings.root {
+            _ if !kind.has_root() => (0, 1),
+            Root::Rank(rank) => (rank, 1),
+            Root::Rotating => (0, group.size()),
+        };
+        let nowhere = Passed { send: core::ptr::null(), recv: core::ptr::null_mut(), buffer: core::ptr::null_mut() };
+        let mut operation = Self {
+            kind,
+            call: kind.call(),
+            root,
+            turns,
+            arguments: Arguments {
+                comm,
+                rank: group.rank() as c_int,
+                ranks: group.size() as c_int,
+                root: root as c_int,
+                send: nowhere.send,
+                recv: nowhere.recv,
+                buffer: nowhere.buffer,
+                count: layout.count,
+                counts: memory.counts.as_ptr(),
+                starts: memory.starts.as_ptr(),
+                datatype: settings.datatype.raw(),
+                reduction: settings.reduction.raw(),
+            },
+            usual: nowhere,
+            as_root: nowhere,
+            memory,
+            layout,
+            settings: *settings,
+            group: group.clone(),
+        };
+        operation.make_ready();
+        Ok(operation)
+    }
+
+    /// Which it is.
+    pub fn kind(&self) -> OperationKind {
+        self.kind
+    }
+
+    /// The roots that it has in its first calls, before they come again.
+    pub(super) fn roots(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
+        let first = self.root;
+        (0..self.turns).map(move |call| (call, first + call))
+    }
+
+    /// Fills the buffers with what stays finite however often it is combined, and tells MPI where they are.
+    pub(super) fn make_ready(&mut self) {
+        let summed_up = self.settings.in_place && self.settings.reduction == Reduction::Sum;
+        let (bytes, width) = encode(self.settings.datatype, if summed_up { 0 } else { 1 });
+        self.memory.send.fill(&bytes[..width]);
+        self.memory.recv.fill(&bytes[..width]);
+        self.point();
+    }
+
+    /// From now on, MPI has the buffers.
+    pub(super) fn point(&mut self) {
+        let send: *mut c_void = self.memory.send.bytes_mut().as_mut_ptr().cast();
+        let recv: *mut c_void = self.memory.recv.bytes_mut().as_mut_ptr().cast();
+        let both = Passed { send, recv, buffer: recv };
+        let sends_in_place = Passed { send: in_place(), ..both };
+        let (usual, as_root) = match self.kind.entry().in_place {
+            _ if !self.settings.in_place => (both, both),
+            InPlace::Whole(Who::All) | InPlace::OwnBlock(Who::All) => (sends_in_place, sends_in_place),
+            InPlace::Whole(Who::Root) | InPlace::OwnBlock(Who::Root) => (both, sends_in_place),
+            InPlace::Kept => (both, Passed { recv: in_place(), ..both }),
+            InPlace::No(_) => (both, both),
+        };
+        // The root's message is what it sends.
+        (self.usual, self.as_root) = (usual, Passed { buffer: send, ..as_root });
+    }
+
+    #[inline(always)]
+    pub(super) fn call_now(&mut self, number: u32) -> Result<(), CommError> {
+        // The communicator is still there if MPI is.
+        self.arguments.comm = self.group.raw()?;
+        // Most have one root: a division would cost more than all else here.
+        let root = if self.turns == 1 { self.root } else { number % self.turns } as c_int;
+        let Passed { send, recv, buffer } = if root == self.arguments.rank { self.as_root } else { self.usual };
+        self.arguments = Arguments { root, send, recv, buffer, ..self.arguments };
+        // SAFETY: MPI is running, and this thread may call it, as the communicator is there and stays on its thread.
+        // The buffers are as large as the operation's entry says, were pointed to after they were last used otherwise,
+        // and are borrowed by this call. All ranks have the same numbers if they asked for the same operation.
+        unsafe { (self.call)(&self.arguments) }?;
+        Ok(())
+    }
+}
+
+impl Operation for MpiOperation {
+    #[inline]
+    async fn call(&mut self, number: u32) -> Result<(), CommError> {
+        self.call_now(number)
+    }
+
+    fn prepare(&mut self) {
+        if self.memory.cache.state() == CacheState::ColdByWalking {
+            self.memory.send.step();
+            self.memory.recv.step();
+            self.point();
+        }
+        self.memory.cache.prepare();
+    }
+}

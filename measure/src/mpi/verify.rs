@@ -1,0 +1,162 @@
+//! Whether MPI does what it should.
+
+use core::fmt;
+use core::ops::Range;
+
+use downbeat_sync::{CommError, block_on_ready, collective};
+
+use super::MpiOperation;
+use super::entries::{InPlace, Who};
+use super::reference::{Case, encode};
+
+/// Why the result of an operation is not known to be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WrongResult {
+    /// This rank got something else.
+    Here {
+        /// Which rank that is.
+        rank: u32,
+        /// The root of the call.
+        root: u32,
+        /// The element, counted from 0.
+        element: usize,
+        /// What it should be, as a number where its datatype means one.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+    /// The operation wrote to what this rank contributes.
+    Overwritten {
+        /// Which rank that is.
+        rank: u32,
+        /// The root of the call.
+        root: u32,
+        /// The element, counted from 0.
+        element: usize,
+    },
+    /// This rank got what it should, but another did not.
+    Elsewhere {
+        /// The last such rank.
+        rank: u32,
+    },
+    /// It could not be done.
+    NotDone(CommError),
+}
+
+impl fmt::Display for WrongResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Here { rank, root, element, expected, found } => {
+                write!(f, "rank {rank} got {found} as element {element} where {expected} is right (root {root})")
+            }
+            Self::Overwritten { rank, root, element } => {
+                write!(f, "rank {rank} finds element {element} of what it sent overwritten (root {root})")
+            }
+            Self::Elsewhere { rank } => write!(f, "rank {rank} got a wrong result"),
+            Self::NotDone(why) => why.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for WrongResult {}
+
+impl From<CommError> for WrongResult {
+    fn from(why: CommError) -> Self {
+        Self::NotDone(why)
+    }
+}
+
+impl MpiOperation {
+    /// Calls it once, with every root that it can have, and compares what all ranks get with what one rank would
+    /// compute for all; all ranks must call this, and fail if one does. The buffers are then as they were.
+    ///
+    /// Of a barrier it says only that it ends.
+    ///
+    /// # Errors
+    /// When a result is wrong, or MPI fails.
+    pub fn verify(&mut self) -> Result<(), WrongResult> {
+        let mut found = Ok(());
+        for (call, root) in self.roots() {
+            let case = self.case(root);
+            self.set_up(&case);
+            self.call_now(call)?;
+            found = found.and(self.compare(&case));
+        }
+        self.make_ready();
+        let wrong = block_on_ready(collective::lowest_rank_where(self.group.comm(), found.is_err()))?;
+        found?;
+        wrong.map_or(Ok(()), |rank| Err(WrongResult::Elsewhere { rank }))
+    }
+
+    fn case(&self, root: u32) -> Case {
+        let rank = self.group.rank() as usize;
+        Case {
+            rank,
+            ranks: self.group.size() as usize,
+            root: root as usize,
+            block: self.layout.count as usize,
+            share: self.layout.starts[rank] as usize,
+            datatype: self.settings.datatype,
+            reduction: self.kind().has_reduction().then_some(self.settings.reduction),
+        }
+    }
+
+    /// Where in the second buffer this rank's contribution is, if it is there.
+    fn in_place(&self, case: &Case) -> Option<Range<usize>> {
+        match self.kind().entry().in_place {
+            _ if !self.settings.in_place => None,
+            InPlace::Whole(Who::Root) | InPlace::OwnBlock(Who::Root) if !case.is_root() => None,
+            InPlace::Whole(_) => Some(0..self.layout.input),
+            InPlace::OwnBlock(_) => Some(case.rank * case.block..(case.rank + 1) * case.block),
+            InPlace::Kept | InPlace::No(_) => None,
+        }
+    }
+
+    /// Whether the root gets nothing, as it keeps what it has.
+    fn keeps(&self, case: &Case) -> bool {
+        self.settings.in_place && case.is_root() && self.kind().entry().in_place == InPlace::Kept
+    }
+
+    /// What this rank must find at a place of its second buffer.
+    fn expected(&self, case: &Case, place: usize) -> Option<i64> {
+        if self.keeps(case) { None } else { (self.kind().entry().expects)(case, place) }
+    }
+
+    /// Writes what this rank contributes, and what is wrong everywhere else.
+    fn set_up(&mut self, case: &Case) {
+        let width = self.layout.width;
+        for (place, element) in self.memory.send.bytes_mut().chunks_exact_mut(width).enumerate() {
+            element.copy_from_slice(&encode(case.datatype, case.input(case.rank, place)).0[..width]);
+        }
+        let own = self.in_place(case).unwrap_or_default();
+        for place in 0..self.layout.recv {
+            let content = if own.contains(&place) {
+                encode(case.datatype, case.input(case.rank, place - own.start)).0
+            } else {
+                case.opposite(self.expected(case, place).unwrap_or_default())
+            };
+            self.memory.recv.bytes_mut()[place * width..][..width].copy_from_slice(&content[..width]);
+        }
+        self.point();
+    }
+
+    fn compare(&mut self, case: &Case) -> Result<(), WrongResult> {
+        let (width, datatype) = (self.layout.width, case.datatype);
+        let (rank, root) = (case.rank as u32, case.root as u32);
+        for (element, found) in self.memory.recv.bytes().chunks_exact(width).take(self.layout.output).enumerate() {
+            let Some(expected) = self.expected(case, element) else { continue };
+            if !case.accepts(found, expected) {
+                let expected = encode(datatype, expected).0;
+                let [expected, found] = [&expected[..width], found].map(|bytes| datatype.show(bytes));
+                return Err(WrongResult::Here { rank, root, element, expected, found });
+            }
+        }
+        let sent = |place| encode(datatype, case.input(case.rank, place)).0;
+        let mut contributed = self.memory.send.bytes().chunks_exact(width).enumerate();
+        match contributed.find(|(place, found)| **found != sent(*place)[..width]) {
+            Some((element, _)) => Err(WrongResult::Overwritten { rank, root, element }),
+            None => Ok(()),
+        }
+    }
+}

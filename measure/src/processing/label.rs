@@ -1,0 +1,172 @@
+//! Labels: how a processing is asked for, and named in records.
+
+use core::fmt;
+use core::str::FromStr;
+
+use super::{PerRank, Processing, ProcessingError};
+use crate::Confidence;
+
+impl fmt::Display for PerRank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mean => "mean",
+            Self::Median => "median",
+            Self::Min => "min",
+            Self::Max => "max",
+        })
+    }
+}
+
+/// The label with all its parameters, so that a record holds them.
+impl fmt::Display for Processing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Median => f.write_str("median"),
+            Self::Skampi => f.write_str("skampi"),
+            Self::Extremes { root_only, confidence } => {
+                write!(f, "extremes/{}{}", if *root_only { "root/" } else { "" }, confidence.share())
+            }
+            Self::Osu => f.write_str("osu"),
+            Self::Global { confidence } => write!(f, "global/{}", confidence.share()),
+            Self::MpiBench { a } => write!(f, "mpibench/{a}"),
+            Self::NbcBench { of } => write!(f, "nbcbench/{of}"),
+            Self::RankAverages => f.write_str("rank-averages"),
+            Self::RootBest => f.write_str("root-best"),
+        }
+    }
+}
+
+impl FromStr for Processing {
+    type Err = ProcessingError;
+
+    fn from_str(text: &str) -> Result<Self, ProcessingError> {
+        let (name, option) = text.split_once('/').map_or((text, None), |(name, option)| (name, Some(option)));
+        let alone = |processing| option.map_or(Ok(processing), |option| Err(wrong(option)));
+        match name {
+            "median" => alone(Self::Median),
+            "skampi" | "ps1" => alone(Self::Skampi),
+            "extremes" | "ps2" => {
+                let (root_only, share) = match option.and_then(|option| option.strip_prefix("root")) {
+                    Some("") => (true, None),
+                    Some(rest) => (true, Some(rest.strip_prefix('/').ok_or_else(|| wrong(rest))?)),
+                    None => (false, option),
+                };
+                Ok(Self::Extremes { root_only, confidence: confidence(share)? })
+            }
+            "osu" | "ps3" => alone(Self::Osu),
+            "global" | "ps4" => Ok(Self::Global { confidence: confidence(option)? }),
+            "mpibench" | "ps5" => Ok(Self::MpiBench { a: factor(option)? }),
+            "nbcbench" | "ps6" => Ok(Self::NbcBench { of: per_rank(option)? }),
+            "rank-averages" | "ps7" => alone(Self::RankAverages),
+            "root-best" | "ps8" => alone(Self::RootBest),
+            _ => Err(ProcessingError::NoSuchName(name.to_owned())),
+        }
+    }
+}
+
+fn confidence(option: Option<&str>) -> Result<Confidence, ProcessingError> {
+    let Some(option) = option else { return Ok(Confidence::USUAL) };
+    let share = option.parse().map_err(|_| wrong(option))?;
+    Confidence::new(share).map_err(|_| wrong(option))
+}
+
+fn factor(option: Option<&str>) -> Result<f64, ProcessingError> {
+    let Some(option) = option else { return Ok(Processing::MPI_BENCH_FACTOR) };
+    let a: f64 = option.parse().map_err(|_| wrong(option))?;
+    if a.is_finite() && a >= 1.0 { Ok(a) } else { Err(ProcessingError::Factor(a)) }
+}
+
+/// The median is what is hardest to disturb, and so what is taken if nothing is said.
+fn per_rank(option: Option<&str>) -> Result<PerRank, ProcessingError> {
+    let all = [PerRank::Median, PerRank::Mean, PerRank::Min, PerRank::Max];
+    let Some(option) = option else { return Ok(PerRank::Median) };
+    all.into_iter().find(|of| of.to_string() == option).ok_or_else(|| wrong(option))
+}
+
+fn wrong(option: &str) -> ProcessingError {
+    ProcessingError::Option(option.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn processing() -> impl Strategy<Value = Processing> {
+        let confidence = (1..1_000_u32).prop_map(|share| Confidence::new(f64::from(share) / 1_000.0).unwrap());
+        let of = prop::sample::select(vec![PerRank::Mean, PerRank::Median, PerRank::Min, PerRank::Max]);
+        (0..9, any::<bool>(), confidence, 1.0..1e9, of).prop_map(|(which, root_only, confidence, a, of)| match which {
+            0 => Processing::Median,
+            1 => Processing::Skampi,
+            2 => Processing::Extremes { root_only, confidence },
+            3 => Processing::Osu,
+            4 => Processing::Global { confidence },
+            5 => Processing::MpiBench { a },
+            6 => Processing::NbcBench { of },
+            7 => Processing::RankAverages,
+            _ => Processing::RootBest,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_label_that_was_printed_is_parsed(processing in processing()) {
+            prop_assert_eq!(processing.to_string().parse(), Ok(processing));
+        }
+
+        #[test]
+        fn no_text_panics(name in "median|ps[0-9]|extremes(/root)?|global|mpibench|nbcbench|.*", option: String) {
+            let _ = format!("{name}{option}").parse::<Processing>();
+            let _ = format!("{name}/{option}").parse::<Processing>();
+        }
+    }
+
+    #[test]
+    fn schemes_of_the_paper_have_their_numbers_and_defaults() {
+        let printed = |label: &str| label.parse::<Processing>().unwrap().to_string();
+        let numbers = ["ps1", "ps2", "ps3", "ps4", "ps5", "ps6", "ps7", "ps8"];
+        assert_eq!(
+            numbers.map(printed),
+            [
+                "skampi",
+                "extremes/0.95",
+                "osu",
+                "global/0.95",
+                "mpibench/2",
+                "nbcbench/median",
+                "rank-averages",
+                "root-best"
+            ]
+        );
+        assert_eq!(printed("ps2/root"), "extremes/root/0.95");
+        assert_eq!(printed("extremes/root/0.99"), "extremes/root/0.99");
+        assert_eq!("median".parse(), Ok(Processing::default()));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_label_is_named() {
+        let error = |label: &str| label.parse::<Processing>().unwrap_err();
+        for label in ["", "ps0", "ps9", "PS1", "medain", " median"] {
+            assert_eq!(error(label), ProcessingError::NoSuchName(label.into()));
+        }
+        for (label, option) in [
+            ("median/3", "3"),
+            ("skampi/", ""),
+            ("extremes/rootless", "less"),
+            ("extremes/root/", ""),
+            ("extremes/1", "1"),
+            ("extremes/root/NaN", "NaN"),
+            ("global/95", "95"),
+            ("global/0.95/root", "0.95/root"),
+            ("mpibench/2x", "2x"),
+            ("nbcbench/mode", "mode"),
+            ("nbcbench/", ""),
+            ("root-best/0", "0"),
+        ] {
+            assert_eq!(error(label), ProcessingError::Option(option.into()), "{label}");
+        }
+        assert_eq!(error("mpibench/0.5"), ProcessingError::Factor(0.5));
+        assert!(matches!(error("mpibench/NaN"), ProcessingError::Factor(_)));
+        assert_eq!(error("mpibench/inf"), ProcessingError::Factor(f64::INFINITY));
+    }
+}

@@ -1,0 +1,31 @@
+//! Downbeat's own: what a few disturbed calls do not move.
+
+use super::{Figure, ProcessingError, greatest, least};
+use crate::{Observations, Sample};
+
+pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, ProcessingError> {
+    let mut times = observations.run_times();
+    let sample = Sample::new(&mut times)?;
+    Ok(vec![
+        Figure::new("median", sample.median()),
+        Figure::new("q1", sample.quantile(0.25)),
+        Figure::new("q3", sample.quantile(0.75)),
+        Figure::new("mean", sample.mean()),
+        Figure::new("min", least(&sample)),
+        Figure::new("max", greatest(&sample)),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hand::{expect, five_calls, global, local};
+
+    #[test]
+    fn quartiles_are_those_of_run_times() {
+        // 30, 35, 45, 50: the late one does not count.
+        let by_hand = [("median", 40.0), ("q1", 33.75), ("q3", 46.25), ("mean", 40.0), ("min", 30.0), ("max", 50.0)];
+        expect("median", &global(&five_calls()), 0, &by_hand);
+        let by_hand = [("median", 7.0), ("q1", 7.0), ("q3", 7.0), ("mean", 7.0), ("min", 7.0), ("max", 7.0)];
+        expect("median", &local(&[&[5, 7, 6]]), 2, &by_hand);
+    }
+}

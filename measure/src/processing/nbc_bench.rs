@@ -1,0 +1,32 @@
+//! PS6, NBCBench: one figure of each rank, and the greatest of these.
+
+use super::{Figure, PerRank, ProcessingError, greatest, least, times_of};
+use crate::{Observations, Sample};
+
+pub(super) fn figures(observations: &Observations, of: PerRank) -> Result<Vec<Figure>, ProcessingError> {
+    let figure = |rank| {
+        let mut times = times_of(observations, rank);
+        let sample = Sample::new(&mut times)?;
+        Ok(match of {
+            PerRank::Mean => sample.mean(),
+            PerRank::Median => sample.median(),
+            PerRank::Min => least(&sample),
+            PerRank::Max => greatest(&sample),
+        })
+    };
+    let ranks: Result<Vec<f64>, ProcessingError> = (0..observations.ranks()).map(figure).collect();
+    Ok(vec![Figure::new("max", greatest(&Sample::new(&mut ranks?)?))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hand::{expect, five_calls, global};
+
+    #[test]
+    fn the_rank_that_is_worst_counts() {
+        // Rank 0: 10, 30, 40, 40. Rank 1: 15, 19, 35, 45.
+        for (of, max) in [("mean", 30.0), ("median", 35.0), ("min", 15.0), ("max", 45.0)] {
+            expect(&format!("nbcbench/{of}"), &global(&five_calls()), 0, &[("max", max)]);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! PS3, OSU: the mean of each rank over its calls, and how these differ.
+
+use super::{Figure, ProcessingError, mean_and_extremes, means_of_ranks};
+use crate::{Observations, Sample};
+
+/// The paper divides the sum of the means by the number of calls; by the number of ranks is meant, and what OSU does.
+pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, ProcessingError> {
+    Ok(mean_and_extremes(&Sample::new(&mut means_of_ranks(observations)?)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hand::{expect, five_calls, global, local};
+
+    #[test]
+    fn means_of_ranks_are_averaged() {
+        // Rank 0: 40, 30, 40, 10. Rank 1: 45, 19, 15, 35.
+        expect("osu", &global(&five_calls()), 0, &[("mean", 29.25), ("min", 28.5), ("max", 30.0)]);
+        // Means 2, 4, 9.
+        let three = local(&[&[1, 4, 8], &[3, 4, 10]]);
+        expect("osu", &three, 0, &[("mean", 5.0), ("min", 2.0), ("max", 9.0)]);
+    }
+}

@@ -1,0 +1,122 @@
+//! How observations are made: one scheme per file.
+
+mod each_call;
+mod round_time;
+mod series;
+mod windows;
+
+use core::fmt;
+
+use downbeat_clock_core::{Clock, Duration};
+use downbeat_sync::Comm;
+
+pub use each_call::EachCall;
+pub use round_time::RoundTime;
+pub use series::Series;
+pub use windows::Windows;
+
+use crate::stage::{Spans, Stage};
+use crate::{MeasureError, Observations, Operation, Together};
+
+/// How observations are made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Scheme {
+    /// MS1: a barrier before each call.
+    EachCall(EachCall),
+    /// MS2 and MS3: several calls are timed together.
+    Series(Series),
+    /// MS4: calls begin at agreed times, one window after the other.
+    Windows(Windows),
+    /// Each round has a common start, which is told shortly before.
+    RoundTime(RoundTime),
+}
+
+/// As it is written in options and records.
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::EachCall(_) => "ms1",
+            Self::Series(Series { barrier_after_each: false, .. }) => "ms2",
+            Self::Series(_) => "ms3",
+            Self::Windows(_) => "ms4",
+            Self::RoundTime(_) => "round-time",
+        })
+    }
+}
+
+/// A scheme that knows what it has to know of the operation and the ranks.
+pub(crate) enum Running {
+    EachCall(EachCall),
+    Series(Series),
+    Windows(windows::Running),
+    RoundTime(round_time::Running),
+}
+
+impl Running {
+    pub(crate) async fn prepare<M: Comm, T: Together, K: Clock>(
+        scheme: &Scheme,
+        stage: &Stage<'_, M, T, K>,
+        operation: &mut impl Operation,
+    ) -> Result<Self, MeasureError> {
+        Ok(match scheme {
+            Scheme::EachCall(each_call) => Self::EachCall(*each_call),
+            Scheme::Series(series) => Self::Series(*series),
+            Scheme::Windows(windows) => Self::Windows(windows.prepare(stage, operation).await?),
+            Scheme::RoundTime(round_time) => Self::RoundTime(round_time.prepare(stage).await?),
+        })
+    }
+
+    /// Makes so many calls that are thrown away, in a series of their own where calls are timed together.
+    pub(crate) async fn warm_up<M: Comm, T: Together, K: Clock>(
+        &mut self,
+        stage: &Stage<'_, M, T, K>,
+        operation: &mut impl Operation,
+        calls: u32,
+    ) -> Result<Spans, MeasureError> {
+        match self {
+            Self::Series(series) => series.warm_up(stage, operation, calls).await,
+            _ if calls == 0 => Ok(Spans::default()),
+            _ => self.run(stage, operation, 0, calls, None).await,
+        }
+    }
+
+    /// So many more observations, the first of which has this number; less if time is up, for schemes whose observations
+    /// are agreed on one by one.
+    pub(crate) async fn run<M: Comm, T: Together, K: Clock>(
+        &mut self,
+        stage: &Stage<'_, M, T, K>,
+        operation: &mut impl Operation,
+        first: u32,
+        observations: u32,
+        time: Option<Duration>,
+    ) -> Result<Spans, MeasureError> {
+        match self {
+            Self::EachCall(each_call) => each_call.run(stage, operation, first, observations).await,
+            Self::Series(series) => series.run(stage, operation, first, observations).await,
+            Self::Windows(windows) => windows.run(stage, operation, first, observations).await,
+            Self::RoundTime(rounds) => rounds.run(stage, operation, first, observations, time).await,
+        }
+    }
+
+    /// How many calls an observation is the mean of, if it is one.
+    pub(crate) fn calls_together(&self) -> Option<u32> {
+        if let Self::Series(series) = self { Some(series.calls) } else { None }
+    }
+
+    /// Learns from what was seen, on rank 0.
+    pub(crate) fn adapt(&mut self, batch: &Observations) {
+        if let Self::Windows(windows) = self {
+            windows.adapt(batch);
+        }
+    }
+
+    /// What it found out by itself, as it stands at the end: names and times.
+    pub(crate) fn found(&self) -> Vec<(&'static str, Duration)> {
+        match self {
+            Self::EachCall(_) | Self::Series(_) => Vec::new(),
+            Self::Windows(windows) => vec![("window", windows.window)],
+            Self::RoundTime(rounds) => vec![("broadcast", rounds.broadcast), ("slack", rounds.slack())],
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Round-Time (algorithm 5 of the 2018 paper): each round has a common start, which is told shortly before.
+
+use downbeat_clock_core::{Clock, Duration};
+use downbeat_sync::{Comm, collective};
+
+use crate::stage::{Span, Spans, Stage, from_word, to_word};
+use crate::{MeasureError, Operation, Sample, State, Together};
+
+/// Each round has a common start, and after it the ranks agree on whether all were there in time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundTime {
+    /// How much later than a broadcast arrives a round begins, as a multiple of what a broadcast takes.
+    pub slack: f64,
+    /// Whether the slack follows the rate of late starts.
+    pub adaptive: bool,
+}
+
+impl Default for RoundTime {
+    fn default() -> Self {
+        Self { slack: 0.5, adaptive: true }
+    }
+}
+
+/// How long before its start a round is announced, as rank 0 decides.
+pub(crate) struct Running {
+    /// Until the last rank has heard of the start.
+    pub(super) broadcast: Duration,
+    slack: f64,
+    adaptive: bool,
+    recent: Recent,
+}
+
+/// Rounds since the slack was last looked at.
+#[derive(Default)]
+struct Recent {
+    rounds: u32,
+    late: u32,
+    late_in_a_row: u32,
+}
+
+/// What the ranks tell each other after a round.
+const LATE: u64 = 1;
+const OUT_OF_TIME: u64 = 2;
+const FAILED: u64 = 4;
+/// Late by so little that more slack would have helped.
+const BARELY: u64 = 8;
+
+impl RoundTime {
+    /// Finds out how long it takes until all ranks have heard of a start.
+    pub(super) async fn prepare<M: Comm, T: Together, K: Clock>(
+        &self,
+        stage: &Stage<'_, M, T, K>,
+    ) -> Result<Running, MeasureError> {
+        const TRIES: usize = 51;
+        let model = stage.global()?;
+        let mut took = Vec::with_capacity(TRIES);
+        for _ in 0..TRIES {
+            stage.together.barrier().await?;
+            let sent = from_word(stage.together.broadcast(to_word(model.apply(stage.clock.ticks()))).await?);
+            took.push((model.apply(stage.clock.ticks()) - sent).as_nanos() as f64);
+        }
+        let median = Sample::new(&mut took).map_or(0.0, |sample| sample.median());
+        // A clock that is behind could have it arrive before it was sent; a cast saturates.
+        let slowest = collective::all_combine(stage.comm, median as u64, u64::max).await?;
+        let broadcast = Duration::from_nanos((slowest as i64).max(1));
+        Ok(Running { broadcast, slack: self.slack, adaptive: self.adaptive, recent: Recent::default() })
+    }
+}
+
+impl Running {
+    /// Rounds until there are enough, or time is up.
+    pub(super) async fn run<M: Comm, T: Together, K: Clock>(
+        &mut self,
+        stage: &Stage<'_, M, T, K>,
+        operation: &mut impl Operation,
+        first: u32,
+        rounds: u32,
+        time: Option<Duration>,
+    ) -> Result<Spans, MeasureError> {
+        let model = stage.global()?;
+        let until = time.map(|time| model.invert(model.apply(stage.clock.ticks()) + time));
+        let mut spans = Spans::with_room(rounds);
+        for number in first..first + rounds {
+            operation.prepare();
+            let start = model.apply(stage.clock.ticks()) + self.notice();
+            let start = from_word(stage.together.broadcast(to_word(start)).await?);
+            let late = stage.wait_until(model.invert(start))?;
+            let span = stage.timed(operation, number, &mut spans).await;
+            let mut word = late.map_or(0, |late| self.lateness(model.apply(late) - start));
+            if until.is_some_and(|until| span.end >= until) {
+                word |= OUT_OF_TIME;
+            }
+            if spans.failure.is_some() {
+                word |= FAILED;
+            }
+            let word = stage.together.union(word).await?;
+            let state = if word & LATE == 0 { State::Valid } else { State::Late };
+            spans.all.push(Span { state, ..span });
+            self.adapt(word & BARELY != 0);
+            if word & (OUT_OF_TIME | FAILED) != 0 {
+                break;
+            }
+        }
+        Ok(spans)
+    }
+
+    /// What a round begins later than its start is told.
+    fn notice(&self) -> Duration {
+        self.broadcast + self.slack()
+    }
+
+    /// The part of it that is there for ranks that hear of it late.
+    pub(super) fn slack(&self) -> Duration {
+        Duration::from_nanos((self.broadcast.as_nanos() as f64 * self.slack) as i64)
+    }
+
+    /// What a rank tells the others that came too late by so much. What the scheduler spoils, no slack would mend.
+    fn lateness(&self, by: Duration) -> u64 {
+        const MENDABLE: i64 = 4;
+        if by.as_nanos() <= self.broadcast.as_nanos() * MENDABLE { LATE | BARELY } else { LATE }
+    }
+
+    /// More slack as soon as rounds are lost for the want of it, and less when none was lost for a while.
+    fn adapt(&mut self, late: bool) {
+        const LOOK_AFTER: u32 = 2_000;
+        const TOO_MANY_IN_A_ROW: u32 = 3;
+        const TOO_MANY: u32 = 1;
+        const LEAST: f64 = 0.5;
+        const MOST: f64 = 64.0;
+        let recent = &mut self.recent;
+        recent.rounds += 1;
+        recent.late += u32::from(late);
+        recent.late_in_a_row = if late { recent.late_in_a_row + 1 } else { 0 };
+        let change = if recent.late_in_a_row >= TOO_MANY_IN_A_ROW || recent.late > TOO_MANY {
+            1.5
+        } else if recent.rounds < LOOK_AFTER {
+            return;
+        } else if recent.late == 0 {
+            0.9
+        } else {
+            1.0
+        };
+        *recent = Recent::default();
+        if self.adaptive {
+            self.slack = (self.slack * change).clamp(LEAST, MOST);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! An order by lot.
+
+use downbeat_sync::scramble::{STEP, scramble};
+
+/// Puts things into an order that is drawn by lot: each as likely as any other.
+///
+/// The same seed gives the same order in all versions and on all machines, as it stands in records: Fisher and Yates's
+/// shuffle, from the last place down, with Lemire's draws (2019) from SplitMix64 (Steele, Lea and Flood 2014).
+pub fn shuffle<T>(things: &mut [T], seed: u64) {
+    let mut state = seed;
+    let mut draw = || {
+        state = state.wrapping_add(STEP);
+        scramble(state)
+    };
+    for last in (1..things.len()).rev() {
+        let drawn = draw_below(last as u64 + 1, &mut draw);
+        things.swap(last, drawn as usize);
+    }
+}
+
+/// A number below the end, which is above 0. The upper half of the product is the number; where the lower half is
+/// among the few that would make some numbers likelier than others, it is drawn again.
+fn draw_below(end: u64, draw: &mut impl FnMut() -> u64) -> u64 {
+    let too_many = end.wrapping_neg() % end;
+    loop {
+        let product = u128::from(draw()) * u128::from(end);
+        if product as u64 >= too_many {
+            return (product >> 64) as u64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn order(count: u32, seed: u64) -> Vec<u32> {
+        let mut things: Vec<u32> = (0..count).collect();
+        shuffle(&mut things, seed);
+        things
+    }
+
+    /// The first numbers of SplitMix64 from 0, as they are published with it.
+    #[test]
+    fn the_generator_is_split_mix_64() {
+        let numbers = [1, 2, 3].map(|place: u64| scramble(place.wrapping_mul(STEP)));
+        assert_eq!(numbers, [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f]);
+    }
+
+    /// `tests/golden/shuffle.py` prints them.
+    #[test]
+    fn orders_are_the_same_for_ever() {
+        assert_eq!(order(12, 1), [7, 0, 4, 1, 2, 11, 5, 10, 3, 9, 8, 6]);
+        assert_eq!(order(12, 2), [9, 0, 10, 1, 3, 4, 11, 2, 6, 5, 8, 7]);
+        assert_eq!(order(12, u64::MAX), [4, 9, 0, 8, 1, 6, 7, 5, 3, 2, 11, 10]);
+    }
+
+    #[test]
+    fn numbers_that_would_be_too_likely_are_drawn_again() {
+        // Of 2^64 = 5 * k + 1 numbers, the one whose product has lower half 0 is too many.
+        let mut numbers = [0, u64::MAX].into_iter();
+        assert_eq!(draw_below(5, &mut || numbers.next().unwrap()), 4);
+        assert_eq!(draw_below(1 << 63, &mut || 7), 3);
+        assert_eq!(draw_below(1, &mut || u64::MAX), 0);
+    }
+
+    #[test]
+    fn all_orders_are_about_as_likely() {
+        let mut counts = std::collections::HashMap::new();
+        for seed in 0..24_000 {
+            *counts.entry(order(4, seed)).or_insert(0_i32) += 1;
+        }
+        // Each 1,000 times, with a deviation of 31.
+        assert_eq!(counts.len(), 24);
+        assert!(counts.values().all(|count| (count - 1_000).abs() < 140), "{counts:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_or_doubled(things in prop::collection::vec(0_u8..50, 0..200), seed: u64) {
+            let (mut shuffled, mut again) = (things.clone(), things.clone());
+            shuffle(&mut shuffled, seed);
+            shuffle(&mut again, seed);
+            prop_assert_eq!(&shuffled, &again);
+            let sorted = |mut things: Vec<u8>| { things.sort_unstable(); things };
+            prop_assert_eq!(sorted(shuffled), sorted(things));
+        }
+    }
+}

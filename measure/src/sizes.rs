@@ -1,0 +1,297 @@
+//! The sizes of messages, as they are asked for.
+
+use core::fmt;
+use core::str::FromStr;
+use std::collections::HashSet;
+
+/// The sizes of messages, in the order in which they were asked for, none of them twice.
+///
+/// A size is a number (`8`), one with a unit (`1Ki`, `2Mi`, `1Gi`; `1K`, `2M` and `1G` are multiples of 1,000) or a power
+/// (`2^10`). `8..1Ki*2` is 8, 16, 32 and so on, `0..100+25` is 0, 25, 50 and so on, each up to its end. Between sizes stand
+/// commas. Blanks do not matter.
+///
+/// ```
+/// use downbeat_measure::Sizes;
+///
+/// let sizes: Sizes = "8, 1Ki, 2^10..2^12*2".parse()?;
+/// assert_eq!(sizes.as_slice(), [8, 1024, 2048, 4096]);
+/// # Ok::<(), downbeat_measure::SizesError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sizes(Vec<u64>);
+
+/// Why a text is no list of sizes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SizesError {
+    /// Nothing stands where a size should.
+    Missing,
+    /// This is no size.
+    NotASize(String),
+    /// This does not fit into 64 bits.
+    TooLarge(String),
+    /// This range does not say how to go on.
+    NoStep(String),
+    /// This range would never end.
+    Endless(String),
+    /// This range ends before it begins.
+    Reversed(String),
+    /// There are more than a million.
+    TooMany,
+}
+
+impl fmt::Display for SizesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("a size is missing, such as 8, 1Ki or 2^10..2^20*2"),
+            Self::NotASize(text) => write!(f, "\"{text}\" is no size, such as 8, 1Ki or 2^10..2^20*2"),
+            Self::TooLarge(text) => write!(f, "\"{text}\" does not fit into 64 bits"),
+            Self::NoStep(text) => write!(f, "\"{text}\" needs a step, as in 8..64*2 or 8..64+8"),
+            Self::Endless(text) => write!(f, "\"{text}\" never comes to its end"),
+            Self::Reversed(text) => write!(f, "\"{text}\" ends before it begins"),
+            Self::TooMany => write!(f, "there are more than {MOST} sizes"),
+        }
+    }
+}
+
+impl core::error::Error for SizesError {}
+
+/// More would be a slip.
+const MOST: usize = 1_000_000;
+
+impl Sizes {
+    /// All of them; at least one.
+    pub fn as_slice(&self) -> &[u64] {
+        &self.0
+    }
+}
+
+impl FromStr for Sizes {
+    type Err = SizesError;
+
+    fn from_str(text: &str) -> Result<Self, SizesError> {
+        let (mut sizes, mut seen) = (Vec::new(), HashSet::new());
+        // Also those count that stand there twice: it is their number that takes time.
+        let mut room = MOST;
+        for item in text.split(',').map(str::trim) {
+            let range = Range::parse(item)?;
+            let mut next = Some(range.first);
+            while let Some(size) = next.filter(|size| *size <= range.last) {
+                room = room.checked_sub(1).ok_or(SizesError::TooMany)?;
+                if seen.insert(size) {
+                    sizes.push(size);
+                }
+                next = range.step.after(size);
+            }
+        }
+        Ok(Self(sizes))
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Step {
+    Times(u64),
+    Plus(u64),
+}
+
+impl Step {
+    fn after(self, size: u64) -> Option<u64> {
+        match self {
+            Self::Times(factor) => size.checked_mul(factor),
+            Self::Plus(step) => size.checked_add(step),
+        }
+    }
+}
+
+struct Range {
+    first: u64,
+    last: u64,
+    step: Step,
+}
+
+impl Range {
+    fn parse(text: &str) -> Result<Self, SizesError> {
+        let Some((first, rest)) = text.split_once("..") else {
+            let first = number(text)?;
+            // One more than the last is no more in the range.
+            return Ok(Self { first, last: first, step: Step::Plus(1) });
+        };
+        let place = rest.find(['*', '+']).ok_or_else(|| SizesError::NoStep(text.to_owned()))?;
+        let (first, last, by) = (number(first)?, number(&rest[..place])?, number(&rest[place + 1..])?);
+        let step = if rest[place..].starts_with('*') { Step::Times(by) } else { Step::Plus(by) };
+        let stands = matches!((step, first), (Step::Times(0 | 1), _) | (Step::Times(_), 0) | (Step::Plus(0), _));
+        if stands {
+            return Err(SizesError::Endless(text.to_owned()));
+        }
+        if last < first {
+            return Err(SizesError::Reversed(text.to_owned()));
+        }
+        Ok(Self { first, last, step })
+    }
+}
+
+/// `8`, `1Ki` or `2^10`.
+fn number(text: &str) -> Result<u64, SizesError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(SizesError::Missing);
+    }
+    let too_large = || SizesError::TooLarge(text.to_owned());
+    if let Some((base, power)) = text.split_once('^') {
+        let (base, power) = (digits(base, text)?, digits(power, text)?);
+        // Of 0 and 1 all powers are alike, or nearly so.
+        let power = if base < 2 { power.min(1) } else { power };
+        return u32::try_from(power).ok().and_then(|power| base.checked_pow(power)).ok_or_else(too_large);
+    }
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (amount, unit) = text.split_at(end);
+    let unit = match unit.trim_start() {
+        "" => 1,
+        "Ki" => 1 << 10,
+        "Mi" => 1 << 20,
+        "Gi" => 1 << 30,
+        "K" => 1_000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        _ => return Err(SizesError::NotASize(text.to_owned())),
+    };
+    digits(amount, text)?.checked_mul(unit).ok_or_else(too_large)
+}
+
+/// Nothing but digits; `whole` is what they are part of.
+fn digits(text: &str, whole: &str) -> Result<u64, SizesError> {
+    let text = text.trim();
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(SizesError::NotASize(whole.to_owned()));
+    }
+    // Digits are all there is, so only their number can be wrong.
+    text.parse().map_err(|_| SizesError::TooLarge(whole.to_owned()))
+}
+
+/// The same for the same sizes, however they were asked for: ranges, where there are at least three in a row.
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0.as_slice();
+        let mut comma = "";
+        while let [first, ..] = *rest {
+            f.write_str(comma)?;
+            let (step, count) = longest_range(rest);
+            match (step, rest[count - 1]) {
+                (Step::Times(factor), last) if count >= 3 => write!(f, "{first}..{last}*{factor}")?,
+                (Step::Plus(step), last) if count >= 3 => write!(f, "{first}..{last}+{step}")?,
+                _ => write!(f, "{first}")?,
+            }
+            rest = &rest[if count >= 3 { count } else { 1 }..];
+            comma = ",";
+        }
+        Ok(())
+    }
+}
+
+/// The step with which most sizes from the first one on follow each other, and their number.
+fn longest_range(sizes: &[u64]) -> (Step, usize) {
+    let [first, second, ..] = *sizes else { return (Step::Plus(1), sizes.len()) };
+    if second <= first {
+        return (Step::Plus(1), 1);
+    }
+    let count = |step: Step| 1 + sizes.windows(2).take_while(|pair| step.after(pair[0]) == Some(pair[1])).count();
+    let plus = Step::Plus(second - first);
+    // Twice the first is the same step as the first one more: written as a factor, if there is one.
+    let factor = if first > 0 && second % first == 0 { Some(Step::Times(second / first)) } else { None };
+    let steps = factor.into_iter().chain([plus]).map(|step| (step, count(step)));
+    steps.fold((plus, 1), |best, found| if found.1 > best.1 { found } else { best })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sizes(text: &str) -> Vec<u64> {
+        text.parse::<Sizes>().unwrap().0
+    }
+
+    #[test]
+    fn sizes_are_numbers_powers_and_ranges() {
+        assert_eq!(sizes("0"), [0]);
+        assert_eq!(sizes("1Ki,2 Mi,1Gi,1K,2M,3G"), [1 << 10, 2 << 20, 1 << 30, 1_000, 2_000_000, 3_000_000_000]);
+        assert_eq!(sizes("2^10,3^0,0^0,0^5,1^99999999999"), [1_024, 1, 0]);
+        assert_eq!(sizes("8..64*2"), [8, 16, 32, 64]);
+        assert_eq!(sizes("8..63*2"), [8, 16, 32]);
+        assert_eq!(sizes("0..10+4, 10 .. 11 + 1"), [0, 4, 8, 10, 11]);
+        assert_eq!(sizes("5..5*2,7..7+9"), [5, 7]);
+        assert_eq!(sizes("1..2^4*2^2,0..1Ki+512"), [1, 4, 16, 0, 512, 1_024]);
+        // The first of those that stand there twice is kept.
+        assert_eq!(sizes("8,4,8,1..8*2"), [8, 4, 1, 2]);
+        assert_eq!(sizes("18446744073709551615,2^63"), [u64::MAX, 1 << 63]);
+        // Ranges that end where the numbers do.
+        assert_eq!(sizes("2^62..18446744073709551615*2"), [1 << 62, 1 << 63]);
+        assert_eq!(sizes("18446744073709551614..18446744073709551615+5"), [u64::MAX - 1]);
+        assert_eq!(sizes("1..1000000+1").len(), 1_000_000);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let error = |text: &str| text.parse::<Sizes>().unwrap_err();
+        for text in ["", " ", ",", "8,", ",8", "8,,9", "..", "..8*2", "8..*2", "8..9*", "8..9+"] {
+            let found = error(text);
+            assert!(matches!(found, SizesError::Missing | SizesError::NoStep(_)), "{text}: {found:?}");
+        }
+        for text in
+            ["8abc", "-8", "+8", "8.5", "1e3", "NaN", "1KiB", "1ki", "Ki", "2^", "^2", "2^-1", "2^2^2", "2^1Ki", "0x8"]
+        {
+            assert_eq!(error(text), SizesError::NotASize(text.into()), "{text}");
+        }
+        assert_eq!(error("8 9"), SizesError::NotASize("8 9".into()));
+        assert_eq!(error("8..64*2*2"), SizesError::NotASize("2*2".into()));
+        assert_eq!(error("8..16..32*2"), SizesError::NotASize("16..32".into()));
+        for text in ["18446744073709551616", "2^64", "17179869184Gi", "2^99999999999", "99999999999999999999K"] {
+            assert_eq!(error(text), SizesError::TooLarge(text.into()));
+        }
+        assert_eq!(error("1..8"), SizesError::NoStep("1..8".into()));
+        for text in ["1..8*1", "1..8*0", "0..8*2", "1..8+0", "8..8*1"] {
+            assert_eq!(error(text), SizesError::Endless(text.into()));
+        }
+        assert_eq!(error("4, 9..8*2"), SizesError::Reversed("9..8*2".into()));
+        assert_eq!(error("1..1000001+1"), SizesError::TooMany);
+        assert_eq!(error("0..18446744073709551615+1"), SizesError::TooMany);
+        assert_eq!(error("1..600000+1,1..600000+1"), SizesError::TooMany);
+        assert_eq!(error("8abc").to_string(), "\"8abc\" is no size, such as 8, 1Ki or 2^10..2^20*2");
+    }
+
+    #[test]
+    fn lists_are_printed_shortly() {
+        for (asked, printed) in [
+            ("8,1Ki,2^10..2^20*2", "8,1024..1048576*2"),
+            ("1,2,4,8,16", "1..16*2"),
+            ("0,1,2,4,8", "0..2+1,4,8"),
+            ("7,5,3", "7,5,3"),
+            ("10,20", "10,20"),
+            ("10,20,30,50", "10..30+10,50"),
+            ("1,2,3,4", "1..4+1"),
+            ("0", "0"),
+        ] {
+            assert_eq!(asked.parse::<Sizes>().unwrap().to_string(), printed);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_that_was_printed_is_parsed(
+            list in prop::collection::vec(prop_oneof![0_u64..10, any::<u64>()], 1..40),
+            first in 1_u64..100, by in 2_u64..5,
+        ) {
+            let list = list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+            for text in [format!("{first}..100000*{by},{list}"), format!("{list},{first}..300+{by}")] {
+                let sizes: Sizes = text.parse().unwrap();
+                prop_assert_eq!(sizes.to_string().parse(), Ok(sizes));
+            }
+        }
+
+        #[test]
+        fn no_text_panics(text: String, sizes in "[0-9KMi^.*+, ]{0,12}") {
+            let _ = text.parse::<Sizes>();
+            let _ = sizes.parse::<Sizes>();
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Caches: which ones a core reads data through, and which of them it shares.
+
+use core::fmt;
+use core::ops::RangeInclusive;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::CoreId;
+
+/// A cache that a core reads data through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataCache {
+    /// 1 is the nearest.
+    pub level: u32,
+    /// How much it holds.
+    pub bytes: u64,
+    /// No other core uses it. Hardware threads are not other cores.
+    pub private: bool,
+}
+
+/// Why nothing is known of a core's caches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CachesUnknown {
+    /// The system lists none, as on systems other than Linux, or there is no such core.
+    NotListed(CoreId),
+    /// A file of the system cannot be read, or does not say what it should.
+    Unreadable(PathBuf),
+    /// All that are listed are shared with other cores.
+    NonePrivate(CoreId),
+}
+
+impl fmt::Display for CachesUnknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotListed(core) => write!(f, "the system does not list the caches of core {core}"),
+            Self::Unreadable(file) => write!(f, "{} does not say what is known of a cache", file.display()),
+            Self::NonePrivate(core) => write!(f, "core {core} shares all of its caches with other cores"),
+        }
+    }
+}
+
+impl core::error::Error for CachesUnknown {}
+
+/// The caches that a core reads data through, nearest first.
+///
+/// # Errors
+/// Why they are not known.
+pub fn data_caches(core: CoreId) -> Result<Vec<DataCache>, CachesUnknown> {
+    caches_below(Path::new(&format!("/sys/devices/system/cpu/cpu{core}")), core)
+}
+
+/// The last cache that a core shares with no other. What was overwritten there must come from further away.
+///
+/// # Errors
+/// Why it is not known, or that there is none.
+pub fn last_private_cache(core: CoreId) -> Result<DataCache, CachesUnknown> {
+    let private = data_caches(core)?.into_iter().rfind(|cache| cache.private);
+    private.ok_or(CachesUnknown::NonePrivate(core))
+}
+
+fn caches_below(cpu: &Path, core: CoreId) -> Result<Vec<DataCache>, CachesUnknown> {
+    let threads = || read(&cpu.join("topology/thread_siblings_list"), cores);
+    let mut caches = Vec::new();
+    for index in 0.. {
+        let folder = cpu.join(format!("cache/index{index}"));
+        if !folder.is_dir() {
+            break;
+        }
+        if read(&folder.join("type"), |kind| Some(kind == "Instruction"))? {
+            continue;
+        }
+        let (threads, users) = (threads()?, read(&folder.join("shared_cpu_list"), cores)?);
+        let own = |users: &RangeInclusive<u32>| {
+            threads.iter().any(|threads| threads.start() <= users.start() && users.end() <= threads.end())
+        };
+        let level = read(&folder.join("level"), |level| level.parse().ok())?;
+        let bytes = read(&folder.join("size"), size)?;
+        caches.push(DataCache { level, bytes, private: users.iter().all(own) });
+    }
+    caches.sort_by_key(|cache| cache.level);
+    if caches.is_empty() { Err(CachesUnknown::NotListed(core)) } else { Ok(caches) }
+}
+
+fn read<T>(file: &Path, parse: impl Fn(&str) -> Option<T>) -> Result<T, CachesUnknown> {
+    let text = fs::read_to_string(file).ok();
+    text.and_then(|text| parse(text.trim())).ok_or_else(|| CachesUnknown::Unreadable(file.to_owned()))
+}
+
+/// `48K`; the kernel writes no other unit, but an `M` would be no riddle.
+fn size(text: &str) -> Option<u64> {
+    let (number, unit) = match text.strip_suffix('K') {
+        Some(number) => (number, 1 << 10),
+        None => text.strip_suffix('M').map_or((text, 1), |number| (number, 1 << 20)),
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit).filter(|bytes| *bytes > 0)
+}
+
+/// `0-3,8`.
+fn cores(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
+    let range = |text: &str| {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    };
+    text.split(',').map(range).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder that is gone when the test is over.
+    struct Cpu(PathBuf);
+
+    impl Cpu {
+        fn new(name: &str, threads: &str) -> Self {
+            let cpu = Self(std::env::temp_dir().join(format!("downbeat-caches-{name}-{}", std::process::id())));
+            cpu.write("topology/thread_siblings_list", threads);
+            cpu
+        }
+
+        fn write(&self, file: &str, text: &str) {
+            let file = self.0.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, format!("{text}\n")).unwrap();
+        }
+
+        fn cache(&self, index: u32, [level, kind, size, shared]: [&str; 4]) {
+            for (file, text) in [("level", level), ("type", kind), ("size", size), ("shared_cpu_list", shared)] {
+                self.write(&format!("cache/index{index}/{file}"), text);
+            }
+        }
+
+        fn caches(&self) -> Result<Vec<DataCache>, CachesUnknown> {
+            caches_below(&self.0, CoreId(7))
+        }
+    }
+
+    impl Drop for Cpu {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn caches_of_hardware_threads_are_private() {
+        let cpu = Cpu::new("threads", "7,39");
+        cpu.cache(0, ["1", "Data", "48K", "7,39"]);
+        cpu.cache(1, ["1", "Instruction", "32K", "7,39"]);
+        cpu.cache(2, ["3", "Unified", "32M", "0-15,32-47"]);
+        cpu.cache(3, ["2", "Unified", "2048K", "7"]);
+        let cache = |level, bytes, private| DataCache { level, bytes, private };
+        let expected = [cache(1, 48 << 10, true), cache(2, 2 << 20, true), cache(3, 32 << 20, false)];
+        assert_eq!(cpu.caches().unwrap(), expected);
+        // A range that reaches beyond the threads.
+        cpu.write("topology/thread_siblings_list", "6-7");
+        assert_eq!(cpu.caches().unwrap().iter().map(|cache| cache.private).collect::<Vec<_>>(), [false, true, false]);
+    }
+
+    #[test]
+    fn what_is_not_known_is_said() {
+        let cpu = Cpu::new("unknown", "7");
+        assert_eq!(cpu.caches(), Err(CachesUnknown::NotListed(CoreId(7))));
+        for (size, shared, file) in [
+            ("much", "7", "size"),
+            ("0K", "7", "size"),
+            ("-1K", "7", "size"),
+            ("18446744073709551615K", "7", "size"),
+            ("48K", "", "shared_cpu_list"),
+            ("48K", "7-", "shared_cpu_list"),
+            ("48K", "all", "shared_cpu_list"),
+        ] {
+            cpu.cache(0, ["1", "Data", size, shared]);
+            let Err(CachesUnknown::Unreadable(found)) = cpu.caches() else { panic!("{size} {shared}") };
+            assert!(found.ends_with(file), "{}", found.display());
+        }
+        cpu.cache(0, ["1", "Data", "48K", "7"]);
+        fs::remove_file(cpu.0.join("topology/thread_siblings_list")).unwrap();
+        let told = cpu.caches().unwrap_err().to_string();
+        assert!(told.ends_with("thread_siblings_list does not say what is known of a cache"), "{told}");
+        assert_eq!(data_caches(CoreId(u32::MAX)), Err(CachesUnknown::NotListed(CoreId(u32::MAX))));
+    }
+
+    #[test]
+    fn the_last_private_cache_of_this_machine_is_one_of_its_caches() {
+        for core in crate::allowed_cores() {
+            match last_private_cache(core) {
+                Ok(cache) => assert!(data_caches(core).unwrap().contains(&cache) && cache.private),
+                Err(why) => println!("{why}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Measuring operations: the options that programs share, the way through all groups, and what is shown in the end.
+
+mod global_time;
+mod method;
+mod output;
+
+use downbeat_measure::{Group, GroupKey, MeasureError, Measured, State};
+use downbeat_sync::{Comm, block_on_ready, collective};
+
+pub use global_time::{GlobalTime, SyncOptions};
+pub use method::MethodOptions;
+pub use output::{OutputOptions, Results};
+
+use crate::{Failure, Progress, agree_blocking};
+
+/// Measures one group after the other, and keeps each as soon as it is known. All ranks call this, with equal groups; what
+/// was found is on rank 0.
+///
+/// `measure` returns nothing on other ranks than rank 0. Groups that the record of this launch has already are left out.
+///
+/// # Errors
+/// When a group cannot be measured or kept.
+pub fn measure_all<M: Comm>(
+    comm: &M,
+    groups: &[GroupKey],
+    results: &mut Results,
+    mut measure: impl FnMut(&GroupKey) -> Result<Option<Measured>, Failure>,
+) -> Result<(), Failure> {
+    let progress = Progress::new(0.0);
+    for (number, key) in groups.iter().enumerate() {
+        let known = comm.rank() == 0 && results.has(key);
+        if block_on_ready(collective::broadcast(comm, u64::from(known))).map_err(Failure::run)? != 0 {
+            continue;
+        }
+        if comm.rank() == 0 {
+            progress.say(&format!("{} of {}: {key}", number + 1, groups.len()));
+        }
+        let measured = measure(key)?;
+        let kept = measured.map_or(Ok(()), |measured| results.add(key, &measured));
+        agree_blocking(comm, kept)?;
+    }
+    agree_blocking(comm, results.end())
+}
+
+/// All ranks go on with what they measured, or fail alike. A rank that is alone with its failure must not come here.
+///
+/// # Errors
+/// What the lowest rank that failed itself has to say.
+pub fn agree_on_measured<M: Comm>(
+    comm: &M,
+    key: &GroupKey,
+    mine: Result<Option<Measured>, MeasureError>,
+) -> Result<Option<Measured>, Failure> {
+    let mine = match mine {
+        // The rank that failed itself has something to say.
+        Err(MeasureError::OtherRank(_)) => Ok(None),
+        Err(why) => Err(Failure::Run(format!("rank {}: {key}: {why}", comm.rank()))),
+        Ok(measured) => Ok(measured),
+    };
+    agree_blocking(comm, mine)
+}
+
+/// What is kept of a measurement.
+fn group_of(key: &GroupKey, measured: &Measured) -> Group {
+    let figures = measured.figures.iter().map(|figure| (figure.name.to_owned(), figure.nanos));
+    let found = measured.found.iter().map(|(name, time)| ((*name).to_owned(), time.as_nanos() as f64));
+    Group {
+        key: key.clone(),
+        nanos: measured.observations.run_times(),
+        counts: State::ALL.map(|state| (state, measured.observations.count(state) as u64)).to_vec(),
+        figures: figures.chain(found).collect(),
+    }
+}

@@ -1,0 +1,224 @@
+//! `downbeat-mpi bench`: how long operations of the MPI library take.
+
+use std::fmt::Display;
+
+use clap::Args;
+use downbeat_clock_core::Clock;
+use downbeat_common::bench::{GlobalTime, MethodOptions, OutputOptions, SyncOptions, agree_on_measured, measure_all};
+use downbeat_common::output::count;
+use downbeat_common::records::Factors;
+use downbeat_common::{CalibrationOptions, Failure, agree};
+use downbeat_measure::{
+    GroupKey, Measured, Method, MpiGroup, MpiOperation, OperationKind, OperationSettings, Root, Sizes, Stage, Time,
+    shuffle,
+};
+use downbeat_sync::{Comm, CommError, MpiComm, Timekeeper, block_on_ready, collective};
+
+use crate::clock::{ClockUser, Kind, Timebase, Tsc};
+use crate::command_line::block_on_ready_failure;
+use crate::ranks::{PlaceOptions, Ranks};
+use crate::settings::{self, SettingsOptions};
+use crate::truth::Traceable;
+use crate::{end_all_ranks, factors};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  mpirun -np 4 downbeat-mpi bench --operation allreduce,bcast --sizes 8,1Ki,2^16..2^20*4\n  \
+                  mpirun -np 4 downbeat-mpi bench --as osu --operation blocking --out results\n  \
+                  mpirun -np 8 downbeat-mpi bench --operation alltoall --ranks 2,4,8 --verify --time-slice 1s"
+)]
+pub(crate) struct Options {
+    /// What to measure, with commas: names of MPI without MPI_ in small letters (allreduce, ibcast, ...), ping-pong, sendrecv,
+    /// empty; or all, blocking, nonblocking
+    #[arg(long, value_name = "NAMES", default_value = "allreduce", value_parser = kinds)]
+    operation: Kinds,
+    /// Sizes of messages in bytes: with commas, 2^10, 1Ki, and 2^10..2^20*2 for every second power between
+    #[arg(long, value_name = "SIZES", default_value = "8", allow_hyphen_values = true)]
+    sizes: Sizes,
+    /// Among how many ranks, with commas [default: all]
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
+    ranks: Vec<u32>,
+    #[command(flatten)]
+    method: MethodOptions,
+    #[command(flatten)]
+    settings: SettingsOptions,
+    /// Check that results are right, before each measurement
+    #[arg(long)]
+    verify: bool,
+    /// Draws the order of the measurements by lot [default: another each time]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    seed: Option<u64>,
+    #[command(flatten)]
+    sync: SyncOptions,
+    /// The clock that every rank reads
+    #[arg(long, value_enum, default_value_t = Kind::Tsc, ignore_case = true)]
+    clock: Kind,
+    #[command(flatten)]
+    place: PlaceOptions,
+    #[command(flatten)]
+    calibration: CalibrationOptions,
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+/// Operations, each once.
+#[derive(Clone, Debug)]
+struct Kinds(Vec<OperationKind>);
+
+fn kinds(text: &str) -> Result<Kinds, String> {
+    OperationKind::list(text).map(Kinds).map_err(|why| why.to_string())
+}
+
+pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
+    let ranks = Ranks::find(comm, &options.place)?;
+    let sizes = options.rank_counts(comm.size())?;
+    let groups = options.groups(&sizes)?;
+    let settings = options.settings.settings(options.method.rotates_root())?;
+    for key in &groups {
+        options.method(key.bytes, &settings)?;
+        let checked = MpiOperation::check(kind_of(key)?, key.ranks, key.bytes, &settings);
+        checked.map_err(|why| Failure::Input(format!("{key}: {why}")))?;
+    }
+    let tsc = match options.clock {
+        Kind::Tsc => Some(Tsc::calibrated(&ranks, &options.calibration)?),
+        _ => None,
+    };
+    let parts = sizes.into_iter().map(|size| Ok((size, MpiGroup::first(comm, size).map_err(Failure::run)?)));
+    let parts = parts.collect::<Result<_, Failure>>()?;
+    options.clock.give(&ranks, tsc.as_ref(), &Session { options, ranks: &ranks, settings, tsc, groups, parts })
+}
+
+/// By its name, which came from it.
+fn kind_of(key: &GroupKey) -> Result<OperationKind, Failure> {
+    key.operation.parse().map_err(Failure::run)
+}
+
+impl Options {
+    /// Among how many ranks to measure.
+    fn rank_counts(&self, all: u32) -> Result<Vec<u32>, Failure> {
+        if let Some(many) = self.ranks.iter().find(|ranks| **ranks > all) {
+            let job = count(all as usize, "rank");
+            return Err(Failure::option("--ranks", format!("this job has {job}, and not {many}")));
+        }
+        let mut counts = if self.ranks.is_empty() { vec![all] } else { self.ranks.clone() };
+        counts.sort_unstable();
+        counts.dedup();
+        Ok(counts)
+    }
+
+    /// Everything that is to be measured.
+    fn groups(&self, rank_counts: &[u32]) -> Result<Vec<GroupKey>, Failure> {
+        let mut groups = Vec::new();
+        for kind in &self.operation.0 {
+            let sizes = if kind.has_message() { self.sizes.as_slice() } else { &[0] };
+            for ranks in rank_counts {
+                if *ranks < kind.least_ranks() {
+                    let least = kind.least_ranks();
+                    return Err(Failure::option("--operation", format!("{kind} takes {least} ranks, and not {ranks}")));
+                }
+                let key = |bytes: &u64| GroupKey { operation: kind.to_string(), bytes: *bytes, ranks: *ranks };
+                groups.extend(sizes.iter().map(key));
+            }
+        }
+        Ok(groups)
+    }
+
+    fn method(&self, bytes: u64, settings: &OperationSettings) -> Result<Method, Failure> {
+        // Where every call has another root, there is none for the processing.
+        let root = if let Root::Rank(rank) = settings.root { rank } else { 0 };
+        Ok(Method { root, ..self.method.method(bytes)? })
+    }
+}
+
+struct Session<'a> {
+    options: &'a Options,
+    ranks: &'a Ranks<'a>,
+    settings: OperationSettings,
+    tsc: Option<Tsc>,
+    groups: Vec<GroupKey>,
+    /// A communicator for every number of ranks, where this rank is one of them.
+    parts: Vec<(u32, Option<MpiGroup>)>,
+}
+
+impl ClockUser for Session<'_> {
+    fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
+        let Self { options, ranks, .. } = self;
+        let seed = options.seed.unwrap_or_else(downbeat_common::random_seed);
+        let seed = block_on_ready(collective::broadcast(ranks.all, seed)).map_err(Failure::run)?;
+        let mut groups = self.groups.clone();
+        shuffle(&mut groups, seed);
+        let (factors, facts) = (self.factors()?, self.facts(seed)?);
+        let results =
+            if ranks.all.rank() == 0 { options.output.begin(&factors, &facts) } else { Ok(Default::default()) };
+        let mut results = block_on_ready_failure(agree(ranks.all, results))?;
+        let me = Timekeeper::new(&base.clock, base.local).source(base.source).place(ranks.place);
+        let mut global = GlobalTime::new(ranks.all, me, &options.sync, &options.method.method(0)?)?;
+        measure_all(ranks.all, &groups, &mut results, |key| {
+            let time = global.time()?;
+            self.measure(key, &base.clock, time)
+        })?;
+        let shown = match ranks.all.rank() {
+            0 => options.output.show(&results, &self.headline()?, &factors, &facts),
+            _ => Ok(()),
+        };
+        block_on_ready_failure(agree(ranks.all, shown))
+    }
+}
+
+impl Session<'_> {
+    /// One group. Ranks that do not take part only hear how it went.
+    fn measure(&self, key: &GroupKey, clock: &impl Clock, time: Time) -> Result<Option<Measured>, Failure> {
+        let Self { options, ranks, settings, parts, .. } = self;
+        let method = options.method(key.bytes, settings)?;
+        let part = parts.iter().find(|(size, _)| *size == key.ranks).and_then(|(_, part)| part.as_ref());
+        let operation = block_on_ready_failure(agree(ranks.all, part.map(|part| self.prepare(key, part)).transpose()))?;
+        let mut measured = Ok(None);
+        if let (Some(part), Some(mut operation)) = (part, operation) {
+            let stage = Stage { comm: part.comm(), together: part, clock, time };
+            measured = block_on_ready(async { Ok::<_, CommError>(method.measure(&stage, &mut operation).await) })
+                .map_err(Failure::run)?;
+        }
+        if let Err(why) = &measured
+            && why.is_of_one_rank()
+        {
+            end_all_ranks(ranks.failure(format!("{key}: {why}")));
+        }
+        agree_on_measured(ranks.all, key, measured)
+    }
+
+    /// An operation that does what it should, as far as that is asked for.
+    fn prepare(&self, key: &GroupKey, part: &MpiGroup) -> Result<MpiOperation, Failure> {
+        let failed = |why: &dyn Display| self.ranks.failure(format!("{key}: {why}"));
+        let kind = kind_of(key)?;
+        let mut operation = MpiOperation::prepare(kind, part, key.bytes, &self.settings).map_err(|why| failed(&why))?;
+        if self.options.verify {
+            operation.verify().map_err(|why| failed(&why))?;
+        }
+        Ok(operation)
+    }
+
+    /// Everything that the results depend on, as rank 0 knows it.
+    fn factors(&self) -> Result<Factors, Failure> {
+        let Self { options, ranks, .. } = self;
+        let factors = factors::of_machine(ranks, factors::of_job(ranks, options.clock));
+        let factors = options.sync.factors(options.method.factors(factors)?, &options.method.method(0)?)?;
+        Ok(settings::factors(&self.settings, factors).with("verify", &options.verify))
+    }
+
+    /// What is of this launch only.
+    fn facts(&self, seed: u64) -> Result<Factors, Failure> {
+        let mut facts = Factors::default().with("started", &downbeat_common::now()).with("seed", &seed);
+        if let Some(tsc) = &self.tsc {
+            facts = facts.with("tsc_hz", &tsc.rate.hz()).with("tsc_uncertainty_ppm", &(tsc.uncertainty * 1e6));
+        }
+        Ok(facts)
+    }
+
+    fn headline(&self) -> Result<String, Failure> {
+        let Self { options, ranks, .. } = self;
+        let (size, nodes) = (count(ranks.all.size() as usize, "rank"), count(ranks.nodes(), "node"));
+        let method = options.method.method(0)?;
+        let (scheme, processing) = (method.scheme, method.processing);
+        Ok(format!("{size} on {nodes}, scheme {scheme}, processing {processing}"))
+    }
+}
