@@ -15,6 +15,15 @@ const PLACES: usize = 160;
 /// With more experiments than these, bins would hide each other: there are densities only.
 const MOST_WITH_BINS: usize = 2;
 
+/// The observations of all launches of an experiment.
+#[derive(Debug)]
+pub(crate) struct Together<'a> {
+    /// Those that are no outliers.
+    pub(crate) kept: Sample<'a>,
+    /// As [`smooth::steps`] says of the launches.
+    pub(crate) steps: f64,
+}
+
 struct Shape {
     histogram: Histogram,
     density: Option<Density>,
@@ -23,18 +32,20 @@ struct Shape {
 }
 
 /// `None` if there are no observations. Of each experiment all that are no outliers, or none.
-pub(crate) fn picture(title: String, names: &[String], experiments: &[Option<Sample<'_>>]) -> Option<Picture> {
-    let samples = || experiments.iter().flatten();
+pub(crate) fn picture(title: String, names: &[String], experiments: &[Option<Together<'_>>]) -> Option<Picture> {
+    let samples = || experiments.iter().flatten().map(|together| &together.kept);
     let low = samples().map(|sample| sample.quantile(0.0)).reduce(f64::min)?;
     let high = samples().map(|sample| sample.quantile(1.0)).reduce(f64::max)?;
-    let shapes: Vec<Option<Shape>> = experiments.iter().map(|sample| sample.as_ref().map(shape)).collect();
+    let shapes: Vec<Option<Shape>> = experiments.iter().map(|together| together.as_ref().map(shape)).collect();
     let with_bins = shapes.len() <= MOST_WITH_BINS;
     let highest = shapes.iter().flatten().map(|shape| shape.highest(with_bins)).fold(0.0, f64::max);
 
     let mut x = Axis::linear_times("run-time", low, high, 6);
     let unit = TimeUnit::for_nanos(low.abs().max(high.abs()));
     x.label = format!("run-time, {} (all launches, without outliers)", unit.name);
-    let y = Axis::from_zero(&format!("% of the observations per {}", unit.name), highest, 0.01 / unit.nanos, 4);
+    // Of no unit are there more than all observations.
+    let per = if highest * unit.nanos > 1.0 { TimeUnit::for_nanos(unit.nanos / 1e3) } else { unit };
+    let y = Axis::from_zero(&format!("% of the observations per {}", per.name), highest, 0.01 / per.nanos, 4);
     let mut frame = Frame::new(x, y, names, 190.0);
     let each = || shapes.iter().enumerate().filter_map(|(series, shape)| Some((series, shape.as_ref()?)));
     if with_bins {
@@ -45,9 +56,12 @@ pub(crate) fn picture(title: String, names: &[String], experiments: &[Option<Sam
     Some(frame.finish(title, describe(names, experiments)))
 }
 
-fn shape(sample: &Sample<'_>) -> Shape {
-    let histogram = sample.histogram(MOST_BINS);
-    Shape { unit: sample.len() as f64 * histogram.width, density: smooth::density(sample, PLACES), histogram }
+fn shape(together: &Together<'_>) -> Shape {
+    let (sample, steps) = (&together.kept, together.steps);
+    // Where the steps of a clock ask for wider kernels, they ask for wider bins.
+    let most = if steps > 0.0 { (sample.quantile(1.0) - sample.quantile(0.0)) / (2.2 * steps) } else { f64::INFINITY };
+    let histogram = sample.histogram((most as usize).clamp(1, MOST_BINS));
+    Shape { unit: sample.len() as f64 * histogram.width, density: smooth::with(sample, PLACES, steps), histogram }
 }
 
 impl Shape {
@@ -88,9 +102,9 @@ fn draw_density(frame: &mut Frame, series: usize, shape: &Shape) {
     }
 }
 
-fn describe(names: &[String], experiments: &[Option<Sample<'_>>]) -> String {
-    let of = |(name, sample): (&String, &Option<Sample<'_>>)| {
-        let sample = sample.as_ref()?;
+fn describe(names: &[String], experiments: &[Option<Together<'_>>]) -> String {
+    let of = |(name, together): (&String, &Option<Together<'_>>)| {
+        let sample = &together.as_ref()?.kept;
         let [low, first, median, third, high] =
             [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| units::time(sample.quantile(share)));
         let count = units::of(sample.len(), "observation", "observations");
@@ -105,7 +119,10 @@ mod tests {
 
     fn drawn(experiments: &mut [Vec<f64>]) -> String {
         let names: Vec<String> = (0..experiments.len()).map(|i| format!("e{i}")).collect();
-        let samples: Vec<_> = experiments.iter_mut().map(|nanos| Sample::new(nanos).ok()).collect();
+        let samples: Vec<_> = experiments
+            .iter_mut()
+            .map(|nanos| Sample::new(nanos).ok().map(|kept| Together { kept, steps: 0.0 }))
+            .collect();
         picture("all".into(), &names, &samples).map(|picture| picture.inline(1)).unwrap_or_default()
     }
 
@@ -117,7 +134,7 @@ mod tests {
     fn two_have_bins_and_densities_and_more_densities_only() {
         let two = drawn(&mut [spread(4_000.0), spread(4_100.0)]);
         assert_eq!(two.matches("class=\"area ").count(), 2);
-        assert!(two.contains("% of the observations per µs") && two.contains("e1: 500 observations from 4."));
+        assert!(two.contains("% of the observations per ns") && two.contains("e1: 500 observations from 4."));
         let three = drawn(&mut [spread(4_000.0), spread(4_100.0), spread(4_050.0)]);
         assert!(!three.contains("class=\"area ") && three.contains("class=\"l k2 c2\""));
     }

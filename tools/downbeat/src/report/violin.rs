@@ -46,7 +46,7 @@ pub(crate) fn picture(title: String, names: &[String], violins: &[Violin<'_>], o
 fn draw(frame: &mut Frame, place: f64, slot: f64, violin: &Violin<'_>) {
     let (x, kept) = (frame.at_x(place), &violin.kept);
     let (low, high) = (kept.quantile(0.0), kept.quantile(1.0));
-    let density = if slot < NARROWEST { None } else { smooth::density(kept, PLACES) };
+    let density = if slot < NARROWEST { None } else { smooth::of_launch(kept, PLACES) };
     if let Some(density) = density {
         let widest = density.heights.iter().copied().fold(0.0, f64::max);
         let half = (0.45 * slot).min(22.0);

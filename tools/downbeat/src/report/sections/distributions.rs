@@ -3,17 +3,19 @@
 use downbeat_measure::{GroupKey, Sample};
 
 use super::shown_sizes;
+use crate::report::histogram::{self, Together};
 use crate::report::measured::{Experiments, Kind, kept};
 use crate::report::page::Page;
+use crate::report::svg::Picture;
 use crate::report::violin::{self, Violin};
-use crate::report::{histogram, svg::Picture, units};
+use crate::report::{smooth, units};
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) {
     page.section("distributions", "Distributions");
     page.note(
         "Of a few sizes. A violin is as wide as the observations of a launch are dense; its box reaches from the lower to \
          the upper quartile, with the median in it. Densities have normal kernels of Silverman's bandwidth, histograms \
-         bins by Freedman and Diaconis, neither of them finer than the clock's grain.",
+         bins by Freedman and Diaconis, both of them wider where a clock counts in steps.",
     );
     let shown = shown_sizes(kinds.len());
     for kind in kinds {
@@ -36,11 +38,18 @@ fn of_size(experiments: &Experiments, kind: &Kind, bytes: u64) -> (Named, Named)
     let violins = violins(experiments, &title, &key, &kept);
 
     // All launches together, each without what are outliers in it.
+    let steps: Vec<f64> = kept.iter().map(|launches| steps(launches)).collect();
     let mut together: Vec<Vec<f64>> = kept.into_iter().map(|launches| launches.concat()).collect();
-    let samples: Vec<Option<Sample<'_>>> = together.iter_mut().map(|nanos| Sample::new(nanos).ok()).collect();
+    let samples = together.iter_mut().map(|nanos| Sample::new(nanos).ok());
+    let samples: Vec<_> = samples.zip(steps).map(|(kept, steps)| Some(Together { kept: kept?, steps })).collect();
     let histogram = histogram::picture(format!("{title}: all launches"), &experiments.names(), &samples);
     let name = |what: &str| format!("{what}-{}-{}-{bytes}", kind.operation, kind.ranks);
     ((name("launches"), violins), (name("histogram"), histogram))
+}
+
+fn steps(launches: &[Vec<f64>]) -> f64 {
+    let mut launches = launches.to_vec();
+    smooth::steps(launches.iter_mut().filter_map(|nanos| Sample::new(nanos).ok()))
 }
 
 /// For each experiment and each of its launches, the observations without outliers, sorted.
