@@ -4,11 +4,12 @@
 use core::ffi::{c_int, c_void};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use downbeat_sync::{CommError, block_on_ready, collective};
+use downbeat_sync::CommError;
 
 use super::calls::{Arguments, Call};
 use super::constants::in_place;
 use super::entries::{InPlace, Who};
+use super::group::Agreement;
 use super::layout::Layout;
 use super::memory::Memory;
 use super::reference::encode;
@@ -69,13 +70,11 @@ impl MpiOperation {
     ) -> Result<Self, OperationError> {
         let mut hasher = DefaultHasher::new();
         (kind.name(), bytes, settings).hash(&mut hasher);
-        if !block_on_ready(collective::all_equal(group.comm(), hasher.finish()))? {
-            return Err(OperationError::RanksDiffer);
-        }
         let prepared = Self::prepare_alone(kind, group, bytes, settings);
-        match block_on_ready(collective::lowest_rank_where(group.comm(), prepared.is_err()))? {
-            Some(rank) => prepared.and(Err(OperationError::Elsewhere { rank })),
-            None => prepared,
+        match group.agree(hasher.finish(), prepared.is_err())? {
+            Agreement { same: false, .. } => Err(OperationError::RanksDiffer),
+            Agreement { failed: Some(rank), .. } => prepared.and(Err(OperationError::Elsewhere { rank })),
+            Agreement { failed: None, .. } => prepared,
         }
     }
 
