@@ -69,7 +69,8 @@ impl MpiOperation {
         settings: &OperationSettings,
     ) -> Result<Self, OperationError> {
         let mut hasher = DefaultHasher::new();
-        (kind.name(), bytes, settings).hash(&mut hasher);
+        // Machines may have different caches.
+        (kind.name(), bytes, OperationSettings { cache_bytes: 0, ..*settings }).hash(&mut hasher);
         let prepared = Self::prepare_alone(kind, group, bytes, settings);
         match group.agree(hasher.finish(), prepared.is_err())? {
             Agreement { same: false, .. } => Err(OperationError::RanksDiffer),
@@ -142,7 +143,7 @@ impl MpiOperation {
         self.kind
     }
 
-    /// The roots that it has in its first calls, before they come again.
+    /// The numbers of calls and their roots, until the first root comes again.
     pub(super) fn roots(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
         let first = self.root;
         (0..self.turns).map(move |call| (call, first + call))
@@ -157,7 +158,7 @@ impl MpiOperation {
         self.point();
     }
 
-    /// From now on, MPI has the buffers.
+    /// Tells MPI where the buffers are. Whoever has used them since, or moved a message, must do it again.
     pub(super) fn point(&mut self) {
         let send: *mut c_void = self.memory.send.bytes_mut().as_mut_ptr().cast();
         let recv: *mut c_void = self.memory.recv.bytes_mut().as_mut_ptr().cast();
@@ -170,13 +171,13 @@ impl MpiOperation {
             InPlace::Kept => (both, Passed { recv: in_place(), ..both }),
             InPlace::No(_) => (both, both),
         };
-        // The root's message is what it sends.
+        // A broadcast's root has its message where others have what they send.
         (self.usual, self.as_root) = (usual, Passed { buffer: send, ..as_root });
     }
 
     #[inline(always)]
     pub(super) fn call_now(&mut self, number: u32) -> Result<(), CommError> {
-        // The communicator is still there if MPI is.
+        // The end of MPI is noticed here.
         self.arguments.comm = self.group.raw()?;
         // Most have one root: a division would cost more than all else here.
         let root = if self.turns == 1 { self.root } else { number % self.turns } as c_int;
