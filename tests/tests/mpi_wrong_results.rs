@@ -151,8 +151,8 @@ extern "C" fn MPI_Allreduce(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, c: MPI_Co
     unsafe { ffi::MPI_Type_size(t, &raw mut width) };
     let (sent, got): (*mut u8, *mut u8) = (s.cast_mut().cast(), r.cast());
     match fault {
-        // SAFETY: there are so many bytes, and the caller waits.
-        Some(Fault::Spoils) if width == 1 && rank == size - 1 => unsafe { *got.add(n as usize - 1) ^= 1 },
+        // SAFETY: there are so many bytes that the caller let MPI write to.
+        Some(Fault::Spoils) if width == 1 && rank == size - 1 => unsafe { *got.wrapping_add(n as usize - 1) ^= 1 },
         // SAFETY: there is a byte, which the caller owns and may change in between, though it does not expect it.
         Some(Fault::Overwrites) if width == 1 && rank == size - 1 => unsafe { *sent ^= 1 },
         _ => {}
