@@ -58,7 +58,7 @@ fn kinds(ranks: u32) -> impl Iterator<Item = OperationKind> {
 
 /// Whether there are so many ranks that less must do.
 fn are_many(group: &MpiGroup) -> bool {
-    group.size() > 4
+    group.size() > 3
 }
 
 fn ranks_come_together(group: &MpiGroup) {
