@@ -266,7 +266,7 @@ fn coming_together_can_fail(group: &MpiGroup) {
     assert_named("MPI_Barrier", with_faults(&broken("MPI_Barrier"), Fault::Fails, || block_on_ready(group.barrier())));
     assert_named("MPI_Bcast", with_faults(&broken("MPI_Bcast"), Fault::Fails, || block_on_ready(group.broadcast(1))));
     let allreduce = broken("MPI_Allreduce");
-    assert_named("MPI_Allreduce", with_faults(&allreduce, Fault::Fails, || block_on_ready(group.largest(1))));
+    assert_named("MPI_Allreduce", with_faults(&allreduce, Fault::Fails, || block_on_ready(group.union(1))));
     let (kind, settings) = ("bcast".parse().unwrap(), OperationSettings::default());
     let prepared = with_faults(&allreduce, Fault::Fails, || MpiOperation::prepare(kind, group, 1, &settings));
     match prepared.unwrap_err() {
