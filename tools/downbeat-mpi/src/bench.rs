@@ -2,18 +2,19 @@
 
 use clap::Args;
 use downbeat_clock_core::Clock;
-use downbeat_common::bench::{GlobalTime, MethodOptions, OutputOptions, SyncOptions, agree_on_measured, measure_all};
+use downbeat_common::bench::{
+    GlobalTime, MethodOptions, OutputOptions, Plan, SyncOptions, agree_on_measured, headline, measure_all,
+};
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
-use downbeat_common::{CalibrationOptions, Failure, agree};
+use downbeat_common::{CalibrationOptions, Failure, agree_blocking};
 use downbeat_measure::{
-    Datatype, GroupKey, Measured, MpiGroup, MpiOperation, OperationKind, OperationSettings, Reduction, Root, Sizes,
-    Stage, Time, shuffle,
+    Datatype, GroupKey, Measured, Method, MpiGroup, MpiOperation, OperationKind, OperationSettings, Reduction, Root,
+    Sizes, Stage, Time,
 };
-use downbeat_sync::{Comm, CommError, MpiComm, Timekeeper, block_on_ready, collective};
+use downbeat_sync::{Comm, CommError, MpiComm, Timekeeper, block_on_ready};
 
 use crate::clock::{ClockUser, Kind, Timebase, Tsc};
-use crate::command_line::block_on_ready_failure;
 use crate::ranks::{PlaceOptions, Ranks};
 use crate::truth::Traceable;
 use crate::{end_all_ranks, factors};
@@ -150,40 +151,42 @@ struct Session<'a> {
 impl ClockUser for Session<'_> {
     fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
-        let seed = options.seed.unwrap_or_else(downbeat_common::random_seed);
-        let seed = block_on_ready(collective::broadcast(ranks.all, seed)).map_err(Failure::run)?;
-        let mut groups = self.groups.clone();
-        shuffle(&mut groups, seed);
-        let (factors, facts) = (self.factors()?, self.facts(seed)?);
-        let results =
-            if ranks.all.rank() == 0 { options.output.begin(&factors, &facts) } else { Ok(Default::default()) };
-        let mut results = block_on_ready_failure(agree(ranks.all, results))?;
-        let me = Timekeeper::new(&base.clock, base.local).source(base.source).place(ranks.place);
-        let mut global = GlobalTime::new(ranks.all, me, &options.sync, &options.method.method(options.root())?)?;
-        measure_all(ranks.all, &groups, &mut results, |key| {
-            let time = global.time()?;
-            self.measure(key, &base.clock, time)
-        })?;
-        let shown = match ranks.all.rank() {
-            0 => options.output.show(&results, &self.headline()?, &factors, &facts),
-            _ => Ok(()),
+        let method = options.method.method(options.root())?;
+        let plan = Plan {
+            groups: self.groups.clone(),
+            seed: options.seed,
+            factors: self.factors(&method)?,
+            facts: self.facts(),
+            headline: self.headline(&method),
         };
-        block_on_ready_failure(agree(ranks.all, shown))
+        let me = Timekeeper::new(&base.clock, base.local).source(base.source).place(ranks.place);
+        let mut global = GlobalTime::new(ranks.all, me, &options.sync, &method)?;
+        let results = measure_all(ranks.all, &options.output, plan, |key| {
+            let time = global.time()?;
+            self.measure(key, &method, &base.clock, time)
+        })?;
+        let shown = if ranks.all.rank() == 0 { options.output.show(&results) } else { Ok(()) };
+        agree_blocking(ranks.all, shown)
     }
 }
 
 impl Session<'_> {
     /// One group. Ranks that do not take part only hear how it went.
-    fn measure(&self, key: &GroupKey, clock: &impl Clock, time: Time) -> Result<Option<Measured>, Failure> {
+    fn measure(
+        &self,
+        key: &GroupKey,
+        method: &Method,
+        clock: &impl Clock,
+        time: Time,
+    ) -> Result<Option<Measured>, Failure> {
         let Self { options, ranks, parts, .. } = self;
-        let method = options.method.method(options.root())?;
         let part = parts.iter().find(|(size, _)| *size == key.ranks).and_then(|(_, part)| part.as_ref());
         let of_key = |why: &dyn std::fmt::Display| Failure::Input(format!("{key}: {why}"));
         let prepare = |part: &MpiGroup| {
             let kind: OperationKind = key.operation.parse().map_err(|why| of_key(&why))?;
             MpiOperation::prepare(kind, part, key.bytes, &options.settings()).map_err(|why| of_key(&why))
         };
-        let operation = block_on_ready_failure(agree(ranks.all, part.map(prepare).transpose()))?;
+        let operation = agree_blocking(ranks.all, part.map(prepare).transpose())?;
         let mut measured = Ok(None);
         if let (Some(part), Some(mut operation)) = (part, operation) {
             let stage = Stage { comm: part.comm(), together: part, clock, time };
@@ -202,13 +205,11 @@ impl Session<'_> {
     }
 
     /// Everything that the results depend on, as rank 0 knows it.
-    fn factors(&self) -> Result<Factors, Failure> {
+    fn factors(&self, method: &Method) -> Result<Factors, Failure> {
         let Self { options, ranks, .. } = self;
         let settings = options.settings();
-        let mut factors = factors::of_machine(factors::of_job(ranks, options.clock));
-        factors = options.method.factors(factors)?;
-        let method = options.method.method(options.root())?;
-        factors = options.sync.factors(factors, &method)?;
+        let factors = factors::of_machine(factors::of_job(ranks, options.clock));
+        let factors = options.sync.factors(options.method.factors(factors)?, method)?;
         Ok(factors
             .with("datatype", &settings.datatype)
             .with("reduction", &settings.reduction)
@@ -217,19 +218,15 @@ impl Session<'_> {
     }
 
     /// What is of this launch only.
-    fn facts(&self, seed: u64) -> Result<Factors, Failure> {
-        let mut facts = Factors::default().with("started", &downbeat_common::now()).with("seed", &seed);
-        if let Some(tsc) = &self.tsc {
-            facts = facts.with("tsc_hz", &tsc.rate.hz()).with("tsc_uncertainty_ppm", &(tsc.uncertainty * 1e6));
-        }
-        Ok(facts)
+    fn facts(&self) -> Factors {
+        let facts = Factors::default();
+        let Some(tsc) = &self.tsc else { return facts };
+        facts.with("tsc_hz", &tsc.rate.hz()).with("tsc_uncertainty_ppm", &(tsc.uncertainty * 1e6))
     }
 
-    fn headline(&self) -> Result<String, Failure> {
-        let Self { options, ranks, .. } = self;
+    fn headline(&self, method: &Method) -> String {
+        let Self { ranks, .. } = self;
         let (size, nodes) = (count(ranks.all.size() as usize, "rank"), count(ranks.nodes(), "node"));
-        let method = options.method.method(options.root())?;
-        let (scheme, processing) = (method.scheme, method.processing);
-        Ok(format!("{size} on {nodes}, scheme {scheme}, processing {processing}"))
+        headline(&format!("{size} on {nodes}"), method)
     }
 }

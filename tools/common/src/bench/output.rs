@@ -8,7 +8,7 @@ use downbeat_measure::records::{Format, Journal};
 use downbeat_measure::{Factors, GroupKey, Measured, State};
 use serde::Serialize;
 
-use super::group_of;
+use super::{Plan, group_of};
 use crate::Failure;
 use crate::output::{self, Table, count};
 use crate::records::serialize_factors;
@@ -48,6 +48,9 @@ fn launch_name(text: &str) -> Result<String, String> {
 /// What was found so far, on rank 0; on other ranks nothing.
 #[derive(Debug, Default)]
 pub struct Results {
+    headline: String,
+    factors: Factors,
+    facts: Factors,
     journal: Option<Journal>,
     /// Groups that an earlier process of this launch measured.
     before: usize,
@@ -88,26 +91,25 @@ struct Report<'a> {
 
 impl OutputOptions {
     /// Begins the record, if there is to be one. Only rank 0 does this.
-    ///
-    /// # Errors
-    /// When there is a record of this name that cannot be gone on with, or it cannot be written.
-    pub fn begin(&self, factors: &Factors, facts: &Factors) -> Result<Results, Failure> {
+    pub(super) fn begin(&self, plan: Plan, seed: u64) -> Result<Results, Failure> {
+        let Plan { factors, facts, headline, .. } = plan;
+        let facts = facts.with("started", &crate::now()).with("seed", &seed);
         let open = |folder: &PathBuf| {
             let name = self.launch.clone().unwrap_or_else(name_by_time);
-            Journal::open(folder, &name, self.format, self.raw, factors, facts)
+            Journal::open(folder, &name, self.format, self.raw, &factors, &facts)
         };
         let journal = self.out.as_ref().map(open).transpose().map_err(|why| Failure::option("--out", why))?;
         let before = journal.as_ref().map_or(0, |journal| journal.groups().len());
-        Ok(Results { journal, before, shown: Vec::new() })
+        Ok(Results { headline, factors, facts, journal, before, shown: Vec::new() })
     }
 
     /// Shows everything that was measured in this launch. Only rank 0 does this.
     ///
     /// # Errors
     /// When standard output cannot be written.
-    pub fn show(&self, results: &Results, headline: &str, factors: &Factors, facts: &Factors) -> Result<(), Failure> {
+    pub fn show(&self, results: &Results) -> Result<(), Failure> {
+        let Results { headline, factors, facts, shown: groups, .. } = results;
         if self.json {
-            let groups = &results.shown;
             return output::print_json(&Report { schema: "downbeat.bench", version: 1, factors, facts, groups });
         }
         let before = match results.before {
