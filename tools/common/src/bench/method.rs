@@ -99,7 +99,7 @@ impl MethodOptions {
     }
 
     fn scheme(&self, of_preset: Scheme) -> Result<Scheme, Failure> {
-        let series = Series { calls: CALLS, barrier: Barrier::Library, barriers_before: 1, barrier_after_each: false };
+        let series = Series::of(CALLS);
         let mut scheme = match self.scheme.as_deref() {
             None => of_preset,
             Some("ms1") => Scheme::EachCall(EachCall::default()),
