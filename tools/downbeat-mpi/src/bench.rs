@@ -163,7 +163,7 @@ impl ClockUser for Session<'_> {
         let mut global = GlobalTime::new(ranks.all, me, &options.sync, &method)?;
         let results = measure_all(ranks.all, &options.output, plan, |key| {
             let time = global.time()?;
-            self.measure(key, &method, &base.clock, time)
+            self.measure(key, &base.clock, time)
         })?;
         let shown = if ranks.all.rank() == 0 { options.output.show(&results) } else { Ok(()) };
         agree_blocking(ranks.all, shown)
@@ -172,14 +172,9 @@ impl ClockUser for Session<'_> {
 
 impl Session<'_> {
     /// One group. Ranks that do not take part only hear how it went.
-    fn measure(
-        &self,
-        key: &GroupKey,
-        method: &Method,
-        clock: &impl Clock,
-        time: Time,
-    ) -> Result<Option<Measured>, Failure> {
+    fn measure(&self, key: &GroupKey, clock: &impl Clock, time: Time) -> Result<Option<Measured>, Failure> {
         let Self { options, ranks, parts, .. } = self;
+        let method = options.method.method(options.root())?;
         let part = parts.iter().find(|(size, _)| *size == key.ranks).and_then(|(_, part)| part.as_ref());
         let of_key = |why: &dyn std::fmt::Display| Failure::Input(format!("{key}: {why}"));
         let prepare = |part: &MpiGroup| {
