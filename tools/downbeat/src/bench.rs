@@ -163,7 +163,7 @@ impl Session<'_> {
         match casualty.into_inner() {
             // The others know only that it left.
             Some(why) => Err(Failure::Run(why)),
-            // All ranks fail alike; rank 0 knows why.
+            // All ranks fail alike, and rank 0 knows why.
             None => found.into_iter().next().unwrap_or_else(|| Err(Failure::run("there is no rank 0"))),
         }
     }

@@ -68,6 +68,9 @@ struct Shown {
     long: usize,
     ended: String,
     elapsed_s: f64,
+    /// How many of the figures are the processing's; those that follow are of interest where something is wrong.
+    #[serde(skip)]
+    processed: usize,
     /// The first is the one to report.
     #[serde(serialize_with = "as_object")]
     figures_ns: Vec<(String, f64)>,
@@ -151,6 +154,7 @@ impl Results {
             long: of(State::Long),
             ended: measured.ended.to_string(),
             elapsed_s: measured.elapsed.as_secs_f64(),
+            processed: measured.figures.len(),
             figures_ns: group.figures,
         });
         Ok(())
@@ -166,21 +170,21 @@ impl Results {
         let mut shown: Vec<&Shown> = self.shown.iter().collect();
         shown.sort_by_key(|one| (&one.operation, one.ranks, one.bytes));
         let mut names: Vec<&str> = Vec::new();
-        for (name, _) in shown.iter().flat_map(|one| &one.figures_ns) {
+        for (name, _) in shown.iter().flat_map(|one| &one.figures_ns[..one.processed]) {
             if !names.contains(&name.as_str()) {
                 names.push(name);
             }
         }
-        let mut table =
-            Table::new(["operation", "bytes", "ranks", "valid", "of"].into_iter().chain(names.iter().copied()));
+        let mut table = Table::new(["operation", "bytes", "ranks", "valid"].into_iter().chain(names.iter().copied()));
         for one in shown {
             let figure = |name: &&str| {
                 let found = one.figures_ns.iter().find(|(known, _)| known == name);
                 found.map_or_else(String::new, |(_, nanos)| output::time(*nanos))
             };
-            let cells = [one.operation.clone(), one.bytes.to_string(), one.ranks.to_string()];
-            let counts = [one.valid.to_string(), (one.valid + one.late + one.long).to_string()];
-            table.row(cells.into_iter().chain(counts).chain(names.iter().map(figure)).collect::<Vec<_>>());
+            let all = one.valid + one.late + one.long;
+            let valid = if one.valid == all { all.to_string() } else { format!("{} of {all}", one.valid) };
+            let cells = [one.operation.clone(), one.bytes.to_string(), one.ranks.to_string(), valid];
+            table.row(cells.into_iter().chain(names.iter().map(figure)).collect::<Vec<_>>());
         }
         table.render()
     }
