@@ -160,11 +160,19 @@ impl Session<'_> {
             measure_all(all, &self.options.output, plan.clone(), |key| rank.measure(key, clock, global.time()?))
         });
         let found = found.map_err(Failure::run)?;
-        match casualty.into_inner() {
+        let found = match casualty.into_inner() {
             // The others know only that it left.
             Some(why) => Err(Failure::Run(why)),
             // All ranks fail alike, and rank 0 knows why.
             None => found.into_iter().next().unwrap_or_else(|| Err(Failure::run("there is no rank 0"))),
+        };
+        match (found, allowed_cores().len()) {
+            // That explains most of what fails then: who shares a core is late for every common start.
+            (Err(Failure::Run(why)), cores) if cores < self.ranks() as usize => {
+                let (threads, cores) = (count(self.ranks() as usize, "thread"), count(cores, "core"));
+                Err(Failure::Run(format!("{why} ({threads} on {cores})")))
+            }
+            (found, _) => found,
         }
     }
 
@@ -238,6 +246,51 @@ impl Rank<'_> {
                 Err(Failure::Run(why))
             }
             measured => agree_on_measured(self.all, key, measured),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use downbeat_clock_core::Ticks;
+    use std::time::Instant;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    /// Counts nanoseconds, or nothing.
+    struct Fragile {
+        began: Instant,
+        stands: bool,
+    }
+
+    impl Clock for Fragile {
+        fn ticks(&self) -> Ticks {
+            Ticks(if self.stands { 0 } else { self.began.elapsed().as_nanos() as u64 })
+        }
+    }
+
+    #[test]
+    fn a_rank_that_fails_alone_is_heard_and_leaves_nobody_waiting() {
+        let words = ["bench", "--operation", "allreduce,bcast", "--ranks", "2,3", "--sync", "none", "--reps", "50"];
+        let Line { options } = Line::try_parse_from(words).unwrap();
+        let sizes = options.rank_counts();
+        let session = Session { options: &options, groups: options.groups(&sizes).unwrap(), sizes };
+        let base = ClockModel::through(Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND).unwrap();
+        let read = Read { rate: TickRate::NANOSECOND, uncertainty: 0.0, instead_of: None };
+        let began = Instant::now();
+        // It waits for the first start for ever.
+        let clocks = [false, true, false].map(|stands| Fragile { began, stands });
+        match session.among(&clocks, base, |_| 0, &read) {
+            Err(Failure::Run(why)) => {
+                assert!(why.starts_with("rank 1: ") && why.contains("the clock stands still"), "{why}");
+            }
+            other => panic!("{other:?}"),
         }
     }
 }

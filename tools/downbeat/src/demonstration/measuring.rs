@@ -36,10 +36,14 @@ pub(super) fn run(ranks: u32, skew: &str) -> Result<String, Failure> {
     for number in 1..=LAUNCHES {
         for scheme in SCHEMES {
             let options = options(&folder, ranks, skew, scheme, number)?;
-            if let Err(Failure::Run(why)) = super::until_it_works(|| bench::measure(&options)) {
-                // Nothing in it is whole.
-                let _ = fs::remove_dir_all(&folder);
-                return Ok(too_crowded(&why));
+            match super::until_it_works(|| bench::measure(&options)) {
+                Ok(_) => {}
+                Err(Failure::Run(why)) => {
+                    // Nothing in it is whole.
+                    let _ = fs::remove_dir_all(&folder);
+                    return Ok(too_crowded(&why));
+                }
+                Err(why) => return Err(why),
             }
         }
     }
