@@ -20,8 +20,8 @@ use crate::threads;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Each operation moves 8 bytes, or none. With --skew every thread has a clock that is wrong, and what schemes \
-                  with a global clock find is the same.\n\n\
+    after_help = "Each operation moves 8 bytes, or none. With --skew every thread has a clock that is wrong: schemes with a \
+                  global clock find the same, but for some nanoseconds that such a clock takes longer to read.\n\n\
                   Examples:\n  downbeat bench --operation ping-pong,allreduce --ranks 2\n  \
                   downbeat bench --operation bcast --scheme ms1 --time-slice 1s --out results\n  \
                   downbeat bench --operation barrier,dissemination --skew offset=1s,drift=20ppm"
