@@ -115,8 +115,8 @@ pub use shuffle::shuffle;
 pub use sizes::{Sizes, SizesError};
 pub use stage::{MeasureError, Stage, Time};
 pub use stats::{
-    Averages, Comparison, Confidence, ConfidenceError, GroupError, HodgesLehmann, Interval, MannWhitney, MeansOfSize,
-    MedianInterval, PValues, RankMethod, Sample, SampleError, SampleSizeCheck, ShapiroWilk, TestError, VarianceParts,
-    WelchTest, holm, stars,
+    Averages, Comparison, Confidence, ConfidenceError, Density, GroupError, Histogram, HodgesLehmann, Interval,
+    MannWhitney, MeansOfSize, MedianInterval, PValues, RankMethod, Sample, SampleError, SampleSizeCheck, ShapiroWilk,
+    TestError, VarianceParts, WelchTest, holm, stars,
 };
 pub use stopping::{Decay, Ended, Progress, Stopping, StoppingError};

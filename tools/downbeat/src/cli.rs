@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 use downbeat_common::Failure;
 
 use crate::experiments::{analyze, compare, reproducibility, samplesize};
-use crate::{bench, calibrate, clocks, demonstration, run, simulate, sync};
+use crate::{bench, calibrate, clocks, demonstration, report, run, simulate, sync};
 
 /// One precise clock for the ranks of a parallel program, and what the clocks of a machine are worth.
 #[derive(Debug, Parser)]
@@ -42,6 +42,8 @@ enum Command {
     Reproducibility(reproducibility::Options),
     /// Says how many observations a launch needs for a mean that is normal
     Samplesize(samplesize::Options),
+    /// Shows experiments on one page, with pictures
+    Report(report::Options),
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -57,6 +59,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Compare(options)) => compare::run(&options),
         Some(Command::Reproducibility(options)) => reproducibility::run(&options),
         Some(Command::Samplesize(options)) => samplesize::run(&options),
+        Some(Command::Report(options)) => report::run(&options),
     }
 }
 
