@@ -1,5 +1,6 @@
 //! `downbeat`: what the clocks of a machine are worth, and one clock for many ranks, without MPI.
 
+mod bench;
 mod calibrate;
 mod cli;
 mod clocks;
@@ -10,6 +11,7 @@ mod report;
 mod run;
 mod simulate;
 mod sync;
+mod threads;
 
 use std::process::ExitCode;
 
