@@ -129,7 +129,7 @@ impl Library {
     }
 
     /// Its launcher, for ranks on this machine that have a core each,
-    fn mpirun(self) -> Command {
+    pub(crate) fn mpirun(self) -> Command {
         let mut mpirun = command(&format!("mpirun.{} {}", self.suffix, self.transport));
         mpirun.envs(self.environment());
         mpirun
