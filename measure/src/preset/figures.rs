@@ -44,8 +44,8 @@ fn phloem_averages_calls_together_with_their_barriers() {
 
 #[test]
 fn skampi_averages_the_slowest_rank_of_the_middle_half() {
-    // The slowest ranks take 10.8, 11, 11, 11.2, 11.4, 11.6, 11.8 and 12 us, in another order: the middle half is 11, 11.2,
-    // 11.4 and 11.6. Each is 100 ns longer, as the clock takes that long to be read.
+    // The slowest ranks take 10.8, 11, 11, 11.2, 11.4, 11.6, 11.8 and 12 us, in another order: the middle half is 11,
+    // 11.2, 11.4 and 11.6. Each is 100 ns longer, as the clock takes that long to be read.
     let one = after(32, 10_000, &[11_400, 9_000, 11_000, 9_000, 12_000, 9_000, 9_000, 11_600]);
     let other = after(32, 10_000, &[9_000, 10_800, 9_000, 11_000, 9_000, 11_200, 11_800, 9_000]);
     expect(Preset::Skampi, 8, &[&one, &other], &[("mean", 11_400.0)]);

@@ -11,8 +11,8 @@ use crate::{Barrier, MeasureError, Operation, State, Together};
 pub struct Series {
     /// How many calls.
     pub calls: u32,
-    /// How long a series may take: if so many calls would take longer, there are fewer, but one at least. Rank 0 finds that
-    /// out, by the time of some calls before the first series.
+    /// How long a series may take: if so many calls would take longer, there are fewer, but one at least. Rank 0 finds
+    /// that out, by the time of some calls before the first series.
     pub within: Option<Duration>,
     /// How many calls there are before the barriers of every series that are not timed.
     pub untimed: u32,
@@ -20,8 +20,8 @@ pub struct Series {
     pub barrier: Barrier,
     /// How many of them there are before the first call that is timed.
     pub barriers_before: u32,
-    /// Whether there is a barrier after every call (MS3), which is timed with it, or none (MS2): then calls overlap, where the
-    /// operation lets ranks leave before others came.
+    /// Whether there is a barrier after every call (MS3), which is timed with it, or none (MS2): then calls overlap,
+    /// where the operation lets ranks leave before others came.
     pub barrier_after_each: bool,
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn measure(options: &Options) -> Result<Results, Failure> {
     let sizes = options.rank_counts();
     let session = Session { options, groups: options.groups(&sizes)?, sizes };
     // Before anything takes time.
-    options.method.method(ROOT)?;
+    options.method.method(0)?;
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).map_err(Failure::run)?;
     let tsc = TscClock::detect();
     let known = options.calibration.calibrate(&tsc, &raw, CALIBRATION)?;
@@ -78,9 +78,6 @@ pub(crate) fn measure(options: &Options) -> Result<Results, Failure> {
         (tsc, _) => session.by(raw, &Read { rate: SystemClock::RATE, uncertainty: 0.0, instead_of: tsc.err() }),
     }
 }
-
-/// The root of all operations that have one.
-const ROOT: u32 = 0;
 
 /// How long the time stamp counter is calibrated.
 const CALIBRATION: Duration = Duration::from_millis(20);
@@ -149,7 +146,7 @@ impl Session<'_> {
         read: &Read,
     ) -> Result<Results, Failure> {
         let plan = self.plan(read)?;
-        let method = self.options.method.method(ROOT)?;
+        let method = self.options.method.method(0)?;
         let casualty = OnceLock::new();
         let found = threads::pinned(self.ranks()).run(|all| {
             let (clock, which) = (&clocks[all.rank() as usize], which(all.rank()));
@@ -187,7 +184,7 @@ impl Session<'_> {
 
     fn plan(&self, read: &Read) -> Result<Plan, Failure> {
         let Self { options, groups, .. } = self;
-        let method = options.method.method(ROOT)?;
+        let method = options.method.method(0)?;
         let cores = allowed_cores().len();
         let clock = if read.instead_of.is_none() { "tsc" } else { "raw" };
         let factors = Factors::default()
@@ -227,7 +224,7 @@ struct Rank<'a> {
 impl Rank<'_> {
     /// One group. Ranks that do not take part only hear how it went.
     fn measure(&self, key: &GroupKey, clock: &impl Clock, time: Time) -> Result<Option<Measured>, Failure> {
-        let method = self.session.options.method.method(ROOT)?;
+        let method = self.session.options.method.method(key.bytes)?;
         let part = self.parts.iter().find(|(size, _)| *size == key.ranks).and_then(|(_, part)| part.as_ref());
         let mut measured = Ok(None);
         if let Some(comm) = part {

@@ -51,5 +51,7 @@ fn others(workspace: &Workspace) -> impl Iterator<Item = Step<'_>> {
 }
 
 fn bench(package: &str, name: &str) -> Command {
-    command(&format!("cargo bench -p {package} --bench {name}"))
+    // With all that the package can do without an MPI library.
+    let features = if package == "downbeat-measure" { " --features json,parquet" } else { "" };
+    command(&format!("cargo bench -p {package} --bench {name}{features}"))
 }
