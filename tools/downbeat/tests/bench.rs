@@ -160,7 +160,7 @@ fn a_launch_is_recorded_and_gone_on_with() {
 
     // A launch that is complete, and one of another experiment.
     assert!(stdout_of(&launch("b")).contains("2 groups had been measured before"));
-    fails(&[&launch("b")[..], &["--barrier", "tree", "--skew", "drift=1ppm"]].concat(), 2, "skew");
+    fails(&[&launch("b")[..], &["--barrier", "tree"]].concat(), 2, "\"barrier\" is \"library\"");
 }
 
 #[test]
