@@ -13,7 +13,7 @@ use downbeat_common::{CalibrationOptions, Failure, agree_blocking};
 use downbeat_measure::{
     GroupKey, Measured, Method, MpiGroup, MpiOperation, OperationKind, OperationSettings, Root, Sizes, Stage, Time,
 };
-use downbeat_sync::{Comm, CommError, MpiComm, Timekeeper, block_on_ready};
+use downbeat_sync::{Comm, MpiComm, Timekeeper};
 
 use crate::clock::{ClockUser, Kind, Timebase, Tsc};
 use crate::ranks::{PlaceOptions, Ranks};
@@ -172,8 +172,7 @@ impl Session<'_> {
         let mut measured = Ok(None);
         if let (Some(part), Some(mut operation)) = (part, operation) {
             let stage = Stage { comm: part.comm(), together: part, clock, time };
-            measured = block_on_ready(async { Ok::<_, CommError>(method.measure(&stage, &mut operation).await) })
-                .map_err(Failure::run)?;
+            measured = method.measure_blocking(&stage, &mut operation);
         }
         if let Err(why) = &measured
             && why.is_of_one_rank()

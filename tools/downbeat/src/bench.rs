@@ -11,7 +11,7 @@ use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{CalibrationOptions, Failure, SkewSpec, machine};
 use downbeat_measure::{ByMessages, GroupKey, Measured, OwnKind, OwnOperation, Stage, Time};
-use downbeat_sync::{Comm, CommError, Place, ThreadCluster, ThreadComm, Timekeeper, block_on_ready};
+use downbeat_sync::{Comm, Place, ThreadCluster, ThreadComm, Timekeeper, block_on_ready};
 use downbeat_timers::{
     Duration, SkewedClock, SystemClock, SystemClockId, TickRate, TscClock, TscUnavailable, allowed_cores,
 };
@@ -231,8 +231,7 @@ impl Rank<'_> {
             let kind = key.operation.parse().map_err(Failure::run)?;
             let stage = Stage { comm, together: &ByMessages(comm), clock, time };
             let mut operation = OwnOperation { kind, comm };
-            measured = block_on_ready(async { Ok::<_, CommError>(method.measure(&stage, &mut operation).await) })
-                .map_err(Failure::run)?;
+            measured = method.measure_blocking(&stage, &mut operation);
         }
         match measured {
             // It leaves, and so nobody goes on waiting for it.

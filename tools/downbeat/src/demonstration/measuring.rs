@@ -5,14 +5,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
-use clap::Parser;
+use clap::{Args, Parser};
 use downbeat_common::Failure;
 use downbeat_common::output::{Table, count, time_within};
 use downbeat_measure::records::{Experiment, read_experiment};
 use downbeat_measure::{GroupKey, Sample};
 use downbeat_timers::allowed_cores;
 
-use crate::bench;
+use crate::{bench, report};
 
 /// The usual way, and the one that a global clock makes possible. What else each needs: a clock that is good enough for a
 /// tenth of a second.
@@ -49,16 +49,34 @@ pub(super) fn run(ranks: u32, skew: &str) -> Result<String, Failure> {
     }
     let read = |(scheme, _)| read_experiment(&folder.join(scheme)).map_err(Failure::run);
     let found = SCHEMES.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    Ok(format!("{}{}", render(ranks, &found), left_behind(&folder)))
+    let page = write_page(&folder)?;
+    let [(a, _), (b, _)] = SCHEMES;
+    Ok(format!(
+        "{}\nAll observations are kept. A page with pictures of them, and a comparison of the two ways:\n\n  {}\n  \
+         cd {} && downbeat compare {a} {b}\n",
+        render(ranks, &found),
+        page.display(),
+        folder.display()
+    ))
 }
 
-/// What is there to look at afterwards, and how.
-fn left_behind(folder: &Path) -> String {
-    let [(a, _), (b, _)] = SCHEMES;
-    format!(
-        "\nAll observations are kept. Whether the two ways differ:\n\n  cd {} && downbeat compare {a} {b}\n",
-        folder.display()
-    )
+/// The page of both experiments.
+fn write_page(folder: &Path) -> Result<PathBuf, Failure> {
+    let page = folder.join("report.html");
+    let folders = SCHEMES.map(|(scheme, _)| folder.join(scheme).into_os_string());
+    let words = ["report".into()].into_iter().chain(folders).chain(["-o".into(), page.clone().into()]);
+    report::run(&from_words(words)?)?;
+    Ok(page)
+}
+
+/// What a user would type.
+fn from_words<O: Args>(words: impl IntoIterator<Item = OsString>) -> Result<O, Failure> {
+    #[derive(Parser)]
+    struct Line<O: Args> {
+        #[command(flatten)]
+        options: O,
+    }
+    Line::try_parse_from(words).map(|line| line.options).map_err(Failure::run)
 }
 
 /// Of another name each time: nothing that anybody has is overwritten, and the system clears away what lies there.
@@ -69,7 +87,7 @@ fn new_folder() -> Result<PathBuf, Failure> {
     Ok(folder)
 }
 
-/// What a user would type behind `downbeat bench`.
+/// One launch of `downbeat bench`.
 fn options(
     folder: &Path,
     ranks: u32,
@@ -77,11 +95,6 @@ fn options(
     (scheme, more): (&str, &[&str]),
     number: usize,
 ) -> Result<bench::Options, Failure> {
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        options: bench::Options,
-    }
     let mut words: Vec<OsString> = ["bench", "--operation", &OPERATIONS.join(","), "--ranks", &ranks.to_string()]
         .into_iter()
         .chain(["--skew", skew, "--scheme", scheme, "--time-slice", TIME_SLICE])
@@ -90,7 +103,7 @@ fn options(
         .map(Into::into)
         .collect();
     words.extend(["--out".into(), folder.join(scheme).into()]);
-    Line::try_parse_from(words).map(|line| line.options).map_err(Failure::run)
+    from_words(words)
 }
 
 fn render(ranks: u32, found: &[Experiment]) -> String {
