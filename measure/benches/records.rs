@@ -42,7 +42,7 @@ fn seen(group: usize) -> Observations {
     let mut nanos = |i: usize| {
         let tail = if random.u8(..) < 5 { random.f64() * 5e4 } else { 0.0 };
         let nanos = 400.0 * (group + 1) as f64 + random.f64() * 97.0 + tail;
-        if i % 2 == 0 { nanos.round() } else { (nanos * 1e3).round() / 1e3 }
+        if i.is_multiple_of(2) { nanos.round() } else { (nanos * 1e3).round() / 1e3 }
     };
     let state = |i: usize| if i % 1_000 == 999 { State::Late } else { State::Valid };
     let means = (0..CALLS).map(&mut nanos).collect();

@@ -6,8 +6,10 @@ use core::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use downbeat_clock_core::{Global, Timestamp};
+use downbeat_measure::analysis::{Analysis, Settings};
 use downbeat_measure::{
-    Confidence, HodgesLehmann, MannWhitney, Observation, Sample, SampleSizeCheck, ShapiroWilk, WelchTest, run_time,
+    Confidence, Group, GroupKey, HodgesLehmann, Launch, MannWhitney, Observation, Sample, SampleSizeCheck, ShapiroWilk,
+    WelchTest, run_time,
 };
 
 /// Run-times as they come from a machine: a narrow peak and a long tail.
@@ -33,6 +35,25 @@ fn statistics(criterion: &mut Criterion) {
         .map(|rank| Observation { start: Timestamp::from_nanos(rank), end: Timestamp::from_nanos(1_000 - rank) })
         .collect();
     criterion.bench_function("run-time of 64 ranks", |bench| bench.iter(|| run_time(black_box(&ranks))));
+}
+
+/// Ten launches with ten groups each.
+fn analyses(criterion: &mut Criterion) {
+    const COUNT: u64 = 10_000;
+    let group = |bytes| Group {
+        key: GroupKey { operation: "allreduce".to_owned(), bytes, ranks: 2 },
+        nanos: run_times(COUNT),
+        counts: vec![],
+        figures: vec![],
+    };
+    let launch = || Launch { groups: (0..10).map(group).collect(), ..Launch::default() };
+    let launches: Vec<(String, Launch)> = (0..10).map(|name| (format!("{name}"), launch())).collect();
+    let mut group = criterion.benchmark_group("experiment");
+    group.throughput(Throughput::Elements(100 * COUNT)).sample_size(10);
+    group.bench_function("analysis of a million observations", |bench| {
+        bench.iter(|| Analysis::of(black_box(&launches), &Settings::default()).expect("they are times"));
+    });
+    group.finish();
 }
 
 /// Medians of launches, no two the same, the second ones a little larger.
@@ -72,5 +93,5 @@ fn comparisons(criterion: &mut Criterion) {
     criterion.bench_function("500 means of 500 of 10,000", |bench| bench.iter(|| check.of(black_box(&sample))));
 }
 
-criterion_group!(benches, statistics, comparisons);
+criterion_group!(benches, statistics, analyses, comparisons);
 criterion_main!(benches);

@@ -57,6 +57,9 @@
 //! [`SampleSizeCheck`] how many observations. All figures agree with R's: `wilcox.test`, `t.test`, `shapiro.test`,
 //! `p.adjust` and `quantile`.
 //!
+//! [`analysis`] does all of this for whole experiments, as [`records`] has them: which launches measured what, their
+//! averages, two experiments compared in every size, and how far repetitions are apart.
+//!
 //! # Caveats
 //! * A test tells whether two experiments differ, not why: what else differed between them is for the record to say.
 //! * Launches are taken as independent. Those of one job of a batch system share its nodes.
@@ -70,6 +73,7 @@
 #![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]
 
 mod aligned;
+pub mod analysis;
 mod barrier;
 mod cache;
 mod drift;
@@ -82,6 +86,7 @@ mod observation;
 mod observations;
 mod operation;
 mod own;
+mod preset;
 mod processing;
 pub mod records;
 mod scheme;
@@ -107,6 +112,7 @@ pub use observation::{Observation, local_run_time, run_time};
 pub use observations::{Basis, Observations, Stamps, State};
 pub use operation::{ByMessages, Operation, Together};
 pub use own::{OwnKind, OwnKindError, OwnOperation};
+pub use preset::{Preset, PresetError};
 pub use processing::{Figure, PerRank, Processing, ProcessingError};
 pub use scheme::{EachCall, RoundTime, Scheme, Series, Windows};
 pub use shuffle::shuffle;
@@ -114,7 +120,7 @@ pub use sizes::{Sizes, SizesError};
 pub use stage::{MeasureError, Stage, Time};
 pub use stats::{
     Averages, Comparison, Confidence, ConfidenceError, GroupError, HodgesLehmann, Interval, MannWhitney, MeansOfSize,
-    PValues, RankMethod, Sample, SampleError, SampleSizeCheck, ShapiroWilk, TestError, VarianceParts, WelchTest, holm,
-    stars,
+    MedianInterval, PValues, RankMethod, Sample, SampleError, SampleSizeCheck, ShapiroWilk, TestError, VarianceParts,
+    WelchTest, holm, stars,
 };
 pub use stopping::{Decay, Ended, Progress, Stopping, StoppingError};

@@ -13,7 +13,7 @@ use crate::{
 /// How an operation is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Method {
-    /// How many observations are made and thrown away before all others.
+    /// How many calls are made and thrown away before all others.
     pub warm_up: u32,
     /// How observations are made.
     pub scheme: Scheme,
@@ -80,10 +80,8 @@ impl Method {
             stage.global()?;
         }
         let mut running = Running::prepare(&self.scheme, stage, operation).await?;
-        if self.warm_up > 0 {
-            let spans = running.run(stage, operation, 0, self.warm_up, None).await?;
-            stage.agree(spans.failure.map_or(Ok(()), |why| Err(MeasureError::Operation(why)))).await?;
-        }
+        let spans = running.warm_up(stage, operation, self.warm_up).await?;
+        stage.agree(spans.failure.map_or(Ok(()), |why| Err(MeasureError::Operation(why)))).await?;
         let mut progress = Progress::new(self.stopping);
         let mut seen: Option<Observations> = None;
         let (mut run_times, mut number, mut elapsed) = (Vec::new(), 0, Duration::ZERO);

@@ -1,6 +1,5 @@
 //! The operations of an MPI library.
 
-mod buffer;
 mod calls;
 mod constants;
 mod datatype;
@@ -9,6 +8,7 @@ mod error;
 mod group;
 mod kind;
 mod layout;
+mod memory;
 mod operation;
 mod reference;
 mod settings;

@@ -2,7 +2,7 @@
 //!
 //! A launch writes one file. Each group is written at once, after it was measured, so that a program that is killed
 //! loses no more than the group that it was at; the next one goes on where it stopped. A folder holds the launches of
-//! one experiment, all with the same [`Factors`].
+//! one experiment, all with the same [`Factors`](crate::Factors).
 //!
 //! ```text
 //! # downbeat launch 1
@@ -44,11 +44,15 @@
 //! # }
 //! ```
 
+#[cfg(feature = "parquet")]
+mod checksum;
 mod content;
 mod csv;
 mod error;
 mod experiment;
 mod format;
+#[cfg(test)]
+mod hostile;
 mod journal;
 #[cfg(feature = "json")]
 mod json;

@@ -67,6 +67,20 @@ impl Running {
         })
     }
 
+    /// Makes so many calls that are thrown away, in a series of their own where calls are timed together.
+    pub(crate) async fn warm_up<M: Comm, T: Together, K: Clock>(
+        &mut self,
+        stage: &Stage<'_, M, T, K>,
+        operation: &mut impl Operation,
+        calls: u32,
+    ) -> Result<Spans, MeasureError> {
+        match self {
+            Self::Series(series) => series.warm_up(stage, operation, calls).await,
+            _ if calls == 0 => Ok(Spans::default()),
+            _ => self.run(stage, operation, 0, calls, None).await,
+        }
+    }
+
     /// So many more observations, the first of which has this number; less if time is up, for schemes whose observations
     /// are agreed on one by one.
     pub(crate) async fn run<M: Comm, T: Together, K: Clock>(

@@ -124,19 +124,19 @@ impl<M: Comm, T: Together, K: Clock> Stage<'_, M, T, K> {
         Span { start, end, state: State::Valid }
     }
 
-    /// Waits until the clock shows `target`. Says whether it did so already.
+    /// Waits until the clock shows `target`. Says what it showed already, if that was past.
     #[inline]
-    pub(crate) fn wait_until(&self, target: Ticks) -> Result<bool, MeasureError> {
+    pub(crate) fn wait_until(&self, target: Ticks) -> Result<Option<Ticks>, MeasureError> {
         const MOST_EQUAL: u32 = 1 << 22;
         let mut last = self.clock.ticks();
         if last >= target {
-            return Ok(true);
+            return Ok(Some(last));
         }
         let mut equal = 0;
         loop {
             let now = self.clock.ticks();
             if now >= target {
-                return Ok(false);
+                return Ok(None);
             }
             // A simulated clock that is read for nothing never moves.
             equal = if now == last { equal + 1 } else { 0 };

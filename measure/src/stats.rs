@@ -8,6 +8,7 @@ mod hodges_lehmann;
 mod holm;
 mod interval;
 mod mann_whitney;
+mod median_interval;
 mod normal;
 mod normality;
 mod p_values;
@@ -29,6 +30,7 @@ pub use hodges_lehmann::HodgesLehmann;
 pub use holm::holm;
 pub use interval::{Confidence, ConfidenceError, Interval};
 pub use mann_whitney::{MannWhitney, RankMethod};
+pub use median_interval::MedianInterval;
 pub use normality::ShapiroWilk;
 pub use p_values::{PValues, stars};
 pub use sample_size::{MeansOfSize, SampleSizeCheck};
@@ -39,7 +41,8 @@ pub use variance_parts::{GroupError, VarianceParts};
 /// Finite numbers in ascending order; at least one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample<'a> {
-    sorted: &'a [f64],
+    // Whoever sorted them may also say so.
+    pub(crate) sorted: &'a [f64],
 }
 
 /// Why numbers are no sample.

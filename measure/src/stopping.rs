@@ -3,6 +3,7 @@
 mod decay;
 mod error;
 mod label;
+mod near_least;
 mod precision;
 mod progress;
 mod time_slice;
@@ -28,6 +29,7 @@ use crate::Confidence;
 /// | SKaMPI's relative standard error | `rse/BOUND/LEAST/MOST` | `rse/0.025/8/1000` |
 /// | MPIBlib's interval of the mean | `interval/CONFIDENCE/BOUND/LEAST/MOST` | `interval/0.95/0.025/5/1000` |
 /// | mpicroscope's decay | `decay/linear/BATCH/MOST`, `decay/exponential/BATCH/MOST` | `decay/linear/100/10000` |
+/// | mpptest's neighbours of the least | `near/BOUND/TIMES/LEAST/MOST` | `near/0.05/3/4/30` |
 ///
 /// ```
 /// use downbeat_clock_core::Duration;
@@ -85,6 +87,17 @@ pub enum Stopping {
         /// The greatest number of observations.
         most: u32,
     },
+    /// mpptest: when so many run-times were within this share of the least one.
+    NearLeast {
+        /// The share.
+        bound: f64,
+        /// How many. A new least run-time lets the counting begin again.
+        times: u32,
+        /// How many of the first valid observations do not count.
+        least: u32,
+        /// The greatest number of observations.
+        most: u32,
+    },
 }
 
 /// Why nothing more was measured.
@@ -98,6 +111,8 @@ pub enum Ended {
     Precise,
     /// No new least run-time was found for long enough.
     Decayed,
+    /// The least run-time was nearly met often enough.
+    NearLeast,
     /// The greatest number of observations was made before the rule was content.
     Most,
 }
@@ -110,6 +125,7 @@ impl fmt::Display for Ended {
             Self::TimeSlice => "time-slice",
             Self::Precise => "precise",
             Self::Decayed => "decayed",
+            Self::NearLeast => "near-least",
             Self::Most => "most",
         })
     }
@@ -127,15 +143,15 @@ impl Stopping {
         let in_order = |name, least, most| {
             if least <= most { Ok(()) } else { Err(StoppingError::Reversed { name, least, most }) }
         };
+        let share =
+            |bound: f64| if bound.is_finite() && bound > 0.0 { Ok(()) } else { Err(StoppingError::Bound(bound)) };
         at_least(MOST, self.most(), 1)?;
         match self {
             Self::Count { .. } => {}
             Self::TimeSlice { slice, .. } if slice <= Duration::ZERO => return Err(StoppingError::Slice(slice)),
             Self::TimeSlice { .. } => {}
             Self::RelativeError { bound, least, most } | Self::Interval { bound, least, most, .. } => {
-                if !(bound.is_finite() && bound > 0.0) {
-                    return Err(StoppingError::Bound(bound));
-                }
+                share(bound)?;
                 // One observation says nothing of how far others would be from it.
                 at_least(LEAST, least, 2)?;
                 in_order(LEAST, least, most)?;
@@ -143,6 +159,11 @@ impl Stopping {
             Self::Decay { batch, most, .. } => {
                 at_least(BATCH, batch, 1)?;
                 in_order(BATCH, batch, most)?;
+            }
+            Self::NearLeast { bound, times, least, most } => {
+                share(bound)?;
+                at_least(TIMES, times, 1)?;
+                in_order(LEAST, least, most)?;
             }
         }
         Ok(self)
@@ -160,7 +181,8 @@ impl Stopping {
             | Self::TimeSlice { most, .. }
             | Self::RelativeError { most, .. }
             | Self::Interval { most, .. }
-            | Self::Decay { most, .. } => most,
+            | Self::Decay { most, .. }
+            | Self::NearLeast { most, .. } => most,
         }
     }
 }
@@ -169,6 +191,7 @@ impl Stopping {
 const LEAST: &str = "LEAST";
 const MOST: &str = "MOST";
 const BATCH: &str = "BATCH";
+const TIMES: &str = "TIMES";
 
 #[cfg(test)]
 mod tests {
@@ -196,5 +219,10 @@ mod tests {
         assert_eq!(error(decay(0, 9)), too_few(BATCH, 0, 1));
         assert_eq!(error(decay(10, 9)), StoppingError::Reversed { name: BATCH, least: 10, most: 9 });
         assert_eq!(decay(9, 9).checked(), Ok(decay(9, 9)));
+        let near = |bound, times, least| Stopping::NearLeast { bound, times, least, most: 9 };
+        assert_eq!(error(near(0.0, 3, 4)), StoppingError::Bound(0.0));
+        assert_eq!(error(near(0.1, 0, 4)), too_few(TIMES, 0, 1));
+        assert_eq!(error(near(0.1, 3, 10)), StoppingError::Reversed { name: LEAST, least: 10, most: 9 });
+        assert!(near(0.1, 1, 0).checked().is_ok());
     }
 }

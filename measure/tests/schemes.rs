@@ -154,7 +154,7 @@ fn the_imbalance_of_a_barrier_is_in_what_ms1_sees_and_not_in_what_round_time_see
 
 #[test]
 fn a_series_is_the_mean_of_its_calls_and_of_its_barriers() {
-    let series = Series { calls: 4, barrier: Barrier::Library, barriers_before: 2, barrier_after_each: false };
+    let series = Series { barriers_before: 2, ..Series::of(4) };
     let work = Subject::Work(|number| 1_000 + 100 * i64::from(number % 4));
     let ms2 = measure(3, &method(Scheme::Series(series), 5), local(), 0, work);
     assert_eq!(ms2.observations.len(), 5);
@@ -230,7 +230,7 @@ fn a_time_slice_ends_rounds_in_time() {
 
 #[test]
 fn an_operation_that_fails_on_one_rank_is_a_failure_of_all() {
-    let series = Series { calls: 3, barrier: Barrier::Tree, barriers_before: 1, barrier_after_each: true };
+    let series = Series { barrier: Barrier::Tree, barrier_after_each: true, ..Series::of(3) };
     let windows = Windows { window: Some(Duration::from_micros(50)) };
     for scheme in [MS1, ROUND_TIME, Scheme::Series(series), Scheme::Windows(windows)] {
         for warm_up in [0, 1] {

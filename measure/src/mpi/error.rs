@@ -2,7 +2,10 @@
 
 use core::fmt;
 
+use downbeat_sync::CommError;
+
 use super::{Datatype, OperationKind, Reduction};
+use crate::CacheError;
 
 /// Why a text is no name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +43,8 @@ impl fmt::Display for UnknownName {
 
 impl core::error::Error for UnknownName {}
 
-/// Why an operation cannot be prepared: the same on all ranks, unless one has no memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why an operation cannot be prepared. All ranks hear of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OperationError {
     /// MPI does not combine this datatype so.
@@ -86,22 +89,24 @@ pub enum OperationError {
         /// How many there would be.
         elements: u64,
     },
-    /// The buffers would take more than they may.
+    /// The messages of a rank would take more than they may.
     TooLarge {
         /// What they would take; `None` if no number says it.
         bytes: Option<u64>,
         /// What they may.
         memory: u64,
     },
-    /// There is not so much memory.
-    NoMemory {
-        /// What the buffers would take.
-        bytes: u64,
+    /// There is not so much memory, or no cache to make cold.
+    Cache(CacheError),
+    /// This rank could do it, but another cannot.
+    Elsewhere {
+        /// The last such rank.
+        rank: u32,
     },
-    /// Addresses are multiples of powers of two.
-    Alignment(usize),
-    /// MPI is finalized.
-    Finalized,
+    /// The ranks ask for different operations, sizes or settings.
+    RanksDiffer,
+    /// The ranks could not agree on it.
+    NotAgreed(CommError),
 }
 
 impl fmt::Display for OperationError {
@@ -123,14 +128,15 @@ impl fmt::Display for OperationError {
                 write!(f, "{elements} elements are more than MPI counts, which is {}", i32::MAX)
             }
             Self::TooLarge { bytes: Some(bytes), memory } => {
-                write!(f, "the buffers of a rank would take {bytes} bytes, more than the {memory} that they may")
+                write!(f, "the messages of a rank would take {bytes} bytes, more than the {memory} that they may")
             }
             Self::TooLarge { bytes: None, memory } => {
-                write!(f, "the buffers of a rank would take 2^64 bytes or more, and may take {memory}")
+                write!(f, "the messages of a rank would take 2^64 bytes or more, and may take {memory}")
             }
-            Self::NoMemory { bytes } => write!(f, "there is no memory for {bytes} bytes of buffers"),
-            Self::Alignment(alignment) => write!(f, "an alignment is a power of two up to 2^30, not {alignment}"),
-            Self::Finalized => f.write_str("MPI is already finalized"),
+            Self::Cache(why) => why.fmt(f),
+            Self::Elsewhere { rank } => write!(f, "rank {rank} cannot prepare the operation"),
+            Self::RanksDiffer => f.write_str("the ranks ask for different operations"),
+            Self::NotAgreed(why) => why.fmt(f),
         }
     }
 }
@@ -145,3 +151,9 @@ fn why_not(datatype: Datatype) -> &'static str {
 }
 
 impl core::error::Error for OperationError {}
+
+impl From<CommError> for OperationError {
+    fn from(why: CommError) -> Self {
+        Self::NotAgreed(why)
+    }
+}

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use super::entries::{Entry, Extent, InPlace, Who};
-use super::{MpiGroup, OperationError, OperationKind, OperationSettings, Root};
+use super::{OperationError, OperationKind, OperationSettings, Root};
 
 /// Numbers of elements.
 #[derive(Clone, Debug)]
@@ -22,83 +22,104 @@ pub(super) struct Layout {
     /// Of its buffers.
     pub(super) send: usize,
     pub(super) recv: usize,
-    /// The bytes of these.
-    pub(super) memory: u64,
 }
 
 impl Layout {
     pub(super) fn new(
         kind: OperationKind,
-        group: &MpiGroup,
+        rank: u32,
+        ranks: u32,
         bytes: u64,
         settings: &OperationSettings,
     ) -> Result<Self, OperationError> {
-        check(kind, group.size(), bytes, settings)?;
-        let (entry, width) = (kind.entry(), settings.datatype.bytes());
-        let too_large = OperationError::TooLarge { bytes: None, memory: settings.memory };
-        let (elements, ranks) = (bytes / width, u64::from(group.size()));
-        let in_total = elements.checked_mul(ranks).ok_or(too_large)?;
-        let counted = if entry.starts_are_counted() { in_total } else { elements };
-        let too_many = OperationError::TooMany { elements: counted };
-        if c_int::try_from(counted).is_err() {
-            return Err(too_many);
-        }
+        check(kind, ranks, bytes, settings)?;
+        let width = settings.datatype.bytes();
+        let blocks = Blocks { elements: bytes / width, rank: rank.into(), ranks: ranks.into() };
+        blocks.check(kind.entry(), width, settings)?;
 
-        let could_be_root = matches!(settings.root, Root::Rotating) || settings.root == Root::Rank(group.rank());
-        let share = |rank: u64| elements / ranks + u64::from(rank < elements % ranks);
-        let of = |extent| match extent {
-            Extent::Nothing => 0,
-            Extent::Block => elements,
-            Extent::BlockPerRank => in_total,
-            Extent::AtRoot => {
-                if could_be_root {
-                    in_total
-                } else {
-                    0
-                }
-            }
-            Extent::Share => share(group.rank().into()),
-        };
-        let (input, output) = (of(entry.send), of(entry.recv));
-        let (send, recv) = match entry.in_place {
-            _ if !settings.in_place => (input, output),
-            // The one buffer for both.
-            InPlace::Whole(Who::All) => (0, input.max(output)),
-            InPlace::OwnBlock(Who::All) => (0, output),
-            _ => (input, output),
-        };
-        let memory = send.checked_add(recv).and_then(|both| both.checked_mul(width)).ok_or(too_large)?;
-        if memory > settings.memory || usize::try_from(memory).is_err() {
-            return Err(OperationError::TooLarge { bytes: Some(memory), memory: settings.memory });
-        }
-
-        // They fit into the type, as their sum does where it is used, and as they are parts of one that does elsewhere.
-        let counts: Vec<c_int> = match entry.recv {
-            Extent::Share => (0..ranks).map(|rank| share(rank) as c_int).collect(),
-            _ => vec![elements as c_int; group.size() as usize],
+        let root = settings.root == Root::Rotating || settings.root == Root::Rank(rank);
+        let (input, output, send, recv) = blocks.of(kind.entry(), root, settings.in_place);
+        let counts: Vec<c_int> = match kind.entry().recv {
+            Extent::Share => (0..blocks.ranks).map(|rank| blocks.share(rank) as c_int).collect(),
+            _ => vec![blocks.elements as c_int; ranks as usize],
         };
         let starts = counts.iter().scan(0, |next: &mut c_int, count| {
             let start = *next;
+            // Only those that MPI is told are known to fit.
             *next = next.wrapping_add(*count);
             Some(start)
         });
         Ok(Self {
             width: width as usize,
-            count: elements as c_int,
+            count: blocks.elements as c_int,
             starts: starts.collect(),
             counts,
             input: input as usize,
             output: output as usize,
             send: send as usize,
             recv: recv as usize,
-            memory,
         })
+    }
+}
+
+/// A block of so many elements for every rank.
+struct Blocks {
+    elements: u64,
+    rank: u64,
+    ranks: u64,
+}
+
+impl Blocks {
+    /// The result is dealt out evenly, but for what is left over.
+    fn share(&self, rank: u64) -> u64 {
+        self.elements / self.ranks + u64::from(rank < self.elements % self.ranks)
+    }
+
+    fn extent(&self, extent: Extent, root: bool) -> u64 {
+        match extent {
+            Extent::Nothing => 0,
+            Extent::AtRoot if !root => 0,
+            Extent::Block => self.elements,
+            Extent::BlockPerRank | Extent::AtRoot => self.elements * self.ranks,
+            Extent::Share => self.share(self.rank),
+        }
+    }
+
+    /// What a rank contributes, what it gets, and how large the buffers for that are.
+    fn of(&self, entry: &Entry, root: bool, in_place: bool) -> (u64, u64, u64, u64) {
+        let (input, output) = (self.extent(entry.send, root), self.extent(entry.recv, root));
+        match entry.in_place {
+            // One buffer for both.
+            InPlace::Whole(Who::All) if in_place => (input, output, 0, input.max(output)),
+            InPlace::OwnBlock(Who::All) if in_place => (input, output, 0, output),
+            _ => (input, output, input, output),
+        }
+    }
+
+    /// Whether MPI can count them, and the rank that needs the most may have so much memory: all ranks say the same.
+    fn check(&self, entry: &Entry, width: u64, settings: &OperationSettings) -> Result<(), OperationError> {
+        let memory = settings.memory;
+        let too_large = |bytes| Err(OperationError::TooLarge { bytes, memory });
+        // Both buffers with all blocks.
+        let Some(most) = width.checked_mul(2).and_then(|both| both.checked_mul(self.elements)) else {
+            return too_large(None);
+        };
+        if most.checked_mul(self.ranks).is_none() {
+            return too_large(None);
+        }
+        let (_, _, send, recv) = self.of(entry, true, settings.in_place);
+        let bytes = (send + recv) * width;
+        if bytes > memory || usize::try_from(bytes).is_err() {
+            return too_large(Some(bytes));
+        }
+        let elements = if entry.starts_are_told() { self.elements * self.ranks } else { self.elements };
+        if c_int::try_from(elements).is_err() { Err(OperationError::TooMany { elements }) } else { Ok(()) }
     }
 }
 
 /// What can be said without a look at numbers of elements.
 fn check(kind: OperationKind, ranks: u32, bytes: u64, settings: &OperationSettings) -> Result<(), OperationError> {
-    let OperationSettings { datatype, reduction, root, in_place, alignment, .. } = *settings;
+    let OperationSettings { datatype, reduction, root, in_place, .. } = *settings;
     if ranks < kind.least_ranks() {
         return Err(OperationError::TooFewRanks { kind, ranks });
     }
@@ -114,9 +135,6 @@ fn check(kind: OperationKind, ranks: u32, bytes: u64, settings: &OperationSettin
     if in_place && !kind.has_in_place() {
         return Err(OperationError::NotInPlace(kind));
     }
-    if !alignment.is_power_of_two() || alignment > 1 << 30 {
-        return Err(OperationError::Alignment(alignment));
-    }
     match root {
         Root::Rank(root) if kind.has_root() && root >= ranks => Err(OperationError::Root { root, ranks }),
         _ => Ok(()),
@@ -129,7 +147,129 @@ impl Entry {
     }
 
     /// Whether MPI is told where blocks begin, so that all of them together are counted.
-    fn starts_are_counted(&self) -> bool {
+    fn starts_are_told(&self) -> bool {
         self.names[0].ends_with('v')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Datatype, Reduction};
+    use super::*;
+
+    const SETTINGS: OperationSettings = OperationSettings {
+        datatype: Datatype::Double,
+        reduction: Reduction::Sum,
+        root: Root::Rank(1),
+        in_place: false,
+        alignment: crate::Alignment::CACHE_LINE,
+        cache: crate::CacheState::Warm,
+        cache_bytes: 0,
+        memory: 1 << 20,
+    };
+    const IN_PLACE: OperationSettings = OperationSettings { in_place: true, ..SETTINGS };
+
+    /// Of rank 1 of 3, with messages of 80 bytes.
+    fn buffers(name: &str, settings: &OperationSettings) -> [usize; 2] {
+        let layout = Layout::new(name.parse().unwrap(), 1, 3, 80, settings).unwrap();
+        [layout.send, layout.recv]
+    }
+
+    #[test]
+    fn buffers_are_as_large_as_the_documentation_says() {
+        let two_blocks = ["bcast", "reduce", "iallreduce", "scan", "exscan", "ping-pong", "sendrecv"];
+        assert!(two_blocks.iter().all(|name| buffers(name, &SETTINGS) == [10, 10]));
+        let expected = [
+            ("gather", [10, 30], [10, 0]),
+            ("scatterv", [30, 10], [0, 10]),
+            ("iallgather", [10, 30], [10, 30]),
+            ("alltoallv", [30, 30], [30, 30]),
+            // Four elements for rank 0, and three for the others.
+            ("reduce_scatter", [10, 3], [10, 3]),
+            ("reduce_scatter_block", [30, 10], [30, 10]),
+        ];
+        let (other_root, rotating) = (Root::Rank(2), Root::Rotating);
+        for (name, at_root, elsewhere) in expected {
+            assert_eq!(buffers(name, &SETTINGS), at_root, "{name}");
+            assert_eq!(buffers(name, &OperationSettings { root: rotating, ..SETTINGS }), at_root, "{name}");
+            assert_eq!(buffers(name, &OperationSettings { root: other_root, ..SETTINGS }), elsewhere, "{name}");
+        }
+        let in_place = [
+            ("reduce", [10, 10]),
+            ("allreduce", [0, 10]),
+            ("gather", [10, 30]),
+            ("allgatherv", [0, 30]),
+            ("alltoall", [0, 30]),
+            ("reduce_scatter", [0, 10]),
+            ("reduce_scatter_block", [0, 30]),
+        ];
+        for (name, expected) in in_place {
+            assert_eq!(buffers(name, &IN_PLACE), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_result_are_dealt_out() {
+        let layout = Layout::new("reduce_scatter".parse().unwrap(), 2, 4, 8 * 11, &SETTINGS).unwrap();
+        assert_eq!((layout.counts, layout.starts), (vec![3, 3, 3, 2], vec![0, 3, 6, 9]));
+        let layout = Layout::new("gatherv".parse().unwrap(), 2, 4, 8 * 11, &SETTINGS).unwrap();
+        assert_eq!((layout.counts, layout.starts), (vec![11; 4], vec![0, 11, 22, 33]));
+    }
+
+    fn refused(name: &str, ranks: u32, bytes: u64, settings: &OperationSettings) -> String {
+        Layout::new(name.parse().unwrap(), 0, ranks, bytes, settings).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_mpi_does_not_have_is_refused() {
+        let expected = [
+            (refused("ping-pong", 1, 8, &SETTINGS), "ping-pong takes 2 ranks or more, not 1"),
+            (refused("ibarrier", 2, 8, &SETTINGS), "ibarrier has no message: its size is 0, not 8 bytes"),
+            (refused("empty", 2, 8, &SETTINGS), "empty has no message: its size is 0, not 8 bytes"),
+            (refused("scan", 2, 12, &SETTINGS), "a message of 12 bytes is no multiple of double, which takes 8"),
+            (
+                refused("reduce", 2, 8, &OperationSettings { reduction: Reduction::Bor, ..SETTINGS }),
+                "MPI has no reduction bor of double: floating-point numbers have no bits and no truth",
+            ),
+            (
+                refused("iscan", 2, 8, &OperationSettings { datatype: Datatype::Byte, ..SETTINGS }),
+                "MPI has no reduction sum of byte: bytes are no numbers, and have only bits",
+            ),
+            (refused("bcast", 2, 8, &IN_PLACE), "bcast cannot be done in place: it has only one buffer anyway"),
+            (refused("ibarrier", 2, 0, &IN_PLACE), "ibarrier cannot be done in place: it has no message"),
+            (refused("sendrecv", 2, 8, &IN_PLACE), "sendrecv cannot be done in place: it is no collective operation"),
+            (
+                refused("gather", 3, 8, &OperationSettings { root: Root::Rank(3), ..SETTINGS }),
+                "there is no root 3 among 3 ranks",
+            ),
+        ];
+        for (found, expected) in expected {
+            assert_eq!(found, expected);
+        }
+        // Who has no root, or combines nothing, takes no notice of what is wrong there.
+        let settings = OperationSettings { root: Root::Rank(3), reduction: Reduction::Bor, ..SETTINGS };
+        assert!(Layout::new("allgather".parse().unwrap(), 0, 3, 8, &settings).is_ok());
+    }
+
+    #[test]
+    fn what_is_too_large_is_refused_on_all_ranks_before_there_is_a_buffer() {
+        let large =
+            OperationSettings { datatype: Datatype::Byte, reduction: Reduction::Bor, memory: u64::MAX, ..SETTINGS };
+        let most = i32::MAX as u64;
+        assert!(Layout::new("gather".parse().unwrap(), 0, 3, most, &large).is_ok());
+        let too_many = format!("{} elements are more than MPI counts, which is 2147483647", most + 1);
+        assert_eq!(refused("gather", 3, most + 1, &large), too_many);
+        assert_eq!(refused("gatherv", 2, (most + 1) / 2, &large), too_many);
+        for bytes in [u64::MAX, u64::MAX / 2 + 1, u64::MAX / 6 + 1] {
+            let why = refused("alltoall", 3, bytes, &large);
+            assert_eq!(why, format!("the messages of a rank would take 2^64 bytes or more, and may take {}", u64::MAX));
+        }
+        let small = OperationSettings { memory: 4 * 800 - 1, ..SETTINGS };
+        for rank in 0..3 {
+            let found = Layout::new("gather".parse().unwrap(), rank, 3, 800, &small).unwrap_err();
+            let why = "the messages of a rank would take 3200 bytes, more than the 3199 that they may";
+            assert_eq!(found.to_string(), why);
+        }
+        assert!(Layout::new("gather".parse().unwrap(), 0, 3, 792, &small).is_ok());
     }
 }

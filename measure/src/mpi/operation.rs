@@ -2,17 +2,18 @@
 #![expect(unsafe_code, reason = "MPI is a C library")]
 
 use core::ffi::{c_int, c_void};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-use downbeat_sync::CommError;
+use downbeat_sync::{CommError, block_on_ready, collective};
 
-use super::buffer::Buffer;
 use super::calls::{Arguments, Call};
 use super::constants::in_place;
 use super::entries::{InPlace, Who};
 use super::layout::Layout;
+use super::memory::Memory;
 use super::reference::encode;
 use super::{MpiGroup, OperationError, OperationKind, OperationSettings, Reduction, Root};
-use crate::Operation;
+use crate::{CacheState, Operation};
 
 /// An operation of MPI whose buffers are there.
 ///
@@ -45,15 +46,6 @@ pub struct MpiOperation {
     pub(super) group: MpiGroup,
 }
 
-/// What the arguments point to. Nobody but MPI uses it while there may be a call.
-#[derive(Debug)]
-pub(super) struct Memory {
-    pub(super) send: Buffer,
-    pub(super) recv: Buffer,
-    counts: Vec<c_int>,
-    starts: Vec<c_int>,
-}
-
 /// The buffers of a call.
 #[derive(Clone, Copy, Debug)]
 struct Passed {
@@ -63,29 +55,53 @@ struct Passed {
 }
 
 impl MpiOperation {
-    /// Makes the buffers for messages of `bytes`. All ranks of the group must ask for the same.
-    ///
-    /// What the size of a message means is said at [`OperationKind`]. In place, at most the following buffers are used:
-    /// the larger one for both, where all ranks do it; and the same of the root, where only that can.
+    /// Makes the buffers for messages of `bytes`; what that means is said at [`OperationKind`]. All ranks of the group
+    /// must call this, and ask for the same.
     ///
     /// # Errors
-    /// When MPI has no such operation, or the buffers are too large. Nothing was communicated then.
+    /// When MPI has no such operation, the buffers are too large, or the ranks do not ask for the same: on all ranks, so
+    /// that none waits for another one afterwards.
     pub fn prepare(
         kind: OperationKind,
         group: &MpiGroup,
         bytes: u64,
         settings: &OperationSettings,
     ) -> Result<Self, OperationError> {
-        let comm = group.raw().map_err(|_| OperationError::Finalized)?;
-        let layout = Layout::new(kind, group, bytes, settings)?;
-        let no_memory = |_| OperationError::NoMemory { bytes: layout.memory };
-        let buffer = |elements| Buffer::new(elements * layout.width, settings.alignment).map_err(no_memory);
-        let memory = Memory {
-            send: buffer(layout.send)?,
-            recv: buffer(layout.recv)?,
-            counts: layout.counts.clone(),
-            starts: layout.starts.clone(),
-        };
+        let mut hasher = DefaultHasher::new();
+        (kind.name(), bytes, settings).hash(&mut hasher);
+        if !block_on_ready(collective::all_equal(group.comm(), hasher.finish()))? {
+            return Err(OperationError::RanksDiffer);
+        }
+        let prepared = Self::prepare_alone(kind, group, bytes, settings);
+        match block_on_ready(collective::lowest_rank_where(group.comm(), prepared.is_err()))? {
+            Some(rank) => prepared.and(Err(OperationError::Elsewhere { rank })),
+            None => prepared,
+        }
+    }
+
+    /// Whether there is such an operation for messages of this size among so many ranks. Nothing is communicated.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn check(
+        kind: OperationKind,
+        ranks: u32,
+        bytes: u64,
+        settings: &OperationSettings,
+    ) -> Result<(), OperationError> {
+        // Rank 0 may be the one with the most to hold.
+        (0..ranks).take(2).try_for_each(|rank| Layout::new(kind, rank, ranks, bytes, settings).map(drop))
+    }
+
+    fn prepare_alone(
+        kind: OperationKind,
+        group: &MpiGroup,
+        bytes: u64,
+        settings: &OperationSettings,
+    ) -> Result<Self, OperationError> {
+        let comm = group.raw().map_err(CommError::from)?;
+        let layout = Layout::new(kind, group.rank(), group.size(), bytes, settings)?;
+        let memory = Memory::new(&layout, settings)?;
         let (root, turns) = match settings.root {
             _ if !kind.has_root() => (0, 1),
             Root::Rank(rank) => (rank, 1),
@@ -137,11 +153,8 @@ impl MpiOperation {
     pub(super) fn make_ready(&mut self) {
         let summed_up = self.settings.in_place && self.settings.reduction == Reduction::Sum;
         let (bytes, width) = encode(self.settings.datatype, if summed_up { 0 } else { 1 });
-        for buffer in [&mut self.memory.send, &mut self.memory.recv] {
-            for element in buffer.bytes_mut().chunks_exact_mut(width) {
-                element.copy_from_slice(&bytes[..width]);
-            }
-        }
+        self.memory.send.fill(&bytes[..width]);
+        self.memory.recv.fill(&bytes[..width]);
         self.point();
     }
 
@@ -182,5 +195,14 @@ impl Operation for MpiOperation {
     #[inline]
     async fn call(&mut self, number: u32) -> Result<(), CommError> {
         self.call_now(number)
+    }
+
+    fn prepare(&mut self) {
+        if self.memory.cache.state() == CacheState::ColdByWalking {
+            self.memory.send.step();
+            self.memory.recv.step();
+            self.point();
+        }
+        self.memory.cache.prepare();
     }
 }

@@ -135,3 +135,114 @@ impl Datatype {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(datatype: Datatype, reduction: Option<Reduction>) -> Case {
+        Case { rank: 1, ranks: 5, root: 2, block: 10, share: 0, datatype, reduction }
+    }
+
+    fn inputs(case: &Case, rank: usize) -> Vec<i64> {
+        (0..200).map(|place| case.input(rank, place)).collect()
+    }
+
+    #[test]
+    fn what_moves_differs_from_rank_to_rank_and_place_to_place() {
+        let case = case(Datatype::Byte, None);
+        let bytes =
+            |rank| -> Vec<u8> { (0..40).map(|place| encode(Datatype::Byte, case.input(rank, place)).0[0]).collect() };
+        for rank in 0..20 {
+            let own = bytes(rank);
+            assert!(own.windows(2).all(|two| two[0] != two[1]));
+            assert!((0..rank).all(|other| bytes(other).iter().zip(&own).all(|(a, b)| a != b)));
+        }
+    }
+
+    /// Else verification could not tell one from another.
+    #[test]
+    fn reductions_have_different_results() {
+        for datatype in Datatype::ALL {
+            let mut seen: Vec<Vec<bool>> = Vec::new();
+            for reduction in Reduction::ALL.into_iter().filter(|reduction| datatype.allows(*reduction)) {
+                let case = case(datatype, Some(reduction));
+                let results: Vec<i64> = (0..200).map(|place| case.combined(0..5, place).unwrap()).collect();
+                // What the others would make of the same.
+                for other in Reduction::ALL.into_iter().filter(|other| *other != reduction && datatype.allows(*other)) {
+                    let wrong = |place: usize| {
+                        let all =
+                            (1..5).fold(case.input(0, place), |a, rank| combine(other, a, case.input(rank, place)));
+                        !case.accepts(&encode(datatype, all).0[..datatype.bytes() as usize], results[place])
+                    };
+                    let tells = (0..200).filter(|place| wrong(*place)).count();
+                    // Whether any is true is, of truth, the same as whether any bit is there.
+                    let same_of_truth =
+                        matches!(
+                            (reduction, other),
+                            (Reduction::Lor, Reduction::Bor | Reduction::Max | Reduction::Sum)
+                        ) || matches!((reduction, other), (Reduction::Land, Reduction::Min | Reduction::Prod));
+                    assert!(tells > 10 || same_of_truth, "{datatype} {reduction} {other}: {tells}");
+                }
+                seen.push(results.iter().map(|value| *value != 0).collect());
+            }
+        }
+    }
+
+    /// Floating point and bytes hold them as they are, whatever the order.
+    #[test]
+    fn results_are_exact() {
+        for reduction in [Reduction::Sum, Reduction::Prod, Reduction::Min, Reduction::Max] {
+            let case = case(Datatype::Float, Some(reduction));
+            for place in 0..200 {
+                let many = case.combined(0..1000, place).unwrap();
+                assert!(many.abs() < 1 << 24, "{reduction}: {many}");
+            }
+        }
+        let unsigned = case(Datatype::Uint8, Some(Reduction::Sum));
+        assert!((0..5).all(|rank| inputs(&unsigned, rank).iter().all(|value| (0..=50).contains(value))));
+    }
+
+    /// By hand.
+    #[test]
+    fn ranks_are_combined() {
+        let results = Reduction::ALL.map(|reduction| combine(reduction, 6, -3));
+        assert_eq!(results, [3, -18, -3, 6, 1, 1, 0, 4, -1, -5]);
+        let truths = [Reduction::Land, Reduction::Lor, Reduction::Lxor].map(|reduction| combine(reduction, 2, 0));
+        assert_eq!(truths, [0, 1, 1]);
+        let case = case(Datatype::Int32, Some(Reduction::Sum));
+        let [a, b, c] = [1, 2, 3].map(|rank| case.input(rank, 17));
+        assert_eq!(case.combined(1..4, 17), Some(a + b + c));
+        assert_eq!((case.combined(1..2, 17), case.combined(0..0, 17)), (Some(a), None));
+    }
+
+    #[test]
+    fn elements_are_encoded_and_shown() {
+        let shown = |datatype: Datatype, value| {
+            let (bytes, width) = encode(datatype, value);
+            datatype.show(&bytes[..width])
+        };
+        assert_eq!(shown(Datatype::Float, -3), "-3");
+        assert_eq!(shown(Datatype::Double, 7), "7");
+        assert_eq!(shown(Datatype::Int16, -2), "0xfffe");
+        assert_eq!(shown(Datatype::Uint32, 258), "0x00000102");
+        assert_eq!(shown(Datatype::Byte, 0x1ff), "0xff");
+        assert_eq!(shown(Datatype::Int64, 1), "0x0000000000000001");
+    }
+
+    #[test]
+    fn the_opposite_is_wrong_and_truth_has_several_values() {
+        for datatype in Datatype::ALL {
+            for reduction in Reduction::ALL.map(Some).into_iter().chain([None]) {
+                let case = case(datatype, reduction);
+                let width = datatype.bytes() as usize;
+                for expected in [0, 1] {
+                    assert!(case.accepts(&encode(datatype, expected).0[..width], expected));
+                    assert!(!case.accepts(&case.opposite(expected)[..width], expected));
+                }
+                let logical = reduction.is_some_and(Reduction::is_logical);
+                assert_eq!(case.accepts(&encode(datatype, 2).0[..width], 1), logical);
+            }
+        }
+    }
+}

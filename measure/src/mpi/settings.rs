@@ -4,9 +4,10 @@ use core::fmt;
 use core::str::FromStr;
 
 use super::{Datatype, Reduction, UnknownName};
+use crate::{Alignment, CacheState};
 
 /// What operations are to be like. Those that have no reduction, or no root, take no notice of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OperationSettings {
     /// What messages are made of.
     pub datatype: Datatype,
@@ -16,13 +17,17 @@ pub struct OperationSettings {
     pub root: Root,
     /// Whether messages are where their results will be, as by `MPI_IN_PLACE`.
     pub in_place: bool,
-    /// Buffers begin at a multiple of so many bytes; a power of two.
-    pub alignment: usize,
-    /// A rank has no more bytes for all buffers of an operation.
+    /// Where messages begin.
+    pub alignment: Alignment,
+    /// What the caches are to be like before a call.
+    pub cache: CacheState,
+    /// The size of the cache that is to be cold; warm ones need none.
+    pub cache_bytes: usize,
+    /// The messages of a rank take no more bytes than this; what makes caches cold is not counted.
     pub memory: u64,
 }
 
-/// Bytes combined by "or", which every size allows; root 0; buffers that begin pages of 4 KiB, up to 1 GiB of them.
+/// Bytes combined by "or", which every size allows; root 0; warm caches; up to 1 GiB of messages.
 impl Default for OperationSettings {
     fn default() -> Self {
         Self {
@@ -30,7 +35,9 @@ impl Default for OperationSettings {
             reduction: Reduction::Bor,
             root: Root::Rank(0),
             in_place: false,
-            alignment: 4096,
+            alignment: Alignment::default(),
+            cache: CacheState::Warm,
+            cache_bytes: 0,
             memory: 1 << 30,
         }
     }

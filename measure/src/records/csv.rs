@@ -59,23 +59,14 @@ pub(super) fn read(file: impl Read, keep: Keep) -> Result<Found, Flaw> {
         return Ok(builder.found(end));
     }
     let mut body = Body { builder, keep, prefix: vec![], open: None };
-    loop {
-        let line = match lines.next()? {
-            Some(line) => body.line(line),
-            None => break,
-        };
-        match line {
-            Ok(Line::Row | Line::Fact) => {}
-            Ok(Line::End) => end = lines.offset(),
-            Ok(Line::Complete) => {
+    while let Some(line) = lines.next()? {
+        match body.line(line).map_err(|why| lines.flaw(0, why))? {
+            Line::Row | Line::Fact => {}
+            Line::End => end = lines.offset(),
+            Line::Complete => {
+                lines.end()?;
                 end = lines.offset();
-                if lines.next()?.is_some() || !lines.unfinished().is_empty() {
-                    let after = u64::from(!lines.unfinished().is_empty());
-                    return Err(lines.flaw(after, format!("something comes after \"{COMPLETE}\"")));
-                }
-                break;
             }
-            Err(why) => return Err(lines.flaw(0, why)),
         }
     }
     Ok(body.builder.found(end))

@@ -151,21 +151,16 @@ pub(super) fn read(file: impl Read, keep: Keep) -> Result<Found, Flaw> {
         Some(read) => read.map_err(|why| lines.flaw(0, why))?,
     }
     let mut end = lines.offset();
-    while keep != Keep::Head {
-        let done = match lines.next()? {
-            Some(line) => read_line(line, &mut builder),
-            None => break,
-        };
-        match done.map_err(|why| lines.flaw(0, why))? {
+    if keep == Keep::Head {
+        return Ok(builder.found(end));
+    }
+    while let Some(line) = lines.next()? {
+        match read_line(line, &mut builder).map_err(|why| lines.flaw(0, why))? {
             Line::Fact => {}
             Line::Group => end = lines.offset(),
             Line::Complete => {
+                lines.end()?;
                 end = lines.offset();
-                if lines.next()?.is_some() || !lines.unfinished().is_empty() {
-                    let after = u64::from(!lines.unfinished().is_empty());
-                    return Err(lines.flaw(after, "something comes after the end of the record"));
-                }
-                break;
             }
         }
     }
@@ -238,4 +233,63 @@ fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
         // It was told that there is but one line.
         format!("column {column}: {}", why.rsplit_once(" at line ").map_or(why.as_str(), |(why, _)| why))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::records::read_launch;
+    use crate::records::tests::Folder;
+
+    const HEAD: &str = "{\"schema\":\"downbeat.launch\",\"version\":1,\"factors\":{\"ranks\":\"4\"},\"facts\":{}}\n";
+    const GROUP: &str = "{\"operation\":\"a\",\"bytes\":8,\"ranks\":4,\"calls\":[0,2],\"nanos\":[375.0,-1],\"counts\":\
+                         {\"valid\":2,\"late\":1,\"long\":0},\"figures\":{\"b\":2,\"a\":1}}\n";
+
+    fn error(text: &str) -> String {
+        let (_folder, path) = Folder::with("a.jsonl", text.as_bytes());
+        let why = read_launch(&path).unwrap_err().to_string();
+        why.strip_prefix(&format!("{}: ", path.display())).unwrap().to_owned()
+    }
+
+    #[test]
+    fn what_is_unusual_but_sound() {
+        let (_folder, path) = Folder::with("a.jsonl", format!("{HEAD}{GROUP}").replace('\n', "\r\n").as_bytes());
+        let found = read_launch(&path).unwrap();
+        assert_eq!(found.groups[0].nanos, [375.0, -1.0]);
+        assert_eq!(found.groups[0].figures, [("b".to_owned(), 2.0), ("a".to_owned(), 1.0)]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let none = "line 1: a record of a launch begins with {\"schema\":\"downbeat.launch\",\"version\":1";
+        for text in ["x", "{\"schemb", "[]\n", "{}\n", "\n", &HEAD.replace("downbeat.", ""), &HEAD.replace('1', "1.5")]
+        {
+            assert_eq!(error(text), none, "{text}");
+        }
+        assert_eq!(error(""), "line 1: the file ends before anything that was measured");
+        assert_eq!(error(&HEAD.replace('1', "2")), "line 1: version 2 is not known here");
+        let again = HEAD.replace("\"4\"", "\"4\",\"ranks\":\"5\"");
+        assert_eq!(error(&again), "line 1: there is a second factor \"ranks\"");
+        let group = |from: &str, to: &str| error(&format!("{HEAD}{}", GROUP.replace(from, to)));
+        assert_eq!(group("[0,2]", "[0]"), "line 2: there are 1 calls, 1 states and 2 run-times");
+        assert_eq!(group("[0,2]", "[2,0]"), "line 2: call 0 comes after call 2");
+        assert_eq!(group("[0,2]", "[0,3]"), "line 2: there is a call 3, but 3 calls are said to be");
+        assert_eq!(
+            group("\"valid\":2", "\"valid\":3"),
+            "line 2: there are 2 rows that are valid, but 3 are said to be"
+        );
+        assert_eq!(group("late", "lost"), "line 2: the counts are not those of valid, late, long");
+        assert!(group("375.0", "1e999").starts_with("line 2: column "));
+        assert!(group("375.0", "NaN").starts_with("line 2: column "));
+        assert!(group("375.0", "null").starts_with("line 2: column "));
+        assert!(group("\"bytes\"", "\"sizes\"").contains("unknown field `sizes`"));
+        let states = group("\"nanos\"", "\"states\":[\"valid\",\"lost\"],\"nanos\"");
+        assert!(states.contains("there is no state \"lost\""), "{states}");
+        assert_eq!(error(&format!("{HEAD}{GROUP}{GROUP}")), "line 3: there is a second group of a, 8 bytes, 4 ranks");
+        assert_eq!(
+            error(&format!("{HEAD}{{\"complete\":true}}\nx")),
+            "line 3: something comes after the end of the record"
+        );
+        assert!(error(&format!("{HEAD}{}\n", "[".repeat(100_000))).starts_with("line 2: column "));
+        assert!(error(&format!("{HEAD}\n")).starts_with("line 2: column "));
+    }
 }

@@ -69,6 +69,15 @@ impl<R: Read> Lines<R> {
         }
     }
 
+    /// Makes sure that nothing follows.
+    pub(super) fn end(&mut self) -> Result<(), Flaw> {
+        let another = self.next()?.is_some();
+        if another || !self.unfinished().is_empty() {
+            return Err(self.flaw(u64::from(!another), "something comes after the end of the record"));
+        }
+        Ok(())
+    }
+
     /// What stands behind the last line end, once there is no further line.
     pub(super) fn unfinished(&self) -> &[u8] {
         &self.buffer[self.begin..self.end]

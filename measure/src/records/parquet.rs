@@ -8,9 +8,12 @@
 //! do, is in dictionaries anyway.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::io::{Read, Write};
+use std::panic::catch_unwind;
+use std::path::Path;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parquet::basic::Encoding;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::ColumnWriterImpl;
@@ -25,7 +28,7 @@ use parquet::schema::parser::parse_message_type;
 use super::content::{Builder, Found, Keep, Rows, Tally};
 use super::error::Flaw;
 use super::experiment::read as read_as;
-use super::{Format, RecordError, csv};
+use super::{Format, RecordError, checksum, csv};
 use crate::{Group, GroupKey, Launch, State};
 
 const SCHEMA: &str = "message launch {
@@ -55,22 +58,23 @@ pub(super) fn replace(path: &Path) -> Result<(), RecordError> {
     fs::remove_file(path).map_err(RecordError::io(path))
 }
 
-fn write(path: &PathBuf, found: &Found) -> Result<(), RecordError> {
-    let file = File::create(path).map_err(RecordError::io(path))?;
-    let to_disk = file.try_clone().map_err(RecordError::io(path))?;
-    write_columns(file, &found.launch, &found.rows).map_err(|why| RecordError::content(path, one_line(&why)))?;
-    // Before the name says that it is whole.
-    to_disk.sync_all().map_err(RecordError::io(path))
+fn write(path: &Path, found: &Found) -> Result<(), RecordError> {
+    let columns = to_columns(&found.launch, &found.rows);
+    let columns = columns.map_err(|why| RecordError::content(path, one_line(&why)))?;
+    let mut file = File::create(path).map_err(RecordError::io(path))?;
+    // It is on the disk before its name says that it is whole.
+    file.write_all(&columns).and_then(|()| file.sync_all()).map_err(RecordError::io(path))
 }
 
-fn write_columns(file: File, launch: &Launch, rows: &[Rows]) -> Result<(), ParquetError> {
+/// The bytes of the file.
+fn to_columns(launch: &Launch, rows: &[Rows]) -> Result<Vec<u8>, ParquetError> {
     let properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_2_0)
         .set_column_dictionary_enabled("call".into(), false)
         .set_column_encoding("call".into(), Encoding::DELTA_BINARY_PACKED)
         .set_key_value_metadata(Some(metadata(launch)))
         .build();
-    let mut writer = SerializedFileWriter::new(file, Arc::new(parse_message_type(SCHEMA)?), Arc::new(properties))?;
+    let mut writer = SerializedFileWriter::new(vec![], Arc::new(parse_message_type(SCHEMA)?), Arc::new(properties))?;
     for (Group { key, .. }, rows) in launch.groups.iter().zip(rows) {
         let mut to = writer.next_row_group()?;
         column::<ByteArrayType, _>(&mut to, rows, |_| ByteArray::from(key.operation.as_str()))?;
@@ -81,12 +85,14 @@ fn write_columns(file: File, launch: &Launch, rows: &[Rows]) -> Result<(), Parqu
         column::<DoubleType, _>(&mut to, rows, |i| rows.nanos[i])?;
         to.close()?;
     }
-    writer.close().map(|_| ())
+    let mut file = writer.into_inner()?;
+    let sealed = checksum::seal(&mut file);
+    if sealed { Ok(file) } else { Err(ParquetError::General("its metadata is incomplete".to_owned())) }
 }
 
 /// Writes the next column.
 fn column<T: DataType, F: Fn(usize) -> T::T>(
-    to: &mut SerializedRowGroupWriter<'_, File>,
+    to: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
     rows: &Rows,
     value: F,
 ) -> Result<(), ParquetError> {
@@ -108,14 +114,35 @@ fn metadata(launch: &Launch) -> Vec<KeyValue> {
     all.extend(launch.factors.iter().map(|(name, value)| of("factor", name, value)));
     all.extend(launch.facts.iter().map(|(name, value)| of("fact", name, value)));
     all.extend(launch.groups.iter().map(|group| of("end", &csv::key(&group.key), &csv::summary(group))));
+    // The last one, where it is looked for.
+    all.push(KeyValue::new("checksum".to_owned(), checksum::UNKNOWN.to_owned()));
     all
 }
 
 /// Reads a file.
 pub(super) fn read(file: &File, keep: Keep) -> Result<Found, Flaw> {
-    let reader = SerializedFileReader::new(file.try_clone()?).map_err(flaw)?;
+    // What was made wrong on purpose, checksum and all, is still only a file that cannot be read.
+    let found = catch_unwind(|| if keep == Keep::Head { read_head(file) } else { read_all(file, keep) });
+    found.unwrap_or_else(|_| Err(Flaw::Somewhere("it is damaged".to_owned())))
+}
+
+/// Without what was measured, and so without the checksum of everything.
+fn read_head(file: &File) -> Result<Found, Flaw> {
+    read_from(&SerializedFileReader::new(file.try_clone()?).map_err(|why| flaw(&why))?, Keep::Head)
+}
+
+fn read_all(mut file: &File, keep: Keep) -> Result<Found, Flaw> {
+    let mut bytes = vec![];
+    file.read_to_end(&mut bytes)?;
+    if !checksum::is_sound(&bytes) {
+        return Err(Flaw::Somewhere("it is no record of a launch, or is damaged: its checksum is wrong".to_owned()));
+    }
+    read_from(&SerializedFileReader::new(Bytes::from(bytes)).map_err(|why| flaw(&why))?, keep)
+}
+
+fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<Found, Flaw> {
     let mut builder = Builder::default();
-    let ends = read_metadata(&reader, &mut builder).map_err(Flaw::Somewhere)?;
+    let ends = read_metadata(reader, &mut builder).map_err(Flaw::Somewhere)?;
     if keep == Keep::Head {
         return Ok(builder.found(0));
     }
@@ -125,7 +152,7 @@ pub(super) fn read(file: &File, keep: Keep) -> Result<Found, Flaw> {
     }
     for (i, (key, (counts, figures))) in ends.into_iter().enumerate() {
         let of_group = |why: String| Flaw::Somewhere(format!("{key}: {why}"));
-        let row_group = reader.get_row_group(i).map_err(flaw)?;
+        let row_group = reader.get_row_group(i).map_err(|why| flaw(&why))?;
         let (rows, tally) = read_group(row_group.as_ref()).map_err(of_group)?;
         let nanos = rows.iter().filter(|(_, state, _)| *state == State::Valid).map(|(.., nanos)| nanos).collect();
         let group = Group { key: key.clone(), nanos, counts, figures };
@@ -136,10 +163,7 @@ pub(super) fn read(file: &File, keep: Keep) -> Result<Found, Flaw> {
 }
 
 /// The groups that end, in their order.
-fn read_metadata(
-    reader: &SerializedFileReader<File>,
-    builder: &mut Builder,
-) -> Result<Vec<(GroupKey, csv::Summary)>, String> {
+fn read_metadata(reader: &dyn FileReader, builder: &mut Builder) -> Result<Vec<(GroupKey, csv::Summary)>, String> {
     let all = reader.metadata().file_metadata().key_value_metadata().map_or(&[][..], Vec::as_slice);
     let pair = |pair: &KeyValue| (pair.key.clone(), pair.value.clone().unwrap_or_default());
     let all: Vec<(String, String)> = all.iter().map(pair).collect();
@@ -212,10 +236,98 @@ fn read_column<T: DataType, V>(
     }
 }
 
-fn flaw(why: ParquetError) -> Flaw {
-    Flaw::Somewhere(one_line(&why))
+fn flaw(why: &ParquetError) -> Flaw {
+    Flaw::Somewhere(one_line(why))
 }
 
 fn one_line(why: &ParquetError) -> String {
     why.to_string().replace(['\n', '\r'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::records::tests::Folder;
+    use crate::records::{Journal, launch_files, read_launch};
+    use crate::{Factors, Observations, Stamps};
+
+    fn journal(folder: &Folder) -> Journal {
+        let factors = Factors::default().with("ranks", &4);
+        Journal::open(&folder.0, "a", Format::Parquet, true, &factors, &Factors::default()).unwrap()
+    }
+
+    fn append(journal: &mut Journal, bytes: u64) {
+        let states = (0..100).map(|i| if i % 10 == 9 { State::Late } else { State::Valid }).collect();
+        let means = (0..100).map(|i| f64::from(i * i % 17) + 400.0).collect();
+        let seen = Observations::new(1, states, Stamps::Means(means)).unwrap();
+        let key = GroupKey { operation: "allreduce".to_owned(), bytes, ranks: 4 };
+        let figures = vec![("min".to_owned(), 400.0)];
+        journal.append(&Group { key, nanos: vec![], counts: vec![], figures }, &seen).unwrap();
+    }
+
+    /// A small one.
+    fn written() -> (Folder, PathBuf, Vec<u8>) {
+        let folder = Folder::new();
+        let mut journal = journal(&folder);
+        append(&mut journal, 8);
+        append(&mut journal, 16);
+        journal.complete().unwrap();
+        let path = folder.file("a.parquet");
+        let bytes = fs::read(&path).unwrap();
+        (folder, path, bytes)
+    }
+
+    #[test]
+    fn an_interrupted_record_becomes_parquet_in_the_end() {
+        let folder = Folder::new();
+        append(&mut journal(&folder), 8);
+        let mut second = journal(&folder);
+        assert_eq!(second.groups().len(), 1);
+        append(&mut second, 16);
+        let lines = fs::read(folder.file("a.csv")).unwrap();
+        second.complete().unwrap();
+        assert!(!folder.file("a.csv").exists());
+        let found = read_launch(&folder.file("a.parquet")).unwrap();
+        assert_eq!(found.groups.iter().map(|group| group.nanos.len()).collect::<Vec<_>>(), [90, 90]);
+
+        // Killed before the lines were removed,
+        fs::write(folder.file("a.csv"), &lines).unwrap();
+        assert_eq!(launch_files(&folder.0).unwrap(), [("a".to_owned(), folder.file("a.parquet"))]);
+        assert!(journal(&folder).is_complete() && !folder.file("a.csv").exists());
+        // or before the columns had their name.
+        fs::remove_file(folder.file("a.parquet")).unwrap();
+        fs::write(folder.file("a.csv"), [&lines, b"# complete\n".as_slice()].concat()).unwrap();
+        assert!(journal(&folder).is_complete() && !folder.file("a.csv").exists());
+        assert_eq!(read_launch(&folder.file("a.parquet")).unwrap(), found);
+    }
+
+    #[test]
+    fn a_file_that_was_cut_off_is_an_error() {
+        let (_folder, path, whole) = written();
+        for cut in 0..whole.len() {
+            fs::write(&path, &whole[..cut]).unwrap();
+            let why = read_launch(&path).unwrap_err().to_string();
+            assert!(why.starts_with(&format!("{}: ", path.display())) && !why.contains('\n'), "{why}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+
+        #[test]
+        fn a_damaged_file_is_an_error(damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
+            static WRITTEN: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| written().2);
+            let mut bytes = WRITTEN.clone();
+            damage.iter().for_each(|(place, byte)| bytes[place.index(WRITTEN.len())] ^= byte);
+            let (_folder, path) = Folder::with("a.parquet", &bytes);
+            prop_assert_eq!(read_launch(&path).is_err(), bytes != *WRITTEN);
+            if let Err(why) = crate::records::read_head(&path) {
+                prop_assert!(!why.to_string().contains('\n'));
+            }
+        }
+    }
 }

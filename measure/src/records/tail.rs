@@ -1,5 +1,6 @@
 //! A file that grows at its end, a whole piece at a time.
 
+use core::cmp::Ordering;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -55,6 +56,39 @@ impl Tail {
 
     /// Removes what is not whole.
     fn cut(&self) -> Result<(), RecordError> {
-        self.file.set_len(self.end).map_err(RecordError::io(&self.path))
+        let length = self.file.metadata().map_err(RecordError::io(&self.path))?.len();
+        match length.cmp(&self.end) {
+            Ordering::Less => Err(RecordError::content(&self.path, "somebody else made it shorter")),
+            Ordering::Equal => Ok(()),
+            Ordering::Greater => self.file.set_len(self.end).map_err(RecordError::io(&self.path)),
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::records::tests::Folder;
+
+    /// As when the disk is full, or the quota is used up.
+    #[test]
+    fn a_piece_that_does_not_fit_is_an_error_that_names_the_file() {
+        let file = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        let mut full = Tail { path: PathBuf::from("x/a.csv"), file, end: 0 };
+        let error = full.append(b"x").unwrap_err();
+        assert!(matches!(&error, RecordError::Io { why, .. } if why.kind() == std::io::ErrorKind::StorageFull));
+        assert!(error.to_string().starts_with("x/a.csv: No space left"), "{error}");
+        assert_eq!(full.end, 0);
+    }
+
+    #[test]
+    fn what_is_not_whole_goes_away_with_the_next_piece() {
+        let (_folder, path) = Folder::with("a", b"whole\npart");
+        let mut tail = Tail { end: 6, ..Tail::open(&path).unwrap() };
+        tail.append(b"next\n").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"whole\nnext\n");
+        assert_eq!(tail.end, 11);
+        std::fs::write(&path, "whole").unwrap();
+        assert!(tail.append(b"next\n").unwrap_err().to_string().ends_with("a: somebody else made it shorter"));
     }
 }

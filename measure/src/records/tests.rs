@@ -126,7 +126,7 @@ fn text_formats() -> Vec<Format> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn what_was_written_is_read(measured in measured(), raw in any::<bool>()) {
@@ -148,7 +148,7 @@ proptest! {
 
     /// A reader finds an error, or the groups before the cut; a writer goes on from there, and comes to the same end.
     #[test]
-    fn a_file_that_was_cut_off_goes_on_where_it_ended(measured in measured(), raw in any::<bool>(), cuts in proptest::collection::vec(any::<prop::sample::Index>(), 6)) {
+    fn a_file_that_was_cut_off_goes_on_where_it_ended(measured in measured(), raw in any::<bool>(), cuts in proptest::collection::vec(any::<prop::sample::Index>(), 5)) {
         for format in text_formats() {
             let folder = Folder::new();
             write_all(&folder.0, format, raw, &measured);

@@ -42,6 +42,8 @@ struct Recent {
 const LATE: u64 = 1;
 const OUT_OF_TIME: u64 = 2;
 const FAILED: u64 = 4;
+/// Late by so little that more slack would have helped.
+const BARELY: u64 = 8;
 
 impl RoundTime {
     /// Finds out how long it takes until all ranks have heard of a start.
@@ -84,7 +86,7 @@ impl Running {
             let start = from_word(stage.together.broadcast(to_word(start)).await?);
             let late = stage.wait_until(model.invert(start))?;
             let span = stage.timed(operation, number, &mut spans).await;
-            let mut word = if late { LATE } else { 0 };
+            let mut word = late.map_or(0, |late| self.lateness(model.apply(late) - start));
             if until.is_some_and(|until| span.end >= until) {
                 word |= OUT_OF_TIME;
             }
@@ -92,9 +94,9 @@ impl Running {
                 word |= FAILED;
             }
             let word = stage.together.union(word).await?;
-            let late = word & LATE != 0;
-            spans.all.push(Span { state: if late { State::Late } else { State::Valid }, ..span });
-            self.adapt(late);
+            let state = if word & LATE == 0 { State::Valid } else { State::Late };
+            spans.all.push(Span { state, ..span });
+            self.adapt(word & BARELY != 0);
             if word & (OUT_OF_TIME | FAILED) != 0 {
                 break;
             }
@@ -112,24 +114,29 @@ impl Running {
         Duration::from_nanos((self.broadcast.as_nanos() as f64 * self.slack) as i64)
     }
 
-    /// More slack as soon as rounds are lost for the want of it, and less when none was lost for a while. What the
-    /// scheduler spoils, no slack would mend.
+    /// What a rank tells the others that came too late by so much. What the scheduler spoils, no slack would mend.
+    fn lateness(&self, by: Duration) -> u64 {
+        const MENDABLE: i64 = 4;
+        if by.as_nanos() <= self.broadcast.as_nanos() * MENDABLE { LATE | BARELY } else { LATE }
+    }
+
+    /// More slack as soon as rounds are lost for the want of it, and less when none was lost for a while.
     fn adapt(&mut self, late: bool) {
-        const LOOK_AFTER: u32 = 1_000;
+        const LOOK_AFTER: u32 = 2_000;
         const TOO_MANY_IN_A_ROW: u32 = 3;
-        const TOO_MANY: u32 = 5;
-        const LEAST: f64 = 0.25;
+        const TOO_MANY: u32 = 1;
+        const LEAST: f64 = 0.5;
         const MOST: f64 = 64.0;
         let recent = &mut self.recent;
         recent.rounds += 1;
         recent.late += u32::from(late);
         recent.late_in_a_row = if late { recent.late_in_a_row + 1 } else { 0 };
         let change = if recent.late_in_a_row >= TOO_MANY_IN_A_ROW || recent.late > TOO_MANY {
-            2.0
+            1.5
         } else if recent.rounds < LOOK_AFTER {
             return;
         } else if recent.late == 0 {
-            0.8
+            0.9
         } else {
             1.0
         };

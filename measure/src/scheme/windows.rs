@@ -67,7 +67,7 @@ impl Running {
             let late = stage.wait_until(model.invert(begin))?;
             let mut span = stage.timed(operation, number, &mut spans).await;
             begin = begin + window;
-            if late {
+            if late.is_some() {
                 span.state = State::Late;
             } else if span.end > model.invert(begin) {
                 span.state = State::Long;

@@ -50,7 +50,7 @@ impl fmt::Display for StoppingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSuchRule(name) => {
-                write!(f, "there is no stopping rule \"{name}\"; there are count, time, rse, interval and decay")
+                write!(f, "there is no stopping rule \"{name}\"; there are count, time, rse, interval, decay and near")
             }
             Self::Parameters { form } => write!(f, "the rule is written {form}"),
             Self::NotA { name, found } => write!(f, "{name} cannot be \"{found}\""),

@@ -5,7 +5,7 @@ use core::str::FromStr;
 
 use downbeat_clock_core::Duration;
 
-use super::{BATCH, Decay, LEAST, MOST, Stopping, StoppingError};
+use super::{BATCH, Decay, LEAST, MOST, Stopping, StoppingError, TIMES};
 use crate::Confidence;
 
 impl fmt::Display for Stopping {
@@ -18,6 +18,7 @@ impl fmt::Display for Stopping {
                 write!(f, "interval/{}/{bound}/{least}/{most}", confidence.share())
             }
             Self::Decay { decay, batch, most } => write!(f, "decay/{decay}/{batch}/{most}"),
+            Self::NearLeast { bound, times, least, most } => write!(f, "near/{bound}/{times}/{least}/{most}"),
         }
     }
 }
@@ -62,6 +63,11 @@ impl FromStr for Stopping {
                 let [decay, batch, most] = parts(rest, "decay/linear/BATCH/MOST or decay/exponential/BATCH/MOST")?;
                 Self::Decay { decay: shape(decay)?, batch: count(BATCH, batch)?, most: count(MOST, most)? }
             }
+            "near" => {
+                let [bound, times, least, most] = parts(rest, "near/BOUND/TIMES/LEAST/MOST")?;
+                let (times, least, most) = (count(TIMES, times)?, count(LEAST, least)?, count(MOST, most)?);
+                Self::NearLeast { bound: parsed("BOUND", bound)?, times, least, most }
+            }
             _ => return Err(StoppingError::NoSuchRule(name.to_owned())),
         };
         rule.checked()
@@ -102,13 +108,14 @@ mod tests {
         let share = (1..1_000_u32).prop_map(|share| f64::from(share) / 1_000.0);
         let decay = prop::sample::select(vec![Decay::Linear, Decay::Exponential]);
         let counts = (2_u32.., 2_u32..).prop_map(|(a, b)| (a.min(b), a.max(b)));
-        (0..5, 1_i64.., share.clone(), share, decay, counts).prop_map(
+        (0..6, 1_i64.., share.clone(), share, decay, counts).prop_map(
             |(which, nanos, bound, share, decay, (least, most))| match which {
                 0 => Stopping::Count { most },
                 1 => Stopping::TimeSlice { slice: Duration::from_nanos(nanos), most },
                 2 => Stopping::RelativeError { bound, least, most },
                 3 => Stopping::Interval { confidence: Confidence::new(share).unwrap(), bound, least, most },
-                _ => Stopping::Decay { decay, batch: least, most },
+                4 => Stopping::Decay { decay, batch: least, most },
+                _ => Stopping::NearLeast { bound, times: least, least, most },
             },
         )
     }
@@ -120,7 +127,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(name in "count|time|rse|interval|decay|.*", parameters: String) {
+        fn no_text_panics(name in "count|time|rse|interval|decay|near|.*", parameters: String) {
             let _ = format!("{name}{parameters}").parse::<Stopping>();
             let _ = format!("{name}/{parameters}/{parameters}/{parameters}").parse::<Stopping>();
         }
@@ -138,6 +145,7 @@ mod tests {
             "interval/0.95/0.025/5/1000",
             "decay/linear/100/10000",
             "decay/exponential/1/1",
+            "near/0.05/3/4/30",
         ] {
             assert_eq!(label.parse::<Stopping>().unwrap().to_string(), label);
         }
@@ -147,7 +155,7 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_label_is_told_in_a_line() {
         let told = |label: &str| label.parse::<Stopping>().unwrap_err().to_string();
-        let rules = "; there are count, time, rse, interval and decay";
+        let rules = "; there are count, time, rse, interval, decay and near";
         assert_eq!(told(""), format!("there is no stopping rule \"\"{rules}"));
         assert_eq!(told("forever"), format!("there is no stopping rule \"forever\"{rules}"));
         assert_eq!(told("count"), "MOST cannot be \"\"");
@@ -166,6 +174,8 @@ mod tests {
         assert_eq!(told("rse/0.1/1/8"), "LEAST must be at least 2, and is 1");
         assert_eq!(told("interval/95/0.1/5/9"), "CONFIDENCE cannot be \"95\"");
         assert_eq!(told("decay/cubic/1/2"), "the decay cannot be \"cubic\"");
+        assert_eq!(told("near/0.05/3/4"), "the rule is written near/BOUND/TIMES/LEAST/MOST");
+        assert_eq!(told("near/0.05/0/4/9"), "TIMES must be at least 1, and is 0");
         assert_eq!(told("decay/linear/3/2"), "BATCH, which is 3, is above MOST, which is 2");
     }
 }

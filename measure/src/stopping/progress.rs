@@ -3,6 +3,7 @@
 use downbeat_clock_core::Duration;
 
 use super::decay::Remaining;
+use super::near_least::NearLeast;
 use super::precision::Precision;
 use super::{Ended, Stopping, time_slice};
 
@@ -14,6 +15,7 @@ pub struct Progress {
     seen: usize,
     precision: Precision,
     remaining: Remaining,
+    near_least: NearLeast,
     ended: Option<Ended>,
 }
 
@@ -22,7 +24,8 @@ impl Progress {
     #[must_use]
     pub fn new(rule: Stopping) -> Self {
         let remaining = Remaining::new(rule.most());
-        Self { rule, seen: 0, precision: Precision::default(), remaining, ended: None }
+        let (precision, near_least) = Default::default();
+        Self { rule, seen: 0, precision, remaining, near_least, ended: None }
     }
 
     /// How many observations are to be made next: 0 when it is enough, and then for good.
@@ -74,6 +77,10 @@ impl Progress {
             Stopping::Decay { decay, batch, .. } => match self.remaining.after(new, observations, decay, batch) {
                 0 if observations < self.rule.most() => Err(Ended::Decayed),
                 left => Ok(left.min(batch)),
+            },
+            Stopping::NearLeast { bound, times, least, .. } => match self.near_least.after(new, bound, least) {
+                near if near >= times => Err(Ended::NearLeast),
+                _ => Ok(1),
             },
         }
     }
@@ -167,12 +174,22 @@ mod tests {
     }
 
     #[test]
+    fn the_least_is_believed_when_it_was_nearly_met_often_enough() {
+        assert_eq!(run("near/0.05/3/4/30", 0, |_| 5.0), (vec![1; 7], Ended::NearLeast));
+        // A new least one at call 5: then 6, 7 and 8.
+        let once_less = |call| if call < 5 { 6.0 } else { 5.0 };
+        assert_eq!(run("near/0.05/3/4/30", 0, once_less), (vec![1; 9], Ended::NearLeast));
+        assert_eq!(run("near/0.05/3/4/30", 0, |call| -f64::from(call)), (vec![1; 30], Ended::Most));
+        assert_eq!(run("near/0.05/3/4/30", 2, |_| 5.0), (vec![1; 13], Ended::NearLeast));
+    }
+
+    #[test]
     fn invalid_observations_do_not_count_but_end_it() {
         let alternating = |call: u32| if call % 4 < 2 { 9.0 } else { 11.0 };
         // Every other one is invalid: 8 valid ones take 15.
         let (batches, ended) = run("rse/0.1/8/1000", 2, |call| alternating(call / 2 * 2));
         assert_eq!((batches[0], ended), (8, Ended::Precise));
-        for rule in ["rse/0.1/8/50", "interval/0.9/0.1/8/50", "count/50", "time/1h/50"] {
+        for rule in ["near/0.1/3/4/50", "rse/0.1/8/50", "interval/0.9/0.1/8/50", "count/50", "time/1h/50"] {
             let (batches, _) = run(rule, 1, |_| 1.0);
             assert_eq!(batches.iter().sum::<u32>(), 50, "{rule}");
         }
@@ -196,7 +213,7 @@ mod tests {
         #[test]
         fn every_rule_ends(
             rule in prop::sample::select(vec!["count/", "time/3us/", "rse/0.05/4/", "interval/0.95/0.01/4/",
-                "decay/linear/3/", "decay/exponential/3/"]),
+                "decay/linear/3/", "decay/exponential/3/", "near/0.05/3/4/"]),
             most in 4_u32..500,
             invalid_every in 0_u32..4,
             times in prop::collection::vec(0.0..100.0, 1..50),

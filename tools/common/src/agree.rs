@@ -17,7 +17,7 @@ pub async fn agree<T, M: Comm>(comm: &M, mine: Result<T, Failure>) -> Result<T, 
         Ok(_) => (0, ""),
         Err(Failure::Help(text)) => (HELP, text.as_str()),
         Err(Failure::Input(text)) => (INPUT, text.as_str()),
-        Err(Failure::Run(text)) => (RUN, text.as_str()),
+        Err(Failure::Run(text) | Failure::Signal(_, text)) => (RUN, text.as_str()),
     };
     let of_speaker = |kind| if comm.rank() == speaker { kind } else { 0 };
     let told = collective::all_combine(comm, of_speaker(kind), u64::max).await.map_err(Failure::run)?;

@@ -43,6 +43,17 @@ pub fn not_negative(text: &str) -> Result<Duration, String> {
     if time < Duration::ZERO { Err("must not be negative".to_owned()) } else { Ok(time) }
 }
 
+/// A share above 0 and below 1, as a percentage or a number: `5%`, `0.05`.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn share(text: &str) -> Result<f64, String> {
+    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number.trim_end(), 100.0));
+    let share =
+        number.parse::<f64>().map_err(|_| "a share is a percentage, such as 5%, or a number".to_owned())? / unit;
+    if share > 0.0 && share < 1.0 { Ok(share) } else { Err("a share is above 0 % and below 100 %".to_owned()) }
+}
+
 /// Labels of algorithms, with commas between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels(pub Vec<Algorithm>);
@@ -98,6 +109,14 @@ mod tests {
         }
         assert_eq!(not_negative("0"), Ok(Duration::ZERO));
         assert!(not_negative("-1ns").is_err());
+    }
+
+    #[test]
+    fn a_share_is_a_percentage_or_a_number_below_1() {
+        assert_eq!(["95%", "1 %", "0.05"].map(share), [Ok(0.95), Ok(0.01), Ok(0.05)]);
+        for text in ["", "%", "95", "0", "100%", "-5%", "NaN", "inf%", "8abc", "5%%"] {
+            assert!(share(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -10,6 +10,8 @@ pub enum Failure {
     Input(String),
     /// Something went wrong at run time: exit code 1.
     Run(String),
+    /// A signal with this number ended the program, which had time to say what comes of it: exit code 128 and the number.
+    Signal(u8, String),
     /// The user asked for help; this is not an error.
     Help(String),
 }
@@ -33,7 +35,7 @@ impl Failure {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(failure) => failure.report(program),
             },
-            Self::Input(ref line) | Self::Run(ref line) => {
+            Self::Input(ref line) | Self::Run(ref line) | Self::Signal(_, ref line) => {
                 eprintln!("{program}: {line}");
                 self.exit_code()
             }
@@ -46,6 +48,7 @@ impl Failure {
             Self::Help(_) => ExitCode::SUCCESS,
             Self::Input(_) => ExitCode::from(2),
             Self::Run(_) => ExitCode::FAILURE,
+            Self::Signal(number, _) => ExitCode::from(128 | number),
         }
     }
 }

@@ -3,8 +3,6 @@
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
-use downbeat_clock_core::Duration;
-
 use crate::Failure;
 
 /// Writes everything at once.
@@ -32,12 +30,60 @@ pub fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A time in nanoseconds, with as many digits as it is worth: `12.3 ns`, `375 ns`, `1.234 us`.
-pub fn nanos(nanos: f64) -> String {
-    if nanos.abs() < 100.0 && nanos.fract() != 0.0 {
-        return format!("{nanos:.1} ns");
+/// A time in the unit that reads best, with the fraction of a nanosecond that averages have: `381.2 ns`, `4.200 us`.
+pub fn time(nanos: f64) -> String {
+    let unit = Unit::of(nanos);
+    format!("{} {}", unit.number(nanos), unit.name)
+}
+
+/// A time and the ends of its interval, all in one unit: `381.2 [379.9, 383.0] ns`.
+pub fn time_within(nanos: f64, [low, high]: [f64; 2]) -> String {
+    let unit = Unit::of(nanos);
+    format!("{} [{}, {}] {}", unit.number(nanos), unit.number(low), unit.number(high), unit.name)
+}
+
+/// What times are counted in.
+struct Unit {
+    nanos: f64,
+    name: &'static str,
+    digits: usize,
+}
+
+impl Unit {
+    fn of(nanos: f64) -> Self {
+        let (unit, name, digits) = match nanos.abs() {
+            // What would be rounded up to 1000.0 is a microsecond.
+            small if small < 999.95 => (1.0, "ns", 1),
+            small if small < 1e6 - 0.5 => (1e3, "us", 3),
+            small if small < 1e9 - 500.0 => (1e6, "ms", 3),
+            _ => (1e9, "s", 3),
+        };
+        Self { nanos: unit, name, digits }
     }
-    Duration::from_nanos_f64(nanos).map_or_else(String::new, |time| time.to_string())
+
+    fn number(&self, nanos: f64) -> String {
+        // Without the sign of what is rounded to zero.
+        let half = 0.5 * 10_f64.powi(-(self.digits as i32)) * self.nanos;
+        let nanos = if nanos.abs() < half { 0.0 } else { nanos };
+        format!("{:.*}", self.digits, nanos / self.nanos)
+    }
+}
+
+/// A share as a percentage: `3.2 %`; more digits where it is small.
+pub fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    let digits = match percent.abs() {
+        large if large >= 99.95 => 0,
+        large if large >= 0.995 => 1,
+        0.0 => 0,
+        _ => 2,
+    };
+    format!("{percent:.digits$} %")
+}
+
+/// A probability: `0.0412`, and `2.1e-9` where that would be zeros.
+pub fn probability(p: f64) -> String {
+    if p == 0.0 || p >= 0.000_95 { format!("{p:.4}") } else { format!("{p:.1e}") }
 }
 
 /// Rows of cells, laid out in columns.
@@ -87,6 +133,25 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_have_the_unit_that_reads_best() {
+        let shown = [0.0, -0.01, 381.25, -12.0, 999.94, 999.96, 4_200.0, 999_999.6, -1.5e6, 2.5e9, 1e15].map(time);
+        let expected = ["0.0 ns", "0.0 ns", "381.2 ns", "-12.0 ns", "999.9 ns", "1.000 us", "4.200 us", "1.000 ms"];
+        assert_eq!(shown[..8], expected);
+        assert_eq!(shown[8..], ["-1.500 ms", "2.500 s", "1000000.000 s"]);
+        assert_eq!(time_within(1_250.0, [990.0, 12_000.0]), "1.250 [0.990, 12.000] us");
+    }
+
+    #[test]
+    fn shares_and_probabilities_keep_the_digits_that_matter() {
+        let shown = [0.0, 0.000_4, 0.012_34, -0.5, 1.0, 3.0].map(percent);
+        assert_eq!(shown, ["0 %", "0.04 %", "1.2 %", "-50.0 %", "100 %", "300 %"]);
+        assert_eq!(
+            [1.0, 0.05, 0.001, 2.13e-9, 0.0].map(probability),
+            ["1.0000", "0.0500", "0.0010", "2.1e-9", "0.0000"]
+        );
+    }
 
     #[test]
     fn numbers_stand_to_the_right_and_lines_have_no_tail() {

@@ -1,5 +1,7 @@
 //! `downbeat-mpi bench`: how long operations of the MPI library take.
 
+use std::fmt::Display;
+
 use clap::Args;
 use downbeat_clock_core::Clock;
 use downbeat_common::bench::{GlobalTime, MethodOptions, OutputOptions, SyncOptions, agree_on_measured, measure_all};
@@ -7,14 +9,15 @@ use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{CalibrationOptions, Failure, agree};
 use downbeat_measure::{
-    Datatype, GroupKey, Measured, MpiGroup, MpiOperation, OperationKind, OperationSettings, Reduction, Root, Sizes,
-    Stage, Time, shuffle,
+    GroupKey, Measured, Method, MpiGroup, MpiOperation, OperationKind, OperationSettings, Root, Sizes, Stage, Time,
+    shuffle,
 };
 use downbeat_sync::{Comm, CommError, MpiComm, Timekeeper, block_on_ready, collective};
 
 use crate::clock::{ClockUser, Kind, Timebase, Tsc};
 use crate::command_line::block_on_ready_failure;
 use crate::ranks::{PlaceOptions, Ranks};
+use crate::settings::{self, SettingsOptions};
 use crate::truth::Traceable;
 use crate::{end_all_ranks, factors};
 
@@ -58,23 +61,6 @@ pub(crate) struct Options {
     output: OutputOptions,
 }
 
-/// What the messages are like.
-#[derive(Args, Clone, Debug)]
-struct SettingsOptions {
-    /// What messages are made of: byte, int, long, float, double, ...
-    #[arg(long, value_name = "TYPE", default_value_t = OperationSettings::default().datatype)]
-    datatype: Datatype,
-    /// How they are combined: sum, prod, min, max, band, bor, ...
-    #[arg(long, value_name = "NAME", default_value_t = OperationSettings::default().reduction)]
-    reduction: Reduction,
-    /// A rank, or "rotating"
-    #[arg(long, value_name = "ROOT", default_value_t = OperationSettings::default().root)]
-    root: Root,
-    /// Messages are where their results will be
-    #[arg(long)]
-    in_place: bool,
-}
-
 /// Operations, each once.
 #[derive(Clone, Debug)]
 struct Kinds(Vec<OperationKind>);
@@ -87,14 +73,24 @@ pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
     let ranks = Ranks::find(comm, &options.place)?;
     let sizes = options.rank_counts(comm.size())?;
     let groups = options.groups(&sizes)?;
-    options.method.method(0)?;
+    let settings = options.settings.settings(options.method.rotates_root())?;
+    for key in &groups {
+        options.method(key.bytes, &settings)?;
+        let checked = MpiOperation::check(kind_of(key)?, key.ranks, key.bytes, &settings);
+        checked.map_err(|why| Failure::Input(format!("{key}: {why}")))?;
+    }
     let tsc = match options.clock {
         Kind::Tsc => Some(Tsc::calibrated(&ranks, &options.calibration)?),
         _ => None,
     };
     let parts = sizes.into_iter().map(|size| Ok((size, MpiGroup::first(comm, size).map_err(Failure::run)?)));
     let parts = parts.collect::<Result<_, Failure>>()?;
-    options.clock.give(&ranks, tsc.as_ref(), &Session { options, ranks: &ranks, tsc, groups, parts })
+    options.clock.give(&ranks, tsc.as_ref(), &Session { options, ranks: &ranks, settings, tsc, groups, parts })
+}
+
+/// By its name, which came from it.
+fn kind_of(key: &GroupKey) -> Result<OperationKind, Failure> {
+    key.operation.parse().map_err(Failure::run)
 }
 
 impl Options {
@@ -127,20 +123,17 @@ impl Options {
         Ok(groups)
     }
 
-    fn settings(&self) -> OperationSettings {
-        let SettingsOptions { datatype, reduction, root, in_place } = self.settings;
-        OperationSettings { datatype, reduction, root, in_place, ..OperationSettings::default() }
-    }
-
-    /// The rank that counts as the root when observations are processed.
-    fn root(&self) -> u32 {
-        if let Root::Rank(rank) = self.settings.root { rank } else { 0 }
+    fn method(&self, bytes: u64, settings: &OperationSettings) -> Result<Method, Failure> {
+        // Where every call has another root, there is none for the processing.
+        let root = if let Root::Rank(rank) = settings.root { rank } else { 0 };
+        Ok(Method { root, ..self.method.method(bytes)? })
     }
 }
 
 struct Session<'a> {
     options: &'a Options,
     ranks: &'a Ranks<'a>,
+    settings: OperationSettings,
     tsc: Option<Tsc>,
     groups: Vec<GroupKey>,
     /// A communicator for every number of ranks, where this rank is one of them.
@@ -159,7 +152,7 @@ impl ClockUser for Session<'_> {
             if ranks.all.rank() == 0 { options.output.begin(&factors, &facts) } else { Ok(Default::default()) };
         let mut results = block_on_ready_failure(agree(ranks.all, results))?;
         let me = Timekeeper::new(&base.clock, base.local).source(base.source).place(ranks.place);
-        let mut global = GlobalTime::new(ranks.all, me, &options.sync, &options.method.method(options.root())?)?;
+        let mut global = GlobalTime::new(ranks.all, me, &options.sync, &options.method.method(0)?)?;
         measure_all(ranks.all, &groups, &mut results, |key| {
             let time = global.time()?;
             self.measure(key, &base.clock, time)
@@ -175,21 +168,13 @@ impl ClockUser for Session<'_> {
 impl Session<'_> {
     /// One group. Ranks that do not take part only hear how it went.
     fn measure(&self, key: &GroupKey, clock: &impl Clock, time: Time) -> Result<Option<Measured>, Failure> {
-        let Self { options, ranks, parts, .. } = self;
-        let method = options.method.method(options.root())?;
+        let Self { options, ranks, settings, parts, .. } = self;
+        let method = options.method(key.bytes, settings)?;
         let part = parts.iter().find(|(size, _)| *size == key.ranks).and_then(|(_, part)| part.as_ref());
-        let of_key = |why: &dyn std::fmt::Display| Failure::Input(format!("{key}: {why}"));
-        let prepare = |part: &MpiGroup| {
-            let kind: OperationKind = key.operation.parse().map_err(|why| of_key(&why))?;
-            MpiOperation::prepare(kind, part, key.bytes, &options.settings()).map_err(|why| of_key(&why))
-        };
-        let operation = block_on_ready_failure(agree(ranks.all, part.map(prepare).transpose()))?;
+        let operation = block_on_ready_failure(agree(ranks.all, part.map(|part| self.prepare(key, part)).transpose()))?;
         let mut measured = Ok(None);
         if let (Some(part), Some(mut operation)) = (part, operation) {
             let stage = Stage { comm: part.comm(), together: part, clock, time };
-            if options.verify {
-                operation.verify().map_err(|why| ranks.failure(format!("{key}: {why}")))?;
-            }
             measured = block_on_ready(async { Ok::<_, CommError>(method.measure(&stage, &mut operation).await) })
                 .map_err(Failure::run)?;
         }
@@ -201,19 +186,23 @@ impl Session<'_> {
         agree_on_measured(ranks.all, key, measured)
     }
 
+    /// An operation that does what it should, as far as that is asked for.
+    fn prepare(&self, key: &GroupKey, part: &MpiGroup) -> Result<MpiOperation, Failure> {
+        let failed = |why: &dyn Display| self.ranks.failure(format!("{key}: {why}"));
+        let kind = kind_of(key)?;
+        let mut operation = MpiOperation::prepare(kind, part, key.bytes, &self.settings).map_err(|why| failed(&why))?;
+        if self.options.verify {
+            operation.verify().map_err(|why| failed(&why))?;
+        }
+        Ok(operation)
+    }
+
     /// Everything that the results depend on, as rank 0 knows it.
     fn factors(&self) -> Result<Factors, Failure> {
         let Self { options, ranks, .. } = self;
-        let settings = options.settings();
-        let mut factors = factors::of_machine(factors::of_job(ranks, options.clock));
-        factors = options.method.factors(factors)?;
-        let method = options.method.method(options.root())?;
-        factors = options.sync.factors(factors, &method)?;
-        Ok(factors
-            .with("datatype", &settings.datatype)
-            .with("reduction", &settings.reduction)
-            .with("root", &settings.root)
-            .with("in place", &settings.in_place))
+        let factors = factors::of_machine(ranks, factors::of_job(ranks, options.clock));
+        let factors = options.sync.factors(options.method.factors(factors)?, &options.method.method(0)?)?;
+        Ok(settings::factors(&self.settings, factors).with("verify", &options.verify))
     }
 
     /// What is of this launch only.
@@ -228,7 +217,7 @@ impl Session<'_> {
     fn headline(&self) -> Result<String, Failure> {
         let Self { options, ranks, .. } = self;
         let (size, nodes) = (count(ranks.all.size() as usize, "rank"), count(ranks.nodes(), "node"));
-        let method = options.method.method(options.root())?;
+        let method = options.method.method(0)?;
         let (scheme, processing) = (method.scheme, method.processing);
         Ok(format!("{size} on {nodes}, scheme {scheme}, processing {processing}"))
     }

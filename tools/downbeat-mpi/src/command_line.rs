@@ -24,7 +24,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Gives all ranks one clock, by each of the algorithms asked for, and shows how far apart it is afterwards
-    Sync(sync::Options),
+    Sync(Box<sync::Options>),
     /// Measures how long operations of the MPI library take
     Bench(Box<bench::Options>),
 }

@@ -44,14 +44,15 @@ pub(crate) fn of_job(ranks: &Ranks<'_>, clock: Kind) -> Factors {
 }
 
 /// Of the machine of rank 0 and of what was told to MPI, besides: for experiments that others are to repeat.
-pub(crate) fn of_machine(factors: Factors) -> Factors {
+pub(crate) fn of_machine(ranks: &Ranks<'_>, factors: Factors) -> Factors {
     let build = if cfg!(debug_assertions) { "debug" } else { "release" };
     let mut factors = factors
         .with("build", &build)
         .with("kernel", &line_of("/proc/sys/kernel/osrelease"))
         .with("processor", &processor())
         .with("governor", &line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
-        .with("turbo", &turbo());
+        .with("turbo", &turbo())
+        .with("cores of ranks", &ranks.cores.join(" "));
     let mut told: Vec<(String, String)> = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
         .filter(|(name, _)| TOLD_BY_USERS.iter().any(|beginning| name.starts_with(beginning)))

@@ -5,6 +5,7 @@ mod clock;
 mod command_line;
 mod factors;
 mod ranks;
+mod settings;
 mod sync;
 mod truth;
 

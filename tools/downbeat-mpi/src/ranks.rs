@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use clap::Args;
 use downbeat_common::{Failure, gather_texts};
 use downbeat_sync::{Comm, MpiComm, Place, block_on_ready, collective};
-use downbeat_timers::{allowed_cores, current_core, pin_to, socket_of};
+use downbeat_timers::{CoreId, allowed_cores, current_core, pin_to, socket_of};
 
 use crate::command_line::block_on_ready_failure;
 
@@ -34,6 +34,8 @@ pub(crate) struct Ranks<'a> {
     pub(crate) places: Vec<Place>,
     /// The names of all hosts, on rank 0.
     pub(crate) hosts: Vec<String>,
+    /// The cores that every rank may run on, on rank 0.
+    pub(crate) cores: Vec<String>,
     /// Whether all ranks run under one kernel.
     pub(crate) one_machine: bool,
     /// A number of that kernel.
@@ -58,8 +60,9 @@ impl<'a> Ranks<'a> {
         let places = block_on_ready(collective::gather(all, [node.into(), socket.into()])).map_err(Failure::run)?;
         let places = places.into_iter().map(|[node, socket]| Place { node: node as u32, socket: socket as u32 });
         let hosts = block_on_ready(gather_texts(all, &host_name())).map_err(Failure::run)?;
+        let cores = block_on_ready(gather_texts(all, &ranges(&allowed_cores()))).map_err(Failure::run)?;
         let place = Place { node, socket };
-        Ok(Self { all, of_node, place, places: places.collect(), hosts, one_machine, boot })
+        Ok(Self { all, of_node, place, places: places.collect(), hosts, cores, one_machine, boot })
     }
 
     /// What this rank has to say, though another may be the one that says it.
@@ -83,6 +86,16 @@ fn pin(options: &PlaceOptions, index: u32) -> Result<(), Failure> {
         None if options.pin => Err(Failure::option("--pin", "the system does not say which cores there are")),
         _ => Ok(()),
     }
+}
+
+/// As in `0-3,8`.
+fn ranges(cores: &[CoreId]) -> String {
+    let runs = cores.chunk_by(|a, b| a.0 + 1 == b.0);
+    let text = runs.map(|run| match run {
+        [first, .., last] => format!("{}-{}", first.0, last.0),
+        run => run.iter().map(|core| core.0.to_string()).collect(),
+    });
+    text.collect::<Vec<_>>().join(",")
 }
 
 /// Equal for processes under one kernel, until it is booted again; 0 where the system does not tell.

@@ -3,7 +3,8 @@
 use clap::{Parser, Subcommand};
 use downbeat_common::Failure;
 
-use crate::{calibrate, clocks, demonstration, simulate, sync};
+use crate::experiments::{analyze, compare, reproducibility, samplesize};
+use crate::{calibrate, clocks, demonstration, run, simulate, sync};
 
 /// One precise clock for the ranks of a parallel program, and what the clocks of a machine are worth.
 #[derive(Debug, Parser)]
@@ -29,6 +30,16 @@ enum Command {
     Sync(sync::Options),
     /// Tries synchronizations out on a simulated cluster of any size
     Simulate(simulate::Options),
+    /// Launches a program many times, and goes on after any interruption where it stopped
+    Run(run::Options),
+    /// Says what the launches of an experiment found, and how many of them are needed
+    Analyze(analyze::Options),
+    /// Says whether two experiments differ, and by how much
+    Compare(compare::Options),
+    /// Says how far repetitions of an experiment are apart
+    Reproducibility(reproducibility::Options),
+    /// Says how many observations a launch needs for a mean that is normal
+    Samplesize(samplesize::Options),
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -38,6 +49,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Calibrate(options)) => calibrate::run(&options),
         Some(Command::Sync(options)) => sync::run(&options),
         Some(Command::Simulate(options)) => simulate::run(&options),
+        Some(Command::Run(options)) => run::run(&options),
+        Some(Command::Analyze(options)) => analyze::run(&options),
+        Some(Command::Compare(options)) => compare::run(&options),
+        Some(Command::Reproducibility(options)) => reproducibility::run(&options),
+        Some(Command::Samplesize(options)) => samplesize::run(&options),
     }
 }
 

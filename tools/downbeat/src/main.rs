@@ -5,6 +5,8 @@ mod cli;
 mod clocks;
 mod cluster;
 mod demonstration;
+mod experiments;
+mod run;
 mod simulate;
 mod sync;
 

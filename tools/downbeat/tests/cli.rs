@@ -275,9 +275,8 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
 
 #[test]
 fn help_goes_to_standard_output_and_shows_an_example() {
-    for arguments in
-        [&["--help"][..], &["clocks", "--help"], &["calibrate", "--help"], &["sync", "--help"], &["simulate", "--help"]]
-    {
+    let all = [&["--help"][..], &["clocks", "--help"], &["calibrate", "--help"], &["sync", "--help"]];
+    for arguments in all.into_iter().chain([&["simulate", "--help"][..], &["run", "--help"]]) {
         assert!(stdout_of(arguments).contains("Example"), "{arguments:?}");
     }
     assert!(stdout_of(&["--version"]).starts_with("downbeat "));

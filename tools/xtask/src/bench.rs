@@ -10,16 +10,17 @@ use crate::steps::Step;
 use crate::workspace::Workspace;
 
 /// Benchmarks that print a table and know `--gate`: package and name.
-const RATIOS: [(&str, &str); 5] = [
+const RATIOS: [(&str, &str); 6] = [
     ("downbeat-timers", "ratios"),
     ("downbeat-timers", "calibration"),
     ("downbeat-sync", "self_exchange"),
     ("downbeat-sync", "simulator"),
+    ("downbeat-measure", "records"),
     ("downbeat", "clocks"),
 ];
 
 /// The same for programs that run under `mpirun`.
-const MPI_RATIOS: [(&str, &str); 1] = [("downbeat-sync", "mpi_exchange")];
+const MPI_RATIOS: [(&str, &str); 2] = [("downbeat-sync", "mpi_exchange"), ("downbeat-measure", "round_time")];
 
 pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Step<'_>> {
     let mut steps: Vec<Step<'_>> = RATIOS.iter().map(|(package, name)| ratios(package, name, gate)).collect();
@@ -50,5 +51,7 @@ fn others(workspace: &Workspace) -> impl Iterator<Item = Step<'_>> {
 }
 
 fn bench(package: &str, name: &str) -> Command {
-    command(&format!("cargo bench -p {package} --bench {name}"))
+    // With all that the package can do without an MPI library.
+    let features = if package == "downbeat-measure" { " --features json,parquet" } else { "" };
+    command(&format!("cargo bench -p {package} --bench {name}{features}"))
 }

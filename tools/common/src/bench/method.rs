@@ -1,15 +1,23 @@
 //! The options that say how operations are measured.
 
+use std::fmt::Display;
+
 use clap::Args;
 use downbeat_clock_core::Duration;
-use downbeat_measure::{Barrier, EachCall, Factors, Method, Processing, RoundTime, Scheme, Series, Stopping, Windows};
+use downbeat_measure::{
+    Barrier, EachCall, Factors, Method, Preset, Processing, RoundTime, Scheme, Series, Stopping, Windows,
+};
 
 use crate::Failure;
 use crate::cli::positive;
 
-/// How operations are measured.
+/// How operations are measured: as a suite does, or in a way of one's own.
 #[derive(Args, Clone, Debug)]
 pub struct MethodOptions {
+    /// Measure as a suite of benchmarks does: osu, imb, phloem, skampi, nbcbench, mpibench, mpiblib, mpicroscope, mpptest or
+    /// reprompi; the options below change its method
+    #[arg(long = "as", value_name = "SUITE")]
+    preset: Option<Preset>,
     /// How observations are made: ms1 (a barrier before each call), ms2 (several calls timed together), ms3 (the same with
     /// a barrier after each), ms4 (calls begin one window after the other, by the global clock) or round-time (each
     /// call has a start that was agreed on) [default: round-time]
@@ -39,10 +47,10 @@ pub struct MethodOptions {
     max_reps: Option<u32>,
     /// When there are enough: count/MOST, time/SLICE/MOST, rse/BOUND/LEAST/MOST (relative standard error),
     /// interval/CONFIDENCE/BOUND/LEAST/MOST (of the mean), decay/linear/BATCH/MOST or decay/exponential/BATCH/MOST (no new
-    /// minimum)
+    /// minimum), near/BOUND/TIMES/LEAST/MOST (the minimum nearly met again)
     #[arg(long, value_name = "RULE", conflicts_with_all = ["reps", "time_slice", "max_reps"])]
     stop: Option<Stopping>,
-    /// How many observations are made before, and thrown away [default: 16]
+    /// How many calls are made before, and thrown away [default: 16]
     #[arg(long, value_name = "COUNT", allow_hyphen_values = true)]
     warm_up: Option<u32>,
     /// What is made of the observations: median, or as suites do: skampi, extremes[/root][/CONFIDENCE], osu,
@@ -63,43 +71,75 @@ const TIME_SLICE: Duration = Duration::from_millis(500);
 const MOST: u32 = 10_000;
 
 impl MethodOptions {
-    /// The method for messages of a size among so many ranks.
+    /// The method for messages of a size.
     ///
     /// # Errors
     /// When the options contradict each other.
-    pub fn method(&self, root: u32) -> Result<Method, Failure> {
-        let mut method = Method {
+    pub fn method(&self, bytes: u64) -> Result<Method, Failure> {
+        let own = Method {
             warm_up: WARM_UP,
             scheme: Scheme::RoundTime(RoundTime::default()),
             stopping: Stopping::TimeSlice { slice: TIME_SLICE, most: MOST },
             processing: Processing::default(),
-            root,
+            root: 0,
         };
+        let mut method = self.preset.map_or(own, |preset| preset.method(bytes));
         method.scheme = self.scheme(method.scheme)?;
         method.warm_up = self.warm_up.unwrap_or(method.warm_up);
         method.processing = self.processing.unwrap_or(method.processing);
-        if let Some(stopping) = self.stopping() {
-            method.stopping = stopping;
-        }
-        method.check().map_err(|why| Failure::Input(format!("--scheme and --processing: {why}")))?;
+        method.stopping = self.stopping().unwrap_or(method.stopping);
+        let of_scheme = |why| Failure::Input(format!("--processing and --scheme: {why}"));
+        method.check().map_err(of_scheme)?;
         Ok(method)
     }
 
-    /// What of the method is the same for all sizes.
+    /// Whether every call has another root, unless something else was asked for.
+    pub fn rotates_root(&self) -> bool {
+        self.preset.is_some_and(Preset::rotates_root)
+    }
+
+    /// What the results depend on: the suite and what differs from its method; or all of one's own method.
     ///
     /// # Errors
     /// As [`method`](Self::method).
     pub fn factors(&self, factors: Factors) -> Result<Factors, Failure> {
         let method = self.method(0)?;
-        Ok(factors
-            .with("scheme", &method.scheme)
-            .with("stop", &method.stopping)
-            .with("processing", &method.processing)
-            .with("warm-up", &method.warm_up))
+        let of_suite = self.preset.is_some();
+        let named = |factors: Factors, name: &str, value: &dyn Display, asked_for: bool| {
+            if asked_for || !of_suite { factors.with(name, value) } else { factors }
+        };
+        let mut factors = self.preset.map_or(factors.clone(), |preset| factors.with("as", &preset));
+        factors = named(factors, "scheme", &method.scheme, self.scheme.is_some());
+        for (name, value, asked_for) in self.details(&method.scheme) {
+            factors = named(factors, name, &value, asked_for);
+        }
+        factors = named(factors, "stop", &method.stopping, self.stopping().is_some());
+        factors = named(factors, "processing", &method.processing, self.processing.is_some());
+        Ok(named(factors, "warm-up", &method.warm_up, self.warm_up.is_some()))
+    }
+
+    /// The parameters of a scheme, and whether each was asked for.
+    fn details(&self, scheme: &Scheme) -> Vec<(&'static str, String, bool)> {
+        let barrier = |barrier: Barrier| ("barrier", barrier.to_string(), self.barrier.is_some());
+        match scheme {
+            Scheme::EachCall(each) => vec![barrier(each.barrier)],
+            Scheme::Series(series) => {
+                vec![barrier(series.barrier), ("calls", series.calls.to_string(), self.calls.is_some())]
+            }
+            Scheme::Windows(Windows { window }) => {
+                let window = window.map_or_else(|| "found".to_owned(), |window| window.to_string());
+                vec![("window", window, self.window.is_some())]
+            }
+            Scheme::RoundTime(RoundTime { slack, adaptive }) => {
+                let slack = if *adaptive { "adaptive".to_owned() } else { slack.to_string() };
+                vec![("slack", slack, self.slack.is_some())]
+            }
+            _ => Vec::new(),
+        }
     }
 
     fn scheme(&self, of_preset: Scheme) -> Result<Scheme, Failure> {
-        let series = Series { calls: CALLS, barrier: Barrier::Library, barriers_before: 1, barrier_after_each: false };
+        let series = Series::of(CALLS);
         let mut scheme = match self.scheme.as_deref() {
             None => of_preset,
             Some("ms1") => Scheme::EachCall(EachCall::default()),

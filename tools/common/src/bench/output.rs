@@ -174,7 +174,7 @@ impl Results {
         for one in shown {
             let figure = |name: &&str| {
                 let found = one.figures_ns.iter().find(|(known, _)| known == name);
-                found.map_or_else(String::new, |(_, nanos)| output::nanos(*nanos))
+                found.map_or_else(String::new, |(_, nanos)| output::time(*nanos))
             };
             let cells = [one.operation.clone(), one.bytes.to_string(), one.ranks.to_string()];
             let counts = [one.valid.to_string(), (one.valid + one.late + one.long).to_string()];

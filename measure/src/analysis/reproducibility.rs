@@ -1,0 +1,110 @@
+//! How well a whole experiment can be repeated: figure 12 of the 2016 paper.
+
+use super::{Analysis, Average};
+use crate::GroupKey;
+
+/// How far repetitions of an experiment, called trials, are apart in one group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reproducibility {
+    /// What was measured.
+    pub key: GroupKey,
+    /// What each trial comes to, in their order.
+    pub trials: Vec<TrialMean>,
+    /// The names of the trials that have no averages of it.
+    pub missing: Vec<String>,
+}
+
+/// What one trial comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrialMean {
+    /// The name of the trial.
+    pub trial: String,
+    /// How many of its launches have an average.
+    pub launches: usize,
+    /// The mean of the launches' averages.
+    pub mean: f64,
+    /// This divided by the smallest of all trials; `None` if that is not positive.
+    pub ratio: Option<f64>,
+}
+
+impl Reproducibility {
+    /// Looks at each group of any of the trials; each trial has a name.
+    pub fn of(trials: &[(String, Analysis)], of: Average) -> Vec<Self> {
+        let mut keys: Vec<&GroupKey> =
+            trials.iter().flat_map(|(_, trial)| &trial.groups).map(|group| &group.key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys.into_iter().map(|key| Self::of_group(key, trials, of)).collect()
+    }
+
+    fn of_group(key: &GroupKey, trials: &[(String, Analysis)], of: Average) -> Self {
+        let (mut found, mut missing) = (Vec::new(), Vec::new());
+        for (trial, analysis) in trials {
+            match analysis.group(key).and_then(|group| group.averages(of)) {
+                Some(averages) => found.push((trial.clone(), averages.len(), averages.mean())),
+                None => missing.push(trial.clone()),
+            }
+        }
+        let smallest = found.iter().map(|(.., mean)| *mean).fold(f64::INFINITY, f64::min);
+        let ratio = |mean: f64| (smallest > 0.0).then(|| mean / smallest);
+        let trials = found.into_iter();
+        Self {
+            key: key.clone(),
+            trials: trials
+                .map(|(trial, launches, mean)| TrialMean { trial, launches, mean, ratio: ratio(mean) })
+                .collect(),
+            missing,
+        }
+    }
+
+    /// The figure of merit: by which share the largest mean is above the smallest. `None` if there are no two trials,
+    /// or no ratios.
+    pub fn spread(&self) -> Option<f64> {
+        if self.trials.len() < 2 {
+            return None;
+        }
+        self.trials.iter().filter_map(|trial| trial.ratio).reduce(f64::max).map(|largest| largest - 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Settings;
+    use super::super::examples::{experiment, group, key, launch};
+    use super::*;
+    use crate::Launch;
+
+    fn trials(all: &[Vec<(String, Launch)>]) -> Vec<(String, Analysis)> {
+        let analyse = |launches: &Vec<_>| Analysis::of(launches, &Settings::default()).unwrap();
+        ["one", "two", "three"].iter().zip(all).map(|(name, all)| ((*name).to_owned(), analyse(all))).collect()
+    }
+
+    /// Medians 10 and 14, 12 and 18, and 11: their means are 12, 15 and 11, so the ratios 12/11, 15/11 and 1.
+    #[test]
+    fn ratios_are_those_of_means_of_medians_to_the_smallest() {
+        let all = [
+            experiment(&[&[9.0, 10.0, 13.0], &[14.0]]),
+            experiment(&[&[12.0, 12.0], &[18.0]]),
+            experiment(&[&[10.0, 12.0]]),
+        ];
+        let found = Reproducibility::of(&trials(&all), Average::Median);
+        assert_eq!((found.len(), &found[0].key), (1, &key(8)));
+        let shown: Vec<_> = found[0].trials.iter().map(|trial| (trial.launches, trial.mean, trial.ratio)).collect();
+        let expected = [(2, 12.0, Some(12.0 / 11.0)), (2, 15.0, Some(15.0 / 11.0)), (1, 11.0, Some(1.0))];
+        assert_eq!(shown, expected);
+        assert_eq!(found[0].spread(), Some(15.0 / 11.0 - 1.0));
+        // The mean of 9, 10 and 13 is not their median.
+        let means = Reproducibility::of(&trials(&all), Average::Mean);
+        assert_eq!(means[0].trials[0].mean, (32.0 / 3.0 + 14.0) / 2.0);
+        let reported = Reproducibility::of(&trials(&all), Average::Reported);
+        assert_eq!((reported[0].missing.len(), reported[0].spread()), (3, None));
+    }
+
+    #[test]
+    fn what_cannot_be_compared_has_no_spread() {
+        let all = [vec![launch("a", &[group(8, &[2.0])])], vec![launch("a", &[group(16, &[0.0])])]];
+        let found = Reproducibility::of(&trials(&all), Average::Median);
+        assert_eq!((found.len(), found[0].missing.join(" "), found[0].spread()), (2, "two".to_owned(), None));
+        assert_eq!((found[0].trials[0].ratio, found[1].trials[0].ratio), (Some(1.0), None));
+    }
+}

@@ -1,0 +1,72 @@
+//! The memory that an operation points to.
+
+use core::ffi::c_int;
+
+use super::layout::Layout;
+use super::{OperationError, OperationSettings};
+use crate::{AlignedBytes, Cache, CacheError, NoMemory, Walk};
+
+/// What the arguments of a call point to. Nobody but MPI uses it while there may be a call.
+#[derive(Debug)]
+pub(super) struct Memory {
+    pub(super) send: Message,
+    pub(super) recv: Message,
+    pub(super) counts: Vec<c_int>,
+    pub(super) starts: Vec<c_int>,
+    pub(super) cache: Cache,
+}
+
+impl Memory {
+    pub(super) fn new(layout: &Layout, settings: &OperationSettings) -> Result<Self, OperationError> {
+        let cache = Cache::new(settings.cache, settings.cache_bytes).map_err(OperationError::Cache)?;
+        let message = |elements: usize| Message::new(elements * layout.width, settings, &cache);
+        let no_memory = |why| OperationError::Cache(CacheError::NoMemory(why));
+        Ok(Self {
+            send: message(layout.send).map_err(no_memory)?,
+            recv: message(layout.recv).map_err(no_memory)?,
+            counts: layout.counts.clone(),
+            starts: layout.starts.clone(),
+            cache,
+        })
+    }
+}
+
+/// The place of a message, which may walk through memory.
+#[derive(Debug)]
+pub(super) struct Message {
+    memory: AlignedBytes,
+    walk: Walk,
+    begin: usize,
+    length: usize,
+}
+
+impl Message {
+    fn new(length: usize, settings: &OperationSettings, cache: &Cache) -> Result<Self, NoMemory> {
+        let mut walk = cache.walk(length, settings.alignment);
+        let memory = AlignedBytes::new(walk.buffer_bytes(), settings.alignment)?;
+        Ok(Self { memory, begin: walk.next_offset(), length, walk })
+    }
+
+    /// To the next place.
+    pub(super) fn step(&mut self) {
+        self.begin = self.walk.next_offset();
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.memory[self.begin..][..self.length]
+    }
+
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.begin..][..self.length]
+    }
+
+    /// Writes this element everywhere, at whatever place the message will be.
+    pub(super) fn fill(&mut self, element: &[u8]) {
+        // Places begin where elements can, unless they are aligned to less than an element.
+        let (memory, width) = (&mut self.memory, element.len());
+        let rest = memory.len() % width;
+        memory.chunks_exact_mut(width).for_each(|place| place.copy_from_slice(element));
+        let end = memory.len() - rest;
+        memory[end..].copy_from_slice(&element[..rest]);
+    }
+}

@@ -1,0 +1,98 @@
+//! A backend that records what a preset does, on clocks that go as the test wants.
+
+use core::cell::{Cell, RefCell};
+
+use downbeat_clock_core::{Clock, ClockModel, TickRate, Ticks, Timestamp};
+use downbeat_sync::{Comm, CommError, ThreadCluster, ThreadComm, block_on_ready};
+
+use super::Preset;
+use crate::{Measured, Operation, Stage, Time, Together};
+
+/// What happened on a rank, in order; and its clock, which stands still but for what is said here.
+#[derive(Default)]
+struct Record {
+    events: RefCell<Vec<String>>,
+    nanos: Cell<i64>,
+    /// How long it takes to read the clock.
+    reading: i64,
+    /// How long a barrier takes.
+    barrier: i64,
+}
+
+impl Record {
+    fn note(&self, event: impl Into<String>) {
+        self.events.borrow_mut().push(event.into());
+    }
+
+    fn pass(&self, nanos: i64) {
+        self.nanos.set(self.nanos.get() + nanos);
+    }
+}
+
+impl Clock for Record {
+    fn ticks(&self) -> Ticks {
+        self.pass(self.reading);
+        Ticks(self.nanos.get() as u64)
+    }
+}
+
+impl Together for Record {
+    async fn barrier(&self) -> Result<(), CommError> {
+        self.note("barrier");
+        self.pass(self.barrier);
+        Ok(())
+    }
+
+    async fn broadcast(&self, word: u64) -> Result<u64, CommError> {
+        self.note("broadcast");
+        Ok(word)
+    }
+
+    async fn union(&self, word: u64) -> Result<u64, CommError> {
+        self.note("union");
+        Ok(word)
+    }
+}
+
+/// An operation that takes these times, in turn.
+struct Recorded<'a> {
+    record: &'a Record,
+    preset: Preset,
+    nanos: &'a [i64],
+    done: usize,
+}
+
+/// Roots rotate as if there were so many ranks.
+pub(super) const RANKS: u32 = 3;
+
+impl Operation for Recorded<'_> {
+    async fn call(&mut self, number: u32) -> Result<(), CommError> {
+        let root = if self.preset.rotates_root() { number % RANKS } else { 0 };
+        self.record.note(format!("call {number} root {root}"));
+        self.record.pass(self.nanos[self.done % self.nanos.len()]);
+        self.done += 1;
+        Ok(())
+    }
+}
+
+/// What came of messages of this size, if a barrier takes so long, and the operation these times in turn on each of as
+/// many ranks; and what happened on rank 0.
+pub(super) fn measure(preset: Preset, bytes: u64, barrier: i64, times: &[&[i64]]) -> (Measured, Vec<String>) {
+    let method = preset.method(bytes);
+    let program = |comm: &ThreadComm| {
+        let (zero, origin, rate) = (Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND);
+        // Who waits for a time looks at the clock until it is there.
+        let (time, reading) = if method.needs_global_time() {
+            (Time::Global(ClockModel::through(zero, origin, rate).unwrap()), 100)
+        } else {
+            (Time::Local(ClockModel::through(zero, Timestamp::ORIGIN, rate).unwrap()), 0)
+        };
+        let record = Record { reading, barrier, ..Record::default() };
+        let stage = Stage { comm, together: &record, clock: &record, time };
+        let mut operation = Recorded { record: &record, preset, nanos: times[comm.rank() as usize], done: 0 };
+        let measured = block_on_ready(method.measure(&stage, &mut operation)).unwrap();
+        (measured, record.events.into_inner())
+    };
+    let (measured, events) = ThreadCluster::new(times.len() as u32).run(program).unwrap().remove(0);
+    (measured.unwrap(), events)
+}

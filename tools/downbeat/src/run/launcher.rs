@@ -1,0 +1,196 @@
+//! Launches what a plan has, one after the other.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use downbeat_common::output;
+use downbeat_common::{Failure, Progress};
+
+use super::alike::{Records, complete};
+use super::attempt::{Attempt, Ended};
+use super::command::quoted;
+use super::events::{Event, Events};
+use super::log::{self, say};
+use super::plan::{Plan, Planned};
+
+/// What does not depend on the launch.
+#[derive(Debug)]
+pub(super) struct Launcher<'a> {
+    pub(super) out: &'a Path,
+    pub(super) plan: &'a Plan,
+    pub(super) events: &'a Events,
+    /// How often a launch may fail before that is the end.
+    pub(super) retries: u32,
+    pub(super) timeout: Option<Duration>,
+    pub(super) verbose: bool,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    total: usize,
+    complete: usize,
+    /// How many of the complete ones were launched by this run, and how long they took.
+    launched: u32,
+    took: Duration,
+}
+
+impl Launcher<'_> {
+    /// Launches what is not complete.
+    ///
+    /// # Errors
+    /// When a launch fails too often or has other factors, or when a signal comes.
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let launches = self.plan.launches();
+        self.await_quiet(&launches)?;
+        let mut records = self.records(&launches)?;
+        let todo = self.plan.todo(self.out)?;
+        let total = launches.len();
+        let mut pace = Pace { total, complete: total - todo.len(), launched: 0, took: Duration::ZERO };
+        for launch in &todo {
+            let began = Instant::now();
+            self.launch(launch, &pace)?;
+            records[launch.variant].add(&launch.name)?;
+            pace.complete += 1;
+            pace.launched += 1;
+            pace.took += began.elapsed();
+            let seconds = began.elapsed().as_secs_f64();
+            output::print(&format!("{}  {seconds:.1} s  ({} of {total})\n", launch.label, pace.complete))?;
+        }
+        let launches = if total == 1 { "1 launch is".to_owned() } else { format!("{total} launches are") };
+        output::print(&format!("{launches} complete, in {}\n", self.out.display()))
+    }
+
+    /// Waits until nothing is left of an earlier run.
+    fn await_quiet(&self, launches: &[Planned]) -> Result<(), Failure> {
+        for path in launches.iter().map(|launch| self.log(launch)).filter(|path| path.exists()) {
+            self.open_log(&path)?;
+        }
+        Ok(())
+    }
+
+    fn records(&self, launches: &[Planned]) -> Result<Vec<Records>, Failure> {
+        let of = |(i, folder): (usize, PathBuf)| {
+            let mine: Vec<&Planned> = launches.iter().filter(|launch| launch.variant == i).collect();
+            Records::check(&folder, &mine)
+        };
+        self.plan.folders(self.out).into_iter().enumerate().map(of).collect()
+    }
+
+    fn log(&self, launch: &Planned) -> PathBuf {
+        self.out.join(format!("{}.log", launch.label))
+    }
+
+    fn open_log(&self, path: &Path) -> Result<File, Failure> {
+        let opened = log::open(path, self.events).map_err(|why| Failure::run(format!("{}: {why}", path.display())))?;
+        opened.map_err(|signal| self.stopped_by(signal))
+    }
+
+    /// Until it is complete.
+    fn launch(&self, launch: &Planned, pace: &Pace) -> Result<(), Failure> {
+        let (label, path) = (&launch.label, self.log(launch));
+        let variant = &self.plan.variants()[launch.variant];
+        for failed in 1.. {
+            let (ended, tail) = self.attempt(label, &path, &variant.words(self.out, &launch.name), pace)?;
+            let complete = complete(&variant.folder(self.out), &launch.name)?;
+            let why = match ended {
+                Ended::Signal(signal) => return Err(self.stopped_by(signal)),
+                Ended::Itself(status) if status.success() && complete => return Ok(()),
+                Ended::Itself(status) if status.success() => format!("{status}, but its record is not complete"),
+                Ended::Itself(status) => status.to_string(),
+                Ended::Late => format!("took longer than {} s", self.timeout.unwrap_or_default().as_secs_f64()),
+            };
+            let why = format!("{label}: {why}; see {}", path.display());
+            if complete {
+                // It was only afterwards that it failed, and it would find nothing to do.
+                say(&format!("{tail}downbeat: {why}; its record is complete"));
+                return Ok(());
+            }
+            if failed > self.retries {
+                say(&tail);
+                return Err(Failure::Run(format!("{why}; the same command line goes on with it")));
+            }
+            say(&format!("{tail}downbeat: {why}; again ({failed} of {})", self.retries));
+        }
+        Ok(())
+    }
+
+    /// How it ended, and the last that it said.
+    fn attempt(&self, label: &str, path: &Path, words: &[String], pace: &Pace) -> Result<(Ended, String), Failure> {
+        let log = self.open_log(path)?;
+        if let Some(Event::Signal(signal)) = self.events.next(Some(Instant::now())) {
+            return Err(self.stopped_by(signal));
+        }
+        let begun = begin(&log, words).map_err(|why| Failure::run(format!("{}: {why}", path.display())))?;
+        let progress = Progress::new(0.0);
+        let show = |passed| {
+            // It would draw over what is shown.
+            if !self.verbose {
+                progress.say(&pace.line(label, passed));
+            }
+        };
+        show(Duration::ZERO);
+        let attempt = Attempt { words, path, log, timeout: self.timeout, verbose: self.verbose };
+        let ended = attempt.run(self.events, show);
+        let ended = ended.map_err(|why| Failure::run(format!("{label}: {}: {why}", words[0])))?;
+        // What it said is on the terminal already where everything is shown.
+        Ok((ended, if self.verbose { String::new() } else { log::tail(path, begun) }))
+    }
+
+    fn stopped_by(&self, signal: i32) -> Failure {
+        let name = if signal == signal_hook::consts::SIGINT { "SIGINT" } else { "SIGTERM" };
+        let out = self.out.display();
+        let line =
+            format!("stopped by {name}; what was measured is in {out}, the same command line goes on from there");
+        Failure::Signal(u8::try_from(signal).unwrap_or(0), line)
+    }
+}
+
+impl Pace {
+    /// Where it is, and how long the rest will take, if one can know.
+    fn line(&self, label: &str, passed: Duration) -> String {
+        let Self { total, complete, .. } = *self;
+        let left = match self.took.checked_div(self.launched) {
+            None => String::new(),
+            Some(mean) => {
+                let rest = mean.saturating_mul(u32::try_from(total - complete).unwrap_or(u32::MAX));
+                format!(", {} left", about(rest.saturating_sub(passed)))
+            }
+        };
+        format!("{complete} of {total} complete{left}; {label} for {}", about(passed))
+    }
+}
+
+/// Writes the command into its log; returns where its output begins.
+fn begin(mut log: &File, words: &[String]) -> io::Result<u64> {
+    writeln!(log, "$ {}", quoted(words))?;
+    Ok(log.metadata()?.len())
+}
+
+/// A time as one says it.
+fn about(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_follows_from_the_launches_before() {
+        let seconds = Duration::from_secs;
+        let pace = Pace { total: 30, complete: 10, launched: 0, took: seconds(0) };
+        assert_eq!(pace.line("launch-011", seconds(3)), "10 of 30 complete; launch-011 for 3 s");
+        let pace = Pace { complete: 12, launched: 2, took: seconds(40), ..pace };
+        assert_eq!(pace.line("launch-013", seconds(5)), "12 of 30 complete, 5 min left; launch-013 for 5 s");
+        // It takes longer than the others.
+        let pace = Pace { complete: 29, ..pace };
+        assert_eq!(pace.line("x", seconds(7300)), "29 of 30 complete, 0 s left; x for 2 h 1 min");
+    }
+}

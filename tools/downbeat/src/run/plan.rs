@@ -1,0 +1,273 @@
+//! What is to be launched, in which order: written down before anything is, so that it can be gone on with.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use downbeat_common::Failure;
+use serde::{Deserialize, Serialize};
+
+use super::alike::all_complete;
+use super::command::{Variant, quoted};
+
+/// The plan of a folder.
+pub(super) const FILE: &str = "plan.json";
+
+const SCHEMA: &str = "downbeat.run";
+const VERSION: u32 = 1;
+
+/// What is to be launched. Equal plans have equal orders, as far as the shorter one goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Plan {
+    schema: String,
+    version: u32,
+    /// How often each variant is launched.
+    n: u32,
+    /// Of the order.
+    seed: u64,
+    variants: Vec<Variant>,
+    /// Names of launches, which are also their paths in the folder: `launch-001`, or `VARIANT/launch-001`.
+    order: Vec<String>,
+}
+
+/// One of the launches of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Planned {
+    /// Which of the variants.
+    pub(super) variant: usize,
+    /// The name of its record.
+    pub(super) name: String,
+    /// The name, with that of the variant.
+    pub(super) label: String,
+}
+
+impl Plan {
+    /// Blocks in which every variant is launched once, each in an order of its own: what drifts during the experiment
+    /// hits all variants alike.
+    pub(super) fn new(n: u32, seed: u64, variants: Vec<Variant>) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut order = Vec::new();
+        for number in 1..=n {
+            let mut block: Vec<String> = (0..variants.len()).map(|i| planned(&variants, i, number).label).collect();
+            random.shuffle(&mut block);
+            order.extend(block);
+        }
+        Self { schema: SCHEMA.to_owned(), version: VERSION, n, seed, variants, order }
+    }
+
+    /// The plan of a folder; `None` if there is none.
+    ///
+    /// # Errors
+    /// When there is a file that is no plan.
+    pub(super) fn load(folder: &Path) -> Result<Option<Self>, Failure> {
+        let path = folder.join(FILE);
+        let bad = |why: &dyn std::fmt::Display| Err(Failure::option("--out", format!("{}: {why}", path.display())));
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(why) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
+            Err(why) => return bad(&why),
+        };
+        let plan: Self = match serde_json::from_str(&text) {
+            Ok(plan) => plan,
+            Err(why) => return bad(&why),
+        };
+        if plan.schema != SCHEMA || plan.version != VERSION {
+            return bad(&format!("this is {} {}, not {SCHEMA} {VERSION}", plan.schema, plan.version));
+        }
+        let sorted = |mut labels: Vec<String>| {
+            labels.sort();
+            labels
+        };
+        // No more is computed than stands there.
+        let whole = plan.order.len() as u64 == u64::from(plan.n) * plan.variants.len() as u64
+            && sorted(plan.order.clone()) == sorted(Self::new(plan.n, 0, plan.variants.clone()).order);
+        if whole { Ok(Some(plan)) } else { bad(&"its order does not have every launch once") }
+    }
+
+    /// What is there and what is wanted: the same, or longer.
+    ///
+    /// # Errors
+    /// When that is another experiment; names what differs.
+    pub(super) fn extended(mut self, n: u32, seed: Option<u64>, variants: &[Variant]) -> Result<Self, String> {
+        if let Some(difference) = difference(&self.variants, variants) {
+            return Err(difference);
+        }
+        if let Some(seed) = seed.filter(|seed| *seed != self.seed) {
+            return Err(format!("--seed is {} there and {seed} here", self.seed));
+        }
+        if n < self.n {
+            return Err(format!("-n is {} there and {n} here, but can only grow", self.n));
+        }
+        // What is written down stands, also if another version of this program would have found another order.
+        let longer = Self::new(n, self.seed, self.variants.clone());
+        self.order.extend_from_slice(&longer.order[self.order.len()..]);
+        Ok(Self { n, ..self })
+    }
+
+    /// Writes the plan into the folder, unless it is there: all of it, or nothing.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn save(&self, folder: &Path) -> Result<(), Failure> {
+        if Self::load(folder)?.as_ref() == Some(self) {
+            return Ok(());
+        }
+        let path = folder.join(FILE);
+        let new = folder.join(format!("{FILE}.new"));
+        let write = || {
+            let mut file = File::create(&new)?;
+            serde_json::to_writer_pretty(&mut file, self)?;
+            file.write_all(b"\n")?;
+            file.sync_all()?;
+            fs::rename(&new, &path)
+        };
+        write().map_err(|why| Failure::option("--out", format!("{}: {why}", path.display())))
+    }
+
+    /// All launches, in their order.
+    pub(super) fn launches(&self) -> Vec<Planned> {
+        let of = |label: &String| {
+            let (name, launch) =
+                label.rsplit_once('/').map_or((None, label.as_str()), |(name, launch)| (Some(name), launch));
+            // Every label is that of a variant.
+            let variant = self.variants.iter().position(|variant| variant.name.as_deref() == name).unwrap_or(0);
+            Planned { variant, name: launch.to_owned(), label: label.clone() }
+        };
+        self.order.iter().map(of).collect()
+    }
+
+    /// Those that are not complete, in their order.
+    ///
+    /// # Errors
+    /// When the records cannot be read.
+    pub(super) fn todo(&self, out: &Path) -> Result<Vec<Planned>, Failure> {
+        let complete = self.folders(out).iter().map(|folder| all_complete(folder)).collect::<Result<Vec<_>, _>>()?;
+        let mut launches = self.launches();
+        launches.retain(|launch| !complete[launch.variant].contains(&launch.name));
+        Ok(launches)
+    }
+
+    /// What is launched.
+    pub(super) fn variants(&self) -> &[Variant] {
+        &self.variants
+    }
+
+    /// The folders that hold the records.
+    pub(super) fn folders(&self, out: &Path) -> Vec<PathBuf> {
+        self.variants.iter().map(|variant| variant.folder(out)).collect()
+    }
+}
+
+fn planned(variants: &[Variant], variant: usize, number: u32) -> Planned {
+    let name = format!("launch-{number:03}");
+    let label = match &variants[variant].name {
+        Some(variant) => format!("{variant}/{name}"),
+        None => name.clone(),
+    };
+    Planned { variant, name, label }
+}
+
+/// What differs first between the variants there and those here.
+fn difference(there: &[Variant], here: &[Variant]) -> Option<String> {
+    let names = |variants: &[Variant]| {
+        let names = variants.iter().map(|variant| variant.name.clone().unwrap_or_else(|| "one command".to_owned()));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    if names(there) != names(here) {
+        return Some(format!("the variants are {} there and {} here", names(there), names(here)));
+    }
+    let (there, here) = there.iter().zip(here).find(|(there, here)| there.command != here.command)?;
+    let of = there.name.as_ref().map_or_else(String::new, |name| format!(" of {name}"));
+    let longest = there.command.len().max(here.command.len());
+    let word = |variant: &Variant, i: usize| variant.command.get(i).cloned();
+    let i = (0..longest).find(|i| word(there, *i) != word(here, *i))?;
+    let shown = |word: Option<String>| word.map_or_else(|| "missing".to_owned(), |word| quoted(&[word]));
+    Some(format!(
+        "word {} of the command{of} is {} there and {} here",
+        i + 1,
+        shown(word(there, i)),
+        shown(word(here, i))
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variants(names: &[&str]) -> Vec<Variant> {
+        let variant =
+            |name: &&str| Variant { name: Some((*name).to_owned()), command: vec!["p".into(), (*name).into()] };
+        names.iter().map(variant).collect()
+    }
+
+    #[test]
+    fn every_block_has_every_variant_once_and_the_order_is_the_seeds() {
+        let names = ["a", "b", "c"];
+        let plan = Plan::new(50, 7, variants(&names));
+        let mut first = std::collections::BTreeSet::new();
+        for (number, block) in (1..).zip(plan.order.chunks(3)) {
+            let mut sorted = block.to_vec();
+            sorted.sort();
+            assert!(sorted.iter().eq(&names.map(|name| format!("{name}/launch-{number:03}"))), "{block:?}");
+            first.insert(block[0].split('/').next().unwrap().to_owned());
+        }
+        assert_eq!(first.len(), 3);
+        assert_eq!(plan, Plan::new(50, 7, variants(&names)));
+        assert_ne!(plan.order, Plan::new(50, 8, variants(&names)).order);
+        // A longer one goes on where this one ends, whatever stands there.
+        let longer = Plan::new(80, 7, variants(&names));
+        assert_eq!(plan.clone().extended(80, None, &variants(&names)).unwrap(), longer);
+        let mut by_hand = plan.clone();
+        by_hand.order.swap(0, 149);
+        let extended = by_hand.clone().extended(80, Some(7), &variants(&names)).unwrap();
+        assert_eq!((&extended.order[..150], &extended.order[150..]), (&by_hand.order[..], &longer.order[150..]));
+        assert_eq!(plan.launches()[4].variant, names.iter().position(|n| plan.order[4].starts_with(n)).unwrap());
+    }
+
+    #[test]
+    fn without_variants_the_launches_are_in_order() {
+        let plan = Plan::new(3, 1, vec![Variant { name: None, command: vec!["p".into()] }]);
+        assert_eq!(plan.order, ["launch-001", "launch-002", "launch-003"]);
+    }
+
+    #[test]
+    fn another_experiment_is_told_by_what_differs() {
+        let plan = Plan::new(3, 1, variants(&["a", "b"]));
+        let differs = |n, seed, variants: &[Variant]| plan.clone().extended(n, seed, variants).unwrap_err();
+        assert_eq!(differs(3, None, &variants(&["b", "a"])), "the variants are a, b there and b, a here");
+        let unnamed = [Variant { name: None, command: vec!["p".into()] }];
+        assert_eq!(differs(3, None, &unnamed), "the variants are a, b there and one command here");
+        assert_eq!(differs(2, None, &variants(&["a", "b"])), "-n is 3 there and 2 here, but can only grow");
+        assert_eq!(differs(3, Some(2), &variants(&["a", "b"])), "--seed is 1 there and 2 here");
+        let mut other = variants(&["a", "b"]);
+        other[1].command.push("x y".to_owned());
+        assert_eq!(differs(3, None, &other), "word 3 of the command of b is missing there and 'x y' here");
+    }
+
+    #[test]
+    fn a_plan_is_read_as_it_was_written_and_a_damaged_one_is_refused() {
+        let folder = std::env::temp_dir().join(format!("downbeat-plan-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        assert_eq!(Plan::load(&folder).unwrap(), None);
+        let plan = Plan::new(2, u64::MAX, variants(&["a", "b"]));
+        plan.save(&folder).unwrap();
+        assert_eq!(Plan::load(&folder).unwrap(), Some(plan));
+        let written = fs::read_to_string(folder.join(FILE)).unwrap();
+        for (from, to, culprit) in [
+            ("\"n\": 2", "\"n\": 4000000000", "every launch once"),
+            ("a/launch-001", "a/launch-002", "every launch once"),
+            ("a/launch-001", "../launch-001", "every launch once"),
+            ("\"version\": 1", "\"version\": 2", "downbeat.run 2"),
+            ("\"seed\"", "\"sed\"", "line 5"),
+            ("}", "", "line"),
+        ] {
+            fs::write(folder.join(FILE), written.replace(from, to)).unwrap();
+            let failure = Plan::load(&folder).unwrap_err();
+            assert!(matches!(&failure, Failure::Input(why) if why.contains(culprit)), "{failure:?}");
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

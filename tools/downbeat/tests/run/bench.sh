@@ -1,0 +1,57 @@
+#!/bin/sh
+# Stands in for a benchmark: writes the record of a launch, and goes on with it where an earlier one ended.
+# It does as the environment says, so that its command line stays the same:
+#   RANKS  a factor; PAUSE  seconds in each group; HOLD  a file: goes on when it is gone; FAIL  a file: fails while it exists, and takes it away;
+#   DIE    a file: is killed in the middle of a group while it exists, and takes it away;
+#   LEAVE  a file: leaves a process behind, and says there which one;
+#   LAZY   writes no `# complete`; WEARY  fails after it; STUBBORN  does not end when it is asked to.
+while [ $# -gt 0 ]; do
+    case $1 in
+    --out) out=$2; shift 2 ;;
+    --launch) launch=$2; shift 2 ;;
+    *) shift ;;
+    esac
+done
+record=$out/$launch.csv
+echo "$launch measures"
+echo "$launch complains" >&2
+echo $$ >"$out/pid.new" && mv "$out/pid.new" "$out/pid"
+[ -z "$STUBBORN" ] || trap '' TERM
+
+takes_away() { [ -n "$1" ] && rm "$1" 2>/dev/null; }
+
+columns=operation,bytes,ranks,call,state,nanos
+if grep -qs "^$columns" "$record"; then
+    if ! grep -q "^# factor ranks = ${RANKS:-4}\$" "$record"; then
+        echo "has other ranks" >&2
+        exit 1
+    fi
+    [ "$(tail -n 1 "$record")" != "# complete" ] || exit 0
+    # What was not finished is cut off.
+    last=$(grep -n "^# end\|^$columns" "$record" | tail -n 1)
+    head -n "${last%%:*}" "$record" >"$out/cut" && mv "$out/cut" "$record"
+else
+    printf '# downbeat launch 1\n# factor program = bench.sh\n# factor ranks = %s\n# fact process = %s\n%s\n' \
+        "${RANKS:-4}" $$ $columns >"$record"
+fi
+if [ -n "$LEAVE" ]; then
+    setsid sleep 100 &
+    echo $! >"$LEAVE"
+fi
+if takes_away "$FAIL"; then
+    echo "cannot go on" >&2
+    exit 3
+fi
+for size in 1 2 3; do
+    grep -q "^# end allreduce,$size," "$record" && continue
+    [ -z "$PAUSE" ] || sleep "$PAUSE"
+    while [ -e "$HOLD" ]; do sleep 0.01; done
+    if takes_away "$DIE"; then
+        printf 'allreduce,%s,4,0,valid,1' $size >>"$record"
+        kill -9 $$
+    fi
+    rows=$(printf 'allreduce,%s,4,0,valid,%s\nallreduce,%s,4,1,valid,7' $size $$ $size)
+    printf '%s\n# end allreduce,%s,4 valid=2 late=0 long=0 min=7\n' "$rows" $size >>"$record"
+done
+[ -n "$LAZY" ] || echo "# complete" >>"$record"
+[ -z "$WEARY" ]
