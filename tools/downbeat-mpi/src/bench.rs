@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use clap::Args;
 use downbeat_clock_core::Clock;
-use downbeat_common::bench::{GlobalTime, MethodOptions, OutputOptions, SyncOptions, agree_on_measured, measure_all};
+use downbeat_common::bench::{GlobalTime, MethodOptions, OutputOptions, SyncOptions, measure_all};
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{CalibrationOptions, Failure, agree};
@@ -12,14 +12,14 @@ use downbeat_measure::{
     GroupKey, Measured, Method, MpiGroup, MpiOperation, OperationKind, OperationSettings, Root, Sizes, Stage, Time,
     shuffle,
 };
-use downbeat_sync::{Comm, CommError, MpiComm, Timekeeper, block_on_ready, collective};
+use downbeat_sync::{Comm, MpiComm, Timekeeper, block_on_ready};
 
 use crate::clock::{ClockUser, Kind, Timebase, Tsc};
 use crate::command_line::block_on_ready_failure;
 use crate::ranks::{PlaceOptions, Ranks};
 use crate::settings::{self, SettingsOptions};
 use crate::truth::Traceable;
-use crate::{end_all_ranks, factors};
+use crate::{factors, session};
 
 #[derive(Args, Debug)]
 #[command(
@@ -143,14 +143,11 @@ struct Session<'a> {
 impl ClockUser for Session<'_> {
     fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
-        let seed = options.seed.unwrap_or_else(downbeat_common::random_seed);
-        let seed = block_on_ready(collective::broadcast(ranks.all, seed)).map_err(Failure::run)?;
+        let seed = session::seed(ranks, options.seed)?;
         let mut groups = self.groups.clone();
         shuffle(&mut groups, seed);
-        let (factors, facts) = (self.factors()?, self.facts(seed)?);
-        let results =
-            if ranks.all.rank() == 0 { options.output.begin(&factors, &facts) } else { Ok(Default::default()) };
-        let mut results = block_on_ready_failure(agree(ranks.all, results))?;
+        let (factors, facts) = (self.factors()?, factors::of_launch(seed, self.tsc.as_ref()));
+        let mut results = session::begin(ranks, &options.output, &factors, &facts)?;
         let me = Timekeeper::new(&base.clock, base.local).source(base.source).place(ranks.place);
         let mut global = GlobalTime::new(ranks.all, me, &options.sync, &options.method.method(0)?)?;
         measure_all(ranks.all, &groups, &mut results, |key| {
@@ -175,15 +172,9 @@ impl Session<'_> {
         let mut measured = Ok(None);
         if let (Some(part), Some(mut operation)) = (part, operation) {
             let stage = Stage { comm: part.comm(), together: part, clock, time };
-            measured = block_on_ready(async { Ok::<_, CommError>(method.measure(&stage, &mut operation).await) })
-                .map_err(Failure::run)?;
+            measured = block_on_ready(method.measure(&stage, &mut operation));
         }
-        if let Err(why) = &measured
-            && why.is_of_one_rank()
-        {
-            end_all_ranks(ranks.failure(format!("{key}: {why}")));
-        }
-        agree_on_measured(ranks.all, key, measured)
+        session::agree_on_measured(ranks, key, measured)
     }
 
     /// An operation that does what it should, as far as that is asked for.
@@ -203,15 +194,6 @@ impl Session<'_> {
         let factors = factors::of_machine(ranks, factors::of_job(ranks, options.clock));
         let factors = options.sync.factors(options.method.factors(factors)?, &options.method.method(0)?)?;
         Ok(settings::factors(&self.settings, factors).with("verify", &options.verify))
-    }
-
-    /// What is of this launch only.
-    fn facts(&self, seed: u64) -> Result<Factors, Failure> {
-        let mut facts = Factors::default().with("started", &downbeat_common::now()).with("seed", &seed);
-        if let Some(tsc) = &self.tsc {
-            facts = facts.with("tsc_hz", &tsc.rate.hz()).with("tsc_uncertainty_ppm", &(tsc.uncertainty * 1e6));
-        }
-        Ok(facts)
     }
 
     fn headline(&self) -> Result<String, Failure> {

@@ -106,9 +106,18 @@ impl OutputOptions {
     /// # Errors
     /// When standard output cannot be written.
     pub fn show(&self, results: &Results, headline: &str, factors: &Factors, facts: &Factors) -> Result<(), Failure> {
+        let groups = &results.shown;
+        let report = Report { schema: "downbeat.bench", version: 1, factors, facts, groups };
+        self.show_as(results, &report, &format!("{headline}\n\n{}", results.table()))
+    }
+
+    /// Shows what was measured in this launch as one document or as this text, as it was asked for. Only rank 0 does this.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn show_as(&self, results: &Results, report: &impl Serialize, text: &str) -> Result<(), Failure> {
         if self.json {
-            let groups = &results.shown;
-            return output::print_json(&Report { schema: "downbeat.bench", version: 1, factors, facts, groups });
+            return output::print_json(report);
         }
         let before = match results.before {
             0 => String::new(),
@@ -118,7 +127,7 @@ impl OutputOptions {
                 if groups == 1 { "was" } else { "were" }
             ),
         };
-        output::print(&format!("{headline}\n\n{}{before}", results.table()))
+        output::print(&format!("{text}{before}"))
     }
 }
 
