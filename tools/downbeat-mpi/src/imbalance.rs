@@ -5,14 +5,14 @@ mod timing;
 
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration};
-use downbeat_common::bench::{GlobalTime, OutputOptions, SyncOptions, measure_all};
+use downbeat_common::bench::{GlobalTime, OutputOptions, Results, SyncOptions, measure_all};
 use downbeat_common::cli::positive;
 use downbeat_common::records::Factors;
 use downbeat_common::{CalibrationOptions, Failure, agree_blocking};
 use downbeat_measure::{
     Barrier, BarrierOperation, GroupKey, Imbalance, ImbalanceError, MeasureError, Measured, Method, MpiGroup,
-    MpiOperation, OperationKind, OperationSettings, Processing, Root, RoundTime, Scheme, Sizes, Stage, Stopping, Time,
-    shuffle,
+    MpiOperation, OperationKind, OperationSettings, Processing, ProcessingError, Root, RoundTime, Scheme, Sizes, Stage,
+    Stopping, Time, shuffle,
 };
 use downbeat_sync::{Comm, MpiComm, Timekeeper, block_on_ready};
 
@@ -119,6 +119,13 @@ struct Job {
     timing: Option<Timing>,
 }
 
+impl Job {
+    /// The name of the operation behind the barrier.
+    fn operation(&self) -> String {
+        self.key.operation.split('/').next().unwrap_or_default().to_owned()
+    }
+}
+
 impl Options {
     fn jobs(&self, ranks: u32) -> Result<Vec<Job>, Failure> {
         let mut jobs: Vec<Job> = Vec::new();
@@ -134,7 +141,7 @@ impl Options {
             add(format!("imbalance/{barrier}"), 0, *barrier, None);
             for timing in self.methods.iter().filter(|_| self.latency) {
                 let checked = MpiOperation::check(*operation, ranks, size, &settings(*operation, *timing));
-                checked.map_err(|why| Failure::option("--operation", why))?;
+                checked.map_err(|why| Failure::option("--operation and --size", why))?;
                 add(format!("{operation}/{timing}/{barrier}"), size, *barrier, Some(*timing));
             }
         }
@@ -203,14 +210,20 @@ impl ClockUser for Session<'_> {
             let method = options.method(job);
             // Methods that do with local clocks are to show what these see.
             let time = if method.needs_global_time() { global.time()? } else { Time::Local(base.local) };
-            let measured = self.measure(job, &method, &base.clock, time)?;
+            let mut measured = self.measure(job, &method, &base.clock, time)?;
+            // Where cores are crowded, ranks may never be there in time: that is a result, too. But a record is not complete
+            // without a group, and can be gone on with.
+            if let Err(MeasureError::Processing(ProcessingError::NothingValid { late, .. })) = measured
+                && !options.output.keeps_record()
+            {
+                found.nothing(job, late);
+                measured = Ok(None);
+            }
+            let measured = session::agree_on_measured(ranks, key, measured)?;
             agree_blocking(ranks.all, measured.map(|measured| found.take(job, measured)).transpose())
         })?;
         let shown = match ranks.all.rank() {
-            0 => {
-                found.sort_as(&self.jobs);
-                options.output.show_as(&results, &found.report(&factors, &facts), &found.text(ranks, &factors))
-            }
+            0 => self.show(&mut found, &results, &factors, &facts),
             _ => Ok(()),
         };
         agree_blocking(ranks.all, shown)
@@ -218,23 +231,34 @@ impl ClockUser for Session<'_> {
 }
 
 impl Session<'_> {
-    fn measure(&self, job: &Job, method: &Method, clock: &impl Clock, time: Time) -> Result<Option<Measured>, Failure> {
+    /// What went wrong with the measurement itself is not agreed on yet.
+    fn measure(
+        &self,
+        job: &Job,
+        method: &Method,
+        clock: &impl Clock,
+        time: Time,
+    ) -> Result<Result<Option<Measured>, MeasureError>, Failure> {
         let Self { options, ranks, group, .. } = self;
         let stage = Stage { comm: group.comm(), together: group, clock, time };
-        let measured = match job.timing {
-            None => {
-                let mut barrier = BarrierOperation { barrier: job.barrier, comm: group.comm(), together: group };
-                block_on_ready(method.measure(&stage, &mut barrier))
-            }
-            Some(timing) => {
-                let settings = settings(options.operation, timing);
-                let prepared = MpiOperation::prepare(options.operation, group, job.key.bytes, &settings);
-                let prepared = prepared.map_err(|why| ranks.failure(format!("{}: {why}", job.key)));
-                let mut operation = agree_blocking(ranks.all, prepared)?;
-                block_on_ready::<_, MeasureError>(method.measure(&stage, &mut operation))
-            }
+        let Some(timing) = job.timing else {
+            let mut barrier = BarrierOperation { barrier: job.barrier, comm: group.comm(), together: group };
+            return Ok(block_on_ready(method.measure(&stage, &mut barrier)));
         };
-        session::agree_on_measured(ranks, &job.key, measured)
+        let settings = settings(options.operation, timing);
+        let prepared = MpiOperation::prepare(options.operation, group, job.key.bytes, &settings);
+        let prepared = prepared.map_err(|why| ranks.failure(format!("{}: {why}", job.key)));
+        let mut operation = agree_blocking(ranks.all, prepared)?;
+        Ok(block_on_ready(method.measure(&stage, &mut operation)))
+    }
+
+    fn show(&self, found: &mut Found, results: &Results, factors: &Factors, facts: &Factors) -> Result<(), Failure> {
+        if found.is_nothing() {
+            let why = "in no round were all ranks there in time: are there more of them than cores?";
+            return Err(Failure::run(why));
+        }
+        found.sort_as(&self.jobs);
+        self.options.output.show_as(results, &found.report(factors, facts), &found.text(self.ranks, factors))
     }
 
     /// Everything that the results depend on, as rank 0 knows it.

@@ -101,6 +101,11 @@ impl OutputOptions {
         Ok(Results { journal, before, shown: Vec::new() })
     }
 
+    /// Whether observations are kept in a file.
+    pub fn keeps_record(&self) -> bool {
+        self.out.is_some()
+    }
+
     /// Shows everything that was measured in this launch. Only rank 0 does this.
     ///
     /// # Errors

@@ -25,6 +25,13 @@ struct Uneven {
     barrier: &'static str,
     valid: usize,
     late: usize,
+    /// Nothing where no round was valid.
+    #[serde(flatten)]
+    leaving: Option<Leaving>,
+}
+
+#[derive(Debug, Serialize)]
+struct Leaving {
     /// Between the first rank that leaves and the last.
     imbalance_ns: Quantiles,
     /// Of the barrier itself, the median.
@@ -37,7 +44,7 @@ struct Uneven {
     left_last: Vec<u64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 struct Quantiles {
     median: f64,
     q1: f64,
@@ -57,8 +64,8 @@ struct Latency {
     late: usize,
     /// What the method reports,
     figure: &'static str,
-    /// and what that is.
-    latency_ns: f64,
+    /// and what that is; nothing where no observation was valid.
+    latency_ns: Option<f64>,
 }
 
 /// Everything, as one JSON document.
@@ -86,16 +93,14 @@ impl Found {
             let figure = |name| measured.figures.iter().find(|figure| figure.name == name).map_or(0.0, |f| f.nanos);
             let [median, q1, q3, p95, max] = ["median", "q1", "q3", "p95", "max"].map(figure);
             let (leaves_last, leaves_last_share) = imbalance.usually_last();
-            self.imbalance.push(Uneven {
-                barrier,
-                valid,
-                late,
+            let leaving = Leaving {
                 imbalance_ns: Quantiles { median, q1, q3, p95, max },
                 run_time_ns: figure(Imbalance::RUN_TIME),
                 leaves_last,
                 leaves_last_share,
                 left_last: imbalance.left_last().to_vec(),
-            });
+            };
+            self.imbalance.push(Uneven { barrier, valid, late, leaving: Some(leaving) });
             return Ok(measured);
         };
         let reported = measured.figures.first();
@@ -103,14 +108,30 @@ impl Found {
         self.latency.push(Latency {
             method: timing.to_string(),
             barrier,
-            operation: job.key.operation.split('/').next().unwrap_or_default().to_owned(),
+            operation: job.operation(),
             bytes: job.key.bytes,
             valid,
             late,
             figure: reported.name,
-            latency_ns: reported.nanos,
+            latency_ns: Some(reported.nanos),
         });
         Ok(measured)
+    }
+
+    /// No observation of it was valid.
+    pub(super) fn nothing(&mut self, job: &Job, late: usize) {
+        let barrier = job.barrier.name();
+        let Some(timing) = job.timing else {
+            return self.imbalance.push(Uneven { barrier, valid: 0, late, leaving: None });
+        };
+        let (operation, bytes, method) = (job.operation(), job.key.bytes, timing.to_string());
+        self.latency.push(Latency { method, barrier, operation, bytes, valid: 0, late, figure: "", latency_ns: None });
+    }
+
+    /// Whether something was measured, but nothing of it was valid.
+    pub(super) fn is_nothing(&self) -> bool {
+        let valid = self.imbalance.iter().map(|one| one.valid).chain(self.latency.iter().map(|one| one.valid));
+        valid.max() == Some(0)
     }
 
     /// As they were asked for, whatever the order in which they were measured.
@@ -155,11 +176,14 @@ impl Found {
         let headings = ["barrier", "valid", "of", "median", "q1", "q3", "p95", "max", "barrier takes", "leaves last"];
         let mut table = Table::new(headings);
         for one in &self.imbalance {
-            let Quantiles { median, q1, q3, p95, max } = one.imbalance_ns;
             let cells = [one.barrier.to_owned(), one.valid.to_string(), (one.valid + one.late).to_string()];
-            let times = [median, q1, q3, p95, max, one.run_time_ns].map(time);
-            let last = format!("rank {} ({})", one.leaves_last, percent(one.leaves_last_share));
-            table.row(cells.into_iter().chain(times).chain([last]).collect::<Vec<_>>());
+            let leaving = one.leaving.as_ref().map_or_else(Vec::new, |leaving| {
+                let Quantiles { median, q1, q3, p95, max } = leaving.imbalance_ns;
+                let times = [median, q1, q3, p95, max, leaving.run_time_ns].map(time);
+                let last = format!("rank {} ({})", leaving.leaves_last, percent(leaving.leaves_last_share));
+                times.into_iter().chain([last]).collect()
+            });
+            table.row(cells.into_iter().chain(leaving).collect::<Vec<_>>());
         }
         table.render()
     }
@@ -168,9 +192,10 @@ impl Found {
     fn latencies(&self) -> String {
         let (mut methods, mut barriers): (Vec<(&str, &str)>, Vec<&str>) = (Vec::new(), Vec::new());
         for one in &self.latency {
-            let method = (one.method.as_str(), one.figure);
-            if !methods.contains(&method) {
-                methods.push(method);
+            match methods.iter_mut().find(|(method, _)| *method == one.method) {
+                Some((_, figure)) if figure.is_empty() => *figure = one.figure,
+                Some(_) => {}
+                None => methods.push((&one.method, one.figure)),
             }
             if !barriers.contains(&one.barrier) {
                 barriers.push(one.barrier);
@@ -180,7 +205,7 @@ impl Found {
         for (method, figure) in methods {
             let of_barrier = |barrier: &&str| {
                 let found = self.latency.iter().find(|one| one.method == method && one.barrier == *barrier);
-                found.map_or_else(String::new, |one| time(one.latency_ns))
+                found.and_then(|one| one.latency_ns).map_or_else(|| "-".to_owned(), time)
             };
             let cells = [method.to_owned(), figure.to_owned()].into_iter();
             table.row(cells.chain(barriers.iter().map(of_barrier)).collect::<Vec<_>>());
