@@ -122,7 +122,7 @@ impl Job<'_> {
         one_line(&job, "different options")
     }
 
-    /// No more ranks than cores: otherwise no round may be valid.
+    /// Two ranks, and a method that has no late calls: on crowded cores no round may be valid.
     fn shows_imbalance_and_drift(&self) -> Outcome {
         let job = self.run(&[(2, "imbalance --reps 50 --latency --methods osu,ms2,round-time --json")])?;
         want(job.code == Some(0), &job, "exit code 0")?;
@@ -130,17 +130,22 @@ impl Job<'_> {
         let of = |part: &str| report[part].as_array().map_or(0, Vec::len);
         want(report["schema"] == "downbeat.imbalance" && of("barriers") == 4, &job, "all barriers")?;
         want(of("latencies") == 3 * 4, &job, "three methods behind each barrier")?;
-        let table = self.run(&[(2, "imbalance --barrier tree,dissemination --reps 50")])?;
+        let table = self.run(&[(2, "imbalance --barrier tree,dissemination --reps 50 --latency --methods ms1")])?;
         want(table.code == Some(0) && table.stdout.contains("leaves last"), &table, "a table")?;
 
-        let drift = "drift --during 1s --every 100ms --windows 500ms --skew offset=1s,drift=20ppm --json --csv CSV";
+        let drift = "drift --during 1s --every 100ms --windows 500ms --check-by skampi/20 --skew offset=1s,drift=2000ppm \
+                     --json --csv CSV";
         let job = self.run(&[(2, drift)])?;
         want(job.code == Some(0), &job, "exit code 0")?;
         let report: Value = serde_json::from_str(&job.stdout).map_err(|why| format!("{why} in {}", job.stdout))?;
         let rank = &report["ranks"][0];
         let drift = rank["whole"]["drift_ppm"].as_f64().unwrap_or(0.0);
-        // That of rank 1 is 17.5 ppm slow.
-        want(report["schema"] == "downbeat.drift" && (-19.0..-16.0).contains(&drift), &job, "the drift of rank 1")?;
+        // The clock of rank 1 loses 1,801 ppm of what it shows; on busy cores offsets can be off by some of that.
+        want(
+            report["schema"] == "downbeat.drift" && (-2_500.0..-1_000.0).contains(&drift),
+            &job,
+            "the drift of rank 1",
+        )?;
         want(report["latency"]["message_ns"].as_f64() > Some(0.0), &job, "the latency of a message")?;
         let lines = fs::read_to_string(&self.csv).map_err(|why| why.to_string())?;
         let rows = lines.lines().filter(|line| !line.starts_with('#')).count() as u64;
