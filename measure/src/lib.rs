@@ -67,8 +67,8 @@
 //! * Values are finite, but differences of values beyond 1e300, and squares of differences beyond 1e150, overflow.
 //!
 //! # What this crate does not do yet
-//! It runs no operation and knows no measurement scheme. It compares two experiments at
-//! a time, without pairing, and by their averages only; Shapiro and Wilk's is its only test of normality.
+//! Its operations are those of MPI libraries, with the feature `mpi`, and few of its own. It compares two experiments at a
+//! time, without pairing, and by their averages only; Shapiro and Wilk's is its only test of normality.
 #![deny(unsafe_code)]
 #![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]
 
@@ -119,8 +119,8 @@ pub use shuffle::shuffle;
 pub use sizes::{Sizes, SizesError};
 pub use stage::{MeasureError, Stage, Time};
 pub use stats::{
-    Averages, Comparison, Confidence, ConfidenceError, GroupError, HodgesLehmann, Interval, MannWhitney, MeansOfSize,
-    MedianInterval, PValues, RankMethod, Sample, SampleError, SampleSizeCheck, ShapiroWilk, TestError, VarianceParts,
-    WelchTest, holm, stars,
+    Averages, Comparison, Confidence, ConfidenceError, Density, GroupError, Histogram, HodgesLehmann, Interval,
+    MannWhitney, MeansOfSize, MedianInterval, PValues, RankMethod, Sample, SampleError, SampleSizeCheck, ShapiroWilk,
+    TestError, VarianceParts, WelchTest, holm, stars,
 };
 pub use stopping::{Decay, Ended, Progress, Stopping, StoppingError};

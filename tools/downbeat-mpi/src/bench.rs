@@ -4,18 +4,16 @@ use std::fmt::Display;
 
 use clap::Args;
 use downbeat_clock_core::Clock;
-use downbeat_common::bench::{GlobalTime, MethodOptions, OutputOptions, SyncOptions, measure_all};
+use downbeat_common::bench::{GlobalTime, MethodOptions, OutputOptions, Plan, SyncOptions, headline, measure_all};
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
-use downbeat_common::{CalibrationOptions, Failure, agree};
+use downbeat_common::{CalibrationOptions, Failure, agree_blocking};
 use downbeat_measure::{
     GroupKey, Measured, Method, MpiGroup, MpiOperation, OperationKind, OperationSettings, Root, Sizes, Stage, Time,
-    shuffle,
 };
 use downbeat_sync::{Comm, MpiComm, Timekeeper, block_on_ready};
 
 use crate::clock::{ClockUser, Kind, Timebase, Tsc};
-use crate::command_line::block_on_ready_failure;
 use crate::ranks::{PlaceOptions, Ranks};
 use crate::settings::{self, SettingsOptions};
 use crate::truth::Traceable;
@@ -143,22 +141,22 @@ struct Session<'a> {
 impl ClockUser for Session<'_> {
     fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
-        let seed = session::seed(ranks, options.seed)?;
-        let mut groups = self.groups.clone();
-        shuffle(&mut groups, seed);
-        let (factors, facts) = (self.factors()?, factors::of_launch(seed, self.tsc.as_ref()));
-        let mut results = session::begin(ranks, &options.output, &factors, &facts)?;
+        let method = options.method.method(0)?;
+        let plan = Plan {
+            groups: self.groups.clone(),
+            seed: options.seed,
+            factors: self.factors(&method)?,
+            facts: factors::of_tsc(self.tsc.as_ref(), Factors::default()),
+            headline: self.headline(&method),
+        };
         let me = Timekeeper::new(&base.clock, base.local).source(base.source).place(ranks.place);
-        let mut global = GlobalTime::new(ranks.all, me, &options.sync, &options.method.method(0)?)?;
-        measure_all(ranks.all, &groups, &mut results, |key| {
+        let mut global = GlobalTime::new(ranks.all, me, &options.sync, &method)?;
+        let results = measure_all(ranks.all, &options.output, plan, |key| {
             let time = global.time()?;
             self.measure(key, &base.clock, time)
         })?;
-        let shown = match ranks.all.rank() {
-            0 => options.output.show(&results, &self.headline()?, &factors, &facts),
-            _ => Ok(()),
-        };
-        block_on_ready_failure(agree(ranks.all, shown))
+        let shown = if ranks.all.rank() == 0 { options.output.show(&results) } else { Ok(()) };
+        agree_blocking(ranks.all, shown)
     }
 }
 
@@ -168,7 +166,7 @@ impl Session<'_> {
         let Self { options, ranks, settings, parts, .. } = self;
         let method = options.method(key.bytes, settings)?;
         let part = parts.iter().find(|(size, _)| *size == key.ranks).and_then(|(_, part)| part.as_ref());
-        let operation = block_on_ready_failure(agree(ranks.all, part.map(|part| self.prepare(key, part)).transpose()))?;
+        let operation = agree_blocking(ranks.all, part.map(|part| self.prepare(key, part)).transpose())?;
         let mut measured = Ok(None);
         if let (Some(part), Some(mut operation)) = (part, operation) {
             let stage = Stage { comm: part.comm(), together: part, clock, time };
@@ -189,18 +187,16 @@ impl Session<'_> {
     }
 
     /// Everything that the results depend on, as rank 0 knows it.
-    fn factors(&self) -> Result<Factors, Failure> {
+    fn factors(&self, method: &Method) -> Result<Factors, Failure> {
         let Self { options, ranks, .. } = self;
         let factors = factors::of_machine(ranks, factors::of_job(ranks, options.clock));
-        let factors = options.sync.factors(options.method.factors(factors)?, &options.method.method(0)?)?;
+        let factors = options.sync.factors(options.method.factors(factors)?, method)?;
         Ok(settings::factors(&self.settings, factors).with("verify", &options.verify))
     }
 
-    fn headline(&self) -> Result<String, Failure> {
-        let Self { options, ranks, .. } = self;
+    fn headline(&self, method: &Method) -> String {
+        let Self { ranks, .. } = self;
         let (size, nodes) = (count(ranks.all.size() as usize, "rank"), count(ranks.nodes(), "node"));
-        let method = options.method.method(0)?;
-        let (scheme, processing) = (method.scheme, method.processing);
-        Ok(format!("{size} on {nodes}, scheme {scheme}, processing {processing}"))
+        headline(&format!("{size} on {nodes}"), method)
     }
 }

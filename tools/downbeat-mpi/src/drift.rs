@@ -210,9 +210,7 @@ impl Session<'_> {
             .with("during", &options.during)
             .with("every", &options.every)
             .with("check", &options.check_by);
-        if let Some(tsc) = tsc {
-            factors = factors.with("tsc_hz", &tsc.rate.hz()).with("tsc_uncertainty_ppm", &(tsc.uncertainty * 1e6));
-        }
+        factors = factors::of_tsc(tsc.as_ref(), factors);
         match &options.skew {
             Some(spec) => factors::of_skew(ranks, spec, factors),
             None => factors,

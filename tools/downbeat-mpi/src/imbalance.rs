@@ -5,14 +5,15 @@ mod timing;
 
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration};
-use downbeat_common::bench::{GlobalTime, OutputOptions, Results, SyncOptions, measure_all};
+use downbeat_common::bench::{GlobalTime, OutputOptions, Plan, Results, SyncOptions, measure_all};
 use downbeat_common::cli::positive;
+use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{CalibrationOptions, Failure, agree_blocking};
 use downbeat_measure::{
     Barrier, BarrierOperation, GroupKey, Imbalance, ImbalanceError, MeasureError, Measured, Method, MpiGroup,
     MpiOperation, OperationKind, OperationSettings, Processing, ProcessingError, Root, RoundTime, Scheme, Sizes, Stage,
-    Stopping, Time, shuffle,
+    Stopping, Time,
 };
 use downbeat_sync::{Comm, MpiComm, Timekeeper, block_on_ready};
 
@@ -196,15 +197,18 @@ struct Session<'a> {
 impl ClockUser for Session<'_> {
     fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
-        let seed = session::seed(ranks, options.seed)?;
-        let mut keys: Vec<GroupKey> = self.jobs.iter().map(|job| job.key.clone()).collect();
-        shuffle(&mut keys, seed);
-        let (factors, facts) = (self.factors()?, factors::of_launch(seed, self.tsc.as_ref()));
-        let mut results = session::begin(ranks, &options.output, &factors, &facts)?;
+        let rounds = options.rounds();
+        let plan = Plan {
+            groups: self.jobs.iter().map(|job| job.key.clone()).collect(),
+            seed: options.seed,
+            factors: self.factors(&rounds)?,
+            facts: factors::of_tsc(self.tsc.as_ref(), Factors::default()),
+            headline: self.headline(),
+        };
         let me = Timekeeper::new(&base.clock, base.local).source(base.source).place(ranks.place);
-        let mut global = GlobalTime::new(ranks.all, me, &options.sync, &options.rounds())?;
+        let mut global = GlobalTime::new(ranks.all, me, &options.sync, &rounds)?;
         let mut found = Found::default();
-        measure_all(ranks.all, &keys, &mut results, |key| {
+        let results = measure_all(ranks.all, &options.output, plan, |key| {
             let job = self.jobs.iter().find(|job| job.key == *key);
             let job = job.ok_or_else(|| Failure::run(format!("{key}: nobody asked for this")))?;
             let method = options.method(job);
@@ -223,7 +227,7 @@ impl ClockUser for Session<'_> {
             agree_blocking(ranks.all, measured.map(|measured| found.take(job, measured)).transpose())
         })?;
         let shown = match ranks.all.rank() {
-            0 => self.show(&mut found, &results, &factors, &facts),
+            0 => self.show(&mut found, &results),
             _ => Ok(()),
         };
         agree_blocking(ranks.all, shown)
@@ -252,26 +256,31 @@ impl Session<'_> {
         Ok(block_on_ready(method.measure(&stage, &mut operation)))
     }
 
-    fn show(&self, found: &mut Found, results: &Results, factors: &Factors, facts: &Factors) -> Result<(), Failure> {
+    fn show(&self, found: &mut Found, results: &Results) -> Result<(), Failure> {
         if found.is_nothing() {
             let why = "in no round were all ranks there in time: are there more of them than cores?";
             return Err(Failure::run(why));
         }
         found.sort_as(&self.jobs);
-        self.options.output.show_as(results, &found.report(factors, facts), &found.text(self.ranks, factors))
+        self.options.output.show_as(results, &found.report(results), &found.text(results))
     }
 
     /// Everything that the results depend on, as rank 0 knows it.
-    fn factors(&self) -> Result<Factors, Failure> {
+    fn factors(&self, rounds: &Method) -> Result<Factors, Failure> {
         let Self { options, ranks, .. } = self;
-        let rounds = options.rounds();
         let factors = factors::of_machine(ranks, factors::of_job(ranks, options.clock));
-        let factors = options.sync.factors(factors, &rounds)?;
+        let factors = options.sync.factors(factors, rounds)?;
         let factors = factors.with("stop", &rounds.stopping).with("warm-up", &rounds.warm_up);
         Ok(match options.reps {
             Some(reps) if options.latency => factors.with("calls of suites", &reps),
             _ => factors,
         })
+    }
+
+    fn headline(&self) -> String {
+        let Self { options, ranks, .. } = self;
+        let (size, nodes) = (count(ranks.all.size() as usize, "rank"), count(ranks.nodes(), "node"));
+        format!("{size} on {nodes}, clock {}", options.clock)
     }
 }
 

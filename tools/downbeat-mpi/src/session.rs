@@ -1,32 +1,12 @@
-//! What all commands that measure operations do together with all ranks.
+//! What all commands that measure operations do with what they measured.
 
-use downbeat_common::bench::{self, OutputOptions, Results};
-use downbeat_common::records::Factors;
-use downbeat_common::{Failure, agree_blocking};
+use downbeat_common::{Failure, bench};
 use downbeat_measure::{GroupKey, MeasureError, Measured};
-use downbeat_sync::{Comm, block_on_ready, collective};
 
 use crate::end_all_ranks;
 use crate::ranks::Ranks;
 
-/// The seed that was asked for, or one that rank 0 draws by lot.
-pub(crate) fn seed(ranks: &Ranks<'_>, asked_for: Option<u64>) -> Result<u64, Failure> {
-    let seed = asked_for.unwrap_or_else(downbeat_common::random_seed);
-    block_on_ready(collective::broadcast(ranks.all, seed)).map_err(Failure::run)
-}
-
-/// Begins the record of rank 0, if there is to be one.
-pub(crate) fn begin(
-    ranks: &Ranks<'_>,
-    output: &OutputOptions,
-    factors: &Factors,
-    facts: &Factors,
-) -> Result<Results, Failure> {
-    let results = if ranks.all.rank() == 0 { output.begin(factors, facts) } else { Ok(Results::default()) };
-    agree_blocking(ranks.all, results)
-}
-
-/// All ranks go on with what they measured, or fail alike.
+/// All ranks go on with what they measured, or fail alike; where one is alone with its failure, that ends all of them.
 pub(crate) fn agree_on_measured(
     ranks: &Ranks<'_>,
     key: &GroupKey,

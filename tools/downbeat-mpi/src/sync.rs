@@ -147,9 +147,7 @@ impl Session<'_> {
             .with("sample", &trial.sample)
             .with("repeat", &trial.repeat)
             .with("seed", &trial.seed);
-        if let Some(tsc) = tsc {
-            factors = factors.with("tsc_hz", &tsc.rate.hz()).with("tsc_uncertainty_ppm", &(tsc.uncertainty * 1e6));
-        }
+        factors = factors::of_tsc(tsc.as_ref(), factors);
         if let Some(spec) = &options.skew {
             factors = factors::of_skew(ranks, spec, factors);
         }

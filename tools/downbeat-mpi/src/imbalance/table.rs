@@ -3,14 +3,13 @@
 use std::fmt::Write as _;
 
 use downbeat_common::Failure;
-use downbeat_common::output::{Table, count, percent, time};
+use downbeat_common::bench::Results;
+use downbeat_common::output::{Table, percent, time};
 use downbeat_common::records::{Factors, serialize_factors};
 use downbeat_measure::{Imbalance, Measured, State};
-use downbeat_sync::Comm;
 use serde::Serialize;
 
 use super::{Job, leaving};
-use crate::ranks::Ranks;
 
 /// What was measured so far, on rank 0.
 #[derive(Debug, Default)]
@@ -142,15 +141,15 @@ impl Found {
         self.latency.sort_by_key(|one| (method(&one.method), barrier(one.barrier)));
     }
 
-    pub(super) fn report<'a>(&'a self, factors: &'a Factors, facts: &'a Factors) -> Report<'a> {
+    pub(super) fn report<'a>(&'a self, results: &'a Results) -> Report<'a> {
+        let (factors, facts) = (results.factors(), results.facts());
         let (barriers, latencies) = (&self.imbalance, &self.latency);
         Report { schema: "downbeat.imbalance", version: 1, factors, facts, barriers, latencies }
     }
 
-    pub(super) fn text(&self, ranks: &Ranks<'_>, factors: &Factors) -> String {
-        let (size, nodes) = (count(ranks.all.size() as usize, "rank"), count(ranks.nodes(), "node"));
-        let [clock, sync] = ["clock", "sync"].map(|name| factors.get(name).unwrap_or("unknown"));
-        let mut text = format!("{size} on {nodes}, clock {clock}, synchronized by {sync}\n");
+    pub(super) fn text(&self, results: &Results) -> String {
+        let (headline, factors) = (results.headline(), results.factors());
+        let mut text = format!("{headline}, synchronized by {}\n", factors.get("sync").unwrap_or_default());
         // What a user told the library to do for barriers.
         for (name, value) in factors.iter().filter(|(name, _)| name.to_ascii_lowercase().contains("barrier")) {
             // Writing to a string cannot fail.
