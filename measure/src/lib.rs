@@ -104,6 +104,8 @@ mod aligned;
 pub mod analysis;
 mod barrier;
 mod cache;
+mod drift;
+mod imbalance;
 mod launch;
 mod measurement;
 #[cfg(feature = "mpi")]
@@ -125,6 +127,8 @@ mod stopping;
 pub use aligned::{AlignedBytes, Alignment, AlignmentError, NoMemory};
 pub use barrier::{Barrier, BarrierError};
 pub use cache::{Cache, CacheError, CacheState, Walk};
+pub use drift::{DriftError, Explained, Interpolated, OffsetSeries, Round, Watch, WindowFit};
+pub use imbalance::{BarrierOperation, Imbalance, ImbalanceError};
 pub use launch::{Factors, Group, GroupKey, Launch};
 pub use measurement::{Measured, Method};
 #[cfg(feature = "mpi")]

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use downbeat_clock_core::{Clock, ClockModel, Counter, Global, Local, Ticks, Timestamp};
+use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, Ticks, Timestamp};
 use downbeat_sync::{Comm, CommError, collective};
 
 use crate::{Barrier, Operation, State, Together};
@@ -124,15 +124,24 @@ impl<M: Comm, T: Together, K: Clock> Stage<'_, M, T, K> {
         Span { start, end, state: State::Valid }
     }
 
-    /// Waits until the clock shows `target`. Says what it showed already, if that was past.
+    /// Waits for a time that was agreed on. Says what the clock showed already, if that was past.
     #[inline]
-    pub(crate) fn wait_until(&self, target: Ticks) -> Result<Option<Ticks>, MeasureError> {
+    pub(crate) fn wait_until(
+        &self,
+        model: &ClockModel<Counter, Global>,
+        start: Timestamp<Global>,
+    ) -> Result<Option<Ticks>, MeasureError> {
         const MOST_EQUAL: u32 = 1 << 22;
+        /// Until so long before the start, ranks that share a core with this one may run: some may not know of it yet.
+        const PATIENCE: Duration = Duration::from_micros(20);
+        /// To look at a clock costs less than to ask the system who else would like to run.
+        const YIELD_AFTER: u32 = 64;
+        let (target, patient_until) = (model.invert(start), model.invert(start - PATIENCE));
         let mut last = self.clock.ticks();
         if last >= target {
             return Ok(Some(last));
         }
-        let mut equal = 0;
+        let (mut equal, mut reads) = (0, 0_u32);
         loop {
             let now = self.clock.ticks();
             if now >= target {
@@ -144,6 +153,10 @@ impl<M: Comm, T: Together, K: Clock> Stage<'_, M, T, K> {
                 return Err(MeasureError::ClockStands);
             }
             last = now;
+            reads = reads.wrapping_add(1);
+            if now < patient_until && reads.is_multiple_of(YIELD_AFTER) {
+                std::thread::yield_now();
+            }
         }
     }
 

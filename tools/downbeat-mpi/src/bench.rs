@@ -4,9 +4,7 @@ use std::fmt::Display;
 
 use clap::Args;
 use downbeat_clock_core::Clock;
-use downbeat_common::bench::{
-    GlobalTime, MethodOptions, OutputOptions, Plan, SyncOptions, agree_on_measured, headline, measure_all,
-};
+use downbeat_common::bench::{GlobalTime, MethodOptions, OutputOptions, Plan, SyncOptions, headline, measure_all};
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{CalibrationOptions, Failure, agree_blocking};
@@ -19,7 +17,7 @@ use crate::clock::{ClockUser, Kind, Timebase, Tsc};
 use crate::ranks::{PlaceOptions, Ranks};
 use crate::settings::{self, SettingsOptions};
 use crate::truth::Traceable;
-use crate::{end_all_ranks, factors};
+use crate::{factors, session};
 
 #[derive(Args, Debug)]
 #[command(
@@ -148,7 +146,7 @@ impl ClockUser for Session<'_> {
             groups: self.groups.clone(),
             seed: options.seed,
             factors: self.factors(&method)?,
-            facts: self.facts(),
+            facts: factors::of_tsc(self.tsc.as_ref(), Factors::default()),
             headline: self.headline(&method),
         };
         let me = Timekeeper::new(&base.clock, base.local).source(base.source).place(ranks.place);
@@ -174,12 +172,7 @@ impl Session<'_> {
             let stage = Stage { comm: part.comm(), together: part, clock, time };
             measured = method.measure_blocking(&stage, &mut operation);
         }
-        if let Err(why) = &measured
-            && why.is_of_one_rank()
-        {
-            end_all_ranks(ranks.failure(format!("{key}: {why}")));
-        }
-        agree_on_measured(ranks.all, key, measured)
+        session::agree_on_measured(ranks, key, measured)
     }
 
     /// An operation that does what it should, as far as that is asked for.
@@ -199,13 +192,6 @@ impl Session<'_> {
         let factors = factors::of_machine(ranks, factors::of_job(ranks, options.clock));
         let factors = options.sync.factors(options.method.factors(factors)?, method)?;
         Ok(settings::factors(&self.settings, factors).with("verify", &options.verify))
-    }
-
-    /// What is of this launch only.
-    fn facts(&self) -> Factors {
-        let facts = Factors::default();
-        let Some(tsc) = &self.tsc else { return facts };
-        facts.with("tsc_hz", &tsc.rate.hz()).with("tsc_uncertainty_ppm", &(tsc.uncertainty * 1e6))
     }
 
     fn headline(&self, method: &Method) -> String {

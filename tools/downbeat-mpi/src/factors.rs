@@ -2,11 +2,11 @@
 
 use std::env;
 
-use downbeat_common::machine;
 use downbeat_common::records::Factors;
+use downbeat_common::{SkewSpec, machine};
 use downbeat_sync::Comm;
 
-use crate::clock::Kind;
+use crate::clock::{Kind, Tsc};
 use crate::ranks::Ranks;
 
 /// Beginnings of the names of variables by which users tell MPI libraries and networks what to do. Launchers set others,
@@ -56,4 +56,21 @@ pub(crate) fn of_machine(ranks: &Ranks<'_>, factors: Factors) -> Factors {
         factors = factors.with(&format!("env {name}"), &value);
     }
     factors
+}
+
+/// Of clocks that are made wrong on purpose: of each how much.
+pub(crate) fn of_skew(ranks: &Ranks<'_>, spec: &SkewSpec, factors: Factors) -> Factors {
+    let mut factors = factors.with("skew", spec);
+    for (rank, place) in (0..).zip(&ranks.places) {
+        let skew = spec.of(if spec.is_per_node() { place.node } else { rank });
+        let text = format!("offset {} ns, drift {} ppm", skew.offset.as_nanos(), skew.drift * 1e6);
+        factors = factors.with(&format!("skew of rank {rank}"), &text);
+    }
+    factors
+}
+
+/// Of the time stamp counter, if it was calibrated: another each time.
+pub(crate) fn of_tsc(tsc: Option<&Tsc>, factors: Factors) -> Factors {
+    let Some(tsc) = tsc else { return factors };
+    factors.with("tsc_hz", &tsc.rate.hz()).with("tsc_uncertainty_ppm", &(tsc.uncertainty * 1e6))
 }

@@ -106,14 +106,28 @@ impl OutputOptions {
         Ok(Results { headline, factors, facts, journal, before, shown: Vec::new() })
     }
 
+    /// Whether observations are kept in a file.
+    pub fn keeps_record(&self) -> bool {
+        self.out.is_some()
+    }
+
     /// Shows everything that was measured in this launch. Only rank 0 does this.
     ///
     /// # Errors
     /// When standard output cannot be written.
     pub fn show(&self, results: &Results) -> Result<(), Failure> {
         let Results { headline, factors, facts, shown: groups, .. } = results;
+        let report = Report { schema: "downbeat.bench", version: 1, factors, facts, groups };
+        self.show_as(results, &report, &format!("{headline}\n\n{}", results.table()))
+    }
+
+    /// Shows what was measured in this launch as one document or as this text, as it was asked for. Only rank 0 does this.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn show_as(&self, results: &Results, report: &impl Serialize, text: &str) -> Result<(), Failure> {
         if self.json {
-            return output::print_json(&Report { schema: "downbeat.bench", version: 1, factors, facts, groups });
+            return output::print_json(report);
         }
         let before = match results.before {
             0 => String::new(),
@@ -123,7 +137,7 @@ impl OutputOptions {
                 if groups == 1 { "was" } else { "were" }
             ),
         };
-        output::print(&format!("{headline}\n\n{}{before}", results.table()))
+        output::print(&format!("{text}{before}"))
     }
 }
 
@@ -133,6 +147,21 @@ fn name_by_time() -> String {
 }
 
 impl Results {
+    /// What the results depend on.
+    pub fn factors(&self) -> &Factors {
+        &self.factors
+    }
+
+    /// What is of this launch only.
+    pub fn facts(&self) -> &Factors {
+        &self.facts
+    }
+
+    /// What is said above the results.
+    pub fn headline(&self) -> &str {
+        &self.headline
+    }
+
     /// Whether an earlier process of this launch measured it.
     pub(super) fn has(&self, key: &GroupKey) -> bool {
         self.journal.as_ref().is_some_and(|journal| journal.groups().contains(key))

@@ -26,7 +26,9 @@ pub(crate) fn check(program: &Path, library: Library, scratch: &Path) -> Outcome
     let job = Job { program, library, csv: scratch.join("rank-program.csv") };
     let results = [
         ("a good run", job.runs_well()),
+        ("imbalance and drift", job.shows_imbalance_and_drift()),
         ("bad input", job.refuses_bad_input()),
+        ("bad input for imbalance and drift", job.refuses_bad_input_for_imbalance_and_drift()),
         ("failures at run time", job.reports_failures()),
         ("a rank that dies", job.ends_without(Victim::Rank)),
         ("an interrupt", job.ends_without(Victim::Launcher)),
@@ -118,6 +120,67 @@ impl Job<'_> {
         let job = self.run(&[(1, "sync --clock tsc"), (2, "sync --clock raw")])?;
         want(job.code == Some(2), &job, "exit code 2 for ranks with different options")?;
         one_line(&job, "different options")
+    }
+
+    /// Two ranks, and a method that has no late calls: on crowded cores no round may be valid.
+    fn shows_imbalance_and_drift(&self) -> Outcome {
+        let job = self.run(&[(2, "imbalance --reps 50 --latency --methods osu,ms2,round-time --json")])?;
+        want(job.code == Some(0), &job, "exit code 0")?;
+        let report: Value = serde_json::from_str(&job.stdout).map_err(|why| format!("{why} in {}", job.stdout))?;
+        let of = |part: &str| report[part].as_array().map_or(0, Vec::len);
+        want(report["schema"] == "downbeat.imbalance" && of("barriers") == 4, &job, "all barriers")?;
+        want(of("latencies") == 3 * 4, &job, "three methods behind each barrier")?;
+        let table = self.run(&[(2, "imbalance --barrier tree,dissemination --reps 50 --latency --methods ms1")])?;
+        want(table.code == Some(0) && table.stdout.contains("leaves last"), &table, "a table")?;
+
+        let drift = "drift --during 1s --every 100ms --windows 500ms --check-by skampi/20 --skew offset=1s,drift=2000ppm \
+                     --json --csv CSV";
+        let job = self.run(&[(2, drift)])?;
+        want(job.code == Some(0), &job, "exit code 0")?;
+        let report: Value = serde_json::from_str(&job.stdout).map_err(|why| format!("{why} in {}", job.stdout))?;
+        let rank = &report["ranks"][0];
+        let drift = rank["whole"]["drift_ppm"].as_f64().unwrap_or(0.0);
+        // The clock of rank 1 loses 1,801 ppm of what it shows; on busy cores offsets can be off by some of that.
+        want(
+            report["schema"] == "downbeat.drift" && (-2_500.0..-1_000.0).contains(&drift),
+            &job,
+            "the drift of rank 1",
+        )?;
+        want(report["latency"]["message_ns"].as_f64() > Some(0.0), &job, "the latency of a message")?;
+        let lines = fs::read_to_string(&self.csv).map_err(|why| why.to_string())?;
+        let rows = lines.lines().filter(|line| !line.starts_with('#')).count() as u64;
+        let seen = rank["offsets"].as_u64().unwrap_or(0) + rank["contradictory"].as_u64().unwrap_or(0);
+        want(rows == 1 + seen, &job, &format!("a line for each offset in\n{lines}"))
+    }
+
+    fn refuses_bad_input_for_imbalance_and_drift(&self) -> Outcome {
+        let cases = [
+            ("imbalance --barrier linear", "--barrier"),
+            ("imbalance --reps 0", "--reps"),
+            ("imbalance --time-slice -1s", "--time-slice"),
+            ("imbalance --methods osu", "--latency"),
+            ("imbalance --latency --methods ms9", "--methods"),
+            ("imbalance --latency --size 8,16", "--size"),
+            ("imbalance --out /proc/nonexistent/x", "--out: /proc/nonexistent/x"),
+            ("drift --during 0s", "--during"),
+            ("drift --during NaN", "--during"),
+            ("drift --every -1s", "--every"),
+            ("drift --every 3min", "--every"),
+            ("drift --windows 1h", "--windows: 3600.000 s is longer than the whole run"),
+            ("drift --windows 1s", "--windows"),
+            ("drift --csv /nonexistent/file", "--csv: /nonexistent/file"),
+        ];
+        for (arguments, culprit) in cases {
+            self.refuses(2, arguments, culprit)?;
+        }
+        self.refuses(1, "imbalance", "there is only one")?;
+        self.refuses(1, "drift", "there is only one")
+    }
+
+    fn refuses(&self, ranks: u32, arguments: &str, culprit: &str) -> Outcome {
+        let job = self.run(&[(ranks, arguments)])?;
+        want(job.code == Some(2), &job, &format!("exit code 2 for `{arguments}`"))?;
+        one_line(&job, culprit)
     }
 
     fn reports_failures(&self) -> Outcome {
