@@ -29,6 +29,9 @@ const TOLD_BY_USERS: [&str; 15] = [
     "HCOLL_",
 ];
 
+/// One that begins like these, but is a launcher's: where it runs.
+const TOLD_BY_LAUNCHERS: &str = "MPIR_CVAR_CH3_INTERFACE_HOSTNAME";
+
 /// Of the job and where it runs.
 pub(crate) fn of_job(ranks: &Ranks<'_>, clock: Kind) -> Factors {
     let library = mpi::environment::library_version().unwrap_or_else(|_| "unknown".to_owned());
@@ -50,6 +53,7 @@ pub(crate) fn of_machine(ranks: &Ranks<'_>, factors: Factors) -> Factors {
     let mut told: Vec<(String, String)> = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
         .filter(|(name, _)| TOLD_BY_USERS.iter().any(|beginning| name.starts_with(beginning)))
+        .filter(|(name, _)| name != TOLD_BY_LAUNCHERS)
         .collect();
     told.sort();
     for (name, value) in told {
