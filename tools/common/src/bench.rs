@@ -26,6 +26,7 @@ pub fn measure_all<M: Comm>(
     results: &mut Results,
     mut measure: impl FnMut(&GroupKey) -> Result<Option<Measured>, Failure>,
 ) -> Result<(), Failure> {
+    agree_blocking(comm, results.can_have(groups))?;
     let progress = Progress::new(0.0);
     for (number, key) in groups.iter().enumerate() {
         let known = comm.rank() == 0 && results.has(key);

@@ -75,6 +75,7 @@ pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
     let groups = options.groups(&sizes)?;
     let settings = options.settings.settings(options.method.rotates_root())?;
     for key in &groups {
+        has_root(key.ranks, settings.root)?;
         options.method(key.bytes, &settings)?;
         let checked = MpiOperation::check(kind_of(key)?, key.ranks, key.bytes, &settings);
         checked.map_err(|why| Failure::Input(format!("{key}: {why}")))?;
@@ -86,6 +87,17 @@ pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
     let parts = sizes.into_iter().map(|size| Ok((size, MpiGroup::first(comm, size).map_err(Failure::run)?)));
     let parts = parts.collect::<Result<_, Failure>>()?;
     options.clock.give(&ranks, tsc.as_ref(), &Session { options, ranks: &ranks, settings, tsc, groups, parts })
+}
+
+/// Also operations that have no root have one for what is made of the observations.
+fn has_root(ranks: u32, root: Root) -> Result<(), Failure> {
+    match root {
+        Root::Rank(root) if root >= ranks => {
+            let among = count(ranks as usize, "rank");
+            Err(Failure::option("--root", format!("there is no rank {root} among {among}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// By its name, which came from it.
