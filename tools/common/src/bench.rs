@@ -52,6 +52,7 @@ pub fn measure_all<M: Comm>(
     shuffle(&mut groups, seed);
     let results = if comm.rank() == 0 { output.begin(plan, seed) } else { Ok(Results::default()) };
     let mut results = agree_blocking(comm, results)?;
+    agree_blocking(comm, results.can_have(&groups))?;
     let progress = Progress::new(0.0);
     for (number, key) in groups.iter().enumerate() {
         let known = comm.rank() == 0 && results.has(key);

@@ -4,17 +4,18 @@ use std::fmt::Display;
 
 use clap::Args;
 use downbeat_clock_core::Clock;
-use downbeat_common::bench::{GlobalTime, MethodOptions, OutputOptions, Plan, SyncOptions, headline, measure_all};
+use downbeat_common::bench::{GlobalTime, MethodOptions, Plan, headline, measure_all};
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
-use downbeat_common::{CalibrationOptions, Failure, agree_blocking};
+use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::{
     GroupKey, Measured, Method, MpiGroup, MpiOperation, OperationKind, OperationSettings, Root, Sizes, Stage, Time,
 };
 use downbeat_sync::{Comm, MpiComm, Timekeeper};
 
 use crate::clock::{ClockUser, Kind, Timebase, Tsc};
-use crate::ranks::{PlaceOptions, Ranks};
+use crate::ranks::Ranks;
+use crate::session::SessionOptions;
 use crate::settings::{self, SettingsOptions};
 use crate::truth::Traceable;
 use crate::{factors, session};
@@ -43,20 +44,8 @@ pub(crate) struct Options {
     /// Check that results are right, before each measurement
     #[arg(long)]
     verify: bool,
-    /// Draws the order of the measurements by lot [default: another each time]
-    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
-    seed: Option<u64>,
     #[command(flatten)]
-    sync: SyncOptions,
-    /// The clock that every rank reads
-    #[arg(long, value_enum, default_value_t = Kind::Tsc, ignore_case = true)]
-    clock: Kind,
-    #[command(flatten)]
-    place: PlaceOptions,
-    #[command(flatten)]
-    calibration: CalibrationOptions,
-    #[command(flatten)]
-    output: OutputOptions,
+    session: SessionOptions,
 }
 
 /// Operations, each once.
@@ -68,22 +57,34 @@ fn kinds(text: &str) -> Result<Kinds, String> {
 }
 
 pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
-    let ranks = Ranks::find(comm, &options.place)?;
+    let ranks = Ranks::find(comm, &options.session.place)?;
     let sizes = options.rank_counts(comm.size())?;
     let groups = options.groups(&sizes)?;
     let settings = options.settings.settings(options.method.rotates_root())?;
     for key in &groups {
+        has_root(key.ranks, settings.root)?;
         options.method(key.bytes, &settings)?;
         let checked = MpiOperation::check(kind_of(key)?, key.ranks, key.bytes, &settings);
         checked.map_err(|why| Failure::Input(format!("{key}: {why}")))?;
     }
-    let tsc = match options.clock {
-        Kind::Tsc => Some(Tsc::calibrated(&ranks, &options.calibration)?),
+    let tsc = match options.session.clock {
+        Kind::Tsc => Some(Tsc::calibrated(&ranks, &options.session.calibration)?),
         _ => None,
     };
     let parts = sizes.into_iter().map(|size| Ok((size, MpiGroup::first(comm, size).map_err(Failure::run)?)));
     let parts = parts.collect::<Result<_, Failure>>()?;
-    options.clock.give(&ranks, tsc.as_ref(), &Session { options, ranks: &ranks, settings, tsc, groups, parts })
+    options.session.clock.give(&ranks, tsc.as_ref(), &Session { options, ranks: &ranks, settings, tsc, groups, parts })
+}
+
+/// Also operations that have no root have one for what is made of the observations.
+fn has_root(ranks: u32, root: Root) -> Result<(), Failure> {
+    match root {
+        Root::Rank(root) if root >= ranks => {
+            let among = count(ranks as usize, "rank");
+            Err(Failure::option("--root", format!("there is no rank {root} among {among}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// By its name, which came from it.
@@ -144,18 +145,18 @@ impl ClockUser for Session<'_> {
         let method = options.method.method(0)?;
         let plan = Plan {
             groups: self.groups.clone(),
-            seed: options.seed,
+            seed: options.session.seed,
             factors: self.factors(&method)?,
             facts: factors::of_tsc(self.tsc.as_ref(), Factors::default()),
             headline: self.headline(&method),
         };
         let me = Timekeeper::new(&base.clock, base.local).source(base.source).place(ranks.place);
-        let mut global = GlobalTime::new(ranks.all, me, &options.sync, &method)?;
-        let results = measure_all(ranks.all, &options.output, plan, |key| {
+        let mut global = GlobalTime::new(ranks.all, me, &options.session.sync, &method)?;
+        let results = measure_all(ranks.all, &options.session.output, plan, |key| {
             let time = global.time()?;
             self.measure(key, &base.clock, time)
         })?;
-        let shown = if ranks.all.rank() == 0 { options.output.show(&results) } else { Ok(()) };
+        let shown = if ranks.all.rank() == 0 { options.session.output.show(&results) } else { Ok(()) };
         agree_blocking(ranks.all, shown)
     }
 }
@@ -189,8 +190,8 @@ impl Session<'_> {
     /// Everything that the results depend on, as rank 0 knows it.
     fn factors(&self, method: &Method) -> Result<Factors, Failure> {
         let Self { options, ranks, .. } = self;
-        let factors = factors::of_machine(ranks, factors::of_job(ranks, options.clock));
-        let factors = options.sync.factors(options.method.factors(factors)?, method)?;
+        let factors = factors::of_machine(ranks, factors::of_job(ranks, options.session.clock));
+        let factors = options.session.sync.factors(options.method.factors(factors)?, method)?;
         Ok(settings::factors(&self.settings, factors).with("verify", &options.verify))
     }
 

@@ -5,11 +5,11 @@ mod timing;
 
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration};
-use downbeat_common::bench::{GlobalTime, OutputOptions, Plan, Results, SyncOptions, measure_all};
+use downbeat_common::bench::{GlobalTime, Plan, Results, measure_all};
 use downbeat_common::cli::positive;
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
-use downbeat_common::{CalibrationOptions, Failure, agree_blocking};
+use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::{
     Barrier, BarrierOperation, GroupKey, Imbalance, ImbalanceError, MeasureError, Measured, Method, MpiGroup,
     MpiOperation, OperationKind, OperationSettings, Processing, ProcessingError, Root, RoundTime, Scheme, Sizes, Stage,
@@ -18,7 +18,8 @@ use downbeat_measure::{
 use downbeat_sync::{Comm, MpiComm, Timekeeper, block_on_ready};
 
 use crate::clock::{ClockUser, Kind, Timebase, Tsc};
-use crate::ranks::{PlaceOptions, Ranks};
+use crate::ranks::Ranks;
+use crate::session::SessionOptions;
 use crate::truth::Traceable;
 use crate::{factors, session};
 use table::Found;
@@ -69,20 +70,8 @@ pub(crate) struct Options {
     /// The size of its messages in bytes
     #[arg(long, value_name = "BYTES", default_value = "8", value_parser = size, requires = "latency", allow_hyphen_values = true)]
     size: u64,
-    /// Draws the order of the measurements by lot [default: another each time]
-    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
-    seed: Option<u64>,
     #[command(flatten)]
-    sync: SyncOptions,
-    /// The clock that every rank reads
-    #[arg(long, value_enum, default_value_t = Kind::Tsc, ignore_case = true)]
-    clock: Kind,
-    #[command(flatten)]
-    place: PlaceOptions,
-    #[command(flatten)]
-    calibration: CalibrationOptions,
-    #[command(flatten)]
-    output: OutputOptions,
+    session: SessionOptions,
 }
 
 /// One size, written as one of a list.
@@ -101,14 +90,14 @@ pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
     if comm.size() < 2 {
         return Err(Failure::Input(ImbalanceError::OneRank.to_string()));
     }
-    let ranks = Ranks::find(comm, &options.place)?;
+    let ranks = Ranks::find(comm, &options.session.place)?;
     let jobs = options.jobs(comm.size())?;
-    let tsc = match options.clock {
-        Kind::Tsc => Some(Tsc::calibrated(&ranks, &options.calibration)?),
+    let tsc = match options.session.clock {
+        Kind::Tsc => Some(Tsc::calibrated(&ranks, &options.session.calibration)?),
         _ => None,
     };
     let group = MpiGroup::all(comm).map_err(Failure::run)?;
-    options.clock.give(&ranks, tsc.as_ref(), &Session { options, ranks: &ranks, group, tsc, jobs })
+    options.session.clock.give(&ranks, tsc.as_ref(), &Session { options, ranks: &ranks, group, tsc, jobs })
 }
 
 /// One thing to be measured, and the name it has in records.
@@ -200,15 +189,15 @@ impl ClockUser for Session<'_> {
         let rounds = options.rounds();
         let plan = Plan {
             groups: self.jobs.iter().map(|job| job.key.clone()).collect(),
-            seed: options.seed,
+            seed: options.session.seed,
             factors: self.factors(&rounds)?,
             facts: factors::of_tsc(self.tsc.as_ref(), Factors::default()),
             headline: self.headline(),
         };
         let me = Timekeeper::new(&base.clock, base.local).source(base.source).place(ranks.place);
-        let mut global = GlobalTime::new(ranks.all, me, &options.sync, &rounds)?;
+        let mut global = GlobalTime::new(ranks.all, me, &options.session.sync, &rounds)?;
         let mut found = Found::default();
-        let results = measure_all(ranks.all, &options.output, plan, |key| {
+        let results = measure_all(ranks.all, &options.session.output, plan, |key| {
             let job = self.jobs.iter().find(|job| job.key == *key);
             let job = job.ok_or_else(|| Failure::run(format!("{key}: nobody asked for this")))?;
             let method = options.method(job);
@@ -218,7 +207,7 @@ impl ClockUser for Session<'_> {
             // Where cores are crowded, ranks may never be there in time: that is a result, too. But a record is not complete
             // without a group, and can be gone on with.
             if let Err(MeasureError::Processing(ProcessingError::NothingValid { late, .. })) = measured
-                && !options.output.keeps_record()
+                && !options.session.output.keeps_record()
             {
                 found.nothing(job, late);
                 measured = Ok(None);
@@ -262,14 +251,14 @@ impl Session<'_> {
             return Err(Failure::run(why));
         }
         found.sort_as(&self.jobs);
-        self.options.output.show_as(results, &found.report(results), &found.text(results))
+        self.options.session.output.show_as(results, &found.report(results), &found.text(results))
     }
 
     /// Everything that the results depend on, as rank 0 knows it.
     fn factors(&self, rounds: &Method) -> Result<Factors, Failure> {
         let Self { options, ranks, .. } = self;
-        let factors = factors::of_machine(ranks, factors::of_job(ranks, options.clock));
-        let factors = options.sync.factors(factors, rounds)?;
+        let factors = factors::of_machine(ranks, factors::of_job(ranks, options.session.clock));
+        let factors = options.session.sync.factors(factors, rounds)?;
         let factors = factors.with("stop", &rounds.stopping).with("warm-up", &rounds.warm_up);
         Ok(match options.reps {
             Some(reps) if options.latency => factors.with("calls of suites", &reps),
@@ -280,7 +269,7 @@ impl Session<'_> {
     fn headline(&self) -> String {
         let Self { options, ranks, .. } = self;
         let (size, nodes) = (count(ranks.all.size() as usize, "rank"), count(ranks.nodes(), "node"));
-        format!("{size} on {nodes}, clock {}", options.clock)
+        format!("{size} on {nodes}, clock {}", options.session.clock)
     }
 }
 

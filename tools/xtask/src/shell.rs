@@ -96,7 +96,7 @@ pub(crate) fn succeeded(output: &Output) -> Outcome {
 }
 
 /// Ends a process and all below it: first asks the process, which may know best how (mpirun does).
-fn end(root: u32) {
+pub(crate) fn end(root: u32) {
     // Before it is gone: its orphans could not be told from others.
     let family = family_of(root);
     signal("TERM", &[root]);
@@ -109,6 +109,18 @@ pub(crate) fn signal(name: &str, processes: &[u32]) {
     let processes: Vec<String> = processes.iter().map(u32::to_string).collect();
     let line = format!("kill -{name} {} 2>/dev/null", processes.join(" "));
     let _ = Command::new("sh").args(["-c", &line]).status();
+}
+
+/// What this process has started.
+pub(crate) fn children_of(process: u32) -> Vec<u32> {
+    processes().filter(|child| parent_of(*child) == Some(process)).collect()
+}
+
+/// The same command, started by another one.
+pub(crate) fn behind(mut starter: Command, command: &Command) -> Command {
+    starter.arg(command.get_program()).args(command.get_args());
+    starter.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    starter
 }
 
 /// The processes that run this program, in the order of their numbers.

@@ -167,6 +167,15 @@ impl Results {
         self.journal.as_ref().is_some_and(|journal| journal.groups().contains(key))
     }
 
+    /// Nothing can be added to a launch that is complete.
+    pub(super) fn can_have(&self, groups: &[GroupKey]) -> Result<(), Failure> {
+        let complete = self.journal.as_ref().is_some_and(Journal::is_complete);
+        match groups.iter().find(|key| complete && !self.has(key)) {
+            Some(key) => Err(Failure::option("--launch", format!("it is complete, without {key}"))),
+            None => Ok(()),
+        }
+    }
+
     /// Keeps what was measured.
     pub(super) fn add(&mut self, key: &GroupKey, measured: &Measured) -> Result<(), Failure> {
         let group = group_of(key, measured);

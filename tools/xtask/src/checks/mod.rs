@@ -1,11 +1,15 @@
 //! Every check that the project promises, one kind per file.
 
+mod bench_input;
+mod bench_program;
+mod bench_records;
 mod cluster;
 mod components;
 mod core_only;
 mod docs;
 mod examples;
 mod format;
+mod job;
 mod lints;
 mod loom;
 pub(crate) mod mpi;

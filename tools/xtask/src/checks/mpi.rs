@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::checks::{cluster, docs, lints, rank_program};
+use crate::checks::{bench_input, bench_program, bench_records, cluster, docs, lints, rank_program};
 use crate::features::powerset;
 use crate::shell::{self, command};
 use crate::steps::{Outcome, Step};
@@ -62,20 +62,30 @@ pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
     steps
 }
 
+/// Takes the program, and a folder for what it writes.
+type Check = fn(&Path, Library, &Path) -> Outcome;
+
 /// The rank program under both libraries, and across several hosts.
 fn rank_program_steps<'a>(workspace: &'a Workspace, package: &'a Package, program: &'a Target) -> Vec<Step<'a>> {
-    let step = |library: Library, what: &str, check: fn(&Path, Library, &Path) -> Outcome| {
+    let step = |library: Library, what: &str, check: Check| {
         Step::new(format!("{}: {what}", library.name), move || {
             let executable = executable(workspace, library, package, program)?;
             check(&executable, library, &workspace.variant(library.suffix))
         })
     };
-    vec![
-        step(OPEN_MPI, "the rank program", rank_program::check),
-        step(MPICH, "the rank program", rank_program::check),
+    let of_both: [(&str, Check); 6] = [
+        ("the rank program", rank_program::check),
+        ("bench by every preset", bench_program::by_presets),
+        ("bench of every operation", bench_program::of_operations),
+        ("bench with bad input", bench_input::check),
+        ("bench that is cut short", bench_records::cut_short),
+        ("bench records after kill -9", bench_records::killed),
+    ];
+    let of_both = of_both.into_iter().flat_map(|(what, check)| [OPEN_MPI, MPICH].map(|of| step(of, what, check)));
+    of_both
         // The launcher of MPICH tends to hang over TCP with three ranks and more.
-        step(OPEN_MPI, "several hosts on one machine", cluster::check),
-    ]
+        .chain([step(OPEN_MPI, "several hosts on one machine", cluster::check)])
+        .collect()
 }
 
 /// A benchmark that prints a table, on two ranks that have a core each.
@@ -159,6 +169,13 @@ fn executable(workspace: &Workspace, library: Library, package: &Package, progra
     executable_by(verb, workspace, library, package, program)
 }
 
+/// The program without MPI, which reads what was measured.
+pub(crate) fn build_downbeat() -> Result<PathBuf, String> {
+    let built =
+        shell::read(&mut command("cargo build --message-format=json-render-diagnostics -p downbeat --bin downbeat"))?;
+    executable_in(&built, "downbeat")
+}
+
 /// The rank program as its users build it.
 pub(crate) fn released_rank_program(workspace: &Workspace, library: Library) -> Result<PathBuf, String> {
     let programs =
@@ -179,10 +196,14 @@ fn executable_by(
     let mut build = command(&format!("cargo {verb} --message-format=json-render-diagnostics"));
     build.args(["-p", &package.name, &format!("--{kind}"), name, "--features", &required_features.join(",")]);
     library.build(workspace, &mut build);
-    shell::read(&mut build)?
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|message| message["target"]["name"] == name.as_str())
+    executable_in(&shell::read(&mut build)?, name)
+}
+
+/// What cargo says of a build.
+fn executable_in(messages: &str, name: &str) -> Result<PathBuf, String> {
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    messages
+        .filter(|message| message["target"]["name"] == name)
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
         .ok_or(format!("cargo does not say where it built {name}"))
 }

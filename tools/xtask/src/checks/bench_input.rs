@@ -1,0 +1,139 @@
+//! `bench` of the rank program with what cannot be: one line, an exit code, and no rank that waits for another.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::checks::job::{Jobs, LIMIT, one_line, want};
+use crate::checks::mpi::Library;
+use crate::shell::ended;
+use crate::steps::Outcome;
+
+/// What no rank understands, and what is said of it.
+const NONSENSE: [(&str, &str); 35] = [
+    ("--operation allredce", "there is no operation \"allredce\""),
+    ("--operation allreduce,", "there is no operation \"\""),
+    ("--scheme ms5", "--scheme"),
+    ("--as osuu", "there is no preset \"osuu\""),
+    ("--processing ps9", "there is no processing \"ps9\""),
+    ("--barrier fast", "there is no barrier \"fast\""),
+    ("--datatype quad", "there is no datatype \"quad\""),
+    ("--reduction mean", "--reduction"),
+    ("--sizes 8abc", "\"8abc\" is no size"),
+    ("--sizes -8", "\"-8\" is no size"),
+    ("--sizes 2^70", "does not fit into 64 bits"),
+    ("--sizes 8..4*2", "ends before it begins"),
+    ("--ranks 0", "--ranks"),
+    ("--ranks -1", "--ranks"),
+    ("--reps 0", "--reps"),
+    ("--reps -1", "--reps"),
+    ("--max-reps 0", "--max-reps"),
+    ("--time-slice 0", "--time-slice"),
+    ("--time-slice -1s", "--time-slice"),
+    ("--time-slice NaN", "--time-slice"),
+    ("--scheme ms4 --window 0", "--window"),
+    ("--scheme ms2 --calls 0", "--calls"),
+    ("--slack NaN", "--slack"),
+    ("--slack inf", "--slack"),
+    ("--stop rse/NaN/1/3", "BOUND"),
+    ("--stop often", "there is no stopping rule \"often\""),
+    ("--reps 10 --time-slice 1s", "cannot be used with"),
+    ("--root -1", "there is no root \"-1\""),
+    ("--cache hot", "--cache"),
+    ("--alignment 3", "--alignment"),
+    ("--sync hca4", "there is no algorithm \"hca4\""),
+    ("--sync hca3/0/skampi/10", "the number of fit points must be a positive number"),
+    ("--launch x", "--out"),
+    ("--out DIR/new --launch ../x", "--launch"),
+    ("--sizs 8", "--sizs"),
+];
+
+/// What each of these options could be without the others, or without the job and the files that there are.
+const CONTRADICTIONS: [(&str, &str); 17] = [
+    ("--sizes 12 --datatype double --reduction sum", "12 bytes"),
+    ("--datatype double --reduction bor", "MPI has no reduction bor of double"),
+    ("--sizes 2^40", "1099511627776 bytes"),
+    ("--operation bcast --root 2", "--root: there is no rank 2 among 2 ranks"),
+    ("--operation allreduce --root 2", "--root: there is no rank 2 among 2 ranks"),
+    ("--operation bcast --ranks 1,2 --root 1", "--root: there is no rank 1 among 1 rank"),
+    ("--ranks 9", "--ranks: this job has 2 ranks, and not 9"),
+    ("--operation ping-pong --ranks 1,2", "ping-pong takes 2 ranks, and not 1"),
+    ("--operation bcast --in-place", "bcast cannot be done in place"),
+    ("--scheme ms2 --processing ps1", "--processing and --scheme"),
+    ("--window 1ms", "--window: has no meaning for the scheme round-time"),
+    ("--cache-size 1", "--cache-size"),
+    ("--out /proc/nonexistent", "--out: /proc/nonexistent"),
+    ("--out DIR/file", "--out: DIR/file"),
+    ("--out DIR/known --launch b --reps 4", "the factor \"stop\" is \"count/3\" here, but \"count/4\""),
+    ("--out DIR/known --launch a --reps 3 --sizes 8,16", "it is complete, without allreduce, 16 bytes, 2 ranks"),
+    ("--out DIR/damaged --launch a --reps 3", "\"NaN\" is no run-time"),
+];
+
+/// Runs everything, also after a failure.
+pub(crate) fn check(program: &Path, library: Library, scratch: &Path) -> Outcome {
+    let jobs = Jobs::new(program, library, scratch, "bench-input")?;
+    let results = [
+        ("records for what follows", with_records(&jobs)),
+        ("nonsense", refuses(&jobs, &NONSENSE)),
+        ("contradictions", refuses(&jobs, &CONTRADICTIONS)),
+        ("different options", differing_options(&jobs)),
+        ("no valid observation", nothing_valid(&jobs)),
+        ("standard output that is full", full_output(&jobs)),
+    ];
+    jobs.end(results)
+}
+
+/// A good record, a damaged one, and a file where a folder is wanted.
+fn with_records(jobs: &Jobs<'_>) -> Outcome {
+    let job = jobs.run(&[(2, "bench --clock monotonic --reps 3 --out DIR/known --launch a")])?;
+    want(job.code == Some(0), &job, "a record")?;
+    let path = |name: &str| jobs.folder.join(name);
+    let io = |why: std::io::Error| why.to_string();
+    let record = fs::read_to_string(path("known/a.csv")).map_err(io)?;
+    let (head, rest) = record.split_once(",valid,").ok_or(format!("no valid observation in:\n{record}"))?;
+    let (_, rest) = rest.split_once('\n').unwrap_or_default();
+    fs::create_dir(path("damaged")).map_err(io)?;
+    fs::write(path("damaged/a.csv"), format!("{head},valid,NaN\n{rest}")).map_err(io)?;
+    fs::write(path("file"), "").map_err(io)
+}
+
+fn refuses(jobs: &Jobs<'_>, cases: &[(&str, &str)]) -> Outcome {
+    let refused = |(arguments, says): &(&str, &str)| {
+        let says = says.replace("DIR", &jobs.folder.to_string_lossy());
+        jobs.fails(&[(2, &format!("bench --clock monotonic {arguments}"))], 2, &says)
+    };
+    let failed: Vec<String> = cases.iter().filter_map(|case| refused(case).err()).collect();
+    if failed.is_empty() { jobs.none_left() } else { Err(failed.join("; ")) }
+}
+
+fn differing_options(jobs: &Jobs<'_>) -> Outcome {
+    let clock = "bench --clock monotonic";
+    jobs.fails(&[(1, &format!("{clock} --reps 3")), (1, &format!("{clock} --reps 4"))], 2, "different options")?;
+    jobs.fails(&[(1, &format!("{clock} --reps 3")), (1, &format!("{clock} --reps 0"))], 2, "--reps")?;
+    jobs.fails(&[(1, "bench --clock monotonic"), (1, "sync --clock monotonic")], 2, "different options")
+}
+
+/// Peers print 0.0 and are content.
+fn nothing_valid(jobs: &Jobs<'_>) -> Outcome {
+    let none = "none of 40 observations is valid: ";
+    jobs.fails(&[(2, "bench --clock monotonic --scheme ms4 --window 1ns --reps 40 --json")], 1, none)?;
+    let recorded = "bench --clock monotonic --scheme ms4 --window 1ns --reps 40 --out DIR/none --launch a";
+    jobs.fails(&[(2, recorded)], 1, none)?;
+    let record = fs::read_to_string(jobs.folder.join("none/a.csv")).map_err(|why| why.to_string())?;
+    if record.contains("# end") || record.contains("# complete") {
+        return Err(format!("there is a group of nothing:\n{record}"));
+    }
+    Ok(())
+}
+
+/// The ranks' own: what launchers do with theirs is their affair.
+fn full_output(jobs: &Jobs<'_>) -> Outcome {
+    for json in ["", "--json"] {
+        let script = format!("exec PROGRAM bench --clock monotonic --reps 3 {json} > /dev/full");
+        let mut mpirun: Command = jobs.mpirun_shells(2, &script);
+        let job = ended(LIMIT, &mut mpirun)?;
+        want(job.code == Some(1), &job, "exit code 1 for an output that is full")?;
+        one_line(&job, "cannot write to standard output")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,280 @@
+//! Records of `bench` outlive whatever ends the job: a rank that dies, ^C, a disk that is full, and `kill -9`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::fs::{self, File};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::checks::job::{Jobs, LIMIT, Victim, one_line, want};
+use crate::checks::mpi::{self, Library};
+use crate::shell::{self, ended};
+use crate::steps::Outcome;
+
+/// Runs everything, also after a failure.
+pub(crate) fn cut_short(program: &Path, library: Library, scratch: &Path) -> Outcome {
+    let downbeat = mpi::build_downbeat()?;
+    let jobs = Jobs::new(program, library, scratch, "bench-cut-short")?;
+    let results = [
+        ("a rank that dies", ends_without(&jobs, &downbeat, Victim::Rank, "")),
+        ("an interrupt", ends_without(&jobs, &downbeat, Victim::Launcher, "")),
+        ("a rank that dies, with raw observations", ends_without(&jobs, &downbeat, Victim::Rank, "--raw")),
+        ("a full disk", full_disk(&jobs, &downbeat)),
+    ];
+    jobs.end(results)
+}
+
+/// More than it comes to measure.
+const LONG: &str = "bench --clock monotonic --scheme ms1 --sizes 1..4Ki+1 --time-slice 50ms --max-reps 20 --launch a";
+
+/// Starts a job that would go on for long, and ends it the hard way when it has measured something.
+fn ends_without(jobs: &Jobs<'_>, downbeat: &Path, victim: Victim, option: &str) -> Outcome {
+    let folder = jobs.folder.join("cut");
+    let _ = fs::remove_dir_all(&folder);
+    let whole = || whole_groups(&read(&folder.join("a.csv"))).to_owned();
+    jobs.ended_by(victim, &[(3, &format!("{LONG} {option} --out DIR/cut"))], || whole().contains("# end"))?;
+    is_readable(downbeat, &folder)
+}
+
+/// On one that is small, and that no other process sees.
+fn full_disk(jobs: &Jobs<'_>, downbeat: &Path) -> Outcome {
+    let [disk, kept] = ["disk", "kept"].map(|name| jobs.folder.join(name));
+    for folder in [&disk, &kept] {
+        fs::create_dir(folder).map_err(|why| why.to_string())?;
+    }
+    // The disk goes away with the last process that sees it.
+    let script = "mount -t tmpfs -o size=64k none \"$1\" || exit 77; disk=$1; kept=$2; shift 2; \
+                  \"$@\"; code=$?; cp \"$disk\"/* \"$kept\"; exit $code";
+    let mut alone = shell::command("unshare --mount sh -c");
+    alone.args([script, "sh"]).args([&disk, &kept]);
+    let job = ended(LIMIT, &mut shell::behind(alone, &jobs.mpirun(&[(2, &format!("{LONG} --out DIR/disk"))])))?;
+    want(job.code == Some(1), &job, "exit code 1 on a full disk, which takes root")?;
+    one_line(&job, "a.csv: No space left on device")?;
+    let record = read(&kept.join("a.csv"));
+    if whole_groups(&record) != record {
+        return Err(format!("a part of a group was left behind: {record}"));
+    }
+    is_readable(downbeat, &kept)
+}
+
+/// That the record says what it has.
+fn is_readable(downbeat: &Path, folder: &Path) -> Outcome {
+    let mut analyze = Command::new(downbeat);
+    let job = ended(LIMIT, analyze.arg("analyze").arg(folder))?;
+    want(job.code == Some(0) && job.stdout.contains("allreduce"), &job, "an analysis of what was measured")
+}
+
+/// How often something is killed.
+const TRIES: u64 = 20;
+
+/// So many groups of 20 ms.
+const GROUPS: [(&str, [u64; 6]); 2] = [("allreduce", [8, 16, 32, 64, 128, 256]), ("bcast", [8, 16, 32, 64, 128, 256])];
+const SHORT: &str = "bench --clock monotonic --scheme ms1 --operation allreduce,bcast --sizes 2^3..2^8*2 \
+                     --time-slice 20ms --max-reps 200";
+
+/// An experiment whose launches are killed time and again, at moments by lot.
+pub(crate) fn killed(program: &Path, library: Library, scratch: &Path) -> Outcome {
+    let jobs = Jobs::new(program, library, scratch, "bench-killed")?;
+    let seed = env::var("DOWNBEAT_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 32);
+    println!("   the moments are those of DOWNBEAT_SEED={seed}");
+    let experiment = Experiment { jobs: &jobs, downbeat: mpi::build_downbeat()?, out: jobs.folder.join("experiment") };
+    let result = experiment.survives(&mut fastrand::Rng::with_seed(seed));
+    jobs.end([("records", result)])
+}
+
+struct Experiment<'a> {
+    jobs: &'a Jobs<'a>,
+    downbeat: PathBuf,
+    out: PathBuf,
+}
+
+/// `downbeat run`; whatever it started goes with it.
+struct Run(Child);
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if let Ok(None) = self.0.try_wait() {
+            shell::end(self.0.id());
+            let _ = self.0.wait();
+        }
+    }
+}
+
+impl Experiment<'_> {
+    fn survives(&self, random: &mut fastrand::Rng) -> Outcome {
+        let began = Instant::now();
+        let mut launches = 1;
+        self.complete(launches)?;
+        // Now and then it is over before it is killed.
+        let longest = began.elapsed() + began.elapsed() / 4;
+        let (mut run, mut partial) = (None, 0);
+        let mut seen = Vec::new();
+        for number in 0..TRIES {
+            let moment = Duration::from_micros(random.u64(0..longest.as_micros() as u64));
+            let mut at_work = match run.take() {
+                Some(run) => run,
+                None => self.start(launches)?,
+            };
+            while self.over_after(&mut at_work, moment)? {
+                launches += 1;
+                at_work = self.start(launches)?;
+            }
+            let ended = self.kill(&mut at_work, number);
+            let records = self.records()?;
+            partial +=
+                usize::from(records.values().any(|record| record.contains("# end") && !record.ends_with(COMPLETE)));
+            seen.push(records);
+            if !ended {
+                run = Some(at_work);
+            }
+        }
+        let mut last = run.map_or_else(|| self.start(launches), Ok)?;
+        let status = wait(&mut last.0)?;
+        if !status.success() {
+            return Err(format!("the run ended with {status}: {}", read(&self.said())));
+        }
+        println!(
+            "   {launches} launches in {:.1} s, {partial} of {TRIES} times in the middle of one",
+            began.elapsed().as_secs_f64()
+        );
+        if partial == 0 {
+            return Err("nothing was killed while it measured".to_owned());
+        }
+        self.is_whole(launches, &seen)
+    }
+
+    /// Runs until so many launches are complete.
+    fn complete(&self, launches: usize) -> Outcome {
+        let status = wait(&mut self.start(launches)?.0)?;
+        if status.success() { Ok(()) } else { Err(format!("the run ended with {status}: {}", read(&self.said()))) }
+    }
+
+    fn said(&self) -> PathBuf {
+        self.jobs.folder.join("said")
+    }
+
+    fn start(&self, launches: usize) -> Result<Run, String> {
+        let said = File::options().create(true).append(true).open(self.said()).map_err(|why| why.to_string())?;
+        let mut run = Command::new(&self.downbeat);
+        run.args(["run", "--retries", "1000", "-n", &launches.to_string(), "--out"]).arg(&self.out).arg("--");
+        let mut run = shell::behind(run, &self.jobs.mpirun(&[(2, SHORT)]));
+        println!("   {}", shell::shown(&run));
+        let run = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said).spawn();
+        run.map(Run).map_err(|why| format!("cannot run downbeat: {why}"))
+    }
+
+    /// Whether the run is over this long after it was seen to launch something.
+    fn over_after(&self, run: &mut Run, moment: Duration) -> Result<bool, String> {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            let launchers = shell::children_of(run.0.id());
+            if !launchers.is_empty() {
+                sleep(moment);
+                break;
+            }
+            match run.0.try_wait().map_err(|why| why.to_string())? {
+                Some(status) if status.success() => return Ok(true),
+                Some(status) => return Err(format!("the run ended with {status}: {}", read(&self.said()))),
+                None if Instant::now() > deadline => return Err("the run launches nothing".to_owned()),
+                None => sleep(Duration::from_millis(1)),
+            }
+        }
+        match run.0.try_wait().map_err(|why| why.to_string())? {
+            Some(status) if status.success() => Ok(true),
+            Some(status) => Err(format!("the run ended with {status}: {}", read(&self.said()))),
+            None => Ok(false),
+        }
+    }
+
+    /// Kills the launcher, the run or both; tells whether the run is gone.
+    fn kill(&self, run: &mut Run, number: u64) -> bool {
+        let launchers = shell::children_of(run.0.id());
+        let (of_run, of_launcher) = [(false, true), (true, true), (false, true), (true, false)][number as usize % 4];
+        if of_run {
+            let _ = run.0.kill();
+            let _ = run.0.wait();
+        }
+        if of_launcher {
+            shell::signal("KILL", &launchers);
+        }
+        of_run
+    }
+
+    /// Each record, with what it has of whole groups.
+    fn records(&self) -> Result<BTreeMap<PathBuf, String>, String> {
+        let entries = fs::read_dir(&self.out).map_err(|why| why.to_string())?;
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let paths = paths.filter(|path| path.extension().is_some_and(|ending| ending == "csv"));
+        Ok(paths.map(|path| (path.clone(), whole_groups(&read(&path)).to_owned())).collect())
+    }
+
+    /// That all launches are complete, have each group once, and all that was seen before.
+    fn is_whole(&self, launches: usize, seen: &[BTreeMap<PathBuf, String>]) -> Outcome {
+        let records = self.records()?;
+        let names: BTreeSet<PathBuf> = (1..=launches).map(|i| self.out.join(format!("launch-{i:03}.csv"))).collect();
+        if !records.keys().eq(&names) {
+            return Err(format!("there are {:?} instead of {launches} launches", records.keys()));
+        }
+        for (path, record) in &records {
+            each_group_once(&read(path)).map_err(|why| format!("{}: {why}:\n{}", path.display(), read(path)))?;
+            for before in seen.iter().filter_map(|seen| seen.get(path)) {
+                if !record.starts_with(before.trim_end_matches(COMPLETE)) {
+                    return Err(format!("{}: groups were lost: {before}\nbecame {record}", path.display()));
+                }
+            }
+        }
+        is_readable(&self.downbeat, &self.out)
+    }
+}
+
+const COMPLETE: &str = "# complete\n";
+
+/// A complete record, with as many rows as its groups say, and no group twice.
+fn each_group_once(record: &str) -> Outcome {
+    if record.matches(COMPLETE).count() != 1 || !record.ends_with(COMPLETE) {
+        return Err("it is not complete, or more than once".to_owned());
+    }
+    for (operation, sizes) in GROUPS {
+        for bytes in sizes {
+            let key = format!("{operation},{bytes},2");
+            let ends: Vec<&str> =
+                record.lines().filter_map(|line| line.strip_prefix(&format!("# end {key} valid="))).collect();
+            let [end] = ends.as_slice() else { return Err(format!("{key} is there {} times", ends.len())) };
+            let valid = end.split(' ').next().and_then(|count| count.parse::<usize>().ok());
+            let rows = record.lines().filter(|line| line.starts_with(&format!("{key},"))).count();
+            if valid != Some(rows) {
+                return Err(format!("{key} has {rows} rows, and says {valid:?}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Up to the end of the last group, or of the record.
+fn whole_groups(record: &str) -> &str {
+    let ends = |(at, _): &(usize, &str)| record[..*at].ends_with('\n');
+    let ends =
+        record.match_indices("# end ").filter(ends).filter_map(|(at, _)| Some(at + record[at..].find('\n')? + 1));
+    let end = ends.last().unwrap_or(0);
+    if record[end..].starts_with(COMPLETE) { &record[..end + COMPLETE.len()] } else { &record[..end] }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// Waits for the end, but not for ever.
+fn wait(child: &mut Child) -> Result<ExitStatus, String> {
+    let deadline = Instant::now() + LIMIT;
+    while Instant::now() < deadline {
+        if let Some(status) = child.try_wait().map_err(|why| why.to_string())? {
+            return Ok(status);
+        }
+        sleep(Duration::from_millis(10));
+    }
+    Err(format!("it took more than {} s", LIMIT.as_secs_f64()))
+}
