@@ -70,10 +70,10 @@ fn is_readable(downbeat: &Path, folder: &Path) -> Outcome {
 /// How often something is killed.
 const TRIES: u64 = 20;
 
-/// So many groups of 20 ms.
+/// Each 20 ms long.
 const GROUPS: [(&str, [u64; 6]); 2] = [("allreduce", [8, 16, 32, 64, 128, 256]), ("bcast", [8, 16, 32, 64, 128, 256])];
-const SHORT: &str = "bench --clock monotonic --scheme ms1 --operation allreduce,bcast --sizes 2^3..2^8*2 \
-                     --time-slice 20ms --max-reps 200";
+const SHORT: &str = "bench --clock monotonic --scheme ms2 --calls 50 --processing ps7 --operation allreduce,bcast \
+                     --sizes 2^3..2^8*2 --time-slice 20ms";
 
 /// An experiment whose launches are killed time and again, at moments by lot.
 pub(crate) fn killed(program: &Path, library: Library, scratch: &Path) -> Outcome {
@@ -109,17 +109,13 @@ impl Experiment<'_> {
         let began = Instant::now();
         let mut launches = 1;
         self.complete(launches)?;
-        // Now and then it is over before it is killed.
-        let longest = began.elapsed() + began.elapsed() / 4;
+        let longest = began.elapsed();
         let (mut run, mut partial) = (None, 0);
         let mut seen = Vec::new();
         for number in 0..TRIES {
-            let moment = Duration::from_micros(random.u64(0..longest.as_micros() as u64));
-            let mut at_work = match run.take() {
-                Some(run) => run,
-                None => self.start(launches)?,
-            };
-            while self.over_after(&mut at_work, moment)? {
+            let mut at_work = run.take().map_or_else(|| self.start(launches), Ok)?;
+            // Now and then all is done before it comes to that.
+            while self.over_after(&mut at_work, longest.mul_f64(random.f64()))? {
                 launches += 1;
                 at_work = self.start(launches)?;
             }
