@@ -62,9 +62,15 @@ pub fn measure_all<M: Comm>(
         if comm.rank() == 0 {
             progress.say(&format!("{} of {}: {key}", number + 1, groups.len()));
         }
-        let measured = measure(key)?;
-        let kept = measured.map_or(Ok(()), |measured| results.add(key, &measured));
-        agree_blocking(comm, kept)?;
+        let kept = measure(key).and_then(|measured| {
+            let kept = measured.map_or(Ok(()), |measured| results.add(key, &measured));
+            agree_blocking(comm, kept)
+        });
+        if kept.is_err() {
+            progress.clear();
+            output.show_before_failure(&results);
+        }
+        kept?;
     }
     let ended = results.end();
     agree_blocking(comm, ended)?;

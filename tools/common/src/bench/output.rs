@@ -121,6 +121,14 @@ impl OutputOptions {
         self.show_as(results, &report, &format!("{headline}\n\n{}", results.table()))
     }
 
+    /// Shows what was measured before a failure, which is what the program then speaks of: half a document would be none.
+    pub(super) fn show_before_failure(&self, results: &Results) {
+        if !self.json && !results.shown.is_empty() {
+            // That it cannot be shown, too, is the lesser failure.
+            let _ = self.show(results);
+        }
+    }
+
     /// Shows what was measured in this launch as one document or as this text, as it was asked for. Only rank 0 does this.
     ///
     /// # Errors
