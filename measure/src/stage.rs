@@ -1,8 +1,9 @@
 //! What a rank measures with.
 
 use core::fmt;
+use std::thread;
 
-use downbeat_clock_core::{Clock, ClockModel, Counter, Global, Local, Ticks, Timestamp};
+use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, Ticks, Timestamp};
 use downbeat_sync::{Comm, CommError, collective};
 
 use crate::{Barrier, Operation, State, Together};
@@ -124,10 +125,17 @@ impl<M: Comm, T: Together, K: Clock> Stage<'_, M, T, K> {
         Span { start, end, state: State::Valid }
     }
 
-    /// Waits until the clock shows `target`. Says what it showed already, if that was past.
+    /// Waits until it is `start`. Says when it was already, if that was past.
     #[inline]
-    pub(crate) fn wait_until(&self, target: Ticks) -> Result<Option<Ticks>, MeasureError> {
+    pub(crate) fn wait_until(
+        &self,
+        start: Timestamp<Global>,
+        model: &ClockModel<Counter, Global>,
+    ) -> Result<Option<Ticks>, MeasureError> {
         const MOST_EQUAL: u32 = 1 << 22;
+        // Long before, a rank that shares this core may still have to hear of it.
+        const LONG: Duration = Duration::from_micros(20);
+        let (target, long_before) = (model.invert(start), model.invert(start - LONG));
         let mut last = self.clock.ticks();
         if last >= target {
             return Ok(Some(last));
@@ -144,6 +152,9 @@ impl<M: Comm, T: Together, K: Clock> Stage<'_, M, T, K> {
                 return Err(MeasureError::ClockStands);
             }
             last = now;
+            if now < long_before {
+                thread::yield_now();
+            }
         }
     }
 
