@@ -11,6 +11,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 
 use experiment::{BENCH, Experiment, Said, eventually, is_gone, send};
@@ -228,6 +229,24 @@ fn what_outlives_its_run_is_waited_for() {
     assert!(said.code == Some(0) && said.out.lines().count() == 2, "{said:?}");
     assert_eq!(experiment.read("launch-001.log").matches("$ ").count(), 1);
     experiment.is_complete(2);
+}
+
+#[test]
+fn ranks_that_outlive_their_launcher_are_waited_for() {
+    let experiment = Experiment::new("ranks");
+    experiment.run(&["-n", "1"], &[]).succeeds();
+    let record = experiment.out.join("launch-001.csv");
+    let whole = experiment.read("launch-001.csv");
+    fs::write(&record, whole.trim_end_matches("# complete\n")).unwrap();
+    let rank = fs::File::open(&record).unwrap();
+    flock(&rank, FlockOperation::LockExclusive).unwrap();
+    let err = experiment.file("err");
+    let mut command = experiment.command(&["-n", "1", "--retries", "0"], &["--", BENCH]);
+    let child = command.stderr(fs::File::create(&err).unwrap()).spawn().expect("the program starts");
+    eventually(|| fs::read_to_string(&err).unwrap().contains("launch-001.csv: waiting for its end\n").then_some(()));
+    drop(rank);
+    assert_eq!(Said::end_of(child).code, Some(0));
+    experiment.is_complete(1);
 }
 
 #[test]

@@ -87,7 +87,11 @@ pub(super) fn all_complete(folder: &Path) -> Result<HashSet<String>, Failure> {
     Ok(names)
 }
 
-fn file(folder: &Path, name: &str) -> Result<Option<PathBuf>, Failure> {
+/// The record of the launch of this name, if it has one.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub(super) fn file(folder: &Path, name: &str) -> Result<Option<PathBuf>, Failure> {
     Ok(files(folder)?.into_iter().find(|(known, _)| known == name).map(|(_, file)| file))
 }
 

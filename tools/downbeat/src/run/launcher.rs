@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use downbeat_common::output;
 use downbeat_common::{Failure, Progress};
 
-use super::alike::{Records, complete};
+use super::alike::{Records, complete, file};
 use super::attempt::{Attempt, Ended};
 use super::command::quoted;
 use super::events::{Event, Events};
@@ -88,11 +88,20 @@ impl Launcher<'_> {
         opened.map_err(|signal| self.stopped_by(signal))
     }
 
+    /// Waits until no rank of an earlier launch writes to the record.
+    fn await_record(&self, folder: &Path, name: &str) -> Result<(), Failure> {
+        let Some(path) = file(folder, name)? else { return Ok(()) };
+        let unlocked = log::await_unlocked(&path, self.events);
+        let unlocked = unlocked.map_err(|why| Failure::run(format!("{}: {why}", path.display())))?;
+        unlocked.map_err(|signal| self.stopped_by(signal))
+    }
+
     /// Until it is complete.
     fn launch(&self, launch: &Planned, pace: &Pace) -> Result<(), Failure> {
         let (label, path) = (&launch.label, self.log(launch));
         let variant = &self.plan.variants()[launch.variant];
         for failed in 1.. {
+            self.await_record(&variant.folder(self.out), &launch.name)?;
             let (ended, tail) = self.attempt(label, &path, &variant.words(self.out, &launch.name), pace)?;
             let complete = complete(&variant.folder(self.out), &launch.name)?;
             let why = match ended {

@@ -15,7 +15,17 @@ use super::events::{Event, Events};
 /// The log is locked, and the program that is launched holds the lock with it, as does whatever it launches. So a program
 /// that outlived the run that launched it is not joined by another one that writes the same record.
 pub(super) fn open(path: &Path, events: &Events) -> io::Result<Result<File, i32>> {
-    let file = OpenOptions::new().create(true).append(true).open(path)?;
+    locked(OpenOptions::new().create(true).append(true).open(path)?, path, events)
+}
+
+/// Waits until nobody writes to a record any more, who would have locked it: ranks can outlive their launcher, and do not
+/// hold its log.
+pub(super) fn await_unlocked(record: &Path, events: &Events) -> io::Result<Result<(), i32>> {
+    let file = OpenOptions::new().append(true).open(record)?;
+    Ok(locked(file, record, events)?.map(drop))
+}
+
+fn locked(file: File, path: &Path, events: &Events) -> io::Result<Result<File, i32>> {
     let mut told = false;
     while lock(&file)? == Lock::Taken {
         if !told {

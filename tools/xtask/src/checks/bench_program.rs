@@ -20,7 +20,7 @@ const PRESETS: [(&str, &str); 10] = [
     ("mpiblib", "--reps 10"),
     ("mpicroscope", "--reps 10"),
     ("mpptest", "--calls 5"),
-    ("reprompi", "--time-slice 400ms"),
+    ("reprompi", "--slack 20 --time-slice 100ms"),
 ];
 
 /// Names, sizes of messages, and numbers of ranks.

@@ -274,3 +274,34 @@ fn wait(child: &mut Child) -> Result<ExitStatus, String> {
     }
     Err(format!("it took more than {} s", LIMIT.as_secs_f64()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_whole_ends_with_a_line() {
+        let whole = "# downbeat launch 1\na,1,2,0,valid,5\n# end a,1,2 valid=1\n";
+        for rest in ["", "a,2,2,0,valid,5\n", "a,2,2,0,valid,5\n# end a,2,2 val", "# compl"] {
+            assert_eq!(whole_groups(&format!("{whole}{rest}")), whole);
+        }
+        let complete = format!("{whole}{COMPLETE}");
+        assert_eq!(whole_groups(&complete), complete);
+        assert_eq!(whole_groups("# downbeat launch 1\n# fact a = # end \n"), "");
+    }
+
+    #[test]
+    fn groups_that_are_missing_or_double_or_cut_are_noticed() {
+        let group =
+            |name: &str, bytes: u64| format!("{name},{bytes},2,0,valid,5\n# end {name},{bytes},2 valid=1 late=0\n");
+        let groups = GROUPS.iter().flat_map(|(name, sizes)| sizes.iter().map(move |bytes| group(name, *bytes)));
+        let record = groups.collect::<String>() + COMPLETE;
+        assert_eq!(each_group_once(&record), Ok(()));
+        let one = group("bcast", 64);
+        for other in ["", &one.repeat(2), &one.replacen("bcast,64,2,0,valid,5\n", "", 1)] {
+            assert!(each_group_once(&record.replace(&one, other)).is_err());
+        }
+        assert!(each_group_once(record.trim_end_matches(COMPLETE)).is_err());
+        assert!(each_group_once(&format!("{record}{one}")).is_err());
+    }
+}

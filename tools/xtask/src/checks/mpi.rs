@@ -19,7 +19,7 @@ pub(crate) struct Library {
     suffix: &'static str,
     /// Shared memory only.
     transport: &'static str,
-    /// More ranks than cores, where those that wait let others run.
+    /// More ranks than cores, where those that wait let others run. Nobody waits a second for ranks to end that are told to.
     crowded: &'static str,
     environment: &'static [(&'static str, &'static str)],
 }
@@ -28,7 +28,7 @@ pub(crate) const OPEN_MPI: Library = Library {
     name: "Open MPI",
     suffix: "openmpi",
     transport: "--mca btl self,vader",
-    crowded: "--oversubscribe --mca mpi_yield_when_idle 1",
+    crowded: "--oversubscribe --mca mpi_yield_when_idle 1 --mca odls_base_sigkill_timeout 0",
     // Wants to hear twice that root is meant.
     environment: &[("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")],
 };
