@@ -66,11 +66,9 @@ impl Method {
 
     /// Measures. All ranks call this, with equal methods; rank 0 gets the result.
     ///
-    /// A failed call does not end it at once, since the other ranks take part in the calls that follow.
-    ///
     /// # Errors
-    /// When the method needs one clock and there is none, when the operation fails on any rank, or when what was observed
-    /// cannot be processed.
+    /// When the method needs one clock and there is none, when the operation fails, or when what was observed cannot be
+    /// processed. [`MeasureError::is_of_one_rank`] says whether other ranks may be waiting for this one then.
     pub async fn measure<M: Comm, T: Together, K: Clock>(
         &self,
         stage: &Stage<'_, M, T, K>,
@@ -80,8 +78,7 @@ impl Method {
             stage.global()?;
         }
         let mut running = Running::prepare(&self.scheme, stage, operation).await?;
-        let spans = running.warm_up(stage, operation, self.warm_up).await?;
-        stage.agree(spans.failure.map_or(Ok(()), |why| Err(MeasureError::Operation(why)))).await?;
+        running.warm_up(stage, operation, self.warm_up).await?;
         let mut progress = Progress::new(self.stopping);
         let mut seen: Option<Observations> = None;
         let (mut run_times, mut number, mut elapsed) = (Vec::new(), 0, Duration::ZERO);
@@ -97,9 +94,8 @@ impl Method {
             let spans = running.run(stage, operation, number, more, left).await?;
             // What is done with the observations afterwards does not count.
             elapsed += stage.now() - began;
-            stage.agree(spans.failure.map_or(Ok(()), |why| Err(MeasureError::Operation(why)))).await?;
-            number += spans.all.len() as u32;
-            let Some(batch) = gather(stage, &spans.all, running.calls_together()).await? else { continue };
+            number += spans.len() as u32;
+            let Some(batch) = gather(stage, &spans, running.calls_together()).await? else { continue };
             running.adapt(&batch);
             run_times.extend(batch.run_times());
             match &mut seen {

@@ -15,7 +15,7 @@ pub use round_time::RoundTime;
 pub use series::Series;
 pub use windows::Windows;
 
-use crate::stage::{Spans, Stage};
+use crate::stage::{Span, Stage};
 use crate::{Barrier, MeasureError, Observations, Operation, Together};
 
 /// How observations are made.
@@ -85,11 +85,11 @@ impl Running {
         stage: &Stage<'_, M, T, K>,
         operation: &mut impl Operation,
         calls: u32,
-    ) -> Result<Spans, MeasureError> {
+    ) -> Result<(), MeasureError> {
         match self {
             Self::Series(series) => series.warm_up(stage, operation, calls).await,
-            _ if calls == 0 => Ok(Spans::default()),
-            _ => self.run(stage, operation, 0, calls, None).await,
+            _ if calls == 0 => Ok(()),
+            _ => self.run(stage, operation, 0, calls, None).await.map(drop),
         }
     }
 
@@ -102,7 +102,7 @@ impl Running {
         first: u32,
         observations: u32,
         time: Option<Duration>,
-    ) -> Result<Spans, MeasureError> {
+    ) -> Result<Vec<Span>, MeasureError> {
         match self {
             Self::EachCall(each_call) => each_call.run(stage, operation, first, observations).await,
             Self::Series(series) => series.run(stage, operation, first, observations).await,

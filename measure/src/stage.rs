@@ -35,7 +35,7 @@ pub enum Time {
 pub enum MeasureError {
     /// A rank is gone, or could not be reached. This rank is alone with that: others may be waiting for it.
     Comm(CommError),
-    /// The operation failed.
+    /// The operation failed. This rank may be alone with that, too.
     Operation(CommError),
     /// Another rank failed.
     OtherRank(u32),
@@ -65,7 +65,7 @@ impl core::error::Error for MeasureError {}
 impl MeasureError {
     /// Whether the other ranks do not know of it, and may be waiting for this one.
     pub fn is_of_one_rank(&self) -> bool {
-        matches!(self, Self::Comm(_) | Self::ClockStands)
+        matches!(self, Self::Comm(_) | Self::Operation(_) | Self::ClockStands)
     }
 }
 
@@ -84,29 +84,11 @@ pub(crate) struct Span {
     pub(crate) state: State,
 }
 
-/// What one rank saw of several calls.
-#[derive(Debug, Default)]
-pub(crate) struct Spans {
-    pub(crate) all: Vec<Span>,
-    /// The first failure of the operation. The calls go on, since the other ranks take part in them.
-    pub(crate) failure: Option<CommError>,
-}
-
-impl Spans {
-    /// With room for so many, so that none has to be made in between.
-    pub(crate) fn with_room(calls: u32) -> Self {
-        // Nobody knows how many will be needed of a great number.
-        const MOST: u32 = 1 << 20;
-        Self { all: Vec::with_capacity(calls.min(MOST) as usize), failure: None }
-    }
-
-    /// Remembers why a call failed.
-    #[inline]
-    pub(crate) fn note(&mut self, outcome: Result<(), CommError>) {
-        if let Err(why) = outcome {
-            self.failure.get_or_insert(why);
-        }
-    }
+/// Room for so many, so that none has to be made in between.
+pub(crate) fn room_for(spans: u32) -> Vec<Span> {
+    // Nobody knows how many will be needed of a great number.
+    const MOST: u32 = 1 << 20;
+    Vec::with_capacity(spans.min(MOST) as usize)
 }
 
 impl<M: Comm, T: Together, K: Clock> Stage<'_, M, T, K> {
@@ -116,12 +98,12 @@ impl<M: Comm, T: Together, K: Clock> Stage<'_, M, T, K> {
 
     /// Calls the operation once, and looks at the clock before and after.
     #[inline]
-    pub(crate) async fn timed(&self, operation: &mut impl Operation, number: u32, spans: &mut Spans) -> Span {
+    pub(crate) async fn timed(&self, operation: &mut impl Operation, number: u32) -> Result<Span, MeasureError> {
         let start = self.clock.open();
         let outcome = operation.call(number).await;
         let end = self.clock.close();
-        spans.note(outcome);
-        Span { start, end, state: State::Valid }
+        outcome.map_err(MeasureError::Operation)?;
+        Ok(Span { start, end, state: State::Valid })
     }
 
     /// Waits for a time that was agreed on. Says what the clock showed already, if that was past.

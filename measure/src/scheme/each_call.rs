@@ -3,7 +3,7 @@
 use downbeat_clock_core::Clock;
 use downbeat_sync::Comm;
 
-use crate::stage::{Spans, Stage};
+use crate::stage::{Span, Stage, room_for};
 use crate::{Barrier, MeasureError, Operation, Together};
 
 /// A barrier before each call.
@@ -22,13 +22,13 @@ impl EachCall {
         operation: &mut impl Operation,
         first: u32,
         calls: u32,
-    ) -> Result<Spans, MeasureError> {
-        let mut spans = Spans::with_room(calls);
+    ) -> Result<Vec<Span>, MeasureError> {
+        let mut spans = room_for(calls);
         for number in first..first + calls {
             operation.prepare();
             stage.wait_for_all(self.barrier).await?;
-            let span = stage.timed(operation, number, &mut spans).await;
-            spans.all.push(span);
+            let span = stage.timed(operation, number).await?;
+            spans.push(span);
         }
         Ok(spans)
     }

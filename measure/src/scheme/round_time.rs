@@ -3,7 +3,7 @@
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::{Comm, collective};
 
-use crate::stage::{Span, Spans, Stage, from_word, to_word};
+use crate::stage::{Span, Stage, from_word, room_for, to_word};
 use crate::{MeasureError, Operation, Sample, State, Together};
 
 /// Each round has a common start, and after it the ranks agree on whether all were there in time.
@@ -41,9 +41,8 @@ struct Recent {
 /// What the ranks tell each other after a round.
 const LATE: u64 = 1;
 const OUT_OF_TIME: u64 = 2;
-const FAILED: u64 = 4;
 /// Late by so little that more slack would have helped.
-const BARELY: u64 = 8;
+const BARELY: u64 = 4;
 
 impl RoundTime {
     /// Finds out how long it takes until all ranks have heard of a start.
@@ -76,28 +75,25 @@ impl Running {
         first: u32,
         rounds: u32,
         time: Option<Duration>,
-    ) -> Result<Spans, MeasureError> {
+    ) -> Result<Vec<Span>, MeasureError> {
         let model = stage.global()?;
         let until = time.map(|time| model.invert(model.apply(stage.clock.ticks()) + time));
-        let mut spans = Spans::with_room(rounds);
+        let mut spans = room_for(rounds);
         for number in first..first + rounds {
             operation.prepare();
             let start = model.apply(stage.clock.ticks()) + self.notice();
             let start = from_word(stage.together.broadcast(to_word(start)).await?);
             let late = stage.wait_until(&model, start)?;
-            let span = stage.timed(operation, number, &mut spans).await;
+            let span = stage.timed(operation, number).await?;
             let mut word = late.map_or(0, |late| self.lateness(model.apply(late) - start));
             if until.is_some_and(|until| span.end >= until) {
                 word |= OUT_OF_TIME;
             }
-            if spans.failure.is_some() {
-                word |= FAILED;
-            }
             let word = stage.together.union(word).await?;
             let state = if word & LATE == 0 { State::Valid } else { State::Late };
-            spans.all.push(Span { state, ..span });
+            spans.push(Span { state, ..span });
             self.adapt(word & BARELY != 0);
-            if word & (OUT_OF_TIME | FAILED) != 0 {
+            if word & OUT_OF_TIME != 0 {
                 break;
             }
         }

@@ -3,7 +3,7 @@
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::{Comm, collective};
 
-use crate::stage::{Span, Spans, Stage};
+use crate::stage::{Span, Stage, room_for};
 use crate::{Barrier, MeasureError, Operation, State, Together};
 
 /// Several calls that are timed together, so that an observation is their mean.
@@ -47,16 +47,15 @@ impl Series {
         stage: &Stage<'_, M, T, K>,
         operation: &mut impl Operation,
         calls: u32,
-    ) -> Result<Spans, MeasureError> {
+    ) -> Result<(), MeasureError> {
         let series = u32::from(calls > 0);
-        let mut spans = Self { calls, untimed: 0, ..*self }.run(stage, operation, 0, series).await?;
+        Self { calls, untimed: 0, ..*self }.run(stage, operation, 0, series).await?;
         if let Some(within) = self.within {
             let tried = Self { calls: TRIED, ..*self }.run(stage, operation, 0, 1).await?;
-            let took = tried.all.iter().map(|span| stage.nanos(span.end).saturating_sub(stage.nanos(span.start))).sum();
+            let took = tried.iter().map(|span| stage.nanos(span.end).saturating_sub(stage.nanos(span.start))).sum();
             self.calls = collective::broadcast(stage.comm, u64::from(self.fitting(within, took))).await? as u32;
-            spans.failure = spans.failure.or(tried.failure);
         }
-        Ok(spans)
+        Ok(())
     }
 
     /// How many calls fit, if those that were tried took so many nanoseconds.
@@ -71,27 +70,25 @@ impl Series {
         operation: &mut impl Operation,
         first: u32,
         observations: u32,
-    ) -> Result<Spans, MeasureError> {
-        let mut spans = Spans::with_room(observations);
+    ) -> Result<Vec<Span>, MeasureError> {
+        let mut spans = room_for(observations);
         for _ in first..first + observations {
             operation.prepare();
             for call in 0..self.untimed {
-                let outcome = operation.call(call).await;
-                spans.note(outcome);
+                operation.call(call).await.map_err(MeasureError::Operation)?;
             }
             for _ in 0..self.barriers_before {
                 stage.wait_for_all(self.barrier).await?;
             }
             let start = stage.clock.open();
             for call in 0..self.calls {
-                let outcome = operation.call(call).await;
-                spans.note(outcome);
+                operation.call(call).await.map_err(MeasureError::Operation)?;
                 if self.barrier_after_each {
                     stage.wait_for_all(self.barrier).await?;
                 }
             }
             let end = stage.clock.close();
-            spans.all.push(Span { start, end, state: State::Valid });
+            spans.push(Span { start, end, state: State::Valid });
         }
         Ok(spans)
     }

@@ -4,7 +4,7 @@ use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::{Comm, collective};
 
 use super::EachCall;
-use crate::stage::{Spans, Stage, from_word, to_word};
+use crate::stage::{Span, Stage, from_word, room_for, to_word};
 use crate::{MeasureError, Observations, Operation, Sample, State, Together};
 
 /// Calls begin one window after the other.
@@ -41,7 +41,7 @@ impl Windows {
         }
         let tried = EachCall::default().run(stage, operation, 0, TRIES).await?;
         let mut lengths: Vec<f64> =
-            tried.all.iter().map(|span| stage.nanos(span.end).saturating_sub(stage.nanos(span.start)) as f64).collect();
+            tried.iter().map(|span| stage.nanos(span.end).saturating_sub(stage.nanos(span.start)) as f64).collect();
         let most = Sample::new(&mut lengths).map_or(0.0, |sample| sample.quantile(0.9));
         let most = collective::all_combine(stage.comm, most as u64, u64::max).await?;
         Ok(Running { window: Duration::from_nanos((most * 2).max(1) as i64), fixed: false })
@@ -55,24 +55,24 @@ impl Running {
         operation: &mut impl Operation,
         first: u32,
         calls: u32,
-    ) -> Result<Spans, MeasureError> {
+    ) -> Result<Vec<Span>, MeasureError> {
         let model = stage.global()?;
         let begin = model.apply(stage.clock.ticks()) + NOTICE;
         let [begin, window] =
             collective::broadcast(stage.comm, [to_word(begin), self.window.as_nanos() as u64]).await?;
         let (mut begin, window) = (from_word(begin), Duration::from_nanos(window as i64));
-        let mut spans = Spans::with_room(calls);
+        let mut spans = room_for(calls);
         for number in first..first + calls {
             operation.prepare();
             let late = stage.wait_until(&model, begin)?;
-            let mut span = stage.timed(operation, number, &mut spans).await;
+            let mut span = stage.timed(operation, number).await?;
             begin = begin + window;
             if late.is_some() {
                 span.state = State::Late;
             } else if span.end > model.invert(begin) {
                 span.state = State::Long;
             }
-            spans.all.push(span);
+            spans.push(span);
         }
         Ok(spans)
     }

@@ -14,6 +14,8 @@ mod truth;
 
 use std::panic;
 use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
 
 use downbeat_common::Failure;
 use downbeat_sync::MpiComm;
@@ -48,6 +50,10 @@ fn end_all_ranks_on_panic() {
 
 /// Ends the job where one rank failed while the others wait for it.
 fn end_all_ranks(failure: Failure) -> ! {
+    // Where all of them failed, rank 0 has the first word, and ends the others.
+    if SimpleCommunicator::world().rank() > 0 {
+        thread::sleep(Duration::from_millis(500));
+    }
     failure.report(NAME);
     SimpleCommunicator::world().abort(1)
 }
