@@ -11,7 +11,7 @@ use crate::steps::Outcome;
 /// Each suite's method, as short as may be: on crowded cores a barrier can take milliseconds, and nobody knows a window
 /// that is long enough.
 const PRESETS: [(&str, &str); 10] = [
-    ("osu", "--reps 10"),
+    ("osu", "--warm-up 5 --reps 10"),
     ("imb", "--calls 10"),
     ("phloem", "--calls 10"),
     ("skampi", "--window 50ms --reps 8"),
@@ -19,7 +19,7 @@ const PRESETS: [(&str, &str); 10] = [
     ("mpibench", "--reps 10"),
     ("mpiblib", "--reps 10"),
     ("mpicroscope", "--reps 10"),
-    ("mpptest", "--calls 5"),
+    ("mpptest", "--calls 3 --stop near/0.5/3/4/8"),
     ("reprompi", "--slack 20 --time-slice 100ms"),
 ];
 
@@ -101,7 +101,8 @@ fn all(jobs: &Jobs<'_>) -> Outcome {
     let names = OF_MPI.into_iter().flat_map(|name| [name.to_owned(), format!("i{name}")]);
     let names: Vec<String> = names.chain(ALONE.map(str::to_owned)).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    measured(jobs, 3, "--operation all --sizes 24 --scheme ms1 --reps 4", groups(&names, &[24], &[3])).map(drop)
+    measured(jobs, 3, "--operation all --sizes 24 --scheme ms1 --warm-up 2 --reps 3", groups(&names, &[24], &[3]))
+        .map(drop)
 }
 
 /// Name, bytes and ranks.
