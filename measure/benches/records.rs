@@ -1,4 +1,4 @@
-//! How fast ten million observations are read: `cargo bench -p downbeat-measure --bench records`, with `--all-features`
+//! How fast ten million observations are read and analysed: `cargo bench -p downbeat-measure --bench records`, with `--all-features`
 //! in all formats. With `-- --gate`, the exit code is 1 when a figure that the project promises is missed.
 //!
 //! Every row is a process of its own, started from here, so that each has its own peak of memory. The files are in the
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
+use downbeat_measure::analysis::{Analysis, GroupAnalysis, Settings};
 use downbeat_measure::records::{Format, Journal, read_experiment};
 use downbeat_measure::{Factors, Group, GroupKey, Observations, Stamps, State};
 
@@ -66,10 +67,11 @@ fn write(folder: &Path, format: Format) {
     }
 }
 
-/// Reads all, and says how many valid observations there were.
-fn read(folder: &Path) -> usize {
+/// Reads all and analyses it, and says how many valid observations there were.
+fn analyse(folder: &Path) -> usize {
     let found = read_experiment(folder).expect("what was just written");
-    found.launches.iter().flat_map(|(_, launch)| &launch.groups).map(|group| group.nanos.len()).sum()
+    let analysis = Analysis::of(&found.launches, &Settings::default()).expect("launches with the same factors");
+    analysis.groups.iter().map(GroupAnalysis::valid).sum()
 }
 
 /// The most memory that this process ever had.
@@ -91,8 +93,8 @@ fn in_a_child(what: &str, format: Format, folder: &Path) -> [f64; 3] {
 
 fn child(what: &str, format: Format, folder: &Path) {
     let began = Instant::now();
-    let observations = if what == "read" {
-        read(folder)
+    let observations = if what == "analyse" {
+        analyse(folder)
     } else {
         write(folder, format);
         0
@@ -123,15 +125,15 @@ fn main() -> ExitCode {
         let files = std::fs::read_dir(&folder.0).expect("it was written");
         let bytes: u64 = files.map(|file| file.and_then(|file| file.metadata()).expect("a file").len()).sum();
         println!("| write {format} | {:.0} | {seconds:.2} | | {megabytes:.0} | |", bytes as f64 / 1e6);
-        let [seconds, megabytes, observations] = in_a_child("read", *format, &folder.0);
+        let [seconds, megabytes, observations] = in_a_child("analyse", *format, &folder.0);
         let all = LAUNCHES * GROUPS * CALLS;
-        assert!(observations as usize == all - all / 1_000 || cfg!(debug_assertions), "{observations} were read");
+        assert!(observations as usize == all - all / 1_000 || cfg!(debug_assertions), "{observations} were analysed");
         let Bound { most_seconds, most_megabytes } = bound(*format);
         let shown = |most: f64| if most.is_finite() { most.to_string() } else { String::new() };
         let (of_time, of_memory) = (shown(most_seconds), shown(most_megabytes));
-        println!("| read {format} | | {seconds:.2} | {of_time} | {megabytes:.0} | {of_memory} |");
+        println!("| read and analyse {format} | | {seconds:.2} | {of_time} | {megabytes:.0} | {of_memory} |");
         if seconds > most_seconds || megabytes > most_megabytes {
-            missed.push(format!("reading {format}: at most {most_seconds} s and {most_megabytes} MB"));
+            missed.push(format!("reading and analysing {format}: at most {most_seconds} s and {most_megabytes} MB"));
         }
     }
     println!("\n{} observations, in {LAUNCHES} launches of {GROUPS} groups", LAUNCHES * GROUPS * CALLS);

@@ -84,8 +84,9 @@ impl core::error::Error for NoMemory {}
 // Not `Clone`: the copy would lie elsewhere.
 #[derive(Debug)]
 pub struct AlignedBytes {
-    /// Some more than are used, and nothing that is ever moved.
-    all: Box<[u8]>,
+    /// Some more than are used. A vector, as to move a box is to promise that nobody else points into it; it never
+    /// grows, and so stays where it is.
+    all: Vec<u8>,
     begin: usize,
     len: usize,
 }
@@ -101,7 +102,7 @@ impl AlignedBytes {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(all).map_err(|_| no_memory)?;
         bytes.resize(all, 0);
-        let all = bytes.into_boxed_slice();
+        let all = bytes;
         let address = all.as_ptr().addr();
         // Less than the alignment, so within what was added.
         let begin = address.next_multiple_of(alignment.bytes()) - address;

@@ -1,29 +1,54 @@
 //! Measures parallel operations on one global clock, and says what the measurements mean.
 //!
-//! This room has its types and one path from end to end: what every rank saw of an operation, its run-time, and the
-//! statistics of many run-times after outliers were set aside.
+//! A [`Method`] says how an [`Operation`] is measured: by which [`Scheme`] observations are made, when there are enough of
+//! them ([`Stopping`]), and what is made of them ([`Processing`]). A [`Preset`] is the method of a whole benchmark suite.
+//! The ranks measure on a [`Stage`]: a communicator, a clock and what it shows, and how they come together.
+//!
+//! | scheme | what it does | what spoils it |
+//! |---|---|---|
+//! | [`EachCall`] (MS1) | a barrier before each call, timed by the ranks' own clocks | ranks leave the barrier one after the other, and wait for each other in the call |
+//! | [`Series`] (MS2, MS3) | many calls timed together, or calls and barriers | calls overlap; or the barriers are timed, too |
+//! | [`Windows`] (MS4) | calls begin at times that were agreed on, by one clock | a call that is too long spoils those that follow |
+//! | [`RoundTime`] | the same, but each start is told shortly before, and the ranks agree afterwards whether all were in time | a clock that is wrong |
+//!
+//! What is spoiled is marked, counted and left out, never dropped in silence.
+//!
+//! # Example
+//! Two threads measure how long it takes them to agree on a sum. They read one counter, which so is one clock; where ranks
+//! have clocks of their own, an algorithm of [`downbeat_sync`] makes one of them.
 //!
 //! ```
-//! use downbeat_clock_core::{Global, Timestamp};
-//! use downbeat_measure::{Observation, Sample, run_time};
+//! use downbeat_clock_core::{Clock, ClockModel, Timestamp};
+//! use downbeat_measure::{
+//!     ByMessages, Method, OwnKind, OwnOperation, Processing, RoundTime, Scheme, Stage, Stopping, Time,
+//! };
+//! use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
+//! use downbeat_timers::{SystemClock, SystemClockId};
 //!
-//! // Two ranks took part in each of five calls; the last one was disturbed.
-//! let at = Timestamp::<Global>::from_nanos;
-//! let calls = [(0, 410), (1_000, 1_405), (2_000, 2_400), (3_000, 3_402), (4_000, 9_000)];
-//! let mut nanos = Vec::new();
-//! for (start, end) in calls {
-//!     let ranks = [
-//!         Observation { start: at(start), end: at(end - 5) },
-//!         Observation { start: at(start + 3), end: at(end) },
-//!     ];
-//!     nanos.extend(run_time(&ranks).map(|span| span.as_nanos() as f64));
+//! let clock = SystemClock::detect(SystemClockId::MonotonicRaw)?;
+//! let model = ClockModel::through(clock.ticks(), Timestamp::ORIGIN, SystemClock::RATE)?;
+//! let method = Method {
+//!     warm_up: 10,
+//!     scheme: Scheme::RoundTime(RoundTime::default()),
+//!     stopping: Stopping::Count { most: 200 },
+//!     processing: Processing::Median,
+//!     root: 0,
+//! };
+//! let found = ThreadCluster::new(2).run(|comm| {
+//!     let stage = Stage { comm, together: &ByMessages(comm), clock: &clock, time: Time::Global(model) };
+//!     let mut allreduce = OwnOperation { kind: OwnKind::Allreduce, comm };
+//!     method.measure_blocking(&stage, &mut allreduce)
+//! })?;
+//! // Rank 0 has the result.
+//! for measured in found.into_iter().flatten().flatten() {
+//!     let median = &measured.figures[0];
+//!     println!("{}: {} ns, of {} observations", median.name, median.nanos, measured.observations.len());
+//!     # assert_eq!(measured.observations.len(), 200);
 //! }
-//! let sample = Sample::new(&mut nanos)?;
-//! let kept = sample.without_outliers();
-//! assert_eq!((sample.len(), kept.len()), (5, 4));
-//! assert_eq!((sample.median(), kept.median()), (405.0, 403.5));
-//! # Ok::<(), downbeat_measure::SampleError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Over MPI, with the feature `mpi`, an `MpiOperation` is called instead: any collective operation of the library.
 //!
 //! # Comparing two experiments
 //! An experiment is several launches of a program, as launches differ by more than their calls explain; each comes to
@@ -66,9 +91,12 @@
 //! * A difference that is not significant is not shown to be absent: the interval of the shift says what it may be.
 //! * Values are finite, but differences of values beyond 1e300, and squares of differences beyond 1e150, overflow.
 //!
+//! * Clocks are as good as their synchronization: an error of a global clock is in every run-time that it measures.
+//! * Who waits for a common start spins: with more ranks than cores, most starts are missed.
+//!
 //! # What this crate does not do yet
-//! It runs no operation and knows no measurement scheme. It compares two experiments at
-//! a time, without pairing, and by their averages only; Shapiro and Wilk's is its only test of normality.
+//! Its operations are those of MPI libraries, with the feature `mpi`, and few of its own. It compares two experiments at a
+//! time, without pairing, and by their averages only; Shapiro and Wilk's is its only test of normality.
 #![deny(unsafe_code)]
 #![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]
 
@@ -76,6 +104,8 @@ mod aligned;
 pub mod analysis;
 mod barrier;
 mod cache;
+mod drift;
+mod imbalance;
 mod launch;
 mod measurement;
 #[cfg(feature = "mpi")]
@@ -97,6 +127,8 @@ mod stopping;
 pub use aligned::{AlignedBytes, Alignment, AlignmentError, NoMemory};
 pub use barrier::{Barrier, BarrierError};
 pub use cache::{Cache, CacheError, CacheState, Walk};
+pub use drift::{DriftError, Explained, Interpolated, OffsetSeries, Round, Watch, WindowFit};
+pub use imbalance::{BarrierOperation, Imbalance, ImbalanceError};
 pub use launch::{Factors, Group, GroupKey, Launch};
 pub use measurement::{Measured, Method};
 #[cfg(feature = "mpi")]
@@ -115,8 +147,8 @@ pub use shuffle::shuffle;
 pub use sizes::{Sizes, SizesError};
 pub use stage::{MeasureError, Stage, Time};
 pub use stats::{
-    Averages, Comparison, Confidence, ConfidenceError, GroupError, HodgesLehmann, Interval, MannWhitney, MeansOfSize,
-    MedianInterval, PValues, RankMethod, Sample, SampleError, SampleSizeCheck, ShapiroWilk, TestError, VarianceParts,
-    WelchTest, holm, stars,
+    Averages, Comparison, Confidence, ConfidenceError, Density, GroupError, Histogram, HodgesLehmann, Interval,
+    MannWhitney, MeansOfSize, MedianInterval, PValues, RankMethod, Sample, SampleError, SampleSizeCheck, ShapiroWilk,
+    TestError, VarianceParts, WelchTest, holm, stars,
 };
 pub use stopping::{Decay, Ended, Progress, Stopping, StoppingError};

@@ -1,7 +1,7 @@
 //! One operation measured by one method: from the first call for warming up to the figures that are reported.
 
 use downbeat_clock_core::{Clock, Duration, Global, Local, Timestamp};
-use downbeat_sync::{Comm, collective};
+use downbeat_sync::{Comm, block_on_ready, collective};
 
 use crate::scheme::Running;
 use crate::stage::{Span, Stage, Time};
@@ -116,6 +116,20 @@ impl Method {
             ended: progress.ended().unwrap_or(Ended::Most),
             elapsed,
         }))
+    }
+}
+
+impl Method {
+    /// As [`measure`](Self::measure), for ranks that never suspend.
+    ///
+    /// # Errors
+    /// As [`measure`](Self::measure); and on a backend whose ranks do suspend.
+    pub fn measure_blocking<M: Comm, T: Together, K: Clock>(
+        &self,
+        stage: &Stage<'_, M, T, K>,
+        operation: &mut impl Operation,
+    ) -> Result<Option<Measured>, MeasureError> {
+        block_on_ready(self.measure(stage, operation))
     }
 }
 

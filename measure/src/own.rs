@@ -55,6 +55,28 @@ impl OwnKind {
         }
     }
 
+    /// Those that a list names: `bcast,gather`, or `all`. Each is there once, where it is named first.
+    ///
+    /// # Errors
+    /// When there is no such name.
+    pub fn list(text: &str) -> Result<Vec<Self>, OwnKindError> {
+        let mut found = Vec::new();
+        for name in text.split(',') {
+            let named = if name == "all" { Self::ALL.to_vec() } else { vec![name.parse()?] };
+            for kind in named {
+                if !found.contains(&kind) {
+                    found.push(kind);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// How many ranks it takes at least.
+    pub const fn least_ranks(self) -> u32 {
+        if let Self::PingPong = self { 2 } else { 1 }
+    }
+
     /// How many bytes a rank contributes.
     pub const fn bytes(self) -> u64 {
         match self {
@@ -161,6 +183,12 @@ mod tests {
     fn names_are_read_as_they_are_written() {
         for kind in OwnKind::ALL {
             assert_eq!(kind.to_string().parse(), Ok(kind));
+        }
+        assert_eq!(OwnKind::list("all"), Ok(OwnKind::ALL.to_vec()));
+        assert_eq!(OwnKind::list("gather,bcast,gather"), Ok(vec![OwnKind::Gather, OwnKind::Bcast]));
+        assert_eq!(OwnKind::list("gather,all").unwrap()[..2], [OwnKind::Gather, OwnKind::Empty]);
+        for wrong in ["", "bcast,", "bcast, gather", "All"] {
+            assert!(OwnKind::list(wrong).is_err(), "{wrong}");
         }
         assert!("alltoall".parse::<OwnKind>().unwrap_err().to_string().contains("allreduce"));
     }

@@ -16,7 +16,7 @@ pub use series::Series;
 pub use windows::Windows;
 
 use crate::stage::{Spans, Stage};
-use crate::{MeasureError, Observations, Operation, Together};
+use crate::{Barrier, MeasureError, Observations, Operation, Together};
 
 /// How observations are made.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,6 +30,18 @@ pub enum Scheme {
     Windows(Windows),
     /// Each round has a common start, which is told shortly before.
     RoundTime(RoundTime),
+}
+
+impl Scheme {
+    /// The same with another barrier, if it has one.
+    #[must_use]
+    pub fn behind(mut self, barrier: Barrier) -> Self {
+        match &mut self {
+            Self::EachCall(EachCall { barrier: its }) | Self::Series(Series { barrier: its, .. }) => *its = barrier,
+            Self::Windows(_) | Self::RoundTime(_) => {}
+        }
+        self
+    }
 }
 
 /// As it is written in options and records.

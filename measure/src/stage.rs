@@ -1,7 +1,6 @@
 //! What a rank measures with.
 
 use core::fmt;
-use std::thread;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, Ticks, Timestamp};
 use downbeat_sync::{Comm, CommError, collective};
@@ -125,22 +124,24 @@ impl<M: Comm, T: Together, K: Clock> Stage<'_, M, T, K> {
         Span { start, end, state: State::Valid }
     }
 
-    /// Waits until it is `start`. Says when it was already, if that was past.
+    /// Waits for a time that was agreed on. Says what the clock showed already, if that was past.
     #[inline]
     pub(crate) fn wait_until(
         &self,
-        start: Timestamp<Global>,
         model: &ClockModel<Counter, Global>,
+        start: Timestamp<Global>,
     ) -> Result<Option<Ticks>, MeasureError> {
         const MOST_EQUAL: u32 = 1 << 22;
-        // Long before, a rank that shares this core may still have to hear of it.
-        const LONG: Duration = Duration::from_micros(20);
-        let (target, long_before) = (model.invert(start), model.invert(start - LONG));
+        /// Until so long before the start, ranks that share a core with this one may run: some may not know of it yet.
+        const PATIENCE: Duration = Duration::from_micros(20);
+        /// To look at a clock costs less than to ask the system who else would like to run.
+        const YIELD_AFTER: u32 = 64;
+        let (target, patient_until) = (model.invert(start), model.invert(start - PATIENCE));
         let mut last = self.clock.ticks();
         if last >= target {
             return Ok(Some(last));
         }
-        let mut equal = 0;
+        let (mut equal, mut reads) = (0, 0_u32);
         loop {
             let now = self.clock.ticks();
             if now >= target {
@@ -152,8 +153,9 @@ impl<M: Comm, T: Together, K: Clock> Stage<'_, M, T, K> {
                 return Err(MeasureError::ClockStands);
             }
             last = now;
-            if now < long_before {
-                thread::yield_now();
+            reads = reads.wrapping_add(1);
+            if now < patient_until && reads.is_multiple_of(YIELD_AFTER) {
+                std::thread::yield_now();
             }
         }
     }

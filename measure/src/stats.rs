@@ -1,9 +1,11 @@
 //! Statistics of a sample.
 
 mod comparison;
+mod density;
 mod error;
 #[cfg(test)]
 mod golden;
+mod histogram;
 mod hodges_lehmann;
 mod holm;
 mod interval;
@@ -25,7 +27,9 @@ mod variance_parts;
 use core::fmt;
 
 pub use comparison::{Averages, Comparison};
+pub use density::Density;
 pub use error::TestError;
+pub use histogram::Histogram;
 pub use hodges_lehmann::HodgesLehmann;
 pub use holm::holm;
 pub use interval::{Confidence, ConfidenceError, Interval};

@@ -3,8 +3,8 @@
 
 use downbeat_clock_core::{ClockModel, Counter, Duration, Global, Timestamp};
 use downbeat_measure::{
-    Barrier, ByMessages, EachCall, Ended, MeasureError, Measured, Method, Operation, Processing, RoundTime, Scheme,
-    Series, Stage, State, Stopping, Time, Together, Windows,
+    Barrier, BarrierOperation, ByMessages, EachCall, Ended, Imbalance, MeasureError, Measured, Method, Operation,
+    Processing, RoundTime, Scheme, Series, Stage, State, Stopping, Time, Together, Windows,
 };
 use downbeat_sync::{Clocks, Comm, CommError, Link, Network, SimClock, SimCluster, SimComm, VirtualTime, collective};
 
@@ -259,4 +259,40 @@ fn a_clock_that_stands_is_no_endless_wait() {
         method(ROUND_TIME, 5).measure(&stage, &mut Called { subject: Subject::Work(|_| 5), comm }).await
     };
     assert_eq!(standing.run(program).unwrap(), [Err(MeasureError::ClockStands)]);
+}
+
+/// How far apart ranks leave the library's barrier, call by call.
+fn imbalances(ranks: u32, barrier: Barrier, imbalance: i64) -> Imbalance {
+    let program = async |comm: &SimComm| {
+        let (clock, together) = (comm.clock(), Uneven { comm, imbalance });
+        let stage = Stage { comm, together: &together, clock: &clock, time: global() };
+        let mut operation = BarrierOperation { barrier, comm, together: &together };
+        method(ROUND_TIME, 20).measure(&stage, &mut operation).await.unwrap()
+    };
+    let measured = cluster(ranks).run(program).unwrap().swap_remove(0).unwrap();
+    assert_eq!(measured.observations.count(State::Valid), 20);
+    Imbalance::of(&measured.observations).unwrap()
+}
+
+#[test]
+fn the_imbalance_of_a_barrier_is_found_exactly() {
+    for (ranks, imbalance) in [(2, 0), (2, 700), (3, 0), (3, 5_000), (5, 123)] {
+        for barrier in [Barrier::Library, Barrier::Double] {
+            let found = imbalances(ranks, barrier, imbalance);
+            let expected = (imbalance * i64::from(ranks - 1)) as f64;
+            assert!(found.leaving().run_times().into_iter().all(|nanos| nanos == expected), "{barrier} of {ranks}");
+            let last = if imbalance > 0 { ranks as usize - 1 } else { 0 };
+            assert_eq!(found.usually_last(), (last, 1.0));
+        }
+    }
+}
+
+#[test]
+fn ranks_leave_a_tree_further_apart_than_a_dissemination() {
+    // With steady messages and a power of two, all ranks of a dissemination leave at once, but for when they began.
+    let [even, tree] = [Barrier::Dissemination, Barrier::Tree].map(|barrier| imbalances(8, barrier, 0));
+    let [even, tree] = [even, tree].map(|found| found.figures()[0].nanos);
+    assert!(even <= 2.0 * READ as f64, "{even}");
+    // The root leaves three messages before the last leaf.
+    assert!(tree >= 1_000.0, "{tree}");
 }

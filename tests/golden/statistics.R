@@ -184,3 +184,22 @@ for (groups in list(launches(rep(8, 6), 5), launches(rep(5, 4), 60), launches(c(
               paste(vapply(groups, slice, ""), collapse = ", "), pair(squares), k))
 }
 cat("];\n")
+
+cat("/// Values, the bandwidth of their density, the density at a few places, and how many bins a histogram is to have.
+pub(super) struct Shape {
+    pub(super) values: &'static [f64],
+    pub(super) bandwidth: f64,
+    pub(super) density: &'static [(f64, f64)],
+    pub(super) bins: usize,
+}\n\n")
+cat("pub(super) const SHAPES: &[Shape] = &[\n")
+for (x in list(c(1, 2, 4), times(30), c(times(20), times(15, 60)), times(50, digits = 0), rep(c(5, 6, 9), c(40, 1, 1)))) {
+  bandwidth <- bw.nrd0(x)
+  places <- seq(min(x) - 2 * bandwidth, max(x) + 2 * bandwidth, length.out = 7)
+  # The exact sum; R's own `density` bins its values, as ours does.
+  heights <- vapply(places, function(place) mean(dnorm(place, x, bandwidth)), 0)
+  cat(sprintf("Shape { values: %s, bandwidth: %s, density: &[%s], bins: %d },\n", slice(x), number(bandwidth),
+              paste(mapply(function(place, height) pair(c(place, height)), places, heights), collapse = ", "),
+              as.integer(nclass.FD(x))))
+}
+cat("];\n")

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "in a test, that is how a failure is told")]
 
 mod job;
+mod messages;
 
 use std::cell::Cell;
 use std::thread;
@@ -11,7 +12,8 @@ use std::thread;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Ticks, Timestamp};
 use downbeat_sync::{Algorithm, Comm, CommError, MpiComm, Payload, Place, SyncError, Synchronized, Timekeeper};
 use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId, Truth};
-use job::{job, recv, send};
+use job::job;
+use messages::{recv, send};
 use mpi::Threading;
 use mpi::environment::threading_support;
 use mpi::topology::SimpleCommunicator;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
 
 mod job;
+mod messages;
 
 use std::error::Error;
 use std::{thread, time};
@@ -10,7 +11,8 @@ use std::{thread, time};
 use downbeat_clock_core::{Clock, ClockModel, Global, Local, Node, Ticks};
 use downbeat_sync::{Comm, CommError, MpiComm, MpiError, block_on_ready};
 use downbeat_timers::{SystemClock, SystemClockId};
-use job::{job, recv, send};
+use job::job;
+use messages::{recv, send};
 use mpi::Threading;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Destination, Source};

@@ -6,12 +6,14 @@
 #![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
 
 mod job;
+mod messages;
 
 use std::ffi::{c_int, c_void};
 use std::sync::Mutex;
 
 use downbeat_sync::{Comm, CommError, MpiComm, MpiError, block_on_ready};
-use job::{job, recv, send};
+use job::job;
+use messages::{recv, send};
 use mpi::Threading;
 use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Errhandler, MPI_Info, MPI_Status};
 use mpi::topology::SimpleCommunicator;

@@ -67,6 +67,40 @@ impl MpiGroup {
     }
 }
 
+/// What all ranks have to say of something that each of them did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Agreement {
+    /// Whether all did the same.
+    pub(super) same: bool,
+    /// The last rank that failed.
+    pub(super) failed: Option<u32>,
+}
+
+impl MpiGroup {
+    /// Tells all ranks what this one did, and whether it failed.
+    pub(super) fn agree(&self, did: u64, failed: bool) -> Result<Agreement, CommError> {
+        // Counted from 1, so that nobody is 0.
+        let number = if failed { u64::from(self.rank()) + 1 } else { 0 };
+        let [highest, lowest, last] = self.each_largest([did, !did, number])?;
+        Ok(Agreement { same: highest == !lowest, failed: last.checked_sub(1).map(|rank| rank as u32) })
+    }
+
+    /// The largest of all ranks' words, for each of some.
+    #[inline(always)]
+    fn each_largest<const N: usize>(&self, own: [u64; N]) -> Result<[u64; N], CommError> {
+        let comm = self.raw()?;
+        let mut largest = own;
+        let (from, to) = (own.as_ptr().cast(), largest.as_mut_ptr().cast());
+        // SAFETY: a constant.
+        let max = unsafe { ffi::RSMPI_MAX };
+        // SAFETY: MPI is running, and this is a communicator; there are as many words as it is told, to be read and
+        // elsewhere to be written.
+        let code = unsafe { ffi::MPI_Allreduce(from, to, N as c_int, word(), max, comm) };
+        MpiError::check("MPI_Allreduce", code)?;
+        Ok(largest)
+    }
+}
+
 /// The type of a word.
 fn word() -> MPI_Datatype {
     u64::equivalent_datatype().as_raw()

@@ -11,10 +11,10 @@ use super::entries::{ENTRIES, Entry, InPlace};
 ///
 /// What the size of its message means, for `n` ranks:
 ///
-/// | operation | a message of `bytes` is | a rank has, of that |
+/// | operation, and its non-blocking form | a message of `bytes` is | a rank has buffers of |
 /// |---|---|---|
-/// | `barrier`, `ibarrier`, `empty` | nothing: it is 0 | nothing |
-/// | `bcast` | what the root tells | one |
+/// | `barrier`, `empty` | nothing: it is 0 | nothing |
+/// | `bcast` | what the root tells | one for the root to send, one for the others to receive |
 /// | `reduce`, `allreduce`, `scan`, `exscan` | what a rank contributes, and the result | one to send, one to receive |
 /// | `reduce_scatter` | what a rank contributes; the result is dealt out evenly, the first ranks get one element more | one to send, an `n`th to receive |
 /// | `reduce_scatter_block` | what a rank gets | `n` to send, one to receive |

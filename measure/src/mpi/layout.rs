@@ -259,7 +259,7 @@ mod tests {
         assert!(Layout::new("gather".parse().unwrap(), 0, 3, most, &large).is_ok());
         let too_many = format!("{} elements are more than MPI counts, which is 2147483647", most + 1);
         assert_eq!(refused("gather", 3, most + 1, &large), too_many);
-        assert_eq!(refused("gatherv", 2, (most + 1) / 2, &large), too_many);
+        assert_eq!(refused("gatherv", 2, most.div_ceil(2), &large), too_many);
         for bytes in [u64::MAX, u64::MAX / 2 + 1, u64::MAX / 6 + 1] {
             let why = refused("alltoall", 3, bytes, &large);
             assert_eq!(why, format!("the messages of a rank would take 2^64 bytes or more, and may take {}", u64::MAX));

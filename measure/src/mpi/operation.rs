@@ -4,11 +4,12 @@
 use core::ffi::{c_int, c_void};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use downbeat_sync::{CommError, block_on_ready, collective};
+use downbeat_sync::CommError;
 
 use super::calls::{Arguments, Call};
 use super::constants::in_place;
 use super::entries::{InPlace, Who};
+use super::group::Agreement;
 use super::layout::Layout;
 use super::memory::Memory;
 use super::reference::encode;
@@ -68,14 +69,13 @@ impl MpiOperation {
         settings: &OperationSettings,
     ) -> Result<Self, OperationError> {
         let mut hasher = DefaultHasher::new();
-        (kind.name(), bytes, settings).hash(&mut hasher);
-        if !block_on_ready(collective::all_equal(group.comm(), hasher.finish()))? {
-            return Err(OperationError::RanksDiffer);
-        }
+        // Machines may have different caches.
+        (kind.name(), bytes, OperationSettings { cache_bytes: 0, ..*settings }).hash(&mut hasher);
         let prepared = Self::prepare_alone(kind, group, bytes, settings);
-        match block_on_ready(collective::lowest_rank_where(group.comm(), prepared.is_err()))? {
-            Some(rank) => prepared.and(Err(OperationError::Elsewhere { rank })),
-            None => prepared,
+        match group.agree(hasher.finish(), prepared.is_err())? {
+            Agreement { same: false, .. } => Err(OperationError::RanksDiffer),
+            Agreement { failed: Some(rank), .. } => prepared.and(Err(OperationError::Elsewhere { rank })),
+            Agreement { failed: None, .. } => prepared,
         }
     }
 
@@ -143,7 +143,7 @@ impl MpiOperation {
         self.kind
     }
 
-    /// The roots that it has in its first calls, before they come again.
+    /// The numbers of calls and their roots, until the first root comes again.
     pub(super) fn roots(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
         let first = self.root;
         (0..self.turns).map(move |call| (call, first + call))
@@ -158,7 +158,7 @@ impl MpiOperation {
         self.point();
     }
 
-    /// From now on, MPI has the buffers.
+    /// Tells MPI where the buffers are. Whoever has used them since, or moved a message, must do it again.
     pub(super) fn point(&mut self) {
         let send: *mut c_void = self.memory.send.bytes_mut().as_mut_ptr().cast();
         let recv: *mut c_void = self.memory.recv.bytes_mut().as_mut_ptr().cast();
@@ -171,13 +171,13 @@ impl MpiOperation {
             InPlace::Kept => (both, Passed { recv: in_place(), ..both }),
             InPlace::No(_) => (both, both),
         };
-        // The root's message is what it sends.
+        // A broadcast's root has its message where others have what they send.
         (self.usual, self.as_root) = (usual, Passed { buffer: send, ..as_root });
     }
 
     #[inline(always)]
     pub(super) fn call_now(&mut self, number: u32) -> Result<(), CommError> {
-        // The communicator is still there if MPI is.
+        // The end of MPI is noticed here.
         self.arguments.comm = self.group.raw()?;
         // Most have one root: a division would cost more than all else here.
         let root = if self.turns == 1 { self.root } else { number % self.turns } as c_int;

@@ -15,7 +15,10 @@ pub struct OperationSettings {
     pub reduction: Reduction,
     /// Whose the message is, or who gets it.
     pub root: Root,
-    /// Whether messages are where their results will be, as by `MPI_IN_PLACE`.
+    /// Whether messages are where their results will be, as by `MPI_IN_PLACE`: all ranks', or where only the root has
+    /// both, the root's.
+    ///
+    /// MPICH 4.0.2 crashes where more than 2 KiB are reduced in place to another root than rank 0.
     pub in_place: bool,
     /// Where messages begin.
     pub alignment: Alignment,

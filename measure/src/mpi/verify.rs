@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::Range;
 
-use downbeat_sync::{CommError, block_on_ready, collective};
+use downbeat_sync::CommError;
 
 use super::MpiOperation;
 use super::entries::{InPlace, Who};
@@ -84,9 +84,10 @@ impl MpiOperation {
             found = found.and(self.compare(&case));
         }
         self.make_ready();
-        let wrong = block_on_ready(collective::lowest_rank_where(self.group.comm(), found.is_err()))?;
-        found?;
-        wrong.map_or(Ok(()), |rank| Err(WrongResult::Elsewhere { rank }))
+        match self.group.agree(0, found.is_err())?.failed {
+            Some(rank) => found.and(Err(WrongResult::Elsewhere { rank })),
+            None => Ok(()),
+        }
     }
 
     fn case(&self, root: u32) -> Case {

@@ -84,7 +84,7 @@ impl Running {
             operation.prepare();
             let start = model.apply(stage.clock.ticks()) + self.notice();
             let start = from_word(stage.together.broadcast(to_word(start)).await?);
-            let late = stage.wait_until(start, &model)?;
+            let late = stage.wait_until(&model, start)?;
             let span = stage.timed(operation, number, &mut spans).await;
             let mut word = late.map_or(0, |late| self.lateness(model.apply(late) - start));
             if until.is_some_and(|until| span.end >= until) {

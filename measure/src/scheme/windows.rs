@@ -64,7 +64,7 @@ impl Running {
         let mut spans = Spans::with_room(calls);
         for number in first..first + calls {
             operation.prepare();
-            let late = stage.wait_until(begin, &model)?;
+            let late = stage.wait_until(&model, begin)?;
             let mut span = stage.timed(operation, number, &mut spans).await;
             begin = begin + window;
             if late.is_some() {

@@ -4,7 +4,6 @@
 
 use std::panic;
 
-use downbeat_sync::{Comm, CommError, MpiComm, Payload, block_on_ready};
 use mpi::Threading;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::Communicator;
@@ -28,12 +27,4 @@ pub(crate) fn job<T>(threads: Threading, program: impl FnOnce(&SimpleCommunicato
     // There is no job to end any more.
     drop(panic::take_hook());
     result
-}
-
-pub(crate) fn send<P: Payload>(comm: &MpiComm, to: u32, payload: P) -> Result<(), CommError> {
-    block_on_ready(comm.send(to, payload))
-}
-
-pub(crate) fn recv<P: Payload>(comm: &MpiComm, from: u32) -> Result<P, CommError> {
-    block_on_ready(comm.recv(from))
 }

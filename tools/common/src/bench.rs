@@ -4,7 +4,7 @@ mod global_time;
 mod method;
 mod output;
 
-use downbeat_measure::{Group, GroupKey, MeasureError, Measured, State};
+use downbeat_measure::{Factors, Group, GroupKey, MeasureError, Measured, Method, State, shuffle};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
 pub use global_time::{GlobalTime, SyncOptions};
@@ -13,8 +13,28 @@ pub use output::{OutputOptions, Results};
 
 use crate::{Failure, Progress, agree_blocking};
 
+/// What is to be measured, and what the program knows of the conditions.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Everything that is to be measured.
+    pub groups: Vec<GroupKey>,
+    /// Draws its order by lot; where there is none, it is another each time.
+    pub seed: Option<u64>,
+    /// What the results depend on.
+    pub factors: Factors,
+    /// What is of this launch only, besides its seed and when it began.
+    pub facts: Factors,
+    /// What is said above the results.
+    pub headline: String,
+}
+
+/// Who measured, and how.
+pub fn headline(who: &str, method: &Method) -> String {
+    format!("{who}, scheme {}, processing {}", method.scheme, method.processing)
+}
+
 /// Measures one group after the other, and keeps each as soon as it is known. All ranks call this, with equal groups; what
-/// was found is on rank 0.
+/// was found, and what rank 0 planned, is on rank 0.
 ///
 /// `measure` returns nothing on other ranks than rank 0. Groups that the record of this launch has already are left out.
 ///
@@ -22,11 +42,17 @@ use crate::{Failure, Progress, agree_blocking};
 /// When a group cannot be measured or kept.
 pub fn measure_all<M: Comm>(
     comm: &M,
-    groups: &[GroupKey],
-    results: &mut Results,
+    output: &OutputOptions,
+    mut plan: Plan,
     mut measure: impl FnMut(&GroupKey) -> Result<Option<Measured>, Failure>,
-) -> Result<(), Failure> {
-    agree_blocking(comm, results.can_have(groups))?;
+) -> Result<Results, Failure> {
+    let seed = plan.seed.unwrap_or_else(crate::random_seed);
+    let seed = block_on_ready(collective::broadcast(comm, seed)).map_err(Failure::run)?;
+    let mut groups = std::mem::take(&mut plan.groups);
+    shuffle(&mut groups, seed);
+    let results = if comm.rank() == 0 { output.begin(plan, seed) } else { Ok(Results::default()) };
+    let mut results = agree_blocking(comm, results)?;
+    agree_blocking(comm, results.can_have(&groups))?;
     let progress = Progress::new(0.0);
     for (number, key) in groups.iter().enumerate() {
         let known = comm.rank() == 0 && results.has(key);
@@ -36,11 +62,19 @@ pub fn measure_all<M: Comm>(
         if comm.rank() == 0 {
             progress.say(&format!("{} of {}: {key}", number + 1, groups.len()));
         }
-        let measured = measure(key)?;
-        let kept = measured.map_or(Ok(()), |measured| results.add(key, &measured));
-        agree_blocking(comm, kept)?;
+        let kept = measure(key).and_then(|measured| {
+            let kept = measured.map_or(Ok(()), |measured| results.add(key, &measured));
+            agree_blocking(comm, kept)
+        });
+        if kept.is_err() {
+            progress.clear();
+            output.show_before_failure(&results);
+        }
+        kept?;
     }
-    agree_blocking(comm, results.end())
+    let ended = results.end();
+    agree_blocking(comm, ended)?;
+    Ok(results)
 }
 
 /// All ranks go on with what they measured, or fail alike. A rank that is alone with its failure must not come here.

@@ -8,6 +8,7 @@ pub mod bench;
 mod calibration;
 pub mod cli;
 mod failure;
+pub mod machine;
 pub mod output;
 mod progress;
 pub mod records;

@@ -59,11 +59,17 @@ impl Progress {
     }
 }
 
-/// Takes the bar away.
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if self.drawn.get() {
+impl Progress {
+    /// Takes away what was drawn.
+    pub fn clear(&self) {
+        if self.drawn.replace(false) {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
     }
 }

@@ -148,10 +148,18 @@ impl CsvFile {
     /// # Errors
     /// When it cannot be written.
     pub fn create(path: &Path, factors: &Factors) -> Result<Self, Failure> {
+        Self::with_columns(path, factors, COLUMNS)
+    }
+
+    /// The same with other columns, the lines of which the caller [writes](Self::write).
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn with_columns(path: &Path, factors: &Factors, columns: &str) -> Result<Self, Failure> {
         let file = File::create(path).map_err(|why| Failure::option("--csv", format!("{}: {why}", path.display())))?;
         let mut csv = Self { file, path: path.to_owned() };
         let comments: String = factors.iter().map(|(name, value)| format!("# {name} = {value}\n")).collect();
-        csv.write(&format!("{comments}{COLUMNS}\n"))?;
+        csv.write(&format!("{comments}{columns}\n"))?;
         Ok(csv)
     }
 
@@ -182,8 +190,11 @@ impl CsvFile {
         self.write(&lines)
     }
 
-    /// Nothing is buffered: what was written stays, whatever comes.
-    fn write(&mut self, text: &str) -> Result<(), Failure> {
+    /// Writes lines. Nothing is buffered: what was written stays, whatever comes.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn write(&mut self, text: &str) -> Result<(), Failure> {
         let path = self.path.display();
         self.file.write_all(text.as_bytes()).map_err(|why| Failure::Run(format!("cannot write to {path}: {why}")))
     }

@@ -4,22 +4,21 @@ use std::fmt::Display;
 
 use clap::Args;
 use downbeat_clock_core::Clock;
-use downbeat_common::bench::{GlobalTime, MethodOptions, OutputOptions, SyncOptions, agree_on_measured, measure_all};
+use downbeat_common::bench::{GlobalTime, MethodOptions, Plan, headline, measure_all};
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
-use downbeat_common::{CalibrationOptions, Failure, agree};
+use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::{
     GroupKey, Measured, Method, MpiGroup, MpiOperation, OperationKind, OperationSettings, Root, Sizes, Stage, Time,
-    shuffle,
 };
-use downbeat_sync::{Comm, CommError, MpiComm, Timekeeper, block_on_ready, collective};
+use downbeat_sync::{Comm, MpiComm, Timekeeper};
 
 use crate::clock::{ClockUser, Kind, Timebase, Tsc};
-use crate::command_line::block_on_ready_failure;
-use crate::ranks::{PlaceOptions, Ranks};
+use crate::ranks::Ranks;
+use crate::session::SessionOptions;
 use crate::settings::{self, SettingsOptions};
 use crate::truth::Traceable;
-use crate::{end_all_ranks, factors};
+use crate::{factors, session};
 
 #[derive(Args, Debug)]
 #[command(
@@ -45,20 +44,8 @@ pub(crate) struct Options {
     /// Check that results are right, before each measurement
     #[arg(long)]
     verify: bool,
-    /// Draws the order of the measurements by lot [default: another each time]
-    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
-    seed: Option<u64>,
     #[command(flatten)]
-    sync: SyncOptions,
-    /// The clock that every rank reads
-    #[arg(long, value_enum, default_value_t = Kind::Tsc, ignore_case = true)]
-    clock: Kind,
-    #[command(flatten)]
-    place: PlaceOptions,
-    #[command(flatten)]
-    calibration: CalibrationOptions,
-    #[command(flatten)]
-    output: OutputOptions,
+    session: SessionOptions,
 }
 
 /// Operations, each once.
@@ -70,7 +57,7 @@ fn kinds(text: &str) -> Result<Kinds, String> {
 }
 
 pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
-    let ranks = Ranks::find(comm, &options.place)?;
+    let ranks = Ranks::find(comm, &options.session.place)?;
     let sizes = options.rank_counts(comm.size())?;
     let groups = options.groups(&sizes)?;
     let settings = options.settings.settings(options.method.rotates_root())?;
@@ -80,13 +67,13 @@ pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
         let checked = MpiOperation::check(kind_of(key)?, key.ranks, key.bytes, &settings);
         checked.map_err(|why| Failure::Input(format!("{key}: {why}")))?;
     }
-    let tsc = match options.clock {
-        Kind::Tsc => Some(Tsc::calibrated(&ranks, &options.calibration)?),
+    let tsc = match options.session.clock {
+        Kind::Tsc => Some(Tsc::calibrated(&ranks, &options.session.calibration)?),
         _ => None,
     };
     let parts = sizes.into_iter().map(|size| Ok((size, MpiGroup::first(comm, size).map_err(Failure::run)?)));
     let parts = parts.collect::<Result<_, Failure>>()?;
-    options.clock.give(&ranks, tsc.as_ref(), &Session { options, ranks: &ranks, settings, tsc, groups, parts })
+    options.session.clock.give(&ranks, tsc.as_ref(), &Session { options, ranks: &ranks, settings, tsc, groups, parts })
 }
 
 /// Also operations that have no root have one for what is made of the observations.
@@ -155,25 +142,22 @@ struct Session<'a> {
 impl ClockUser for Session<'_> {
     fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
-        let seed = options.seed.unwrap_or_else(downbeat_common::random_seed);
-        let seed = block_on_ready(collective::broadcast(ranks.all, seed)).map_err(Failure::run)?;
-        let mut groups = self.groups.clone();
-        shuffle(&mut groups, seed);
-        let (factors, facts) = (self.factors()?, self.facts(seed)?);
-        let results =
-            if ranks.all.rank() == 0 { options.output.begin(&factors, &facts) } else { Ok(Default::default()) };
-        let mut results = block_on_ready_failure(agree(ranks.all, results))?;
+        let method = options.method.method(0)?;
+        let plan = Plan {
+            groups: self.groups.clone(),
+            seed: options.session.seed,
+            factors: self.factors(&method)?,
+            facts: factors::of_tsc(self.tsc.as_ref(), Factors::default()),
+            headline: self.headline(&method),
+        };
         let me = Timekeeper::new(&base.clock, base.local).source(base.source).place(ranks.place);
-        let mut global = GlobalTime::new(ranks.all, me, &options.sync, &options.method.method(0)?)?;
-        measure_all(ranks.all, &groups, &mut results, |key| {
+        let mut global = GlobalTime::new(ranks.all, me, &options.session.sync, &method)?;
+        let results = measure_all(ranks.all, &options.session.output, plan, |key| {
             let time = global.time()?;
             self.measure(key, &base.clock, time)
         })?;
-        let shown = match ranks.all.rank() {
-            0 => options.output.show(&results, &self.headline()?, &factors, &facts),
-            _ => Ok(()),
-        };
-        block_on_ready_failure(agree(ranks.all, shown))
+        let shown = if ranks.all.rank() == 0 { options.session.output.show(&results) } else { Ok(()) };
+        agree_blocking(ranks.all, shown)
     }
 }
 
@@ -183,19 +167,13 @@ impl Session<'_> {
         let Self { options, ranks, settings, parts, .. } = self;
         let method = options.method(key.bytes, settings)?;
         let part = parts.iter().find(|(size, _)| *size == key.ranks).and_then(|(_, part)| part.as_ref());
-        let operation = block_on_ready_failure(agree(ranks.all, part.map(|part| self.prepare(key, part)).transpose()))?;
+        let operation = agree_blocking(ranks.all, part.map(|part| self.prepare(key, part)).transpose())?;
         let mut measured = Ok(None);
         if let (Some(part), Some(mut operation)) = (part, operation) {
             let stage = Stage { comm: part.comm(), together: part, clock, time };
-            measured = block_on_ready(async { Ok::<_, CommError>(method.measure(&stage, &mut operation).await) })
-                .map_err(Failure::run)?;
+            measured = method.measure_blocking(&stage, &mut operation);
         }
-        if let Err(why) = &measured
-            && why.is_of_one_rank()
-        {
-            end_all_ranks(ranks.failure(format!("{key}: {why}")));
-        }
-        agree_on_measured(ranks.all, key, measured)
+        session::agree_on_measured(ranks, key, measured)
     }
 
     /// An operation that does what it should, as far as that is asked for.
@@ -210,27 +188,16 @@ impl Session<'_> {
     }
 
     /// Everything that the results depend on, as rank 0 knows it.
-    fn factors(&self) -> Result<Factors, Failure> {
+    fn factors(&self, method: &Method) -> Result<Factors, Failure> {
         let Self { options, ranks, .. } = self;
-        let factors = factors::of_machine(ranks, factors::of_job(ranks, options.clock));
-        let factors = options.sync.factors(options.method.factors(factors)?, &options.method.method(0)?)?;
+        let factors = factors::of_machine(ranks, factors::of_job(ranks, options.session.clock));
+        let factors = options.session.sync.factors(options.method.factors(factors)?, method)?;
         Ok(settings::factors(&self.settings, factors).with("verify", &options.verify))
     }
 
-    /// What is of this launch only.
-    fn facts(&self, seed: u64) -> Result<Factors, Failure> {
-        let mut facts = Factors::default().with("started", &downbeat_common::now()).with("seed", &seed);
-        if let Some(tsc) = &self.tsc {
-            facts = facts.with("tsc_hz", &tsc.rate.hz()).with("tsc_uncertainty_ppm", &(tsc.uncertainty * 1e6));
-        }
-        Ok(facts)
-    }
-
-    fn headline(&self) -> Result<String, Failure> {
-        let Self { options, ranks, .. } = self;
+    fn headline(&self, method: &Method) -> String {
+        let Self { ranks, .. } = self;
         let (size, nodes) = (count(ranks.all.size() as usize, "rank"), count(ranks.nodes(), "node"));
-        let method = options.method.method(0)?;
-        let (scheme, processing) = (method.scheme, method.processing);
-        Ok(format!("{size} on {nodes}, scheme {scheme}, processing {processing}"))
+        headline(&format!("{size} on {nodes}"), method)
     }
 }

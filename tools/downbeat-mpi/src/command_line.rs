@@ -7,7 +7,7 @@ use downbeat_common::{Failure, agree, cli};
 use downbeat_sync::{MpiComm, block_on_ready, collective};
 
 use crate::ranks::number_of;
-use crate::{bench, sync};
+use crate::{bench, drift, imbalance, sync};
 
 /// One global clock for the ranks of an MPI job.
 #[derive(Debug, Parser)]
@@ -27,6 +27,10 @@ enum Command {
     Sync(Box<sync::Options>),
     /// Measures how long operations of the MPI library take
     Bench(Box<bench::Options>),
+    /// Shows how far apart ranks leave barriers, and what that does to measurements behind them
+    Imbalance(Box<imbalance::Options>),
+    /// Shows how the clocks of the ranks drift apart over minutes, and what a line leaves of that
+    Drift(Box<drift::Options>),
 }
 
 /// Does what the command line asks for. All ranks fail or none.
@@ -40,6 +44,8 @@ pub(crate) fn run(comm: &MpiComm) -> Result<(), Failure> {
     match arguments.command {
         Command::Sync(options) => sync::run(&options, comm),
         Command::Bench(options) => bench::run(&options, comm),
+        Command::Imbalance(options) => imbalance::run(&options, comm),
+        Command::Drift(options) => drift::run(&options, comm),
     }
 }
 

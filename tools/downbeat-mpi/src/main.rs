@@ -3,8 +3,11 @@
 mod bench;
 mod clock;
 mod command_line;
+mod drift;
 mod factors;
+mod imbalance;
 mod ranks;
+mod session;
 mod settings;
 mod sync;
 mod truth;

@@ -5,7 +5,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use clap::Args;
-use downbeat_common::{Failure, gather_texts};
+use downbeat_common::{Failure, gather_texts, machine};
 use downbeat_sync::{Comm, MpiComm, Place, block_on_ready, collective};
 use downbeat_timers::{CoreId, allowed_cores, current_core, pin_to, socket_of};
 
@@ -59,7 +59,7 @@ impl<'a> Ranks<'a> {
         let one_machine = block_on_ready(collective::all_equal(all, boot)).map_err(Failure::run)? && boot != 0;
         let places = block_on_ready(collective::gather(all, [node.into(), socket.into()])).map_err(Failure::run)?;
         let places = places.into_iter().map(|[node, socket]| Place { node: node as u32, socket: socket as u32 });
-        let hosts = block_on_ready(gather_texts(all, &host_name())).map_err(Failure::run)?;
+        let hosts = block_on_ready(gather_texts(all, &machine::host_name())).map_err(Failure::run)?;
         let cores = block_on_ready(gather_texts(all, &ranges(&allowed_cores()))).map_err(Failure::run)?;
         let place = Place { node, socket };
         Ok(Self { all, of_node, place, places: places.collect(), hosts, cores, one_machine, boot })
@@ -108,8 +108,4 @@ pub(crate) fn number_of(thing: &(impl Hash + ?Sized)) -> u64 {
     let mut hasher = DefaultHasher::new();
     thing.hash(&mut hasher);
     hasher.finish()
-}
-
-fn host_name() -> String {
-    fs::read_to_string("/proc/sys/kernel/hostname").map_or_else(|_| "unknown".to_owned(), |name| name.trim().to_owned())
 }

@@ -147,16 +147,9 @@ impl Session<'_> {
             .with("sample", &trial.sample)
             .with("repeat", &trial.repeat)
             .with("seed", &trial.seed);
-        if let Some(tsc) = tsc {
-            factors = factors.with("tsc_hz", &tsc.rate.hz()).with("tsc_uncertainty_ppm", &(tsc.uncertainty * 1e6));
-        }
+        factors = factors::of_tsc(tsc.as_ref(), factors);
         if let Some(spec) = &options.skew {
-            factors = factors.with("skew", spec);
-            for (rank, place) in (0..).zip(&ranks.places) {
-                let skew = spec.of(if spec.is_per_node() { place.node } else { rank });
-                let text = format!("offset {} ns, drift {} ppm", skew.offset.as_nanos(), skew.drift * 1e6);
-                factors = factors.with(&format!("skew of rank {rank}"), &text);
-            }
+            factors = factors::of_skew(ranks, spec, factors);
         }
         factors
     }

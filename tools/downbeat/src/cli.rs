@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 use downbeat_common::Failure;
 
 use crate::experiments::{analyze, compare, reproducibility, samplesize};
-use crate::{calibrate, clocks, demonstration, run, simulate, sync};
+use crate::{bench, calibrate, clocks, demonstration, report, run, simulate, sync};
 
 /// One precise clock for the ranks of a parallel program, and what the clocks of a machine are worth.
 #[derive(Debug, Parser)]
@@ -30,6 +30,8 @@ enum Command {
     Sync(sync::Options),
     /// Tries synchronizations out on a simulated cluster of any size
     Simulate(simulate::Options),
+    /// Measures how long operations by messages between threads take
+    Bench(Box<bench::Options>),
     /// Launches a program many times, and goes on after any interruption where it stopped
     Run(run::Options),
     /// Says what the launches of an experiment found, and how many of them are needed
@@ -40,6 +42,8 @@ enum Command {
     Reproducibility(reproducibility::Options),
     /// Says how many observations a launch needs for a mean that is normal
     Samplesize(samplesize::Options),
+    /// Shows experiments on one page, with pictures
+    Report(report::Options),
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -49,11 +53,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Calibrate(options)) => calibrate::run(&options),
         Some(Command::Sync(options)) => sync::run(&options),
         Some(Command::Simulate(options)) => simulate::run(&options),
+        Some(Command::Bench(options)) => bench::run(&options),
         Some(Command::Run(options)) => run::run(&options),
         Some(Command::Analyze(options)) => analyze::run(&options),
         Some(Command::Compare(options)) => compare::run(&options),
         Some(Command::Reproducibility(options)) => reproducibility::run(&options),
         Some(Command::Samplesize(options)) => samplesize::run(&options),
+        Some(Command::Report(options)) => report::run(&options),
     }
 }
 

@@ -58,7 +58,7 @@ fn confidence(text: &str) -> Result<Confidence, String> {
 }
 
 impl AnalysisOptions {
-    fn settings(&self) -> Settings {
+    pub(crate) fn settings(&self) -> Settings {
         Settings { outliers: self.outliers.into(), confidence: self.confidence, ..Settings::default() }
     }
 
@@ -89,7 +89,7 @@ impl From<AverageOption> for Average {
 }
 
 /// The launches of a folder; at least one.
-fn read(folder: &Path) -> Result<Experiment, Failure> {
+pub(crate) fn read(folder: &Path) -> Result<Experiment, Failure> {
     read_experiment(folder).map_err(|why| Failure::Input(why.to_string()))
 }
 
@@ -105,7 +105,7 @@ fn analyse(folder: &Path, settings: &Settings) -> Result<Analysis, Failure> {
 }
 
 /// The experiments that folders hold: a folder without launches of its own stands for the folders in it.
-fn experiments_in(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) fn experiments_in(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     for folder in folders {
         let inner = if is_without_launches(folder) { folders_in(folder)? } else { Vec::new() };
@@ -170,7 +170,7 @@ struct JsonMethod {
 }
 
 /// What the launches come to: `medians`.
-const fn plural(of: Average) -> &'static str {
+pub(crate) const fn plural(of: Average) -> &'static str {
     match of {
         Average::Median => "medians",
         Average::Mean => "means",
@@ -199,6 +199,6 @@ fn or_dash(cell: Option<String>) -> String {
 }
 
 /// A share that was asked for, or is compared with such: `95 %`, `97.85 %`.
-fn percentage(share: f64) -> String {
+pub(crate) fn percentage(share: f64) -> String {
     format!("{} %", (share * 1e4).round() / 1e2)
 }

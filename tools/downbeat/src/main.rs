@@ -1,14 +1,17 @@
 //! `downbeat`: what the clocks of a machine are worth, and one clock for many ranks, without MPI.
 
+mod bench;
 mod calibrate;
 mod cli;
 mod clocks;
 mod cluster;
 mod demonstration;
 mod experiments;
+mod report;
 mod run;
 mod simulate;
 mod sync;
+mod threads;
 
 use std::process::ExitCode;
 

@@ -3,16 +3,16 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use downbeat_clock_core::{Clock, ClockModel, Counter, Timestamp};
+use downbeat_clock_core::{Clock, ClockModel, Timestamp};
 use downbeat_common::cli::not_negative;
 use downbeat_common::output::{self, Table};
 use downbeat_common::records::all_or_first_failure;
 use downbeat_common::{CalibrationOptions, Failure, SkewSpec};
 use downbeat_sync::{Algorithm, Comm as _, Synchronized, ThreadCluster, Timekeeper};
-use downbeat_timers::{
-    Duration, SkewError, SkewedClock, SystemClock, SystemClockId, TickRate, Truth, TscClock, allowed_cores, pin_to,
-};
+use downbeat_timers::{Duration, SkewedClock, SystemClock, SystemClockId, TickRate, Truth, TscClock};
 use serde::Serialize;
+
+use crate::threads;
 
 #[derive(Args, Debug)]
 #[command(
@@ -91,14 +91,9 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Failure> {
 
 fn synchronize<K: Clock + Copy + Sync>(options: &Options, counter: K, rate: TickRate) -> Result<Report, Failure> {
     let truth = ClockModel::through(counter.ticks(), Timestamp::ORIGIN, rate).map_err(Failure::run)?;
-    let clocks = clocks(options, counter, truth).map_err(|why| Failure::option("--skew", why))?;
+    let clocks = threads::skewed(&options.skew, options.ranks, counter, truth)?;
     let base = SkewedClock::<K>::believed().map_err(Failure::run)?;
-    let cores = allowed_cores();
-    let pin = |rank: u32| match cores.get(rank as usize % cores.len().max(1)) {
-        Some(core) => pin_to(*core),
-        None => Ok(()),
-    };
-    let found = ThreadCluster::new(options.ranks).pin(pin).run(|comm| {
+    let found = threads::pinned(options.ranks).run(|comm| {
         let clock = &clocks[comm.rank() as usize];
         let began = clock.true_now();
         let synchronized = options.algorithm.synchronize_blocking(&Timekeeper::new(clock, base), comm)?;
@@ -109,16 +104,6 @@ fn synchronize<K: Clock + Copy + Sync>(options: &Options, counter: K, rate: Tick
     let ended = found.iter().map(|(.., ended)| *ended).max().unwrap_or(Timestamp::ORIGIN);
     let synchronized: Vec<Synchronized> = found.into_iter().map(|(synchronized, ..)| synchronized).collect();
     Ok(report(options, &clocks, &synchronized, [began, ended]))
-}
-
-fn clocks<K: Clock + Copy>(
-    options: &Options,
-    counter: K,
-    truth: ClockModel<Counter, Truth>,
-) -> Result<Vec<SkewedClock<K>>, SkewError> {
-    // One node: ranks that share the clock of their node share that of the first.
-    let of = |rank| if options.skew.is_per_node() { 0 } else { rank };
-    (0..options.ranks).map(|rank| SkewedClock::new(counter, truth, options.skew.of(of(rank)))).collect()
 }
 
 fn report<K: Clock>(

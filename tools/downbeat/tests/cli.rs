@@ -42,12 +42,28 @@ fn refuses(arguments: &[&str], culprit: &str) {
 }
 
 #[test]
-fn without_a_command_it_shows_what_a_global_clock_is() {
-    let shown = stdout_of(&[]);
-    assert!(shown.lines().count() < 30, "{shown}");
+fn without_a_command_it_shows_what_a_global_clock_is_and_measures_by_it() {
+    let folder = scratch("demonstration");
+    fs::create_dir_all(&folder).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
+    let output = command.env("TMPDIR", &folder).output().expect("the program starts");
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    assert!(shown.lines().count() < 50, "{shown}");
     for what in ["rank  its clock is ahead by", "offsets only ", "lines, with patience ", "downbeat simulate"] {
         assert!(shown.contains(what), "no {what} in:\n{shown}");
     }
+    let kept: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    // Where threads have no core for themselves, nothing is measured, and nothing left behind.
+    if let [kept] = &kept[..] {
+        let kept = kept.to_str().unwrap();
+        assert!(shown.contains("\nallreduce ") && shown.contains(&format!("cd {kept} && downbeat compare")), "{shown}");
+        let compared = stdout_of(&["compare", &format!("{kept}/ms1"), &format!("{kept}/round-time")]);
+        assert!(compared.contains("5 launches\n") && compared.contains("Factors that differ: scheme"), "{compared}");
+    } else {
+        assert!(shown.contains("needs a core of its own") && kept.is_empty(), "{kept:?}, {shown}");
+    }
+    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
@@ -276,7 +292,7 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
 #[test]
 fn help_goes_to_standard_output_and_shows_an_example() {
     let all = [&["--help"][..], &["clocks", "--help"], &["calibrate", "--help"], &["sync", "--help"]];
-    for arguments in all.into_iter().chain([&["simulate", "--help"][..], &["run", "--help"]]) {
+    for arguments in all.into_iter().chain([&["simulate", "--help"][..], &["bench", "--help"], &["run", "--help"]]) {
         assert!(stdout_of(arguments).contains("Example"), "{arguments:?}");
     }
     assert!(stdout_of(&["--version"]).starts_with("downbeat "));
@@ -286,7 +302,7 @@ fn help_goes_to_standard_output_and_shows_an_example() {
 fn output_that_cannot_be_written_is_a_failure_in_one_line() {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
-    let output = command.stdout(full).stderr(Stdio::piped()).output().unwrap();
+    let output = command.arg("clocks").stdout(full).stderr(Stdio::piped()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(text(&output.stderr).lines().count(), 1, "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("standard output"));
@@ -295,6 +311,7 @@ fn output_that_cannot_be_written_is_a_failure_in_one_line() {
 #[test]
 fn a_reader_that_goes_away_is_a_failure_and_no_panic() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_downbeat"))
+        .arg("clocks")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -1,6 +1,7 @@
 //! The tables of ratios and other promised figures; every room adds its own.
 
 mod crowded;
+mod reproducibility;
 
 use std::process::Command;
 
@@ -26,6 +27,7 @@ pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Ste
     let mut steps: Vec<Step<'_>> = RATIOS.iter().map(|(package, name)| ratios(package, name, gate)).collect();
     steps.extend(MPI_RATIOS.iter().map(|(package, name)| mpi::bench(workspace, package, name, gate)));
     steps.push(crowded::step(workspace, gate));
+    steps.push(reproducibility::step(workspace, gate));
     if criterion {
         steps.extend(others(workspace));
     }

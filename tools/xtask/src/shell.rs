@@ -91,7 +91,7 @@ pub(crate) fn output_within(limit: Duration, command: &mut Command) -> Result<Ou
     })
 }
 
-fn succeeded(output: &Output) -> Outcome {
+pub(crate) fn succeeded(output: &Output) -> Outcome {
     if output.status.success() { Ok(()) } else { Err(output.status.to_string()) }
 }
 

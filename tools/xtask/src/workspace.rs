@@ -45,9 +45,14 @@ impl Workspace {
         })
     }
 
+    /// Where something of the usual build is.
+    pub(crate) fn built(&self, name: &str) -> PathBuf {
+        self.target.join(name)
+    }
+
     /// Where a variant of the build goes that must not make cargo rebuild the usual one.
     pub(crate) fn variant(&self, name: &str) -> PathBuf {
-        self.target.join(name)
+        self.built(name)
     }
 }
 

@@ -53,8 +53,8 @@ pub struct MethodOptions {
     /// How many calls are made before, and thrown away [default: 16]
     #[arg(long, value_name = "COUNT", allow_hyphen_values = true)]
     warm_up: Option<u32>,
-    /// What is made of the observations: median, or as suites do: skampi, extremes[/root][/CONFIDENCE], osu,
-    /// global[/CONFIDENCE], mpibench/FACTOR, nbcbench/mean (median, min, max), rank-averages, root-best; or ps1 to ps8
+    /// What is made of the observations: median, or as suites do: skampi, extremes, extremes/root, osu,
+    /// global, mpibench/FACTOR, nbcbench/mean (median, min, max), rank-averages, root-best; or ps1 to ps8
     /// [default: median]
     #[arg(long, value_name = "PROCESSING")]
     processing: Option<Processing>,

@@ -8,7 +8,7 @@ use downbeat_measure::records::{Format, Journal};
 use downbeat_measure::{Factors, GroupKey, Measured, State};
 use serde::Serialize;
 
-use super::group_of;
+use super::{Plan, group_of};
 use crate::Failure;
 use crate::output::{self, Table, count};
 use crate::records::serialize_factors;
@@ -48,6 +48,9 @@ fn launch_name(text: &str) -> Result<String, String> {
 /// What was found so far, on rank 0; on other ranks nothing.
 #[derive(Debug, Default)]
 pub struct Results {
+    headline: String,
+    factors: Factors,
+    facts: Factors,
     journal: Option<Journal>,
     /// Groups that an earlier process of this launch measured.
     before: usize,
@@ -65,6 +68,9 @@ struct Shown {
     long: usize,
     ended: String,
     elapsed_s: f64,
+    /// How many of the figures are the processing's; those that follow are of interest where something is wrong.
+    #[serde(skip)]
+    processed: usize,
     /// The first is the one to report.
     #[serde(serialize_with = "as_object")]
     figures_ns: Vec<(String, f64)>,
@@ -88,27 +94,48 @@ struct Report<'a> {
 
 impl OutputOptions {
     /// Begins the record, if there is to be one. Only rank 0 does this.
-    ///
-    /// # Errors
-    /// When there is a record of this name that cannot be gone on with, or it cannot be written.
-    pub fn begin(&self, factors: &Factors, facts: &Factors) -> Result<Results, Failure> {
+    pub(super) fn begin(&self, plan: Plan, seed: u64) -> Result<Results, Failure> {
+        let Plan { factors, facts, headline, .. } = plan;
+        let facts = facts.with("started", &crate::now()).with("seed", &seed);
         let open = |folder: &PathBuf| {
             let name = self.launch.clone().unwrap_or_else(name_by_time);
-            Journal::open(folder, &name, self.format, self.raw, factors, facts)
+            Journal::open(folder, &name, self.format, self.raw, &factors, &facts)
         };
         let journal = self.out.as_ref().map(open).transpose().map_err(|why| Failure::option("--out", why))?;
         let before = journal.as_ref().map_or(0, |journal| journal.groups().len());
-        Ok(Results { journal, before, shown: Vec::new() })
+        Ok(Results { headline, factors, facts, journal, before, shown: Vec::new() })
+    }
+
+    /// Whether observations are kept in a file.
+    pub fn keeps_record(&self) -> bool {
+        self.out.is_some()
     }
 
     /// Shows everything that was measured in this launch. Only rank 0 does this.
     ///
     /// # Errors
     /// When standard output cannot be written.
-    pub fn show(&self, results: &Results, headline: &str, factors: &Factors, facts: &Factors) -> Result<(), Failure> {
+    pub fn show(&self, results: &Results) -> Result<(), Failure> {
+        let Results { headline, factors, facts, shown: groups, .. } = results;
+        let report = Report { schema: "downbeat.bench", version: 1, factors, facts, groups };
+        self.show_as(results, &report, &format!("{headline}\n\n{}", results.table()))
+    }
+
+    /// Shows what was measured before a failure, which is what the program then speaks of: half a document would be none.
+    pub(super) fn show_before_failure(&self, results: &Results) {
+        if !self.json && !results.shown.is_empty() {
+            // That it cannot be shown, too, is the lesser failure.
+            let _ = self.show(results);
+        }
+    }
+
+    /// Shows what was measured in this launch as one document or as this text, as it was asked for. Only rank 0 does this.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn show_as(&self, results: &Results, report: &impl Serialize, text: &str) -> Result<(), Failure> {
         if self.json {
-            let groups = &results.shown;
-            return output::print_json(&Report { schema: "downbeat.bench", version: 1, factors, facts, groups });
+            return output::print_json(report);
         }
         let before = match results.before {
             0 => String::new(),
@@ -118,7 +145,7 @@ impl OutputOptions {
                 if groups == 1 { "was" } else { "were" }
             ),
         };
-        output::print(&format!("{headline}\n\n{}{before}", results.table()))
+        output::print(&format!("{text}{before}"))
     }
 }
 
@@ -128,6 +155,21 @@ fn name_by_time() -> String {
 }
 
 impl Results {
+    /// What the results depend on.
+    pub fn factors(&self) -> &Factors {
+        &self.factors
+    }
+
+    /// What is of this launch only.
+    pub fn facts(&self) -> &Factors {
+        &self.facts
+    }
+
+    /// What is said above the results.
+    pub fn headline(&self) -> &str {
+        &self.headline
+    }
+
     /// Whether an earlier process of this launch measured it.
     pub(super) fn has(&self, key: &GroupKey) -> bool {
         self.journal.as_ref().is_some_and(|journal| journal.groups().contains(key))
@@ -158,6 +200,7 @@ impl Results {
             long: of(State::Long),
             ended: measured.ended.to_string(),
             elapsed_s: measured.elapsed.as_secs_f64(),
+            processed: measured.figures.len(),
             figures_ns: group.figures,
         });
         Ok(())
@@ -173,21 +216,21 @@ impl Results {
         let mut shown: Vec<&Shown> = self.shown.iter().collect();
         shown.sort_by_key(|one| (&one.operation, one.ranks, one.bytes));
         let mut names: Vec<&str> = Vec::new();
-        for (name, _) in shown.iter().flat_map(|one| &one.figures_ns) {
+        for (name, _) in shown.iter().flat_map(|one| &one.figures_ns[..one.processed]) {
             if !names.contains(&name.as_str()) {
                 names.push(name);
             }
         }
-        let mut table =
-            Table::new(["operation", "bytes", "ranks", "valid", "of"].into_iter().chain(names.iter().copied()));
+        let mut table = Table::new(["operation", "bytes", "ranks", "valid"].into_iter().chain(names.iter().copied()));
         for one in shown {
             let figure = |name: &&str| {
                 let found = one.figures_ns.iter().find(|(known, _)| known == name);
                 found.map_or_else(String::new, |(_, nanos)| output::time(*nanos))
             };
-            let cells = [one.operation.clone(), one.bytes.to_string(), one.ranks.to_string()];
-            let counts = [one.valid.to_string(), (one.valid + one.late + one.long).to_string()];
-            table.row(cells.into_iter().chain(counts).chain(names.iter().map(figure)).collect::<Vec<_>>());
+            let all = one.valid + one.late + one.long;
+            let valid = if one.valid == all { all.to_string() } else { format!("{} of {all}", one.valid) };
+            let cells = [one.operation.clone(), one.bytes.to_string(), one.ranks.to_string(), valid];
+            table.row(cells.into_iter().chain(names.iter().map(figure)).collect::<Vec<_>>());
         }
         table.render()
     }

@@ -47,7 +47,7 @@ pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
     for package in packages() {
         let sets = powerset(package).into_iter().filter(|set| set.contains(MPI));
         steps.extend(sets.map(|set| lints::step(package, &set, |clippy| OPEN_MPI.build(workspace, clippy))));
-        steps.extend(documentation(workspace, package));
+        steps.extend(documentation_and_tests(workspace, package));
     }
     for library in [OPEN_MPI, MPICH] {
         for package in packages() {
@@ -102,14 +102,17 @@ pub(crate) fn bench<'a>(workspace: &'a Workspace, package: &'a str, name: &'a st
     })
 }
 
-/// That the documentation of what only exists with MPI builds, and its examples too.
-fn documentation<'a>(workspace: &Workspace, package: &Package) -> Vec<Step<'a>> {
+/// That the documentation of what only exists with MPI builds, and that its examples and unit tests do and pass.
+fn documentation_and_tests<'a>(workspace: &Workspace, package: &Package) -> Vec<Step<'a>> {
     let name = &package.name;
     let mut doc = docs::strict(command(&format!("cargo doc --no-deps --all-features -p {name}")));
     OPEN_MPI.build(workspace, &mut doc);
     let mut steps = vec![Step::command(format!("documentation: {name} with all features"), doc)];
     // A program's documentation has no examples that could be run.
     if package.targets_of("lib").next().is_some() {
+        let mut tests = command(&format!("cargo test --lib --all-features -p {name}"));
+        OPEN_MPI.build(workspace, &mut tests);
+        steps.push(Step::command(format!("unit tests: {name} with all features"), tests));
         let mut examples = command(&format!("cargo test --doc --all-features -p {name}"));
         OPEN_MPI.build(workspace, &mut examples);
         steps.push(Step::command(format!("documentation's examples: {name} with all features"), examples));
@@ -136,7 +139,7 @@ impl Library {
     }
 
     /// Its launcher, for ranks on this machine that have a core each,
-    fn mpirun(self) -> Command {
+    pub(crate) fn mpirun(self) -> Command {
         let mut mpirun = command(&format!("mpirun.{} {}", self.suffix, self.transport));
         mpirun.envs(self.environment());
         mpirun

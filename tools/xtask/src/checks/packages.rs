@@ -5,7 +5,7 @@ use std::process::Stdio;
 use crate::shell::{self, LIMIT, command};
 use crate::steps::{Outcome, Step};
 
-const NEEDED: [(&str, &str); 8] = [
+const NEEDED: [(&str, &str); 10] = [
     ("gcc", "mpicc calls it"),
     ("libclang-dev", "the crate `mpi` reads mpi.h with it"),
     ("libopenmpi-dev", "mpicc.openmpi and mpi.h"),
@@ -14,6 +14,8 @@ const NEEDED: [(&str, &str); 8] = [
     ("mpich", "mpirun.mpich"),
     ("iproute2", "ip, for several hosts on one machine"),
     ("util-linux", "unshare, for the same"),
+    ("chromium", "looks at the pages of `downbeat report`"),
+    ("fonts-liberation", "letters for it"),
 ];
 
 /// Nobody is there to answer questions; what is merely recommended would be half a desktop.

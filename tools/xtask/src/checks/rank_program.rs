@@ -17,7 +17,9 @@ pub(crate) fn check(program: &Path, library: Library, scratch: &Path) -> Outcome
     let jobs = Jobs::new(program, library, scratch, "rank-program")?;
     let results = [
         ("a good run", runs_well(&jobs)),
+        ("imbalance and drift", shows_imbalance_and_drift(&jobs)),
         ("bad input", refuses_bad_input(&jobs)),
+        ("bad input for imbalance and drift", refuses_bad_input_for_imbalance_and_drift(&jobs)),
         ("failures at run time", reports_failures(&jobs)),
         ("a rank that dies", ends_without(&jobs, Victim::Rank)),
         ("an interrupt", ends_without(&jobs, Victim::Launcher)),
@@ -98,4 +100,55 @@ fn ends_without(jobs: &Jobs<'_>, victim: Victim) -> Outcome {
     jobs.ended_by(victim, &[(3, "sync --algorithm skampi/skampi/10 --check 0,1h --repeat 2 --csv DIR/a.csv")], begun)?;
     let lines = fs::read_to_string(&csv).map_err(|why| why.to_string())?;
     if lines.starts_with("# program = ") { Ok(()) } else { Err(format!("what was written is gone: {lines}")) }
+}
+
+/// Two ranks, and a method that has no late calls: on crowded cores no round may be valid.
+fn shows_imbalance_and_drift(jobs: &Jobs<'_>) -> Outcome {
+    let job = jobs.run(&[(2, "imbalance --reps 50 --latency --methods osu,ms2,round-time --json")])?;
+    want(job.code == Some(0), &job, "exit code 0")?;
+    let report: Value = serde_json::from_str(&job.stdout).map_err(|why| format!("{why} in {}", job.stdout))?;
+    let of = |part: &str| report[part].as_array().map_or(0, Vec::len);
+    want(report["schema"] == "downbeat.imbalance" && of("barriers") == 4, &job, "all barriers")?;
+    want(of("latencies") == 3 * 4, &job, "three methods behind each barrier")?;
+    let table = jobs.run(&[(2, "imbalance --barrier tree,dissemination --reps 50 --latency --methods ms1")])?;
+    want(table.code == Some(0) && table.stdout.contains("leaves last"), &table, "a table")?;
+
+    let drift = "drift --during 1s --every 100ms --windows 500ms --check-by skampi/20 --skew offset=1s,drift=2000ppm \
+                 --json --csv DIR/drift.csv";
+    let job = jobs.run(&[(2, drift)])?;
+    want(job.code == Some(0), &job, "exit code 0")?;
+    let report: Value = serde_json::from_str(&job.stdout).map_err(|why| format!("{why} in {}", job.stdout))?;
+    let rank = &report["ranks"][0];
+    let drift = rank["whole"]["drift_ppm"].as_f64().unwrap_or(0.0);
+    // The clock of rank 1 loses 1,801 ppm of what it shows; on busy cores offsets can be off by some of that.
+    want(report["schema"] == "downbeat.drift" && (-2_500.0..-1_000.0).contains(&drift), &job, "the drift of rank 1")?;
+    want(report["latency"]["message_ns"].as_f64() > Some(0.0), &job, "the latency of a message")?;
+    let lines = fs::read_to_string(jobs.folder.join("drift.csv")).map_err(|why| why.to_string())?;
+    let rows = lines.lines().filter(|line| !line.starts_with('#')).count() as u64;
+    let seen = rank["offsets"].as_u64().unwrap_or(0) + rank["contradictory"].as_u64().unwrap_or(0);
+    want(rows == 1 + seen, &job, &format!("a line for each offset in\n{lines}"))
+}
+
+fn refuses_bad_input_for_imbalance_and_drift(jobs: &Jobs<'_>) -> Outcome {
+    let cases = [
+        ("imbalance --barrier linear", "--barrier"),
+        ("imbalance --reps 0", "--reps"),
+        ("imbalance --time-slice -1s", "--time-slice"),
+        ("imbalance --methods osu", "--latency"),
+        ("imbalance --latency --methods ms9", "--methods"),
+        ("imbalance --latency --size 8,16", "--size"),
+        ("imbalance --out /proc/nonexistent/x", "--out: /proc/nonexistent/x"),
+        ("drift --during 0s", "--during"),
+        ("drift --during NaN", "--during"),
+        ("drift --every -1s", "--every"),
+        ("drift --every 3min", "--every"),
+        ("drift --windows 1h", "--windows: 3600.000 s is longer than the whole run"),
+        ("drift --windows 1s", "--windows"),
+        ("drift --csv /nonexistent/file", "--csv: /nonexistent/file"),
+    ];
+    for (arguments, culprit) in cases {
+        jobs.fails(&[(2, arguments)], 2, culprit)?;
+    }
+    jobs.fails(&[(1, "imbalance")], 2, "there is only one")?;
+    jobs.fails(&[(1, "drift")], 2, "there is only one")
 }

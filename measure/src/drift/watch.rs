@@ -1,0 +1,197 @@
+//! Looking at the clocks of all ranks again and again.
+
+use core::ops::ControlFlow;
+
+use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Local};
+use downbeat_sync::{AccuracyCheck, Comm, OffsetAlgorithm, RankSample, Seen, SyncError, collective};
+
+/// Measures the offsets of the clocks of all ranks to that of rank 0, at regular times.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Watch {
+    /// How much time there is between two looks.
+    pub every: Duration,
+    /// How long to look on; there is a look at the beginning and one at the end.
+    pub during: Duration,
+    /// How an offset is measured.
+    pub offset: OffsetAlgorithm,
+}
+
+/// What was seen in one look, on rank 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Round<'a> {
+    /// Counted from 0, with those that were missed.
+    pub number: u64,
+    /// When it began.
+    pub after: Duration,
+    /// What was seen of each rank. The times are those of its own clock.
+    pub seen: &'a [Seen],
+}
+
+impl Watch {
+    /// How many looks there are, if none takes longer than the time to the next one.
+    pub fn rounds(&self) -> u64 {
+        self.last() + 1
+    }
+
+    /// The number of the last look.
+    fn last(&self) -> u64 {
+        (self.during.as_nanos().max(0) / self.every.as_nanos().max(1)) as u64
+    }
+
+    /// Looks on. All ranks call this, with equal values. `passed` is the time since the beginning, and `pause` lets more
+    /// of it pass; of what `take` does with a look only rank 0 needs to know, and it can end all.
+    ///
+    /// Looks that cannot begin in time, since the one before took so long, are missed.
+    ///
+    /// # Errors
+    /// When a rank is gone, or on a rank whose clock stepped back during a look; the others then hear of it.
+    pub async fn run<K: Clock, M: Comm>(
+        &self,
+        (clock, local): (&K, &ClockModel<Counter, Local>),
+        comm: &M,
+        passed: impl Fn() -> Duration,
+        mut pause: impl FnMut(Duration),
+        mut take: impl FnMut(Round<'_>) -> ControlFlow<()>,
+    ) -> Result<(), SyncError> {
+        const END: u64 = u64::MAX;
+        let check = AccuracyCheck { offset: self.offset, ranks: RankSample::ALL };
+        // The check is for clocks that were synchronized: these are as they are.
+        let shown = local.renamed();
+        let every = self.every.as_nanos().max(1);
+        let mut number = 0;
+        loop {
+            number = collective::broadcast(comm, if number > self.last() { END } else { number }).await?;
+            if number == END {
+                return Ok(());
+            }
+            pause(Duration::from_nanos(every.saturating_mul(number as i64)) - passed());
+            // Ranks that woke up late keep none waiting in the middle of an exchange.
+            collective::barrier(comm).await?;
+            let after = passed();
+            let seen = check.measure(clock, shown, comm).await?;
+            if comm.rank() == 0 {
+                let enough = take(Round { number, after, seen: &seen }).is_break();
+                let not_missed = (passed().as_nanos().max(0) as u64).div_ceil(every as u64);
+                number = if enough { END } else { not_missed.max(number + 1) };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Explained, OffsetSeries};
+    use downbeat_clock_core::{Global, Timestamp};
+    use downbeat_sync::{Clocks, Drift, Network, SimClock, SimCluster, SimComm, Wander};
+
+    fn cluster(clocks: Clocks) -> SimCluster {
+        let network = Network::typical();
+        SimCluster { ranks: 4, ranks_per_node: 1, sockets_per_node: 1, network, clocks, seed: 1 }
+    }
+
+    /// What rank 0 sees of each of the others, with their clocks; `takes` is what it does with a look.
+    fn watch(watch: Watch, clocks: Clocks, takes: Duration) -> (Vec<(SimClock, OffsetSeries<Global>)>, Vec<u64>) {
+        let program = async |comm: &SimComm| {
+            let (clock, local, began) = (comm.clock(), SimClock::believed().unwrap(), comm.true_now());
+            let (mut seen, mut numbers) = (vec![vec![]; comm.size() as usize], vec![]);
+            let take = |round: Round<'_>| {
+                numbers.push(round.number);
+                for one in round.seen {
+                    seen[one.rank as usize].extend(one.sample);
+                }
+                comm.pause(takes);
+                ControlFlow::Continue(())
+            };
+            let passed = || comm.true_now() - began;
+            watch.run((&clock, &local), comm, passed, |time| comm.pause(time), take).await.unwrap();
+            (clock, seen, numbers)
+        };
+        let mut found = cluster(clocks).run(program).unwrap();
+        let clocks: Vec<_> = found.iter().map(|(clock, ..)| clock.clone()).collect();
+        let (_, seen, numbers) = found.swap_remove(0);
+        let series = seen.into_iter().map(|samples| OffsetSeries::new(samples).unwrap());
+        (clocks.into_iter().zip(series).collect(), numbers)
+    }
+
+    fn seconds(during: i64) -> Watch {
+        Watch {
+            every: Duration::from_secs(1),
+            during: Duration::from_secs(during),
+            offset: "skampi/20".parse().unwrap(),
+        }
+    }
+
+    /// What the clock gained on that of rank 0 in so many seconds, per nanosecond of its own.
+    fn true_drift(clock: &SimClock, reference: &SimClock, during: i64) -> f64 {
+        let ends = [0, during * 1_000_000_000].map(Timestamp::from_nanos);
+        let [passed, of_reference] = [clock, reference].map(|clock| {
+            let [begin, end] = ends.map(|at| clock.ticks_at(at));
+            end.signed_since(begin) as f64
+        });
+        (passed - of_reference) / passed
+    }
+
+    #[test]
+    fn the_drift_that_clocks_have_is_found() {
+        let clocks = Clocks { drift: Drift::Within(2e-5), offset: Duration::from_secs(3), ..Clocks::typical() };
+        let (found, numbers) = watch(seconds(60), Clocks { wander: None, ..clocks }, Duration::ZERO);
+        assert_eq!(numbers, (0..=60).collect::<Vec<_>>());
+        for (clock, series) in &found[1..] {
+            let (truth, fit) = (true_drift(clock, &found[0].0, 60), series.fit().unwrap());
+            assert_eq!(fit.samples, 61);
+            // Offsets are certain to less than a microsecond.
+            assert!((fit.drift - truth).abs() < 5e-9, "{} is not {truth}", fit.drift);
+            assert!(matches!(fit.explained, Explained::Share(share) if share > 0.999_99), "{fit:?}");
+            let left = series.begin_to_end().unwrap();
+            assert!(left.largest.abs() < Duration::from_micros(1), "{left:?}");
+            // In truth, nothing is left.
+            assert_eq!(left.certain.unwrap().0, Duration::ZERO);
+        }
+    }
+
+    #[test]
+    fn clocks_that_wander_are_the_further_from_a_line_the_longer_it_is() {
+        let wander = Wander {
+            drift_per_sqrt_second: 1e-6,
+            interval: Duration::from_millis(100),
+            lasting: Duration::from_secs(400),
+        };
+        let (found, _) = watch(seconds(320), Clocks { wander: Some(wander), ..Clocks::perfect() }, Duration::ZERO);
+        for (_, series) in &found[1..] {
+            let typical = |length| {
+                let windows = series.windows(Duration::from_secs(length), Duration::from_secs(1));
+                assert_eq!(windows.len() as i64, 320 / length);
+                let residuals = windows.iter().map(|window| window.largest_residual.abs().as_nanos());
+                residuals.sum::<i64>() / windows.len() as i64
+            };
+            let by_length = [5, 20, 80, 320].map(typical);
+            // A walk's residual grows with the length to the power of three halves: eightfold.
+            assert!(by_length.windows(2).all(|pair| pair[1] > 3 * pair[0]), "{by_length:?}");
+        }
+    }
+
+    #[test]
+    fn looks_that_take_too_long_are_missed_and_the_end_is_kept() {
+        let (found, numbers) = watch(seconds(10), Clocks::perfect(), Duration::from_millis(2_500));
+        assert_eq!(numbers, [0, 3, 6, 9]);
+        assert_eq!(found[1].1.samples().len(), 4);
+    }
+
+    #[test]
+    fn rank_0_can_end_it() {
+        let program = async |comm: &SimComm| {
+            let (clock, local, mut looks) = (comm.clock(), SimClock::believed().unwrap(), 0);
+            let take = |_: Round<'_>| {
+                looks += 1;
+                if looks == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            let passed = || comm.true_now() - Timestamp::ORIGIN;
+            seconds(60).run((&clock, &local), comm, passed, |time| comm.pause(time), take).await.unwrap();
+            (looks, comm.true_now())
+        };
+        let found = cluster(Clocks::typical()).run(program).unwrap();
+        assert_eq!(found[0].0, 3);
+        assert!(found.iter().all(|(_, ended)| *ended < Timestamp::from_nanos(3_000_000_000)));
+    }
+}

@@ -1,0 +1,276 @@
+//! A program for `mpirun`: an operation that fails is an error that names the call, and a wrong result is noticed.
+//!
+//! MPI does neither of itself, so it is feigned: this program has functions of MPI's names, which the linker takes for
+//! MPI's, and which call MPI's own by their second names. So do profilers.
+
+#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
+
+mod job;
+
+use std::ffi::{c_int, c_void};
+use std::sync::Mutex;
+
+use downbeat_measure::{
+    MpiGroup, MpiOperation, Operation, OperationError, OperationKind, OperationSettings, Together, WrongResult,
+};
+use downbeat_sync::{CommError, MpiComm, MpiError, block_on_ready};
+use job::job;
+use mpi::Threading;
+use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request, MPI_Status};
+
+type In = *const c_void;
+type Out = *mut c_void;
+type Of = MPI_Datatype;
+type Counts = *const c_int;
+
+/// What is wrong with a function.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    /// It does nothing, and says that it failed; but who waits, waits first.
+    Fails,
+    /// It does nothing, and says that it did its work.
+    DoesNothing,
+    /// It spoils the last byte of what the last rank gets.
+    Spoils,
+    /// It writes to the first byte of what the last rank sends.
+    Overwrites,
+}
+
+/// What is wrong with some functions from now on.
+static FAULTS: Mutex<Vec<(String, Fault)>> = Mutex::new(Vec::new());
+
+fn fault(name: &str) -> Option<Fault> {
+    FAULTS.lock().unwrap().iter().find(|(faulty, _)| faulty == name).map(|(_, fault)| *fault)
+}
+
+/// Runs a program while there are faults.
+fn with_faults<T>(names: &[String], fault: Fault, program: impl FnOnce() -> T) -> T {
+    *FAULTS.lock().unwrap() = names.iter().map(|name| (name.clone(), fault)).collect();
+    let result = program();
+    FAULTS.lock().unwrap().clear();
+    result
+}
+
+/// Functions that may be faulty, and else do what MPI's do.
+macro_rules! faulty {
+    ($($name:ident = $own:ident($($argument:ident: $type:ty),*);)*) => { $(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($argument: $type),*) -> c_int {
+            match fault(stringify!($name)) {
+                Some(Fault::DoesNothing) => return ffi::MPI_SUCCESS as c_int,
+                Some(Fault::Fails) if stringify!($name) != "MPI_Wait" => return ffi::MPI_ERR_OTHER as c_int,
+                _ => {}
+            }
+            // SAFETY: the caller keeps to what MPI demands.
+            let code = unsafe { ffi::$own($($argument),*) };
+            if fault(stringify!($name)) == Some(Fault::Fails) { ffi::MPI_ERR_OTHER as c_int } else { code }
+        }
+    )* };
+}
+
+faulty! {
+    MPI_Barrier = PMPI_Barrier(c: MPI_Comm);
+    MPI_Bcast = PMPI_Bcast(b: Out, n: c_int, t: Of, root: c_int, c: MPI_Comm);
+    MPI_Reduce = PMPI_Reduce(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, root: c_int, c: MPI_Comm);
+    MPI_Gather = PMPI_Gather(s: In, n: c_int, t: Of, r: Out, m: c_int, u: Of, root: c_int, c: MPI_Comm);
+    MPI_Gatherv =
+        PMPI_Gatherv(s: In, n: c_int, t: Of, r: Out, m: Counts, d: Counts, u: Of, root: c_int, c: MPI_Comm);
+    MPI_Scatter = PMPI_Scatter(s: In, n: c_int, t: Of, r: Out, m: c_int, u: Of, root: c_int, c: MPI_Comm);
+    MPI_Scatterv =
+        PMPI_Scatterv(s: In, n: Counts, d: Counts, t: Of, r: Out, m: c_int, u: Of, root: c_int, c: MPI_Comm);
+    MPI_Allgather = PMPI_Allgather(s: In, n: c_int, t: Of, r: Out, m: c_int, u: Of, c: MPI_Comm);
+    MPI_Allgatherv = PMPI_Allgatherv(s: In, n: c_int, t: Of, r: Out, m: Counts, d: Counts, u: Of, c: MPI_Comm);
+    MPI_Alltoall = PMPI_Alltoall(s: In, n: c_int, t: Of, r: Out, m: c_int, u: Of, c: MPI_Comm);
+    MPI_Alltoallv =
+        PMPI_Alltoallv(s: In, n: Counts, d: Counts, t: Of, r: Out, m: Counts, e: Counts, u: Of, c: MPI_Comm);
+    MPI_Reduce_scatter = PMPI_Reduce_scatter(s: In, r: Out, n: Counts, t: Of, o: MPI_Op, c: MPI_Comm);
+    MPI_Reduce_scatter_block = PMPI_Reduce_scatter_block(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, c: MPI_Comm);
+    MPI_Scan = PMPI_Scan(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, c: MPI_Comm);
+    MPI_Exscan = PMPI_Exscan(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, c: MPI_Comm);
+
+    MPI_Ibarrier = PMPI_Ibarrier(c: MPI_Comm, q: *mut MPI_Request);
+    MPI_Ibcast = PMPI_Ibcast(b: Out, n: c_int, t: Of, root: c_int, c: MPI_Comm, q: *mut MPI_Request);
+    MPI_Ireduce =
+        PMPI_Ireduce(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, root: c_int, c: MPI_Comm, q: *mut MPI_Request);
+    MPI_Iallreduce = PMPI_Iallreduce(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, c: MPI_Comm, q: *mut MPI_Request);
+    MPI_Igather = PMPI_Igather(
+        s: In, n: c_int, t: Of, r: Out, m: c_int, u: Of, root: c_int, c: MPI_Comm, q: *mut MPI_Request
+    );
+    MPI_Igatherv = PMPI_Igatherv(
+        s: In, n: c_int, t: Of, r: Out, m: Counts, d: Counts, u: Of, root: c_int, c: MPI_Comm, q: *mut MPI_Request
+    );
+    MPI_Iscatter = PMPI_Iscatter(
+        s: In, n: c_int, t: Of, r: Out, m: c_int, u: Of, root: c_int, c: MPI_Comm, q: *mut MPI_Request
+    );
+    MPI_Iscatterv = PMPI_Iscatterv(
+        s: In, n: Counts, d: Counts, t: Of, r: Out, m: c_int, u: Of, root: c_int, c: MPI_Comm, q: *mut MPI_Request
+    );
+    MPI_Iallgather =
+        PMPI_Iallgather(s: In, n: c_int, t: Of, r: Out, m: c_int, u: Of, c: MPI_Comm, q: *mut MPI_Request);
+    MPI_Iallgatherv = PMPI_Iallgatherv(
+        s: In, n: c_int, t: Of, r: Out, m: Counts, d: Counts, u: Of, c: MPI_Comm, q: *mut MPI_Request
+    );
+    MPI_Ialltoall =
+        PMPI_Ialltoall(s: In, n: c_int, t: Of, r: Out, m: c_int, u: Of, c: MPI_Comm, q: *mut MPI_Request);
+    MPI_Ialltoallv = PMPI_Ialltoallv(
+        s: In, n: Counts, d: Counts, t: Of, r: Out, m: Counts, e: Counts, u: Of, c: MPI_Comm, q: *mut MPI_Request
+    );
+    MPI_Ireduce_scatter =
+        PMPI_Ireduce_scatter(s: In, r: Out, n: Counts, t: Of, o: MPI_Op, c: MPI_Comm, q: *mut MPI_Request);
+    MPI_Ireduce_scatter_block =
+        PMPI_Ireduce_scatter_block(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, c: MPI_Comm, q: *mut MPI_Request);
+    MPI_Iscan = PMPI_Iscan(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, c: MPI_Comm, q: *mut MPI_Request);
+    MPI_Iexscan = PMPI_Iexscan(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, c: MPI_Comm, q: *mut MPI_Request);
+
+    MPI_Wait = PMPI_Wait(q: *mut MPI_Request, status: *mut MPI_Status);
+    MPI_Send = PMPI_Send(s: In, n: c_int, t: Of, to: c_int, tag: c_int, c: MPI_Comm);
+    MPI_Recv = PMPI_Recv(r: Out, n: c_int, t: Of, from: c_int, tag: c_int, c: MPI_Comm, status: *mut MPI_Status);
+    MPI_Sendrecv = PMPI_Sendrecv(
+        s: In, n: c_int, t: Of, to: c_int, tag: c_int, r: Out, m: c_int, u: Of, from: c_int, tag_of: c_int,
+        c: MPI_Comm, status: *mut MPI_Status
+    );
+}
+
+/// Of bytes, or of what ranks agree by.
+#[unsafe(no_mangle)]
+extern "C" fn MPI_Allreduce(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, c: MPI_Comm) -> c_int {
+    let fault = fault("MPI_Allreduce");
+    match fault {
+        Some(Fault::DoesNothing) => return ffi::MPI_SUCCESS as c_int,
+        Some(Fault::Fails) => return ffi::MPI_ERR_OTHER as c_int,
+        _ => {}
+    }
+    // SAFETY: the caller keeps to what MPI demands.
+    let code = unsafe { ffi::PMPI_Allreduce(s, r, n, t, o, c) };
+    let (mut rank, mut size, mut width) = (0, 0, 0);
+    // SAFETY: a communicator, and a number that can be written to.
+    unsafe { ffi::MPI_Comm_rank(c, &raw mut rank) };
+    // SAFETY: as above.
+    unsafe { ffi::MPI_Comm_size(c, &raw mut size) };
+    // SAFETY: a datatype, and a number that can be written to.
+    unsafe { ffi::MPI_Type_size(t, &raw mut width) };
+    let (sent, got): (*mut u8, *mut u8) = (s.cast_mut().cast(), r.cast());
+    match fault {
+        // SAFETY: there are so many bytes that the caller let MPI write to.
+        Some(Fault::Spoils) if width == 1 && rank == size - 1 => unsafe { *got.wrapping_add(n as usize - 1) ^= 1 },
+        // SAFETY: there is a byte, which the caller owns and may change in between, though it does not expect it.
+        Some(Fault::Overwrites) if width == 1 && rank == size - 1 => unsafe { *sent ^= 1 },
+        _ => {}
+    }
+    code
+}
+
+fn main() {
+    job(Threading::Single, |world| {
+        let group = MpiGroup::all(&MpiComm::duplicate(world).unwrap()).unwrap();
+        every_call_that_fails_is_named(&group);
+        what_does_nothing_is_noticed(&group);
+        a_spoilt_byte_is_told(&group);
+        a_rank_that_overwrites_what_it_sends_is_told(&group);
+        coming_together_can_fail(&group);
+    });
+}
+
+fn prepared(kind: OperationKind, group: &MpiGroup) -> MpiOperation {
+    let bytes = if kind.has_message() { 12 } else { 0 };
+    MpiOperation::prepare(kind, group, bytes, &OperationSettings::default()).unwrap()
+}
+
+fn kinds(group: &MpiGroup) -> impl Iterator<Item = OperationKind> {
+    let ranks = group.size();
+    OperationKind::all().filter(move |kind| kind.least_ranks() <= ranks)
+}
+
+/// The functions that it calls.
+fn functions(kind: OperationKind) -> Vec<String> {
+    match kind.name() {
+        "empty" => vec![],
+        "ping-pong" => vec!["MPI_Send".into(), "MPI_Recv".into()],
+        name => vec![format!("MPI_{}{}", name[..1].to_uppercase(), &name[1..])],
+    }
+}
+
+fn assert_named<T: std::fmt::Debug>(name: &str, failure: Result<T, CommError>) {
+    let failure = failure.unwrap_err();
+    assert!(matches!(failure, CommError::Mpi(MpiError::Failed { call, .. }) if call == name), "{name}: {failure:?}");
+}
+
+fn every_call_that_fails_is_named(group: &MpiGroup) {
+    for kind in kinds(group) {
+        let mut operation = prepared(kind, group);
+        let broken = functions(kind);
+        let failure = with_faults(&broken, Fault::Fails, || block_on_ready(operation.call(0)));
+        match broken.as_slice() {
+            [] => assert_eq!(failure, Ok(())),
+            [name] => assert_named(name, failure),
+            // What this rank does first.
+            names => match names.get(group.rank() as usize) {
+                Some(name) => assert_named(name, failure),
+                None => assert_eq!(failure, Ok(())),
+            },
+        }
+        if !kind.is_blocking() {
+            let wait = "MPI_Wait";
+            assert_named(wait, with_faults(&[wait.into()], Fault::Fails, || block_on_ready(operation.call(0))));
+        }
+        assert_eq!(operation.verify(), Ok(()), "{kind}");
+    }
+}
+
+fn what_does_nothing_is_noticed(group: &MpiGroup) {
+    for kind in kinds(group).filter(|kind| kind.has_message()) {
+        let mut operation = prepared(kind, group);
+        let found = with_faults(&functions(kind), Fault::DoesNothing, || operation.verify());
+        // Alone there is nobody to hear of a broadcast, and nobody before.
+        let alone = group.size() == 1 && ["bcast", "ibcast", "exscan", "iexscan"].contains(&kind.name());
+        match found {
+            Ok(()) => assert!(alone, "{kind}"),
+            Err(WrongResult::Here { rank, root: 0, element: 0, .. }) => assert_eq!(rank, group.rank()),
+            // Not every rank gets something.
+            Err(WrongResult::Elsewhere { .. }) => assert!(group.size() > 1, "{kind}"),
+            Err(other) => unreachable!("{kind}: {other}"),
+        }
+        assert_eq!(operation.verify(), Ok(()), "{kind}");
+    }
+}
+
+fn a_spoilt_byte_is_told(group: &MpiGroup) {
+    let last = group.size() - 1;
+    let mut operation = prepared("allreduce".parse().unwrap(), group);
+    let found = with_faults(&["MPI_Allreduce".into()], Fault::Spoils, || operation.verify()).unwrap_err();
+    match &found {
+        WrongResult::Here { rank, root: 0, element: 11, .. } => assert_eq!((*rank, last), (group.rank(), group.rank())),
+        WrongResult::Elsewhere { rank } => assert!(*rank == last && group.rank() < last),
+        other => unreachable!("{other}"),
+    }
+    let text = found.to_string();
+    let expected = if group.rank() < last { "got a wrong result" } else { "as element 11 where 0x" };
+    assert!(text.starts_with(&format!("rank {last} got")) && text.contains(expected), "{text}");
+}
+
+fn a_rank_that_overwrites_what_it_sends_is_told(group: &MpiGroup) {
+    let last = group.size() - 1;
+    let mut operation = prepared("allreduce".parse().unwrap(), group);
+    let found = with_faults(&["MPI_Allreduce".into()], Fault::Overwrites, || operation.verify());
+    let expected = if group.rank() == last {
+        WrongResult::Overwritten { rank: last, root: 0, element: 0 }
+    } else {
+        WrongResult::Elsewhere { rank: last }
+    };
+    assert_eq!(found, Err(expected));
+    assert_eq!(operation.verify(), Ok(()));
+}
+
+fn coming_together_can_fail(group: &MpiGroup) {
+    let broken = |name: &str| [name.to_owned()];
+    assert_named("MPI_Barrier", with_faults(&broken("MPI_Barrier"), Fault::Fails, || block_on_ready(group.barrier())));
+    assert_named("MPI_Bcast", with_faults(&broken("MPI_Bcast"), Fault::Fails, || block_on_ready(group.broadcast(1))));
+    let allreduce = broken("MPI_Allreduce");
+    assert_named("MPI_Allreduce", with_faults(&allreduce, Fault::Fails, || block_on_ready(group.union(1))));
+    let (kind, settings) = ("bcast".parse().unwrap(), OperationSettings::default());
+    let prepared = with_faults(&allreduce, Fault::Fails, || MpiOperation::prepare(kind, group, 1, &settings));
+    match prepared.unwrap_err() {
+        OperationError::NotAgreed(why) => assert_named::<()>("MPI_Allreduce", Err(why)),
+        other => unreachable!("{other}"),
+    }
+}

@@ -1,0 +1,214 @@
+//! What was found about barriers: as tables, and as one document.
+
+use std::fmt::Write as _;
+
+use downbeat_common::Failure;
+use downbeat_common::bench::Results;
+use downbeat_common::output::{Table, percent, time};
+use downbeat_common::records::{Factors, serialize_factors};
+use downbeat_measure::{Imbalance, Measured, State};
+use serde::Serialize;
+
+use super::{Job, leaving};
+
+/// What was measured so far, on rank 0.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    imbalance: Vec<Uneven>,
+    latency: Vec<Latency>,
+}
+
+/// How unevenly ranks leave a barrier.
+#[derive(Debug, Serialize)]
+struct Uneven {
+    barrier: &'static str,
+    valid: usize,
+    late: usize,
+    /// Nothing where no round was valid.
+    #[serde(flatten)]
+    leaving: Option<Leaving>,
+}
+
+#[derive(Debug, Serialize)]
+struct Leaving {
+    /// Between the first rank that leaves and the last.
+    imbalance_ns: Quantiles,
+    /// Of the barrier itself, the median.
+    run_time_ns: f64,
+    /// The rank that left last most often,
+    leaves_last: usize,
+    /// and in what share of the rounds.
+    leaves_last_share: f64,
+    /// How often each rank left last.
+    left_last: Vec<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Quantiles {
+    median: f64,
+    q1: f64,
+    q3: f64,
+    p95: f64,
+    max: f64,
+}
+
+/// How long an operation behind a barrier seems to take.
+#[derive(Debug, Serialize)]
+struct Latency {
+    method: String,
+    barrier: &'static str,
+    operation: String,
+    bytes: u64,
+    valid: usize,
+    late: usize,
+    /// What the method reports,
+    figure: &'static str,
+    /// and what that is; nothing where no observation was valid.
+    latency_ns: Option<f64>,
+}
+
+/// Everything, as one JSON document.
+#[derive(Serialize)]
+pub(super) struct Report<'a> {
+    schema: &'static str,
+    version: u32,
+    #[serde(serialize_with = "serialize_factors")]
+    factors: &'a Factors,
+    #[serde(serialize_with = "serialize_factors")]
+    facts: &'a Factors,
+    barriers: &'a [Uneven],
+    latencies: &'a [Latency],
+}
+
+impl Found {
+    /// Keeps what is to be shown of a measurement; returns what is to be recorded.
+    pub(super) fn take(&mut self, job: &Job, measured: Measured) -> Result<Measured, Failure> {
+        let [valid, late] = [State::Valid, State::Late].map(|state| measured.observations.count(state));
+        let barrier = job.barrier.name();
+        let Some(timing) = job.timing else {
+            let imbalance = Imbalance::of(&measured.observations);
+            let imbalance = imbalance.map_err(|why| Failure::run(format!("{}: {why}", job.key)))?;
+            let measured = leaving(measured, &imbalance);
+            let figure = |name| measured.figures.iter().find(|figure| figure.name == name).map_or(0.0, |f| f.nanos);
+            let [median, q1, q3, p95, max] = ["median", "q1", "q3", "p95", "max"].map(figure);
+            let (leaves_last, leaves_last_share) = imbalance.usually_last();
+            let leaving = Leaving {
+                imbalance_ns: Quantiles { median, q1, q3, p95, max },
+                run_time_ns: figure(Imbalance::RUN_TIME),
+                leaves_last,
+                leaves_last_share,
+                left_last: imbalance.left_last().to_vec(),
+            };
+            self.imbalance.push(Uneven { barrier, valid, late, leaving: Some(leaving) });
+            return Ok(measured);
+        };
+        let reported = measured.figures.first();
+        let reported = reported.ok_or_else(|| Failure::run(format!("{}: there is no figure", job.key)))?;
+        self.latency.push(Latency {
+            method: timing.to_string(),
+            barrier,
+            operation: job.operation(),
+            bytes: job.key.bytes,
+            valid,
+            late,
+            figure: reported.name,
+            latency_ns: Some(reported.nanos),
+        });
+        Ok(measured)
+    }
+
+    /// No observation of it was valid.
+    pub(super) fn nothing(&mut self, job: &Job, late: usize) {
+        let barrier = job.barrier.name();
+        let Some(timing) = job.timing else {
+            return self.imbalance.push(Uneven { barrier, valid: 0, late, leaving: None });
+        };
+        let (operation, bytes, method) = (job.operation(), job.key.bytes, timing.to_string());
+        self.latency.push(Latency { method, barrier, operation, bytes, valid: 0, late, figure: "", latency_ns: None });
+    }
+
+    /// Whether something was measured, but nothing of it was valid.
+    pub(super) fn is_nothing(&self) -> bool {
+        let valid = self.imbalance.iter().map(|one| one.valid).chain(self.latency.iter().map(|one| one.valid));
+        valid.max() == Some(0)
+    }
+
+    /// As they were asked for, whatever the order in which they were measured.
+    pub(super) fn sort_as(&mut self, jobs: &[Job]) {
+        let barrier = |name| jobs.iter().position(|job| job.barrier.name() == name);
+        let method = |name: &str| jobs.iter().position(|job| job.timing.is_some_and(|t| t.to_string() == name));
+        self.imbalance.sort_by_key(|one| barrier(one.barrier));
+        self.latency.sort_by_key(|one| (method(&one.method), barrier(one.barrier)));
+    }
+
+    pub(super) fn report<'a>(&'a self, results: &'a Results) -> Report<'a> {
+        let (factors, facts) = (results.factors(), results.facts());
+        let (barriers, latencies) = (&self.imbalance, &self.latency);
+        Report { schema: "downbeat.imbalance", version: 1, factors, facts, barriers, latencies }
+    }
+
+    pub(super) fn text(&self, results: &Results) -> String {
+        let (headline, factors) = (results.headline(), results.factors());
+        let mut text = format!("{headline}, synchronized by {}\n", factors.get("sync").unwrap_or_default());
+        // What a user told the library to do for barriers.
+        for (name, value) in factors.iter().filter(|(name, _)| name.to_ascii_lowercase().contains("barrier")) {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{name} = {value}");
+        }
+        let _ =
+            write!(text, "\nImbalance, from the first rank that leaves a barrier to the last:\n\n{}", self.barriers());
+        if let Some(first) = self.latency.first() {
+            let Latency { operation, bytes, .. } = first;
+            let _ = write!(
+                text,
+                "\nLatency of {operation}, {bytes} bytes, as each method reports it behind each barrier:\n\n{}",
+                self.latencies()
+            );
+            if self.latency.iter().any(|one| one.method == "round-time") {
+                text.push_str("\nround-time has no barrier: how its columns differ is chance.\n");
+            }
+        }
+        text
+    }
+
+    fn barriers(&self) -> String {
+        let headings = ["barrier", "valid", "of", "median", "q1", "q3", "p95", "max", "barrier takes", "leaves last"];
+        let mut table = Table::new(headings);
+        for one in &self.imbalance {
+            let cells = [one.barrier.to_owned(), one.valid.to_string(), (one.valid + one.late).to_string()];
+            let leaving = one.leaving.as_ref().map_or_else(Vec::new, |leaving| {
+                let Quantiles { median, q1, q3, p95, max } = leaving.imbalance_ns;
+                let times = [median, q1, q3, p95, max, leaving.run_time_ns].map(time);
+                let last = format!("rank {} ({})", leaving.leaves_last, percent(leaving.leaves_last_share));
+                times.into_iter().chain([last]).collect()
+            });
+            table.row(cells.into_iter().chain(leaving).collect::<Vec<_>>());
+        }
+        table.render()
+    }
+
+    /// A row for each method, a column for each barrier.
+    fn latencies(&self) -> String {
+        let (mut methods, mut barriers): (Vec<(&str, &str)>, Vec<&str>) = (Vec::new(), Vec::new());
+        for one in &self.latency {
+            match methods.iter_mut().find(|(method, _)| *method == one.method) {
+                Some((_, figure)) if figure.is_empty() => *figure = one.figure,
+                Some(_) => {}
+                None => methods.push((&one.method, one.figure)),
+            }
+            if !barriers.contains(&one.barrier) {
+                barriers.push(one.barrier);
+            }
+        }
+        let mut table = Table::new(["method", "reports"].into_iter().chain(barriers.iter().copied()));
+        for (method, figure) in methods {
+            let of_barrier = |barrier: &&str| {
+                let found = self.latency.iter().find(|one| one.method == method && one.barrier == *barrier);
+                found.and_then(|one| one.latency_ns).map_or_else(|| "-".to_owned(), time)
+            };
+            let cells = [method.to_owned(), figure.to_owned()].into_iter();
+            table.row(cells.chain(barriers.iter().map(of_barrier)).collect::<Vec<_>>());
+        }
+        table.render()
+    }
+}

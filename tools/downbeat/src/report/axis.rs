@@ -1,0 +1,302 @@
+//! Axes: from values to places, with ticks at round numbers.
+
+use super::svg::text_width;
+use super::units::{self, TimeUnit};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Scale {
+    Linear,
+    Logarithmic,
+    /// Evenly spaced up to a value, for most of the axis; what is above it by ratios.
+    Split {
+        at: f64,
+    },
+}
+
+/// How much of a split axis is evenly spaced, and where the rest begins.
+const SPLIT: (f64, f64) = (0.76, 0.82);
+
+/// One axis.
+#[derive(Clone, Debug)]
+pub(crate) struct Axis {
+    scale: Scale,
+    low: f64,
+    high: f64,
+    /// What it shows, and in which unit.
+    pub(crate) label: String,
+    /// Where there are ticks, and what stands there.
+    pub(crate) ticks: Vec<(f64, String)>,
+}
+
+/// Values that span this much are shown on a logarithmic axis.
+const WIDE: f64 = 10.0;
+
+impl Axis {
+    /// Times from low to high in nanoseconds, with some room around them; logarithmic where they span much.
+    pub(crate) fn times(label: &str, low: f64, high: f64, ticks: usize) -> Self {
+        if low > 0.0 && high / low >= WIDE {
+            Self::log_times(label, low, high, ticks)
+        } else {
+            Self::linear_times(label, low, high, ticks)
+        }
+    }
+
+    /// Times, evenly spaced.
+    pub(crate) fn linear_times(label: &str, low: f64, high: f64, ticks: usize) -> Self {
+        let (low, high) = with_room(low, high);
+        let unit = TimeUnit::for_nanos(low.abs().max(high.abs()));
+        let ticks = linear_ticks(low / unit.nanos, high / unit.nanos, ticks);
+        let ticks = ticks.into_iter().map(|(at, text)| (at * unit.nanos, text)).collect();
+        Self { scale: Scale::Linear, low, high, label: format!("{label}, {}", unit.name), ticks }
+    }
+
+    /// Times above 0, spaced by their ratios.
+    pub(crate) fn log_times(label: &str, low: f64, high: f64, ticks: usize) -> Self {
+        let room = (high / low).powf(0.04);
+        let (low, high) = (low / room, high * room);
+        let name = |nanos: f64| {
+            let unit = TimeUnit::for_nanos(nanos * 1.000_1);
+            format!("{} {}", short(nanos / unit.nanos), unit.name)
+        };
+        let ticks = log_ticks(low, high, ticks).into_iter().map(|at| (at, name(at))).collect();
+        Self { scale: Scale::Logarithmic, low, high, label: label.to_owned(), ticks }
+    }
+
+    /// Times from low to a usual end, evenly spaced, and above them the few that are larger, up to high.
+    pub(crate) fn split_times(label: &str, low: f64, usual: f64, high: f64) -> Self {
+        let mut axis = Self::linear_times(label, low, usual, 5);
+        let at = axis.high;
+        if !(at > 0.0 && high > at) {
+            return axis;
+        }
+        let unit = TimeUnit::for_nanos(axis.low.abs().max(at.abs()));
+        (axis.scale, axis.high) = (Scale::Split { at }, high * 1.05);
+        let mut above = log_ticks(at, axis.high, 1);
+        if above.is_empty() {
+            above.push(high);
+        }
+        let mut free = SPLIT.1 + 0.02;
+        for value in above {
+            let share = axis.share(value);
+            // Far enough from the tick below it for both to be read.
+            if share >= free {
+                free = share + 0.07;
+                axis.ticks.push((value, short(value / unit.nanos)));
+            }
+        }
+        axis
+    }
+
+    /// Where the part of a split axis ends that is evenly spaced.
+    pub(crate) fn split(&self) -> Option<f64> {
+        match self.scale {
+            Scale::Split { at } => Some(at),
+            Scale::Linear | Scale::Logarithmic => None,
+        }
+    }
+
+    /// Sizes of messages, spaced by their ratios; nothing at all stands one step before the smallest.
+    pub(crate) fn sizes(sizes: &[u64], width: f64) -> Self {
+        let places: Vec<(f64, u64)> = sizes.iter().map(|size| (size_place(*size), *size)).collect();
+        let low = places.iter().map(|(at, _)| *at).fold(f64::INFINITY, f64::min);
+        let high = places.iter().map(|(at, _)| *at).fold(f64::NEG_INFINITY, f64::max);
+        // Half a step on both sides.
+        let room = (0.05 * (high - low)).max(0.5);
+        let mut axis = Self {
+            scale: Scale::Linear,
+            low: low - room,
+            high: high + room,
+            label: "size of a message".to_owned(),
+            ticks: Vec::new(),
+        };
+        let mut free = f64::NEG_INFINITY;
+        for (at, size) in places {
+            let text = units::bytes(size);
+            let (middle, half) = (axis.share(at) * width, 0.5 * text_width(&text));
+            // Where two would touch, the first one stands.
+            if middle - half >= free {
+                free = middle + half + 8.0;
+                axis.ticks.push((at, text));
+            }
+        }
+        axis
+    }
+
+    /// Shares, as percent, with zero among them.
+    pub(crate) fn shares(label: &str, low: f64, high: f64, ticks: usize) -> Self {
+        let (low, high) = with_room(low.min(0.0), high.max(0.0));
+        let ticks = linear_ticks(100.0 * low, 100.0 * high, ticks);
+        let signed = |(at, text): (f64, String)| {
+            let sign = if at > 0.0 && text.chars().any(|c| c.is_ascii_digit() && c != '0') { "+" } else { "" };
+            (at / 100.0, format!("{sign}{}", text.replace('-', "\u{2212}")))
+        };
+        let ticks = ticks.into_iter().map(signed).collect();
+        Self { scale: Scale::Linear, low, high, label: label.to_owned(), ticks }
+    }
+
+    /// From zero to high, in such a unit.
+    pub(crate) fn from_zero(label: &str, high: f64, unit: f64, ticks: usize) -> Self {
+        let high = if high > 0.0 { 1.05 * high } else { unit };
+        let ticks = linear_ticks(0.0, high / unit, ticks).into_iter().map(|(at, text)| (at * unit, text)).collect();
+        Self::exact(label, 0.0, high, ticks)
+    }
+
+    /// Numbers from exactly low to exactly high.
+    pub(crate) fn exact(label: &str, low: f64, high: f64, ticks: Vec<(f64, String)>) -> Self {
+        Self { scale: Scale::Linear, low, high, label: label.to_owned(), ticks }
+    }
+
+    /// Where a value is: 0 at the beginning of the axis, 1 at its end.
+    pub(crate) fn share(&self, value: f64) -> f64 {
+        match self.scale {
+            Scale::Linear => (value - self.low) / (self.high - self.low),
+            Scale::Logarithmic => (value / self.low).ln() / (self.high / self.low).ln(),
+            Scale::Split { at } if value <= at => SPLIT.0 * (value - self.low) / (at - self.low),
+            Scale::Split { at } => SPLIT.1 + (1.0 - SPLIT.1) * (value / at).ln() / (self.high / at).ln(),
+        }
+    }
+
+    /// Whether a value is on the axis.
+    pub(crate) fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
+    /// How wide the widest text at a tick is.
+    pub(crate) fn widest_tick(&self) -> f64 {
+        self.ticks.iter().map(|(_, text)| text_width(text)).fold(0.0, f64::max)
+    }
+}
+
+/// Where a size stands on its axis.
+pub(crate) fn size_place(size: u64) -> f64 {
+    if size == 0 { -1.0 } else { (size as f64).log2() }
+}
+
+/// Some room around values, and a width for those that are all the same.
+fn with_room(low: f64, high: f64) -> (f64, f64) {
+    let width = high - low;
+    let room = if width > 1e-9 * high.abs().max(low.abs()) { 0.05 * width } else { (0.05 * high.abs()).max(1e-9) };
+    (low - room, high + room)
+}
+
+/// Round numbers between low and high, about so many, and how they are written.
+pub(crate) fn linear_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, String)> {
+    let raw = (high - low) / wanted.max(1) as f64;
+    if !(raw > 0.0 && raw.is_finite()) {
+        return Vec::new();
+    }
+    let power = raw.log10().floor();
+    let ten = 10_f64.powf(power);
+    let (step, more) = match raw / ten {
+        r if r <= 1.0 => (1.0, 0.0),
+        r if r <= 2.0 => (2.0, 0.0),
+        r if r <= 2.5 => (2.5, 1.0),
+        r if r <= 5.0 => (5.0, 0.0),
+        _ => (10.0, -1.0),
+    };
+    let step = step * ten;
+    let decimals = (more - power).max(0.0) as usize;
+    let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
+    (first..=last)
+        .map(|i| {
+            let at = i as f64 * step;
+            (at, format!("{:.decimals$}", if i == 0 { 0.0 } else { at }))
+        })
+        .collect()
+}
+
+/// Round numbers between low and high on a logarithmic axis, at most about so many: powers of ten, or 1, 2, 5.
+fn log_ticks(low: f64, high: f64, wanted: usize) -> Vec<f64> {
+    let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    let between = |digits: &[f64], every: i32| -> Vec<f64> {
+        let chosen = powers.clone().filter(|power| power.rem_euclid(every) == 0);
+        let all = chosen.flat_map(|power| digits.iter().map(move |digit| digit * 10_f64.powi(power)));
+        all.filter(|at| (low..=high).contains(at)).collect()
+    };
+    let fine = between(&[1.0, 2.0, 5.0], 1);
+    if fine.len() <= 2 * wanted {
+        return fine;
+    }
+    (1..).map(|every| between(&[1.0], every)).find(|ticks| ticks.len() <= wanted + 2).unwrap_or_default()
+}
+
+/// A round number without needless zeros.
+fn short(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(axis: &Axis) -> Vec<&str> {
+        axis.ticks.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    #[test]
+    fn ticks_are_at_round_numbers() {
+        let ticks = |low, high| linear_ticks(low, high, 5).into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+        assert_eq!(ticks(0.0, 10.0), ["0", "2", "4", "6", "8", "10"]);
+        assert_eq!(ticks(-0.3, 0.9), ["-0.25", "0.00", "0.25", "0.50", "0.75"]);
+        assert_eq!(ticks(374.9, 375.31), ["374.9", "375.0", "375.1", "375.2", "375.3"]);
+        assert_eq!(ticks(0.0, 45_000.0), ["0", "10000", "20000", "30000", "40000"]);
+        assert!(ticks(1.0, 1.0).is_empty() && ticks(f64::NAN, 1.0).is_empty());
+    }
+
+    #[test]
+    fn times_that_span_much_are_spaced_by_their_ratios() {
+        let near = Axis::times("run-time", 400.0, 600.0, 5);
+        assert_eq!((near.label.as_str(), texts(&near)), ("run-time, ns", vec!["400", "450", "500", "550", "600"]));
+        let far = Axis::times("run-time", 400.0, 60_000.0, 5);
+        assert_eq!(
+            (far.label.as_str(), texts(&far)),
+            ("run-time", vec!["500 ns", "1 µs", "2 µs", "5 µs", "10 µs", "20 µs", "50 µs"])
+        );
+        assert!((far.share((400.0_f64 * 60_000.0).sqrt()) - 0.5).abs() < 1e-12);
+        let farther = Axis::times("run-time", 1.0, 1e9, 5);
+        assert_eq!(texts(&farther), ["1 ns", "100 ns", "10 µs", "1 ms", "100 ms"]);
+        // What is below zero has no logarithm.
+        assert_eq!(texts(&Axis::times("run-time", -10.0, 60_000.0, 5)), ["0", "20", "40", "60"]);
+    }
+
+    #[test]
+    fn what_is_far_above_the_usual_has_a_part_of_the_axis_of_its_own() {
+        let axis = Axis::split_times("run-time", 400.0, 500.0, 90_000.0);
+        let at = axis.split().unwrap();
+        assert!((500.0..510.0).contains(&at) && axis.contains(90_000.0));
+        let places = [400.0, 450.0, at, at + 1.0, 1_000.0, 90_000.0].map(|value| axis.share(value));
+        assert!(
+            places.is_sorted() && (places[2] - SPLIT.0).abs() < 1e-12 && places[3] > SPLIT.1 && places[5] < 1.0,
+            "{places:?}"
+        );
+        assert_eq!(texts(&axis), ["400", "425", "450", "475", "500", "1000", "10000"]);
+        assert_eq!(Axis::split_times("run-time", 400.0, 500.0, 502.0).split(), None);
+    }
+
+    #[test]
+    fn equal_values_have_an_axis_too() {
+        for value in [0.0, 375.0, 1e12] {
+            let axis = Axis::times("run-time", value, value, 5);
+            assert!((axis.share(value) - 0.5).abs() < 1e-6 && axis.contains(value), "{axis:?}");
+        }
+    }
+
+    #[test]
+    fn sizes_that_would_touch_are_left_out() {
+        let few = Axis::sizes(&[0, 1, 8, 1_024], 400.0);
+        assert_eq!(texts(&few), ["0 B", "1 B", "8 B", "1 KiB"]);
+        let many: Vec<u64> = (0..=20).map(|power| 1 << power).collect();
+        let many = Axis::sizes(&many, 400.0);
+        assert!(many.ticks.len() >= 5 && many.ticks.len() <= 8, "{many:?}");
+        let one = Axis::sizes(&[0], 400.0);
+        assert_eq!((texts(&one), one.share(one.ticks[0].0)), (vec!["0 B"], 0.5));
+    }
+
+    #[test]
+    fn shares_have_signs_and_zero() {
+        let shares = Axis::shares("shift, %", 0.02, 0.051, 4);
+        assert_eq!(texts(&shares), ["0", "+2", "+4"]);
+        assert_eq!(texts(&Axis::shares("shift, %", -0.011, 0.0, 4)), ["\u{2212}1.0", "\u{2212}0.5", "0.0"]);
+    }
+}

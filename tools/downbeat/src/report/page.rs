@@ -1,0 +1,199 @@
+//! A page in the making: headings, pictures and tables. Everything that is not markup of its own is escaped here.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::style;
+use super::svg::{Picture, escape};
+
+/// A page in the making.
+#[derive(Debug, Default)]
+pub(crate) struct Page {
+    html: String,
+    /// Name and content of every picture as a file of its own.
+    files: BTreeMap<String, String>,
+    pictures: usize,
+}
+
+/// Rows of text below headings.
+#[derive(Debug)]
+pub(crate) struct Table {
+    caption: String,
+    html: String,
+    rows: usize,
+}
+
+impl Table {
+    /// A table of numbers: all columns but the first are set to the right.
+    pub(crate) fn of_numbers<const N: usize>(caption: &str, headings: [&str; N]) -> Self {
+        Self::new("n", caption, headings)
+    }
+
+    pub(crate) fn of_text<'a>(caption: &str, headings: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::new("", caption, headings)
+    }
+
+    fn new<'a>(class: &str, caption: &str, headings: impl IntoIterator<Item = &'a str>) -> Self {
+        let caption = escape(caption);
+        let mut html = format!("<table class=\"{class}\"><caption>{caption}</caption><thead><tr>");
+        for heading in headings {
+            let _ = write!(html, "<th scope=\"col\">{}", escape(heading));
+        }
+        Self { caption, html: html + "<tbody>", rows: 0 }
+    }
+
+    pub(crate) fn row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>) {
+        self.add("<tr>", cells);
+    }
+
+    /// A row that stands out.
+    pub(crate) fn marked_row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>) {
+        self.add("<tr class=\"d\">", cells);
+    }
+
+    fn add<S: AsRef<str>>(&mut self, start: &str, cells: impl IntoIterator<Item = S>) {
+        self.html += start;
+        for cell in cells {
+            // The ends of cells and rows go without saying in HTML; there may be many thousands.
+            let _ = write!(self.html, "<td>{}", escape(cell.as_ref()));
+        }
+        self.html.push('\n');
+        self.rows += 1;
+    }
+}
+
+impl Page {
+    pub(crate) fn section(&mut self, id: &str, heading: &str) {
+        let _ = writeln!(self.html, "<h2 id=\"{id}\">{}</h2>", escape(heading));
+    }
+
+    pub(crate) fn subsection(&mut self, heading: &str) {
+        let _ = writeln!(self.html, "<h3>{}</h3>", escape(heading));
+    }
+
+    pub(crate) fn paragraph(&mut self, class: &str, text: &str) {
+        let _ = writeln!(self.html, "<p class=\"{class}\">{}</p>", escape(text));
+    }
+
+    pub(crate) fn note(&mut self, text: &str) {
+        self.paragraph("note", text);
+    }
+
+    /// Pictures side by side, as many as there is room for; those that there are. Each has a name, from which that of
+    /// its file is made.
+    pub(crate) fn pictures(&mut self, pictures: impl IntoIterator<Item = (String, Option<Picture>)>) {
+        let there: Vec<_> = pictures.into_iter().filter_map(|(name, picture)| Some((name, picture?))).collect();
+        if there.is_empty() {
+            return;
+        }
+        self.html += "<div class=\"pictures\">\n";
+        for (name, picture) in there {
+            self.pictures += 1;
+            let caption = escape(&picture.title);
+            let _ = writeln!(
+                self.html,
+                "<figure><figcaption>{caption}</figcaption>{}</figure>",
+                picture.inline(self.pictures)
+            );
+            let name = self.free_name(&name);
+            self.files.insert(name, picture.file());
+        }
+        self.html += "</div>\n";
+    }
+
+    /// A name of a file that no other picture has, and that no system minds.
+    fn free_name(&self, name: &str) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        let name: String = name.chars().take(100).map(plain).collect();
+        let numbered = (2..).map(|number| format!("{name}-{number}.svg"));
+        let mut names = [format!("{name}.svg")].into_iter().chain(numbered);
+        names.find(|name| !self.files.contains_key(name)).unwrap_or_default()
+    }
+
+    /// What is seen only by who wants to.
+    pub(crate) fn folded(&mut self, summary: &str, fill: impl FnOnce(&mut Self)) {
+        let _ = writeln!(self.html, "<details><summary>{}</summary>", escape(summary));
+        fill(self);
+        self.html += "</details>\n";
+    }
+
+    /// Nothing if it has no rows.
+    pub(crate) fn table(&mut self, table: &Table) {
+        if table.rows > 0 {
+            // Who has no mouse can move what is wider than the screen, too.
+            let region = format!("role=\"region\" tabindex=\"0\" aria-label=\"{}\"", table.caption);
+            let _ = writeln!(self.html, "<div class=\"scroll\" {region}>{}</table></div>", table.html);
+        }
+    }
+
+    /// Links to the sections: their ids and names.
+    pub(crate) fn links(&mut self, sections: &[(&str, &str)]) {
+        self.html += "<nav aria-label=\"Sections\">";
+        for (id, name) in sections {
+            let _ = write!(self.html, "<a href=\"#{id}\">{}</a> ", escape(name));
+        }
+        self.html += "</nav>\n";
+    }
+
+    /// The whole page, and the files of its pictures.
+    pub(crate) fn finish(self, title: &str) -> (String, BTreeMap<String, String>) {
+        let title = escape(title);
+        // Not even a mistake in here could load or run anything.
+        let policy = "default-src 'none'; style-src 'unsafe-inline'";
+        let html = format!(
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\
+             <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+             <meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title>\n<style>{}{}</style></head>\n\
+             <body><header><h1>{title}</h1></header><main>\n{}</main></body></html>\n",
+            style::PICTURE,
+            style::PAGE,
+            self.html
+        );
+        (html, self.files)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::svg::Canvas;
+
+    const HOSTILE: &str = "<script>alert(1)</script>\"'&";
+
+    #[test]
+    fn nothing_that_is_written_becomes_markup() {
+        let mut page = Page::default();
+        page.section("a", HOSTILE);
+        page.subsection(HOSTILE);
+        page.note(HOSTILE);
+        page.links(&[("a", HOSTILE)]);
+        let picture = Picture::new(HOSTILE.into(), HOSTILE.into(), 10.0, Canvas::default());
+        page.pictures([(HOSTILE.to_owned(), Some(picture)), ("none".to_owned(), None)]);
+        let mut table = Table::of_text(HOSTILE, [HOSTILE]);
+        table.row([HOSTILE]);
+        table.marked_row([HOSTILE]);
+        page.folded(HOSTILE, |page| page.table(&table));
+        let (html, files) = page.finish(HOSTILE);
+        assert!(!html.contains("<script") && !html.contains("alert(1)<"), "{html}");
+        assert_eq!(html.matches("&lt;script&gt;").count(), 15);
+        assert_eq!(files.keys().collect::<Vec<_>>(), ["-script-alert-1---script----.svg"]);
+    }
+
+    #[test]
+    fn files_have_names_of_their_own() {
+        let mut page = Page::default();
+        let picture = || Some(Picture::new("t".into(), "d".into(), 10.0, Canvas::default()));
+        page.pictures([("a/b".to_owned(), picture()), ("A.b".to_owned(), picture()), ("../b".to_owned(), picture())]);
+        let (html, files) = page.finish("t");
+        assert_eq!(files.keys().collect::<Vec<_>>(), ["---b.svg", "a-b-2.svg", "a-b.svg"]);
+        assert!(html.contains("id=\"t3\"") && html.contains("aria-labelledby=\"t3 d3\""));
+    }
+
+    #[test]
+    fn a_table_without_rows_is_left_out() {
+        let mut page = Page::default();
+        page.table(&Table::of_numbers("none", ["a"]));
+        assert!(!page.finish("t").0.contains("<table"));
+    }
+}

@@ -1,0 +1,196 @@
+//! Pictures as scalable vector graphics: a few shapes, and text that is safe whatever it says.
+
+use std::fmt::Write as _;
+
+use super::style;
+
+/// How wide every picture is, in its own units: on a phone one unit is about three quarters of a pixel.
+pub(crate) const WIDTH: f64 = 480.0;
+
+/// The height of a line of text.
+pub(crate) const LINE: f64 = 18.0;
+
+/// The text with all that has a meaning in HTML and in XML taken out of it.
+pub(crate) fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            // XML cannot hold these at all; marks of direction would turn what follows around.
+            c if c.is_control()
+                || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}'..='\u{ffff}') =>
+            {
+                safe.push('\u{fffd}');
+            }
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// About how wide a text is: nobody knows the reader's font.
+pub(crate) fn text_width(text: &str) -> f64 {
+    7.2 * text.chars().count() as f64
+}
+
+/// The text, or as much of its beginning as fits.
+pub(crate) fn fitting(text: &str, width: f64) -> String {
+    if text_width(text) <= width {
+        return text.to_owned();
+    }
+    let room = (width / text_width("x")) as usize;
+    text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// A length or a place, to a tenth of a unit.
+pub(crate) fn number(value: f64) -> String {
+    let text = format!("{:.1}", if value.is_finite() { value } else { 0.0 });
+    let text = text.strip_suffix(".0").unwrap_or(&text);
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+/// On which side of its place a text stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// What is drawn, shape by shape.
+#[derive(Debug, Default)]
+pub(crate) struct Canvas(String);
+
+impl Canvas {
+    pub(crate) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+        self.path(class, &[from, to]);
+    }
+
+    /// Straight lines from one place to the next.
+    pub(crate) fn path(&mut self, class: &str, places: &[(f64, f64)]) {
+        self.raw_path(class, &path(places));
+    }
+
+    /// A path in SVG's own words.
+    pub(crate) fn raw_path(&mut self, class: &str, path: &str) {
+        let _ = write!(self.0, "<path class=\"{class}\" d=\"{path}\"/>");
+    }
+
+    pub(crate) fn rectangle(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
+        let [x, y, width, height] = [x, y, width, height].map(number);
+        let _ = write!(self.0, "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>");
+    }
+
+    /// Text whose baseline is at this height.
+    pub(crate) fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " text-anchor=\"middle\"",
+            Anchor::End => " text-anchor=\"end\"",
+        };
+        let (x, y, text) = (number(x), number(y), escape(text));
+        let _ = write!(self.0, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\"{anchor}>{text}</text>");
+    }
+
+    /// The mark of the points of a series: another shape for each, as not everyone tells the colours apart.
+    pub(crate) fn marker(&mut self, series: usize, (x, y): (f64, f64)) {
+        let corners: &[(f64, f64)] = match series % style::MARKERS {
+            0 => {
+                let (x, y) = (number(x), number(y));
+                let _ = write!(self.0, "<circle class=\"m {}\" cx=\"{x}\" cy=\"{y}\" r=\"4\"/>", style::colour(series));
+                return;
+            }
+            1 => &[(-3.6, -3.6), (3.6, -3.6), (3.6, 3.6), (-3.6, 3.6)],
+            2 => &[(0.0, -5.0), (4.6, 3.4), (-4.6, 3.4)],
+            3 => &[(0.0, -5.2), (5.2, 0.0), (0.0, 5.2), (-5.2, 0.0)],
+            _ => &[(0.0, 5.0), (4.6, -3.4), (-4.6, -3.4)],
+        };
+        let places: Vec<_> = corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect();
+        self.raw_path(&format!("m {}", style::colour(series)), &(path(&places) + "Z"));
+    }
+}
+
+/// Places in SVG's own words.
+pub(crate) fn path(places: &[(f64, f64)]) -> String {
+    let mut words = String::new();
+    for (i, (x, y)) in places.iter().enumerate() {
+        let _ = write!(words, "{}{} {}", if i == 0 { "M" } else { "L" }, number(*x), number(*y));
+    }
+    words
+}
+
+/// A finished picture.
+#[derive(Debug)]
+pub(crate) struct Picture {
+    /// What it shows, in one line.
+    pub(crate) title: String,
+    /// What there is to be seen, for those who cannot see it.
+    pub(crate) description: String,
+    height: f64,
+    body: String,
+}
+
+impl Picture {
+    pub(crate) fn new(title: String, description: String, height: f64, canvas: Canvas) -> Self {
+        Self { title, description, height, body: canvas.0 }
+    }
+
+    /// As a part of a page; numbers tell the pictures of a page apart.
+    pub(crate) fn inline(&self, id: usize) -> String {
+        let (title, description) = (escape(&self.title), escape(&self.description));
+        let (width, height, body) = (number(WIDTH), number(self.height), &self.body);
+        format!(
+            "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"t{id} d{id}\"><title id=\"t{id}\">{title}\
+             </title><desc id=\"d{id}\">{description}</desc>{body}</svg>"
+        )
+    }
+
+    /// As a file of its own, with its title above it.
+    pub(crate) fn file(&self) -> String {
+        let (title, description) = (escape(&self.title), escape(&self.description));
+        let shown = escape(&fitting(&self.title, WIDTH * 0.85));
+        let (width, height, body) = (number(WIDTH), number(self.height + 28.0), &self.body);
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 -28 {width} {height}\" width=\"{width}\" \
+             height=\"{height}\" role=\"img\"><title>{title}</title><desc>{description}</desc><style>{}</style>\
+             <rect class=\"paper\" y=\"-28\" width=\"{width}\" height=\"{height}\"/>\
+             <text class=\"title\" x=\"4\" y=\"-10\">{shown}</text>{body}</svg>\n",
+            style::PICTURE
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_become_anything_else() {
+        assert_eq!(escape("<script>alert('\"&')"), "&lt;script&gt;alert(&#39;&quot;&amp;&#39;)");
+        assert_eq!(escape("a\u{0}b\u{1b}c\u{202e}d"), "a\u{fffd}b\u{fffd}c\u{fffd}d");
+        let mut canvas = Canvas::default();
+        canvas.text("t", (0.0, 0.0), Anchor::Middle, "</text><script>");
+        let picture = Picture::new("</title>".into(), "</desc><b>".into(), 100.0, canvas);
+        for text in [picture.inline(1), picture.file()] {
+            assert!(!text.contains("<script>") && !text.contains("<b>"), "{text}");
+            assert_eq!(text.matches("</title>").count() + text.matches("</desc>").count(), 2, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!([1.0, 0.25, -0.04, 1234.56].map(number), ["1", "0.2", "0", "1234.6"]);
+        assert_eq!([f64::NAN, f64::INFINITY].map(number), ["0", "0"]);
+        assert_eq!(path(&[(0.0, 1.0), (2.5, -3.0)]), "M0 1L2.5 -3");
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut() {
+        assert_eq!(fitting("short", 100.0), "short");
+        assert_eq!(fitting("äöüß and so on", 36.0), "äöüß…");
+    }
+}

@@ -1,0 +1,126 @@
+//! A browser without a window, to see pages as their readers do.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Who has no Chromium says so here, and is spared the tests that need one.
+const WITHOUT: &str = "DOWNBEAT_WITHOUT_CHROMIUM";
+
+/// Longer than a browser takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// A browser, with a folder of its own for what it writes.
+pub(crate) struct Browser {
+    program: &'static str,
+    folder: PathBuf,
+}
+
+impl Browser {
+    /// `None` if this machine is said to have none.
+    pub(crate) fn find(folder: &Path) -> Option<Self> {
+        if std::env::var_os(WITHOUT).is_some() {
+            return None;
+        }
+        let runs =
+            |program: &&str| Command::new(program).arg("--version").output().is_ok_and(|ran| ran.status.success());
+        let program = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(runs);
+        let program = program.unwrap_or_else(|| panic!("there is no chromium; install it, or set {WITHOUT}=1"));
+        Some(Self { program, folder: folder.to_owned() })
+    }
+
+    /// Runs it on a page; returns its standard output.
+    fn run(&self, arguments: &[String], page: &Path) -> String {
+        static RUNS: AtomicU32 = AtomicU32::new(0);
+        let run = RUNS.fetch_add(1, Ordering::Relaxed);
+        let (profile, out) = (self.folder.join(format!("profile-{run}")), self.folder.join(format!("stdout-{run}")));
+        let mut browser = Command::new(self.program)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"])
+            .args(["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars"])
+            .args(["--force-device-scale-factor=1", "--virtual-time-budget=10000"])
+            .arg(format!("--user-data-dir={}", profile.display()))
+            .args(arguments)
+            .arg(format!("file://{}", page.display()))
+            .stdin(Stdio::null())
+            // A file, as a pipe might fill up.
+            .stdout(fs::File::create(&out).expect("a test may write here"))
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it ran before");
+        let begin = Instant::now();
+        let status = loop {
+            match browser.try_wait().expect("it is this process's child") {
+                Some(status) => break status,
+                None if begin.elapsed() > LIMIT => {
+                    let _ = browser.kill();
+                    let _ = browser.wait();
+                    panic!("{} did not come to an end with {arguments:?}", self.program);
+                }
+                None => std::thread::sleep(Duration::from_millis(50)),
+            }
+        };
+        let _ = fs::remove_dir_all(profile);
+        assert!(status.success(), "{arguments:?}: {status}");
+        fs::read_to_string(out).expect("it was written")
+    }
+
+    /// What the page looks like in a window of this size: width, height, and red, green and blue of every pixel.
+    pub(crate) fn screenshot(&self, page: &Path, (width, height): (u32, u32)) -> Screenshot {
+        let file = page.with_extension(format!("{width}.png"));
+        let _ = fs::remove_file(&file);
+        self.run(&[format!("--window-size={width},{height}"), format!("--screenshot={}", file.display())], page);
+        let file = fs::File::open(file).expect("there is a screenshot");
+        let mut reader = png::Decoder::new(std::io::BufReader::new(file)).read_info().expect("it is a PNG");
+        let mut bytes = vec![0; reader.output_buffer_size().expect("it fits into memory")];
+        let frame = reader.next_frame(&mut bytes).expect("it is whole");
+        bytes.truncate(frame.buffer_size());
+        Screenshot { pixels: bytes.chunks(frame.color_type.samples()).map(|p| [p[0], p[1], p[2]]).collect() }
+    }
+
+    /// Prints the page; returns the PDF.
+    pub(crate) fn print(&self, page: &Path) -> Vec<u8> {
+        let file = page.with_extension("pdf");
+        let _ = fs::remove_file(&file);
+        self.run(&[format!("--print-to-pdf={}", file.display()), "--no-pdf-header-footer".to_owned()], page);
+        fs::read(file).expect("it was printed")
+    }
+
+    /// What a page is like in a window of this width, with everything unfolded: see `look.js`.
+    pub(crate) fn look(&self, page: &Path, width: u32) -> Value {
+        let html = fs::read_to_string(page).expect("the page is there").replace('&', "&amp;").replace('"', "&quot;");
+        let around = format!(
+            "<!DOCTYPE html><meta charset=\"utf-8\"><body><iframe width=\"{width}\" height=\"900\" style=\"border:0\" \
+             srcdoc=\"{html}\"></iframe><pre id=\"found\"></pre><script>{}</script>",
+            include_str!("look.js")
+        );
+        let file = page.with_extension(format!("look-{width}.html"));
+        fs::write(&file, around).expect("a test may write here");
+        let dom = self.run(&["--window-size=1400,1000".to_owned(), "--dump-dom".to_owned()], &file);
+        let found =
+            dom.split("<pre id=\"found\">").nth(1).and_then(|rest| rest.split("</pre>").next()).unwrap_or_default();
+        let found = found.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+        serde_json::from_str(&found).unwrap_or_else(|why| panic!("the page was not looked at: {why}: {found}"))
+    }
+}
+
+/// A picture of a page.
+pub(crate) struct Screenshot {
+    pixels: Vec<[u8; 3]>,
+}
+
+impl Screenshot {
+    /// How many pixels have about this colour: edges are smoothed.
+    pub(crate) fn count(&self, colour: [u8; 3]) -> usize {
+        let near = |pixel: &[u8; 3]| pixel.iter().zip(colour).all(|(found, wanted)| found.abs_diff(wanted) < 20);
+        self.pixels.iter().filter(|pixel| near(pixel)).count()
+    }
+
+    /// Which share of the pixels is not white.
+    pub(crate) fn inked(&self) -> f64 {
+        1.0 - self.pixels.iter().filter(|pixel| **pixel == [255; 3]).count() as f64 / self.pixels.len() as f64
+    }
+}

@@ -1,0 +1,80 @@
+//! Whether an experiment comes out the same when it is repeated, by our method and as the OSU benchmarks measure.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::checks::mpi::{OPEN_MPI, released_rank_program};
+use crate::shell::{self, command};
+use crate::steps::{Outcome, Step};
+use crate::workspace::Workspace;
+
+const TRIALS: usize = 10;
+const LAUNCHES: usize = 10;
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// What the largest of the trials' means may be beyond the smallest, in percent.
+const PROMISED: [(&str, f64); 3] = [("allreduce", 10.0), ("alltoall", 10.0), ("bcast", 5.0)];
+const OURS: &str = "ours";
+const OSU: &str = "osu";
+
+pub(super) fn step(workspace: &Workspace, gate: bool) -> Step<'_> {
+    Step::new(format!("table: {TRIALS} trials of {LAUNCHES} launches over {}", OPEN_MPI.name()), move || {
+        shell::run(&mut command("cargo build --release -p downbeat"))?;
+        let downbeat = workspace.built("release/downbeat");
+        let program = released_rank_program(workspace, OPEN_MPI)?;
+        let trials = workspace.built("reproducibility");
+        // There is none before the first time.
+        let _ = fs::remove_dir_all(&trials);
+        for trial in 1..=TRIALS {
+            let mut run = Command::new(&downbeat);
+            let mpirun = OPEN_MPI.mpirun();
+            run.envs(mpirun.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            run.args(["run", "-n", &LAUNCHES.to_string(), "--out"]).arg(trials.join(format!("trial-{trial:02}")));
+            for (name, method) in [(OURS, "--time-slice 100ms"), (OSU, "--as osu")] {
+                run.args(["--variant", name, "--"]).args(words_of(&mpirun)).args(["-np", "2"]).arg(&program);
+                run.args(format!("bench --operation allreduce,alltoall,bcast --sizes 8 {method}").split(' '));
+            }
+            shell::output_within(LIMIT, run.stdout(Stdio::null())).and_then(|output| shell::succeeded(&output))?;
+        }
+        let ours = spreads(&downbeat, &trials, OURS, "median")?;
+        let osu = spreads(&downbeat, &trials, OSU, "reported")?;
+        show(&ours, &osu, gate)
+    })
+}
+
+/// A command and its arguments.
+fn words_of(command: &Command) -> Vec<OsString> {
+    [command.get_program()].into_iter().chain(command.get_args()).map(ToOwned::to_owned).collect()
+}
+
+/// By operation, in percent.
+fn spreads(downbeat: &Path, trials: &Path, variant: &str, of: &str) -> Result<BTreeMap<String, f64>, String> {
+    let mut reproducibility = Command::new(downbeat);
+    reproducibility.args(["reproducibility", "--json", "--of", of]);
+    reproducibility.args((1..=TRIALS).map(|trial| trials.join(format!("trial-{trial:02}")).join(variant)));
+    let report: Value = serde_json::from_str(&shell::read(&mut reproducibility)?).map_err(|why| why.to_string())?;
+    let groups = report["groups"].as_array().into_iter().flatten();
+    let spread = |group: &Value| Some((group["operation"].as_str()?.to_owned(), 100.0 * group["spread"].as_f64()?));
+    groups.map(|group| spread(group).ok_or_else(|| format!("a group without a spread: {group}"))).collect()
+}
+
+fn show(ours: &BTreeMap<String, f64>, osu: &BTreeMap<String, f64>, gate: bool) -> Outcome {
+    println!(
+        "| 8 bytes, 2 ranks | spread between trials, % | must not exceed | the same by --as osu, % |\n|---|---|---|---|"
+    );
+    let mut missed = Vec::new();
+    for (operation, most) in PROMISED {
+        let (mine, its) = ours.get(operation).zip(osu.get(operation)).ok_or(format!("{operation} is missing"))?;
+        println!("| {operation} | {mine:.1} | {most} | {its:.1} |");
+        if *mine > most {
+            missed.push(operation);
+        }
+    }
+    if gate && !missed.is_empty() { Err(format!("missed: {}", missed.join(", "))) } else { Ok(()) }
+}
