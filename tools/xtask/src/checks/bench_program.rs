@@ -11,7 +11,7 @@ use crate::steps::Outcome;
 /// Each suite's method, as short as may be: on crowded cores a barrier can take milliseconds, and nobody knows a window
 /// that is long enough.
 const PRESETS: [(&str, &str); 10] = [
-    ("osu", "--reps 10"),
+    ("osu", "--warm-up 5 --reps 10"),
     ("imb", "--calls 10"),
     ("phloem", "--calls 10"),
     ("skampi", "--window 50ms --reps 8"),
@@ -19,7 +19,7 @@ const PRESETS: [(&str, &str); 10] = [
     ("mpibench", "--reps 10"),
     ("mpiblib", "--reps 10"),
     ("mpicroscope", "--reps 10"),
-    ("mpptest", "--calls 5"),
+    ("mpptest", "--calls 3 --stop near/0.5/3/4/8"),
     ("reprompi", "--slack 20 --time-slice 100ms"),
 ];
 
@@ -41,7 +41,7 @@ const VARIANTS: [(&str, Expected); 12] = [
     ("--operation scatterv,reduce --root 2 --sizes 0,1,1Ki --reps 5", (&["scatterv", "reduce"], &[0, 1, 1024], &[3])),
     ("--operation allreduce,allgather --in-place --alignment 4096 --reps 5", (&["allreduce", "allgather"], &[8], &[3])),
     ("--operation alltoall --cache cold-overwrite --cache-size 65536 --reps 5", (&["alltoall"], &[8], &[3])),
-    ("--operation bcast --cache cold-walk --cache-size 65536 --warm-up 0 --reps 5", (&["bcast"], &[8], &[3])),
+    ("--operation bcast --cache cold-walk --cache-size 65536 --reps 5", (&["bcast"], &[8], &[3])),
     ("--operation exscan --barrier dissemination --stop rse/0.5/5/20", (&["exscan"], &[8], &[3])),
     ("--operation exscan --barrier double --stop interval/0.9/0.5/5/20", (&["exscan"], &[8], &[3])),
     ("--operation sendrecv --barrier tree --stop decay/linear/5/20", (&["sendrecv"], &[8], &[3])),
@@ -70,7 +70,7 @@ pub(crate) fn by_presets(program: &Path, library: Library, scratch: &Path) -> Ou
 pub(crate) fn of_operations(program: &Path, library: Library, scratch: &Path) -> Outcome {
     let jobs = Jobs::new(program, library, scratch, "bench-operations")?;
     let variants = VARIANTS.into_iter().map(|(arguments, (names, sizes, ranks))| {
-        let scheme = if arguments.contains("--scheme") { "" } else { "--scheme ms1" };
+        let scheme = if arguments.contains("--scheme") { "" } else { "--scheme ms1 --warm-up 2" };
         (arguments, measured(&jobs, 3, &format!("{arguments} {scheme}"), groups(names, sizes, ranks)).map(drop))
     });
     let results: Vec<_> = [("all of them", all(&jobs))].into_iter().chain(variants).collect();
@@ -101,7 +101,8 @@ fn all(jobs: &Jobs<'_>) -> Outcome {
     let names = OF_MPI.into_iter().flat_map(|name| [name.to_owned(), format!("i{name}")]);
     let names: Vec<String> = names.chain(ALONE.map(str::to_owned)).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    measured(jobs, 3, "--operation all --sizes 24 --scheme ms1 --reps 4", groups(&names, &[24], &[3])).map(drop)
+    measured(jobs, 3, "--operation all --sizes 24 --scheme ms1 --warm-up 2 --reps 3", groups(&names, &[24], &[3]))
+        .map(drop)
 }
 
 /// Name, bytes and ranks.

@@ -53,6 +53,7 @@ fn full_disk(jobs: &Jobs<'_>, downbeat: &Path) -> Outcome {
     let job = ended(LIMIT, &mut shell::behind(alone, &jobs.mpirun(&[(2, &format!("{LONG} --out DIR/disk"))])))?;
     want(job.code == Some(1), &job, "exit code 1 on a full disk, which takes root")?;
     one_line(&job, "a.csv: No space left on device")?;
+    want(job.stdout.contains("allreduce"), &job, "what was measured before")?;
     let record = read(&kept.join("a.csv"));
     if whole_groups(&record) != record {
         return Err(format!("a part of a group was left behind: {record}"));

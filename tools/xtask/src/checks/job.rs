@@ -77,10 +77,11 @@ impl<'a> Jobs<'a> {
         ended(LIMIT, &mut self.mpirun(parts))
     }
 
-    /// Wants it to fail with this exit code and one line that says this.
+    /// Wants it to fail with this exit code and one line that says this, and nothing else.
     pub(crate) fn fails(&self, parts: Parts<'_>, code: i32, says: &str) -> Outcome {
         let job = self.run(parts)?;
         want(job.code == Some(code), &job, &format!("exit code {code} for `{}`", parts[0].1))?;
+        want(job.stdout.is_empty(), &job, "no output")?;
         one_line(&job, says)
     }
 
@@ -158,9 +159,12 @@ pub(crate) fn want(holds: bool, job: &Ended, what: &str) -> Outcome {
     Err(format!("wanted {what}, found exit code {code:?}, standard output\n{stdout}\nand standard error\n{stderr}"))
 }
 
-/// That the program said one thing; the launcher may say more.
+/// That the program complained in one line; the launcher may say more.
 pub(crate) fn one_line(job: &Ended, says: &str) -> Outcome {
     let ours: Vec<&str> = job.stderr.lines().filter(|line| line.contains("downbeat-mpi: ")).collect();
-    let clean = !job.stderr.contains("panicked") && job.stdout.is_empty();
-    want(clean && ours.len() == 1 && ours[0].contains(says), job, &format!("one line with `{says}`"))
+    want(
+        !job.stderr.contains("panicked") && ours.len() == 1 && ours[0].contains(says),
+        job,
+        &format!("one line with `{says}`"),
+    )
 }
