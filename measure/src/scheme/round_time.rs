@@ -9,7 +9,8 @@ use crate::{MeasureError, Operation, Sample, State, Together};
 /// Each round has a common start, and after it the ranks agree on whether all were there in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundTime {
-    /// How much later than a broadcast arrives a round begins, as a multiple of what a broadcast takes.
+    /// How much later than a broadcast arrives a round begins, as a multiple of what a broadcast takes; but a tenth of a
+    /// second at most.
     pub slack: f64,
     /// Whether the slack follows the rate of late starts.
     pub adaptive: bool,
@@ -37,6 +38,9 @@ struct Recent {
     late: u32,
     late_in_a_row: u32,
 }
+
+/// Who has not heard of a start by then is not waiting for its message, but for a core.
+const MOST_SLACK: Duration = Duration::from_millis(100);
 
 /// What the ranks tell each other after a round.
 const LATE: u64 = 1;
@@ -107,7 +111,8 @@ impl Running {
 
     /// The part of it that is there for ranks that hear of it late.
     pub(super) fn slack(&self) -> Duration {
-        Duration::from_nanos((self.broadcast.as_nanos() as f64 * self.slack) as i64)
+        let slack = Duration::from_nanos((self.broadcast.as_nanos() as f64 * self.slack) as i64);
+        slack.min(MOST_SLACK)
     }
 
     /// What a rank tells the others that came too late by so much. What the scheduler spoils, no slack would mend.
