@@ -32,7 +32,8 @@ pub struct MethodOptions {
     /// How long the windows of ms4 are [default: found by trying]
     #[arg(long, value_name = "TIME", value_parser = positive, allow_hyphen_values = true)]
     window: Option<Duration>,
-    /// How much later than a broadcast takes a round begins, as a multiple of that, and at most 100ms; fixed, if given [default: follows the rate
+    /// How much later than a broadcast takes a round begins, as a multiple of that, and at most 100ms; fixed, if
+    /// given [default: follows the rate
     /// of late starts]
     #[arg(long, value_name = "FACTOR", value_parser = slack, allow_hyphen_values = true)]
     slack: Option<f64>,
