@@ -125,7 +125,9 @@ impl Running {
     fn adapt(&mut self, late: bool) {
         const LOOK_AFTER: u32 = 2_000;
         const TOO_MANY_IN_A_ROW: u32 = 3;
-        const TOO_MANY: u32 = 1;
+        // More slack makes every round longer: that is not worth a few that are lost.
+        const TOO_MANY: u32 = 4;
+        const FEW: u32 = 1;
         const LEAST: f64 = 0.5;
         const MOST: f64 = 64.0;
         let recent = &mut self.recent;
@@ -136,7 +138,7 @@ impl Running {
             1.5
         } else if recent.rounds < LOOK_AFTER {
             return;
-        } else if recent.late == 0 {
+        } else if recent.late <= FEW {
             0.9
         } else {
             1.0
