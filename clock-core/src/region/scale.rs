@@ -47,6 +47,9 @@ impl fmt::Display for ScaleError {
 impl core::error::Error for ScaleError {}
 
 impl TickScale {
+    /// For a clock that counts nanoseconds, in a program that does so, too.
+    pub const NANOSECONDS: Self = Self { whole: 1, fraction: 0 };
+
     /// For a clock of this rate, and a program whose ticks are so long.
     ///
     /// # Errors
