@@ -24,8 +24,10 @@ pub struct DecimalBin(u8);
 struct Decade {
     /// `10^d`.
     power: u64,
-    /// `2^(64 + shift) / 10^d`, rounded up.
+    /// `2^(64 + shift) / 10^d`, rounded up; 0 for `d = 0`, where that is one more than there is room for.
     inverse: u64,
+    /// All bits for `d = 0`: the number itself is the digit. None elsewhere.
+    itself: u64,
     shift: u32,
 }
 
@@ -33,14 +35,13 @@ struct Decade {
 const DECADES: usize = 20;
 
 const TABLE: [Decade; DECADES] = {
-    let mut table = [Decade { power: 1, inverse: 0, shift: 0 }; DECADES];
-    let mut d = 0;
-    let mut power: u64 = 1;
+    let mut table = [Decade { power: 1, inverse: 0, itself: u64::MAX, shift: 0 }; DECADES];
+    let mut d = 1;
+    let mut power: u64 = 10;
     while d < DECADES {
         let shift = power.ilog2();
-        // Of 1 this would be 2^64: single digits are not divided.
-        let inverse = (1_u128 << (64 + shift)).div_ceil(power as u128);
-        table[d] = Decade { power, inverse: if d == 0 { u64::MAX } else { inverse as u64 }, shift };
+        let inverse = (1_u128 << (64 + shift)).div_ceil(power as u128) as u64;
+        table[d] = Decade { power, inverse, itself: 0, shift };
         power = power.wrapping_mul(10);
         d += 1;
     }
@@ -71,10 +72,10 @@ impl DecimalBin {
         let significant = value | 1;
         let reached = REACHED[(significant.leading_zeros() & 63) as usize];
         let decade = reached - (significant < TABLE[reached as usize].power) as u8;
-        let Decade { inverse, shift, .. } = TABLE[decade as usize];
-        // Exact, as the digit is at most 9: the inverse is too large by less than 2^-64 of itself.
-        let digit = ((value as u128 * inverse as u128) >> 64) as u64 >> shift;
-        let digit = if decade == 0 { value } else { digit };
+        let Decade { inverse, itself, shift, .. } = TABLE[decade as usize];
+        // Exact, as the digit is at most 9: the inverse is too large by less than 2^-63 of itself.
+        let product = ((value as u128 * inverse as u128) >> 64) as u64;
+        let digit = (product | (value & itself)) >> shift;
         Self(decade * 9 + digit as u8)
     }
 

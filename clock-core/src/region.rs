@@ -45,7 +45,9 @@ use crate::{Clock, DecimalBin};
 /// assert_eq!(timer.statistics().misuse.stopped_while_stopped, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+// In this order: what every event needs fills two cache lines.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct RegionTimer<K> {
     clock: K,
     scale: TickScale,
@@ -61,6 +63,8 @@ pub struct RegionTimer<K> {
     total: AtomicU64,
     second: AtomicU64,
     shortest: AtomicU64,
+    /// The length of the last event, which is not in its bin yet; at first one of length 0, which there was not.
+    last: AtomicU64,
     longest: AtomicU64,
     longest_event: AtomicU64,
     second_event: AtomicU64,
@@ -69,8 +73,12 @@ pub struct RegionTimer<K> {
     started_while_running: AtomicU64,
     stopped_while_stopped: AtomicU64,
     backwards: AtomicU64,
+    /// But for the last event; hence the first bin is one short.
     bins: [AtomicU64; DecimalBin::COUNT],
 }
+
+/// One less than nothing, as [`add`] wraps.
+const ONE_SHORT: u64 = u64::MAX;
 
 /// Adds to what only this thread writes.
 #[inline(always)]
@@ -89,6 +97,8 @@ impl<K: Clock> RegionTimer<K> {
     ///
     /// An event that is shorter lasts 0.
     pub const fn subtracting(clock: K, scale: TickScale, own: u64) -> Self {
+        let mut bins = [const { AtomicU64::new(0) }; DecimalBin::COUNT];
+        bins[0] = AtomicU64::new(ONE_SHORT);
         Self {
             clock,
             scale,
@@ -100,6 +110,7 @@ impl<K: Clock> RegionTimer<K> {
             total: AtomicU64::new(0),
             second: AtomicU64::new(0),
             shortest: AtomicU64::new(u64::MAX),
+            last: AtomicU64::new(0),
             longest: AtomicU64::new(0),
             longest_event: AtomicU64::new(0),
             second_event: AtomicU64::new(0),
@@ -108,7 +119,7 @@ impl<K: Clock> RegionTimer<K> {
             started_while_running: AtomicU64::new(0),
             stopped_while_stopped: AtomicU64::new(0),
             backwards: AtomicU64::new(0),
-            bins: [const { AtomicU64::new(0) }; DecimalBin::COUNT],
+            bins,
         }
     }
 
@@ -195,9 +206,18 @@ impl<K: Clock> RegionTimer<K> {
             self.shortest.store(length, Ordering::Relaxed);
             self.shortest_event.store(event, Ordering::Relaxed);
         }
-        add(&self.bins[DecimalBin::of(self.scale.apply(length)).index()], 1);
+        // The bin of the event before this one: that of this one could only be found when the clock has answered, and
+        // to wait for that would make the pair of readings half as expensive again.
+        let last = self.last.load(Ordering::Relaxed);
+        self.last.store(length, Ordering::Relaxed);
+        add(&self.bins[self.bin(last)], 1);
         self.events.store(event, Ordering::Release);
         Ok(())
+    }
+
+    #[inline(always)]
+    fn bin(&self, length: u64) -> usize {
+        DecimalBin::of(self.scale.apply(length)).index()
     }
 
     /// The longest so far, or the second longest.
@@ -298,6 +318,9 @@ impl<K: Clock> RegionTimer<K> {
         for (to, from) in found.bins.iter_mut().zip(&self.bins) {
             *to = get(from);
         }
+        // The one that is not in its bin yet; if there was no event, this makes the first bin whole.
+        let last = &mut found.bins[self.bin(get(&self.last))];
+        *last = last.wrapping_add(1);
         found
     }
 
@@ -307,12 +330,13 @@ impl<K: Clock> RegionTimer<K> {
     pub fn reset(&self) {
         let clear = |what: &AtomicU64| what.store(0, Ordering::Relaxed);
         clear(&self.depth);
-        [&self.total, &self.second, &self.longest].into_iter().for_each(clear);
+        [&self.total, &self.second, &self.longest, &self.last].into_iter().for_each(clear);
         [&self.longest_event, &self.second_event, &self.shortest_event].into_iter().for_each(clear);
         [&self.recursions, &self.started_while_running, &self.stopped_while_stopped, &self.backwards]
             .into_iter()
             .for_each(clear);
         self.bins.iter().for_each(clear);
+        self.bins[0].store(ONE_SHORT, Ordering::Relaxed);
         self.shortest.store(u64::MAX, Ordering::Relaxed);
         clear(&self.begun);
         clear(&self.events);
