@@ -34,18 +34,29 @@
 //! * A region costs whoever runs it some 30 ns, see [`Overhead`]. The regions in it are part of its time.
 //! * The unordered counter, which is the default, may be read some nanoseconds early: see [`ClockChoice`].
 
+mod gather;
+mod groups;
 mod name;
 mod profile;
+mod ranks;
 mod region;
 mod registry;
+mod report;
 mod setup;
 #[cfg(test)]
 mod tests;
+mod text;
+mod wire;
 
+pub use gather::{GatherError, gather};
+pub use groups::{BinCounts, CountOf, HistogramGroup};
 pub use name::LONGEST_NAME;
 pub use profile::{Profile, RegionProfile, Remarks, ThreadEvent};
+pub use ranks::{RankSet, Run};
 pub use region::Region;
+pub use report::{EventReport, MergeError, RankEvent, RankTotal, RegionReport, Report};
 pub use setup::{ClockChoice, Overhead, RegionClock, Settings, SetupError, configure};
+pub use text::TextOptions;
 
 /// Times from here to the end of the scope, as an event of the region of this name.
 ///
