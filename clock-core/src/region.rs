@@ -278,19 +278,22 @@ impl<K: Clock> RegionTimer<K> {
     /// What it has seen so far: events that ended. That one is under way is told, too.
     ///
     /// While another thread drives the timer this waits, but not for ever, for a moment between two events: what is
-    /// returned is then as of one moment.
+    /// returned is then as of one moment. Where events follow each other faster than they can be read, the total and
+    /// the extremes may be some events ahead of the bins, which are then what the events are counted by.
     pub fn statistics(&self) -> RegionStatistics {
         // A writer that was interrupted between the two counts may stay away for long.
-        const ATTEMPTS: usize = 1_000;
-        let mut found = self.read();
-        for _ in 1..ATTEMPTS {
+        const ATTEMPTS: usize = 100;
+        for _ in 0..ATTEMPTS {
+            let found = self.read();
+            // Pairs with the fence of the writer.
             fence(Ordering::Acquire);
             if self.begun.load(Ordering::Relaxed) == found.events {
-                break;
+                return found;
             }
             core::hint::spin_loop();
-            found = self.read();
         }
+        let mut found = self.read();
+        found.events = found.bins.iter().fold(0, |sum: u64, count| sum.wrapping_add(*count));
         found
     }
 

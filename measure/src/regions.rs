@@ -35,6 +35,8 @@
 //! * The unordered counter, which is the default, may be read some nanoseconds early: see [`ClockChoice`].
 
 mod gather;
+#[cfg(test)]
+mod gather_tests;
 mod groups;
 mod name;
 mod profile;

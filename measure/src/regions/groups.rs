@@ -11,7 +11,7 @@ use super::ranks::RankSet;
 /// There are at most as many groups as bins, however many ranks there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistogramGroup {
-    /// The bin that has the most events on each of these ranks; of equals, the longest.
+    /// The bin that has the most events on each of these ranks; of equals, the shortest, as in figure 9.
     pub fullest: DecimalBin,
     /// Which ranks.
     pub ranks: RankSet,
@@ -68,7 +68,7 @@ impl BinCounts {
 impl HistogramGroup {
     /// A single rank, with the bins that are not empty; `None` if all are.
     pub(super) fn of(rank: u32, bins: &[(DecimalBin, u64)]) -> Option<Self> {
-        let (fullest, _) = bins.iter().copied().max_by_key(|(bin, count)| (*count, *bin))?;
+        let (fullest, _) = bins.iter().copied().max_by_key(|(bin, count)| (*count, Reverse(*bin)))?;
         let bins = bins.iter().map(|(bin, count)| BinCounts::of(*bin, *count, rank)).collect();
         Some(Self { fullest, ranks: RankSet::of(rank), bins })
     }

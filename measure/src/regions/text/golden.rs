@@ -155,7 +155,6 @@ fn figure_3() {
         };
         region("baroclinic_driver", bins)
     }));
-    // The last list of the paper lacks rank 26 to 30's neighbours no more than ours does: the rest of 360.
     let expected = "\
 event histogram for tasks: 0,2-4,13-22,25,27,31-44,47-53,55-62,65-71,74-80,84-89,91-96,
 102-107,109-114,121-124,127-132,138-141,145-151,155-159,163-169,172-178,180,182-184,
@@ -266,17 +265,22 @@ event histogram for tasks: 3268-4499
     let figure_9 = histograms(&report(3_268, |rank| match rank {
         127 => region("baroclinic_driver", &[(200, 104), (100, 24)]),
         197 => region("baroclinic_driver", &[(200, 65), (100, 63)]),
-        rank if slow.contains(&rank) => region("baroclinic_driver", &[(200, 87), (100, 40)]),
+        rank if slow.contains(&rank) => region("baroclinic_driver", &[(200, 88), (100, 40)]),
+        // As many in either: the paper counts it to the shorter.
         166 => region("baroclinic_driver", &[(200, 64), (100, 64)]),
         3054 => region("baroclinic_driver", &[(200, 7), (100, 121)]),
-        _ => region("baroclinic_driver", &[(200, 20), (100, 107)]),
+        _ => region("baroclinic_driver", &[(200, 20), (100, 108)]),
     }));
     let expected = "\
 event histogram for tasks: 122-128,154,169-197,210,238-254
 200-299 ticks: 104 max (task 0127), 065 min (task 0197), 087 avg
 100-199 ticks: 063 max (task 0197), 024 min (task 0127), 040 avg
+
+event histogram for tasks: 0-121,129-153,155-168,198-209,211-237,255-3267
+200-299 ticks: 064 max (task 0166), 007 min (task 3054), 020 avg
+100-199 ticks: 121 max (task 3054), 064 min (task 0166), 107 avg
 ";
-    assert!(figure_9.starts_with(expected), "{figure_9}");
+    assert_eq!(figure_9, expected);
 }
 
 #[test]
