@@ -1,6 +1,6 @@
 //! What it costs to time a region, as a ratio to two bare reads of the counter, in one run: `cargo bench -p
 //! downbeat-measure --bench regions`. With `-- --gate`, misses of the bounds that the project promises are named and the
-//! exit code is 1.
+//! exit code is 1. Below the table: how long merging the reports of many simulated ranks takes.
 //!
 //! All contestants take turns, a fraction of a millisecond each, for several hundred rounds; a ratio is the median of the
 //! ratios of the rounds. So neither a change of frequency nor a neighbour's load favours one of them. The regions are
@@ -19,9 +19,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use downbeat_clock_core::{RegionTimer, TickScale};
-use downbeat_measure::regions::{self, ClockChoice, Region, Settings};
-use downbeat_measure::{region, regions::Overhead};
+use downbeat_clock_core::{DecimalBin, Event, RegionTimer, TickScale};
+use downbeat_measure::region;
+use downbeat_measure::regions::{
+    self, ClockChoice, Overhead, Profile, Region, RegionProfile, Settings, TextOptions, ThreadEvent, gather,
+};
+use downbeat_sync::{Clocks, Comm, Network, SimCluster};
 use downbeat_timers::{Duration, SystemClock, SystemClockId, TscClock, calibrate_during};
 
 /// The argument that makes this program its own child.
@@ -29,6 +32,8 @@ const ORDERED: &str = "--ordered";
 /// A test, which is not optimized, only wants to see that it runs.
 const ROUNDS: usize = if cfg!(debug_assertions) { 3 } else { 400 };
 const PAIRS: u32 = 5_000;
+/// What merging the reports of many ranks may take.
+const MOST_SECONDS: f64 = 10.0;
 
 struct Contestant<'a> {
     name: &'static str,
@@ -92,20 +97,19 @@ fn table(contestants: &[Contestant<'_>]) -> Vec<String> {
 /// What others do with a span: the least that keeps anything, a number and a total.
 #[derive(Default)]
 struct CountAndTotal {
-    entered: Cell64,
+    spans: AtomicU64,
     events: AtomicU64,
     total: AtomicU64,
 }
 
 thread_local!(static ENTERED: Cell<Option<Instant>> = const { Cell::new(None) });
-type Cell64 = AtomicU64;
 
 impl tracing::Subscriber for CountAndTotal {
     fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
         true
     }
     fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(self.entered.fetch_add(1, Ordering::Relaxed) + 1)
+        tracing::span::Id::from_u64(self.spans.fetch_add(1, Ordering::Relaxed) + 1)
     }
     fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
     fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
@@ -204,6 +208,44 @@ fn unordered() -> Vec<String> {
     table(&contestants)
 }
 
+/// How long it takes to merge what many simulated ranks saw; says so, and returns the seconds.
+fn merging() -> f64 {
+    let (ranks, regions) = if cfg!(debug_assertions) { (64, 10) } else { (16_384, 100) };
+    let profile = |rank: u32| {
+        let region = |i: u32| {
+            let length = if rank.is_multiple_of(7) { 6 } else { 4_000 + 100 * u64::from(i) };
+            let event = |length, number| Some(ThreadEvent { event: Event { length, number }, thread: 0 });
+            let mut bins =
+                vec![(DecimalBin::of(length), 900), (DecimalBin::of(2 * length), 99), (DecimalBin::of(90_000), 1)];
+            bins.sort_unstable();
+            RegionProfile {
+                threads: 1,
+                events: 1_000,
+                total: 1_000 * length + u64::from(rank),
+                longest: event(90_000, 1),
+                second_longest: event(2 * length, 500),
+                shortest: event(length, 2),
+                bins,
+                ..RegionProfile::new(&format!("a region of the program, number {i}"))
+            }
+        };
+        Profile::new("clock", Duration::from_nanos(1), Overhead::default(), (0..regions).map(region).collect())
+    };
+    let (network, clocks) = (Network::typical(), Clocks::perfect());
+    let cluster = SimCluster { ranks, ranks_per_node: 64, sockets_per_node: 2, network, clocks, seed: 1 };
+    let start = Instant::now();
+    let results = cluster.simulate(async |comm| gather(&profile(comm.rank()), comm).await.expect("all are there"));
+    let results = results.expect("a sound cluster");
+    let seconds = start.elapsed().as_secs_f64();
+    let (messages, report) = (results.messages, results.results.into_iter().next().flatten());
+    let lines = report.expect("rank 0 gets it").text(&TextOptions::default()).lines().count();
+    println!(
+        "\n{ranks} simulated ranks with {regions} regions each: merged in {seconds:.2} s (at most {MOST_SECONDS} s), by \
+         {messages} messages, into {lines} lines"
+    );
+    seconds
+}
+
 fn main() -> ExitCode {
     if std::env::args().any(|argument| argument == ORDERED) {
         return u8::from(!ordered().is_empty()).into();
@@ -218,6 +260,10 @@ fn main() -> ExitCode {
         "\nNot run again, from the project's notes, on a machine like the first one it was measured on: two `rdtsc` 17.6 \
          ns, two `rdtscp` 29.0; GPTL by handle 41.4, by name 55.6; `Instant` and HdrHistogram 50.9; Caliper 241."
     );
+    let seconds = merging();
+    if seconds > MOST_SECONDS {
+        missed.push("merging".to_owned());
+    }
     let Overhead { within_picos, whole_picos, .. } = regions::profile().overhead;
     println!("What `regions` says of itself: {within_picos} ps within an event, {whole_picos} ps for the whole.");
     if missed.is_empty() {
