@@ -44,6 +44,8 @@ mod ranks;
 mod region;
 mod registry;
 mod report;
+#[cfg(feature = "json")]
+mod saved;
 mod setup;
 #[cfg(test)]
 mod tests;

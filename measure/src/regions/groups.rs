@@ -10,8 +10,10 @@ use super::ranks::RankSet;
 ///
 /// There are at most as many groups as bins, however many ranks there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct HistogramGroup {
     /// The bin that has the most events on each of these ranks; of equals, the shortest, as in figure 9.
+    #[cfg_attr(feature = "json", serde(with = "super::saved::bin"))]
     pub fullest: DecimalBin,
     /// Which ranks.
     pub ranks: RankSet,
@@ -21,8 +23,10 @@ pub struct HistogramGroup {
 
 /// How many events ranks have in one bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct BinCounts {
     /// Which bin.
+    #[cfg_attr(feature = "json", serde(with = "super::saved::bin"))]
     pub bin: DecimalBin,
     /// The most.
     pub most: CountOf,
@@ -34,6 +38,7 @@ pub struct BinCounts {
 
 /// How many events a rank has; of several ranks with as many, the lowest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct CountOf {
     /// How many.
     pub count: u64,

@@ -28,6 +28,7 @@ pub struct Report {
 
 /// What all ranks have seen of a region; lengths are in ticks.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct RegionReport {
     /// What it is called.
     pub name: String,
@@ -41,6 +42,7 @@ pub struct RegionReport {
 
 /// What all ranks have seen of the events of a region. Where several ranks have the same, the lowest is named.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct EventReport {
     /// Those that ran through it.
     pub ranks: RankSet,
@@ -74,6 +76,7 @@ pub struct EventReport {
 
 /// An event of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct RankEvent {
     /// How long it took, in ticks.
     pub length: u64,
@@ -87,6 +90,7 @@ pub struct RankEvent {
 
 /// All events of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct RankTotal {
     /// How long they took together, in ticks.
     pub total: u64,
