@@ -272,7 +272,7 @@ impl EventReport {
         };
         replace_if(&mut self.shortest, higher.shortest, |old, new| new.length < old.length);
         replace_if(&mut self.longest_average, higher.longest_average, |old, new| new.is_longer_than(old));
-        replace_if(&mut self.shortest_average, higher.shortest_average, |old, new| old.is_longer_than(new));
+        replace_if(&mut self.shortest_average, higher.shortest_average, RankTotal::is_longer_than);
         replace_if(&mut self.greatest_total, higher.greatest_total, |old, new| new.total > old.total);
         replace_if(&mut self.least_total, higher.least_total, |old, new| new.total < old.total);
         self.total = self.total.saturating_add(higher.total);
