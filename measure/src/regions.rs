@@ -19,6 +19,30 @@
 //! assert_eq!(profile.region("physics").map(|found| found.events), Some(8));
 //! ```
 //!
+//! Ranks [`gather`] one [`Report`] of their profiles, in a logarithmic number of rounds, and rank 0 shows it as the 2007
+//! paper on multi-resolution timers does: a [text](Report::text) that says which ranks took how long, and groups ranks by
+//! the bin of their [histograms](HistogramGroup) that has the most events. With the feature `json` it is
+//! [saved](Report::save) for `downbeat regions show`.
+//!
+//! ```
+//! use downbeat_measure::{region, regions};
+//! use downbeat_sync::{Comm, ThreadCluster, ThreadComm, block_on_ready};
+//!
+//! let reports = ThreadCluster::new(3).run(|comm: &ThreadComm| {
+//!     for _ in 0..10 {
+//!         let _solve = region!("solve");
+//!         std::hint::black_box((0..1_000 * u64::from(comm.rank())).sum::<u64>());
+//!     }
+//!     // Ranks that are processes have all their threads in `regions::profile()`.
+//!     block_on_ready(regions::gather(&regions::profile_of_this_thread(), comm))
+//! })?;
+//! let report = reports.into_iter().next().ok_or("there is a rank 0")??.ok_or("which has the report")?;
+//! let solve = report.region("solve").and_then(|region| region.events.as_ref()).ok_or("all ranks solved")?;
+//! assert_eq!((solve.ranks.to_string(), solve.count), ("0-2".to_owned(), 30));
+//! print!("{}", report.text(&regions::TextOptions::default()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! What is defined:
 //! - Times are inclusive: a region's time contains that of the regions in it.
 //! - A region that is entered while it runs in the same thread goes on until all guards are dropped: this is one event,
@@ -31,7 +55,11 @@
 //! - A profile may be made at any time: a region that runs is told to, and its event is not counted yet.
 //!
 //! # Caveats
-//! * A region costs whoever runs it some 30 ns, see [`Overhead`]. The regions in it are part of its time.
+//! * A region costs whoever runs it little more than two readings of the clock, see [`Overhead`]. What the regions in it
+//!   cost is part of its time, also where its own cost is subtracted.
+//! * The first use of a region in a thread takes a lock and memory, and the first of all calibrates the clock unless
+//!   [`configure`] did: let that not happen where it is timed.
+//! * The destructors of a thread run after a scope of threads has ended: only a join waits for regions in them.
 //! * The unordered counter, which is the default, may be read some nanoseconds early: see [`ClockChoice`].
 
 mod gather;

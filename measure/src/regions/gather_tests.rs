@@ -105,8 +105,7 @@ fn threads_are_ranks_too() {
 fn every_number_is_right() {
     let (ranks, found) = (29, simulated(29, 6));
     let profiles: Vec<Profile> = (0..ranks).map(|rank| profile(rank, 6, TICK)).collect();
-    let names: BTreeSet<&str> =
-        profiles.iter().flat_map(Profile::regions).map(|region| region.name.as_str()).collect();
+    let names: BTreeSet<&str> = profiles.iter().flat_map(Profile::regions).map(|region| region.name.as_str()).collect();
     assert!(found.regions.iter().map(|region| region.name.as_str()).eq(names.iter().copied()));
     for region in &found.regions {
         let of = |rank: u32| profiles[rank as usize].region(&region.name).filter(|region| region.events > 0);

@@ -226,3 +226,42 @@ fn empty_region(clock: RegionClock, scale: TickScale) -> (f64, f64) {
     };
     (median(within), median(whole))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_clock_times_regions() {
+        for clock in [ClockChoice::Cheapest, ClockChoice::OrderedTsc, ClockChoice::System] {
+            let found = Setup::of(Settings { clock, subtract_own: true, ..Settings::default() });
+            let setup = match found {
+                Ok(setup) => setup,
+                // Elsewhere than on x86 the reason is what can be tested.
+                Err(why) => {
+                    assert!(clock == ClockChoice::OrderedTsc && matches!(why, SetupError::Tsc(_)), "{why}");
+                    continue;
+                }
+            };
+            let timer = setup.timer();
+            (0..100).for_each(|_| drop(timer.enter()));
+            let seen = timer.statistics();
+            assert_eq!((seen.events, seen.bins.iter().sum::<u64>()), (100, 100), "{}", setup.clock.name());
+            assert!(setup.overhead.subtracted && !setup.clock.name().is_empty());
+        }
+    }
+
+    #[test]
+    fn without_a_clock_events_are_counted() {
+        let timer = Setup::missing().timer();
+        drop(timer.enter());
+        assert_eq!((timer.statistics().events, timer.statistics().total), (1, 0));
+        assert!(RegionClock::Missing.name().starts_with("none"));
+    }
+
+    #[test]
+    fn what_is_no_tick_is_refused() {
+        let settings = Settings { clock: ClockChoice::System, tick: Duration::ZERO, ..Settings::default() };
+        assert!(matches!(Setup::of(settings), Err(SetupError::Scale(ScaleError::NotPositive))));
+    }
+}
