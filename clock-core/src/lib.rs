@@ -13,6 +13,7 @@
 //! | [`SkampiOffset`], [`MeanRttOffset`], [`TraceCollectorOffset`] | from [`Exchange`]s to an offset |
 //! | [`LeastSquares`], [`OffsetFit`] | from offsets to a drift, with standard errors |
 //! | [`ConstrainedSpline`] | correcting timestamps after the fact |
+//! | [`RegionTimer`], [`DecimalBin`] | timing a region of a program, with all statistics, in constant memory |
 //!
 //! ```
 //! use downbeat_clock_core::{ClockModel, Counter, Duration, Global, Local, TickRate, Ticks, Timestamp};
@@ -53,6 +54,7 @@ mod encoding;
 mod fit;
 #[cfg(test)]
 mod fit_laws;
+mod histogram;
 mod latch;
 mod model;
 #[cfg(test)]
@@ -62,6 +64,7 @@ mod offset;
 mod offset_laws;
 mod published;
 mod rate;
+mod region;
 mod spline;
 #[cfg(test)]
 mod spline_laws;
@@ -73,6 +76,7 @@ pub use clock::{Clock, ModelClock, ReadOrdering};
 pub use duration::{Duration, ParseDurationError};
 pub use encoding::DecodeModelError;
 pub use fit::{FitError, FittedLine, LeastSquares, OffsetFit, OffsetLine, PointError};
+pub use histogram::DecimalBin;
 pub use latch::{Latch, LatchWriter};
 pub use model::{ClockModel, Counter, Instant, ModelError, Source};
 pub use offset::{
@@ -81,6 +85,7 @@ pub use offset::{
 };
 pub use published::{Published, Publisher};
 pub use rate::{RateError, TickRate};
+pub use region::{Event, Misuse, MisuseCounts, RegionGuard, RegionStatistics, RegionTimer, ScaleError, TickScale};
 pub use spline::{ConstrainedSpline, Knot, SplineError};
 pub use ticks::Ticks;
 pub use time::{Domain, Global, Local, Node, Timestamp};

@@ -85,6 +85,8 @@
 //! [`analysis`] does all of this for whole experiments, as [`records`] has them: which launches measured what, their
 //! averages, two experiments compared in every size, and how far repetitions are apart.
 //!
+//! [`regions`] times the regions of an application, in each of its threads and ranks.
+//!
 //! # Caveats
 //! * A test tells whether two experiments differ, not why: what else differed between them is for the record to say.
 //! * Launches are taken as independent. Those of one job of a batch system share its nodes.
@@ -117,6 +119,7 @@ mod own;
 mod preset;
 mod processing;
 pub mod records;
+pub mod regions;
 mod scheme;
 mod shuffle;
 mod sizes;

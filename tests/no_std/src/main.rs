@@ -5,7 +5,7 @@
 
 use core::panic::PanicInfo;
 
-use downbeat_clock_core::{ClockModel, Global, ModelClock, TickRate, Ticks, Timestamp};
+use downbeat_clock_core::{ClockModel, Global, ModelClock, RegionTimer, TickRate, TickScale, Ticks, Timestamp};
 use downbeat_timers::TscClock;
 #[cfg(feature = "with_std")]
 use needs_std as _;
@@ -17,6 +17,11 @@ extern "C" fn _start() -> ! {
     if let (Ok(clock), Ok(model)) = (TscClock::detect(), model) {
         let clock = ModelClock::<_, Global>::new(clock, model);
         clock.wait_until(clock.now());
+        let timer = RegionTimer::new(clock.clock(), TickScale::NANOSECONDS);
+        drop(timer.enter());
+        if timer.statistics().events == 0 {
+            let _ = timer.start();
+        }
     }
     stop()
 }

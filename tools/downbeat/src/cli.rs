@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 use downbeat_common::Failure;
 
 use crate::experiments::{analyze, compare, reproducibility, samplesize};
-use crate::{bench, calibrate, clocks, demonstration, report, run, simulate, sync};
+use crate::{bench, calibrate, clocks, demonstration, regions, report, run, simulate, sync};
 
 /// One precise clock for the ranks of a parallel program, and what the clocks of a machine are worth.
 #[derive(Debug, Parser)]
@@ -44,6 +44,8 @@ enum Command {
     Samplesize(samplesize::Options),
     /// Shows experiments on one page, with pictures
     Report(report::Options),
+    /// Shows how long the regions of a program took, on which ranks
+    Regions(regions::Options),
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -60,6 +62,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Reproducibility(options)) => reproducibility::run(&options),
         Some(Command::Samplesize(options)) => samplesize::run(&options),
         Some(Command::Report(options)) => report::run(&options),
+        Some(Command::Regions(options)) => regions::run(&options),
     }
 }
 

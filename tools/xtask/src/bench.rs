@@ -11,12 +11,13 @@ use crate::steps::Step;
 use crate::workspace::Workspace;
 
 /// Benchmarks that print a table and know `--gate`: package and name.
-const RATIOS: [(&str, &str); 6] = [
+const RATIOS: [(&str, &str); 7] = [
     ("downbeat-timers", "ratios"),
     ("downbeat-timers", "calibration"),
     ("downbeat-sync", "self_exchange"),
     ("downbeat-sync", "simulator"),
     ("downbeat-measure", "records"),
+    ("downbeat-measure", "regions"),
     ("downbeat", "clocks"),
 ];
 

@@ -1,0 +1,113 @@
+//! Application timers: how long the regions of a program take, event by event, in reports that stay short at any scale.
+//!
+//! A region is entered by [`region!`](crate::region) or by a [`Region`]; what all threads saw of it is a [`Profile`].
+//!
+//! ```
+//! use downbeat_measure::{region, regions};
+//!
+//! fn step() {
+//!     let _step = region!("step");
+//!     for _ in 0..4 {
+//!         let _physics = region!("physics");
+//!     }
+//! }
+//!
+//! step();
+//! step();
+//! let profile = regions::profile();
+//! assert_eq!(profile.region("step").map(|found| found.events), Some(2));
+//! assert_eq!(profile.region("physics").map(|found| found.events), Some(8));
+//! ```
+//!
+//! Ranks [`gather`] one [`Report`] of their profiles, in a logarithmic number of rounds, and rank 0 shows it as the 2007
+//! paper on multi-resolution timers does: a [text](Report::text) that says which ranks took how long, and groups ranks by
+//! the bin of their [histograms](HistogramGroup) that has the most events. With the feature `json` it is
+//! [saved](Report::save) for `downbeat regions show`.
+//!
+//! ```
+//! use downbeat_measure::{region, regions};
+//! use downbeat_sync::{Comm, ThreadCluster, ThreadComm, block_on_ready};
+//!
+//! let reports = ThreadCluster::new(3).run(|comm: &ThreadComm| {
+//!     for _ in 0..10 {
+//!         let _solve = region!("solve");
+//!         std::hint::black_box((0..1_000 * u64::from(comm.rank())).sum::<u64>());
+//!     }
+//!     // Ranks that are processes have all their threads in `regions::profile()`.
+//!     block_on_ready(regions::gather(&regions::profile_of_this_thread(), comm))
+//! })?;
+//! let report = reports.into_iter().next().ok_or("there is a rank 0")??.ok_or("which has the report")?;
+//! let solve = report.region("solve").and_then(|region| region.events.as_ref()).ok_or("all ranks solved")?;
+//! assert_eq!((solve.ranks.to_string(), solve.count), ("0-2".to_owned(), 30));
+//! print!("{}", report.text(&regions::TextOptions::default()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What is defined:
+//! - Times are inclusive: a region's time contains that of the regions in it.
+//! - A region that is entered while it runs in the same thread goes on until all guards are dropped: this is one event,
+//!   and the recursions are counted.
+//! - Every thread has a timer of its own for every region. Nothing is lost when a thread ends.
+//! - Two call sites of one name are one region. An empty name is `(unnamed)`; control characters are escaped; of names
+//!   beyond [`LONGEST_NAME`] bytes the beginning is kept, and a number that tells them apart.
+//! - To start a running region or stop one that does not run changes nothing, and is counted; so is a clock that ran
+//!   backwards, whose event is none. Reports tell.
+//! - A profile may be made at any time: a region that runs is told to, and its event is not counted yet.
+//!
+//! # Caveats
+//! * A region costs whoever runs it little more than two readings of the clock, see [`Overhead`]. What the regions in it
+//!   cost is part of its time, also where its own cost is subtracted.
+//! * The first use of a region in a thread takes a lock and memory, and the first of all calibrates the clock unless
+//!   [`configure`] did: let that not happen where it is timed.
+//! * The destructors of a thread run after a scope of threads has ended: only a join waits for regions in them.
+//! * The unordered counter, which is the default, may be read some nanoseconds early: see [`ClockChoice`].
+
+mod gather;
+#[cfg(test)]
+mod gather_tests;
+mod groups;
+mod name;
+mod profile;
+mod ranks;
+mod region;
+mod registry;
+mod report;
+#[cfg(feature = "json")]
+mod saved;
+mod setup;
+#[cfg(test)]
+mod tests;
+mod text;
+mod wire;
+
+pub use gather::{GatherError, gather};
+pub use groups::{BinCounts, CountOf, HistogramGroup};
+pub use name::LONGEST_NAME;
+pub use profile::{Profile, RegionProfile, Remarks, ThreadEvent};
+pub use ranks::{RankSet, Run};
+pub use region::Region;
+pub use report::{EventReport, MergeError, RankEvent, RankTotal, RegionReport, Report};
+pub use setup::{ClockChoice, Overhead, RegionClock, Settings, SetupError, configure};
+pub use text::TextOptions;
+
+/// Times from here to the end of the scope, as an event of the region of this name.
+///
+/// Its value is a guard, to be kept: `let _guard = region!("physics");`. The region is found once per call site and
+/// thread. For a name that is no constant, see [`Region::named`].
+#[macro_export]
+macro_rules! region {
+    ($name:expr) => {{
+        static REGION: $crate::regions::Region = $crate::regions::Region::new($name);
+        REGION.enter()
+    }};
+}
+
+/// What all threads of this process have seen so far.
+pub fn profile() -> Profile {
+    registry::lock().profile()
+}
+
+/// What this thread has seen so far: for programs whose ranks are threads.
+pub fn profile_of_this_thread() -> Profile {
+    registry::lock().profile_of(region::timers())
+}

@@ -1,0 +1,24 @@
+//! Reports of region timers, as programs saved them.
+
+mod show;
+
+use clap::{Args, Subcommand};
+use downbeat_common::Failure;
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Shows reports as text: a summary of all regions, then each in detail
+    Show(show::Options),
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    match &options.command {
+        Command::Show(options) => show::run(options),
+    }
+}
