@@ -84,11 +84,16 @@ pub(crate) struct Span {
     pub(crate) state: State,
 }
 
-/// Room for so many, so that none has to be made in between.
+/// Room for so many, so that none has to be made in between: the system gives memory only when it is written to, and a
+/// rank that waits for that is late.
 pub(crate) fn room_for(spans: u32) -> Vec<Span> {
     // Nobody knows how many will be needed of a great number.
     const MOST: u32 = 1 << 20;
-    Vec::with_capacity(spans.min(MOST) as usize)
+    // Zeros would not be written.
+    let written = Span { start: Ticks(1), end: Ticks(1), state: State::Late };
+    let mut room = vec![written; spans.min(MOST) as usize];
+    room.clear();
+    room
 }
 
 impl<M: Comm, T: Together, K: Clock> Stage<'_, M, T, K> {
@@ -106,27 +111,28 @@ impl<M: Comm, T: Together, K: Clock> Stage<'_, M, T, K> {
         Ok(Span { start, end, state: State::Valid })
     }
 
-    /// Waits for a time that was agreed on. Says what the clock showed already, if that was past.
+    /// Waits for a time that was agreed on. Says by how much it was past already, if it was.
+    ///
+    /// Times are compared, not ticks: to work out the ticks of a start takes longer than some ranks have until then.
     #[inline]
     pub(crate) fn wait_until(
         &self,
         model: &ClockModel<Counter, Global>,
         start: Timestamp<Global>,
-    ) -> Result<Option<Ticks>, MeasureError> {
+    ) -> Result<Option<Duration>, MeasureError> {
         const MOST_EQUAL: u32 = 1 << 22;
         /// Until so long before the start, ranks that share a core with this one may run: some may not know of it yet.
         const PATIENCE: Duration = Duration::from_micros(20);
         /// To look at a clock costs less than to ask the system who else would like to run.
         const YIELD_AFTER: u32 = 64;
-        let (target, patient_until) = (model.invert(start), model.invert(start - PATIENCE));
-        let mut last = self.clock.ticks();
-        if last >= target {
-            return Ok(Some(last));
+        let mut last = model.apply(self.clock.ticks());
+        if last >= start {
+            return Ok(Some(last - start));
         }
         let (mut equal, mut reads) = (0, 0_u32);
         loop {
-            let now = self.clock.ticks();
-            if now >= target {
+            let now = model.apply(self.clock.ticks());
+            if now >= start {
                 return Ok(None);
             }
             // A simulated clock that is read for nothing never moves.
@@ -136,7 +142,7 @@ impl<M: Comm, T: Together, K: Clock> Stage<'_, M, T, K> {
             }
             last = now;
             reads = reads.wrapping_add(1);
-            if now < patient_until && reads.is_multiple_of(YIELD_AFTER) {
+            if reads.is_multiple_of(YIELD_AFTER) && start - now > PATIENCE {
                 std::thread::yield_now();
             }
         }

@@ -16,9 +16,14 @@ pub struct RoundTime {
     pub adaptive: bool,
 }
 
+impl RoundTime {
+    /// Where messages take what they usually do, most rounds need no more.
+    pub const USUAL_SLACK: f64 = 0.75;
+}
+
 impl Default for RoundTime {
     fn default() -> Self {
-        Self { slack: 0.5, adaptive: true }
+        Self { slack: Self::USUAL_SLACK, adaptive: true }
     }
 }
 
@@ -89,7 +94,7 @@ impl Running {
             let start = from_word(stage.together.broadcast(to_word(start)).await?);
             let late = stage.wait_until(&model, start)?;
             let span = stage.timed(operation, number).await?;
-            let mut word = late.map_or(0, |late| self.lateness(model.apply(late) - start));
+            let mut word = late.map_or(0, |by| self.lateness(by));
             if until.is_some_and(|until| span.end >= until) {
                 word |= OUT_OF_TIME;
             }
@@ -125,10 +130,9 @@ impl Running {
     fn adapt(&mut self, late: bool) {
         const LOOK_AFTER: u32 = 2_000;
         const TOO_MANY_IN_A_ROW: u32 = 3;
-        // More slack makes every round longer: that is not worth a few that are lost.
-        const TOO_MANY: u32 = 4;
-        const FEW: u32 = 1;
-        const LEAST: f64 = 0.5;
+        // One of a thousand is wanted at most.
+        const TOO_MANY: u32 = 2;
+        const LEAST: f64 = RoundTime::USUAL_SLACK;
         const MOST: f64 = 64.0;
         let recent = &mut self.recent;
         recent.rounds += 1;
@@ -138,7 +142,7 @@ impl Running {
             1.5
         } else if recent.rounds < LOOK_AFTER {
             return;
-        } else if recent.late <= FEW {
+        } else if recent.late == 0 {
             0.9
         } else {
             1.0
