@@ -9,7 +9,7 @@ use super::profile::{Profile, RegionProfile, Remarks, ThreadEvent};
 use super::ranks::RankSet;
 use super::setup::Overhead;
 
-/// What all ranks have seen of their regions: [`gather`](super::gather) makes it of their profiles.
+/// What all ranks have seen of their regions: [`gather`](super::gather()) makes it of their profiles.
 ///
 /// Its size does not depend on the number of ranks, but for lists of ranks, which are bounded.
 #[derive(Clone, Debug, PartialEq)]
