@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use downbeat_common::Failure;
 use downbeat_common::cli::share;
+use downbeat_common::records::serialize_factors;
 use downbeat_measure::analysis::{Analysis, Average, Outliers, Settings};
 use downbeat_measure::records::{Experiment, RecordError, launch_files, read_experiment};
 use downbeat_measure::{Confidence, Factors, GroupKey};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 /// How launches are brought to averages.
 #[derive(Args, Clone, Copy, Debug)]
@@ -137,13 +138,20 @@ fn is_without_launches(folder: &Path) -> bool {
     matches!(launch_files(folder), Err(RecordError::Content { path, .. }) if path == folder)
 }
 
-/// Factors as a JSON object.
-#[derive(Debug)]
-struct JsonFactors<'a>(&'a Factors);
+/// What an experiment is made of, in JSON; always flattened.
+#[derive(Debug, Serialize)]
+struct JsonExperiment<'a> {
+    folder: String,
+    #[serde(serialize_with = "serialize_factors")]
+    factors: &'a Factors,
+    launches: &'a [String],
+    /// Those launches that were not measured to their end.
+    incomplete: &'a [String],
+}
 
-impl Serialize for JsonFactors<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter())
+impl<'a> JsonExperiment<'a> {
+    fn new(folder: &Path, Analysis { factors, launches, incomplete, .. }: &'a Analysis) -> Self {
+        Self { folder: folder.display().to_string(), factors, launches, incomplete }
     }
 }
 

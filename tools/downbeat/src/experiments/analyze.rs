@@ -11,7 +11,7 @@ use downbeat_measure::analysis::{Analysis, Average, GroupAnalysis, LaunchAverage
 use downbeat_measure::{GroupError, Interval, MedianInterval, Sample, State, VarianceParts};
 use serde::Serialize;
 
-use super::{AnalysisOptions, JsonFactors, JsonKey, JsonMethod, analyse, experiments_in, key_cells, percentage};
+use super::{AnalysisOptions, JsonExperiment, JsonKey, JsonMethod, analyse, experiments_in, key_cells, percentage};
 use super::{or_dash, outliers_line};
 
 #[derive(Args, Debug)]
@@ -201,11 +201,8 @@ struct Report<'a> {
 
 #[derive(Debug, Serialize)]
 struct ExperimentReport<'a> {
-    folder: String,
-    factors: JsonFactors<'a>,
-    launches: &'a [String],
-    /// Those launches that were not measured to their end.
-    incomplete: &'a [String],
+    #[serde(flatten)]
+    experiment: JsonExperiment<'a>,
     groups: Vec<GroupReport<'a>>,
 }
 
@@ -263,10 +260,7 @@ struct LaunchReport<'a> {
 
 fn report<'a>(options: &Options, settings: &Settings, found: &'a [(PathBuf, Analysis)]) -> Report<'a> {
     let experiment = |(folder, analysis): &'a (PathBuf, Analysis)| ExperimentReport {
-        folder: folder.display().to_string(),
-        factors: JsonFactors(&analysis.factors),
-        launches: &analysis.launches,
-        incomplete: &analysis.incomplete,
+        experiment: JsonExperiment::new(folder, analysis),
         groups: analysis.groups.iter().map(|group| group_report(group, settings)).collect(),
     };
     Report {

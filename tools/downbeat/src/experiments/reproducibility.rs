@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use clap::Args;
 use downbeat_common::Failure;
 use downbeat_common::output::{self, Table, percent, time};
+use downbeat_common::records::{Factors, serialize_factors};
 use downbeat_measure::Sample;
 use downbeat_measure::analysis::{Analysis, Average, Reproducibility, Settings, TrialMean};
 use serde::Serialize;
 
-use super::{AnalysisOptions, AverageOption, JsonFactors, JsonKey, JsonMethod, analyse, experiments_in, key_cells};
+use super::{AnalysisOptions, AverageOption, JsonKey, JsonMethod, analyse, experiments_in, key_cells};
 use super::{or_dash, outliers_line, plural};
 
 #[derive(Args, Debug)]
@@ -162,7 +163,8 @@ struct Report<'a> {
 #[derive(Debug, Serialize)]
 struct TrialReport<'a> {
     trial: &'a str,
-    factors: JsonFactors<'a>,
+    #[serde(serialize_with = "serialize_factors")]
+    factors: &'a Factors,
     launches: &'a [String],
     incomplete: &'a [String],
 }
@@ -189,7 +191,7 @@ struct MeanReport<'a> {
 fn report<'a>(options: &Options, trials: &'a [(String, Analysis)], found: &'a [Reproducibility]) -> Report<'a> {
     let trial = |(name, analysis): &'a (String, Analysis)| TrialReport {
         trial: name,
-        factors: JsonFactors(&analysis.factors),
+        factors: &analysis.factors,
         launches: &analysis.launches,
         incomplete: &analysis.incomplete,
     };

@@ -8,13 +8,14 @@ use std::path::PathBuf;
 use clap::Args;
 use downbeat_common::cli::share;
 use downbeat_common::output::{self, Table};
+use downbeat_common::records::{Factors, serialize_factors};
 use downbeat_common::{Failure, Progress};
 use downbeat_measure::analysis::{ObservationsNeeded, Outliers};
 use downbeat_measure::records::Experiment;
 use downbeat_measure::{GroupKey, MeansOfSize, SampleSizeCheck};
 use serde::Serialize;
 
-use super::{JsonFactors, JsonKey, OutliersOption, key_cells, or_dash, percentage, read};
+use super::{JsonKey, OutliersOption, key_cells, or_dash, percentage, read};
 
 #[derive(Args, Debug)]
 #[command(
@@ -185,7 +186,8 @@ struct Report<'a> {
     means: usize,
     level: f64,
     seed: u64,
-    factors: JsonFactors<'a>,
+    #[serde(serialize_with = "serialize_factors")]
+    factors: &'a Factors,
     groups: Vec<GroupReport<'a>>,
 }
 
@@ -238,7 +240,7 @@ fn report<'a>(
         means: check.means,
         level: check.level,
         seed: check.seed,
-        factors: JsonFactors(experiment.factors()),
+        factors: experiment.factors(),
         groups: found.iter().map(group).collect(),
     }
 }

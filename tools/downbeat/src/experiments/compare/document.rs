@@ -6,7 +6,7 @@ use downbeat_measure::analysis::{Analysis, ComparedGroup};
 use downbeat_measure::{GroupKey, PValues, stars};
 use serde::Serialize;
 
-use super::super::{JsonFactors, JsonKey, JsonMethod};
+use super::super::{JsonExperiment, JsonKey, JsonMethod};
 use super::{Compared, NORMALITY, Options, method};
 
 /// Everything, as one JSON document.
@@ -26,10 +26,8 @@ pub(super) struct Report<'a> {
 
 #[derive(Debug, Serialize)]
 struct ExperimentReport<'a> {
-    folder: String,
-    factors: JsonFactors<'a>,
-    launches: &'a [String],
-    incomplete: &'a [String],
+    #[serde(flatten)]
+    experiment: JsonExperiment<'a>,
     /// The groups that it has no averages of, though the other one has.
     missing: Vec<JsonKey<'a>>,
 }
@@ -82,10 +80,7 @@ struct TTest {
 pub(super) fn report<'a>(options: &Options, compared: &'a Compared) -> Report<'a> {
     let Compared { experiments: [first, second], found, .. } = compared;
     let experiment = |folder: &Path, analysis: &'a Analysis, missing: &'a [GroupKey]| ExperimentReport {
-        folder: folder.display().to_string(),
-        factors: JsonFactors(&analysis.factors),
-        launches: &analysis.launches,
-        incomplete: &analysis.incomplete,
+        experiment: JsonExperiment::new(folder, analysis),
         missing: missing.iter().map(JsonKey::from).collect(),
     };
     Report {
