@@ -33,14 +33,6 @@ pub(crate) struct Running {
     pub(super) broadcast: Duration,
     slack: f64,
     adaptive: bool,
-    recent: Recent,
-}
-
-/// Rounds since the slack was last looked at.
-#[derive(Default)]
-struct Recent {
-    rounds: u32,
-    late: u32,
     late_in_a_row: u32,
 }
 
@@ -71,11 +63,18 @@ impl RoundTime {
         // A clock that is behind could have it arrive before it was sent; a cast saturates.
         let slowest = collective::all_combine(stage.comm, median as u64, u64::max).await?;
         let broadcast = Duration::from_nanos((slowest as i64).max(1));
-        Ok(Running { broadcast, slack: self.slack, adaptive: self.adaptive, recent: Recent::default() })
+        Ok(Running { broadcast, slack: self.slack, adaptive: self.adaptive, late_in_a_row: 0 })
     }
 }
 
 impl Running {
+    /// By what part the slack grows when a round is lost.
+    const MORE: f64 = 0.1;
+    /// One round of a thousand may be lost at most, and half of that goes to what no slack would mend.
+    const ROUNDS_A_LOSS: f64 = 2_500.0;
+    /// Then this is no accident.
+    const TOO_MANY_IN_A_ROW: u32 = 3;
+
     /// Rounds until there are enough, or time is up.
     pub(super) async fn run<M: Comm, T: Together, K: Clock>(
         &mut self,
@@ -101,7 +100,7 @@ impl Running {
             let word = stage.together.union(word).await?;
             let state = if word & LATE == 0 { State::Valid } else { State::Late };
             spans.push(Span { state, ..span });
-            self.adapt(word & BARELY != 0);
+            self.adapt(word);
             if word & OUT_OF_TIME != 0 {
                 break;
             }
@@ -122,32 +121,20 @@ impl Running {
 
     /// What a rank tells the others that came too late by so much. What the scheduler spoils, no slack would mend.
     fn lateness(&self, by: Duration) -> u64 {
-        const MENDABLE: i64 = 4;
-        if by.as_nanos() <= self.broadcast.as_nanos() * MENDABLE { LATE | BARELY } else { LATE }
+        if by <= self.broadcast { LATE | BARELY } else { LATE }
     }
 
-    /// More slack as soon as rounds are lost for the want of it, and less when none was lost for a while.
-    fn adapt(&mut self, late: bool) {
-        const LOOK_AFTER: u32 = 2_000;
-        const TOO_MANY_IN_A_ROW: u32 = 3;
-        // One of a thousand is wanted at most.
-        const TOO_MANY: u32 = 2;
-        const LEAST: f64 = RoundTime::USUAL_SLACK;
+    /// More slack whenever a round is lost for the want of it, and ever so little less with each that is not: this comes
+    /// to rest where one of [`ROUNDS_A_LOSS`](Self::ROUNDS_A_LOSS) is lost. Where all are, all ranks are late by much.
+    fn adapt(&mut self, word: u64) {
+        const LEAST: f64 = 0.25;
         const MOST: f64 = 64.0;
-        let recent = &mut self.recent;
-        recent.rounds += 1;
-        recent.late += u32::from(late);
-        recent.late_in_a_row = if late { recent.late_in_a_row + 1 } else { 0 };
-        let change = if recent.late_in_a_row >= TOO_MANY_IN_A_ROW || recent.late > TOO_MANY {
-            1.5
-        } else if recent.rounds < LOOK_AFTER {
-            return;
-        } else if recent.late == 0 {
-            0.9
+        self.late_in_a_row = if word & LATE == 0 { 0 } else { self.late_in_a_row + 1 };
+        let change = if word & BARELY != 0 || self.late_in_a_row >= Self::TOO_MANY_IN_A_ROW {
+            1.0 + Self::MORE
         } else {
-            1.0
+            1.0 - Self::MORE / Self::ROUNDS_A_LOSS
         };
-        *recent = Recent::default();
         if self.adaptive {
             self.slack = (self.slack * change).clamp(LEAST, MOST);
         }
