@@ -81,6 +81,7 @@ mod mpi;
 mod offset;
 mod pair;
 mod payload;
+pub mod postmortem;
 mod ready;
 #[doc(hidden)] // For Downbeat's own crates.
 pub mod scramble;
