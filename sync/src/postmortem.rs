@@ -1,8 +1,10 @@
 //! Correcting the times of a trace after the fact.
 
 mod builder;
+mod channels;
 mod error;
 mod kind;
+mod teams;
 mod trace;
 
 pub use builder::{Matching, TraceBuilder};

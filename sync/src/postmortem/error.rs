@@ -8,7 +8,7 @@ use super::{CommunicatorId, EventId, LocationId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// There are more than 2^30 locations.
+    /// There are 2^29 locations or more.
     TooManyLocations,
     /// There are more than 2^32 - 1 communicators, or collective operations.
     TooManyCollectives,
@@ -65,7 +65,7 @@ pub enum TraceError {
 impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooManyLocations => f.write_str("there are more than 2^30 locations"),
+            Self::TooManyLocations => f.write_str("there are 2^29 locations or more"),
             Self::TooManyCollectives => f.write_str("there are more than 2^32 communicators or collective operations"),
             Self::TooManyEvents(location) => write!(f, "location {} has more than 2^32 events", location.index()),
             Self::UnknownLocation(location) => write!(f, "there is no location {}", location.index()),

@@ -111,7 +111,7 @@ pub struct Member {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     pub(super) event: u32,
-    /// Two low bits say what it is; the others, for a message, where its other end is.
+    /// Three low bits say what it is; the others, for a message, where its other end is, or else the rank of the member.
     role_and_peer: u32,
     /// For a message, the mark at its other end, and for a collective operation its number.
     pub(super) partner: u32,
@@ -122,9 +122,11 @@ pub(super) struct Mark {
 pub(super) enum Role {
     Send,
     Receive,
-    /// An enter that is a logical send, or an exit that is a logical receive.
-    Collective,
-    /// Nothing any more: the other end is missing, or has no data.
+    /// A logical send.
+    Enter,
+    /// A logical receive.
+    Exit,
+    /// Nothing any more: the other end is missing, or there was no data.
     Nothing,
 }
 
@@ -150,25 +152,36 @@ pub(super) struct Slot {
 pub(super) const NONE: u32 = u32::MAX;
 
 impl Mark {
-    /// So many locations can be told apart.
-    pub(super) const MOST_LOCATIONS: u32 = 1 << 30;
+    /// So many locations can be told apart, and one value is left.
+    pub(super) const MOST_LOCATIONS: u32 = (1 << 29) - 1;
 
     pub(super) const fn new(event: u32, role: Role, peer: u32, partner: u32) -> Self {
-        Self { event, role_and_peer: peer << 2 | role as u32, partner }
+        Self { event, role_and_peer: peer << 3 | role as u32, partner }
     }
 
     pub(super) const fn role(self) -> Role {
-        match self.role_and_peer & 3 {
+        match self.role_and_peer & 7 {
             0 => Role::Send,
             1 => Role::Receive,
-            2 => Role::Collective,
+            2 => Role::Enter,
+            3 => Role::Exit,
             _ => Role::Nothing,
         }
     }
 
-    /// For a message, the location of its other end.
+    /// For a message, the location of its other end; for a collective operation, the rank of the member.
     pub(super) const fn peer(self) -> u32 {
-        self.role_and_peer >> 2
+        self.role_and_peer >> 3
+    }
+
+    /// The same event, with another end.
+    pub(super) const fn with(self, peer: u32, partner: u32) -> Self {
+        Self { event: self.event, role_and_peer: peer << 3 | (self.role_and_peer & 7), partner }
+    }
+
+    /// The same event, which has nothing to do with others any more.
+    pub(super) const fn alone(self) -> Self {
+        Self::new(self.event, Role::Nothing, 0, NONE)
     }
 }
 
