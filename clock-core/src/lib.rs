@@ -56,6 +56,7 @@ mod fit;
 mod fit_laws;
 mod histogram;
 mod latch;
+mod logical;
 mod model;
 #[cfg(test)]
 mod model_laws;
@@ -78,6 +79,7 @@ pub use encoding::DecodeModelError;
 pub use fit::{FitError, FittedLine, LeastSquares, OffsetFit, OffsetLine, PointError};
 pub use histogram::DecimalBin;
 pub use latch::{Latch, LatchWriter};
+pub use logical::{ClockRule, ControlVariable, LogicalClock};
 pub use model::{ClockModel, Counter, Instant, ModelError, Source};
 pub use offset::{
     Exchange, ExchangeError, MeanRoundTrip, MeanRttOffset, OffsetError, OffsetSample, SkampiOffset,

@@ -1,0 +1,64 @@
+//! The latest of many, for everyone but himself, with the latency from there.
+
+use super::latencies::{Latencies, Site};
+
+/// What is needed of any number of senders to know when the last of their messages reaches a receiver.
+///
+/// Of what is a certain distance or more away from the receiver, the latest counts, with the latency of that distance:
+/// since a nearer one has no larger latency, what is farther away than that distance does no harm. Places that are no
+/// more than that distance apart form groups. So if the latest of all is of another group than the receiver, it is the one;
+/// or else they are of one group, and it is the latest beside that group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extremes {
+    latest: i64,
+    at: Option<Site>,
+    /// The latest of those that are so far from the latest of all.
+    beside: [i64; Latencies::LEVELS],
+}
+
+/// Nothing to wait for.
+pub(super) const NEVER: i64 = i64::MIN;
+
+impl Extremes {
+    pub(super) const NONE: Self = Self { latest: NEVER, at: None, beside: [NEVER; Latencies::LEVELS] };
+
+    /// One more sender.
+    pub(super) fn add(&mut self, time: i64, site: Site) {
+        let (mut time, mut site) = (time, site);
+        let Some(at) = self.at else {
+            (self.latest, self.at) = (time, Some(site));
+            return;
+        };
+        if time > self.latest {
+            // The old one is now one of the others; of what was beside it, all that is beside the new one is no later.
+            let old = Self { latest: time, at: Some(site), beside: [NEVER; Latencies::LEVELS] };
+            let before = std::mem::replace(self, old);
+            let Some(apart) = site.level(at) else { return };
+            // Beside both groups is what was beside the group of the old one, unless that is where the new one is.
+            for level in 0..Latencies::LEVELS {
+                self.beside[level] = if level <= apart { before.latest } else { before.beside[level] };
+            }
+            (time, site) = (before.latest, at);
+        }
+        let Some(at) = self.at else { return };
+        if let Some(apart) = site.level(at) {
+            for beside in &mut self.beside[..=apart] {
+                *beside = time.max(*beside);
+            }
+        }
+    }
+
+    /// When the last message reaches a receiver: a location is no sender to itself.
+    pub(super) fn reach(&self, receiver: Site, latencies: &Latencies) -> i64 {
+        let Some(at) = self.at else { return NEVER };
+        let apart = receiver.level(at);
+        let mut reach = NEVER;
+        for (level, latency) in latencies.levels().iter().enumerate() {
+            let latest = if apart.is_some_and(|apart| apart >= level) { self.latest } else { self.beside[level] };
+            if latest != NEVER {
+                reach = reach.max(latest.saturating_add(latency.as_nanos()));
+            }
+        }
+        reach
+    }
+}
