@@ -24,27 +24,20 @@ impl Extremes {
 
     /// One more sender.
     pub(super) fn add(&mut self, time: i64, site: Site) {
-        let (mut time, mut site) = (time, site);
         let Some(at) = self.at else {
             (self.latest, self.at) = (time, Some(site));
             return;
         };
-        if time > self.latest {
-            // The old one is now one of the others; of what was beside it, all that is beside the new one is no later.
-            let old = Self { latest: time, at: Some(site), beside: [NEVER; Latencies::LEVELS] };
-            let before = std::mem::replace(self, old);
-            let Some(apart) = site.level(at) else { return };
-            // Beside both groups is what was beside the group of the old one, unless that is where the new one is.
-            for level in 0..Latencies::LEVELS {
-                self.beside[level] = if level <= apart { before.latest } else { before.beside[level] };
-            }
-            (time, site) = (before.latest, at);
-        }
-        let Some(at) = self.at else { return };
+        let is_latest = time > self.latest;
+        let other = if is_latest { self.latest } else { time };
+        // Groups that both are in have the same beside them as before.
         if let Some(apart) = site.level(at) {
             for beside in &mut self.beside[..=apart] {
-                *beside = time.max(*beside);
+                *beside = other.max(*beside);
             }
+        }
+        if is_latest {
+            (self.latest, self.at) = (time, Some(site));
         }
     }
 

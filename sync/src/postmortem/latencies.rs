@@ -54,10 +54,10 @@ impl Latencies {
                 *least = Some(took);
             }
         }
-        let mut beyond = None::<Duration>;
-        for level in least.iter_mut().rev() {
-            beyond = level.or(beyond).map(|most| beyond.map_or(most, |beyond| most.min(beyond)));
-            *level = level.and(beyond);
+        let mut beyond = Duration::MAX;
+        for level in least.iter_mut().rev().flatten() {
+            beyond = beyond.min(*level);
+            *level = beyond;
         }
         let mut below = Duration::ZERO;
         Self {

@@ -1,0 +1,225 @@
+//! Forward amortization: receives that came too early are moved forward, and what follows them is, too, ever less.
+
+use std::ops::Range;
+
+use downbeat_clock_core::{ClockRule, ControlVariable, Duration, Global, LogicalClock, Timestamp};
+
+use super::gates::{Gates, follows};
+use super::stamps::{Stamps, tell};
+use super::trace::{Location, Role};
+use super::workers::{Post, deal, share};
+use super::{Cycle, EventId, Latencies, LocationId, Trace};
+
+/// Corrected times of all locations.
+pub(super) type Times = Vec<Vec<Timestamp<Global>>>;
+
+/// What a pass needs to know.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Forward<'a> {
+    pub(super) trace: &'a Trace,
+    pub(super) rule: ClockRule,
+    pub(super) latencies: Latencies,
+    /// The locations of every worker.
+    pub(super) groups: &'a [Range<usize>],
+}
+
+/// One pass over a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// With which control variable.
+    pub control: ControlVariable,
+    /// How far an event was moved at most.
+    pub error: Duration,
+}
+
+/// A location that is replayed.
+#[derive(Debug)]
+struct Replay<'a> {
+    location: u32,
+    trace: &'a Location,
+    clock: LogicalClock<Global>,
+    /// The next mark.
+    mark: usize,
+    /// As far as it has come.
+    corrected: Vec<Timestamp<Global>>,
+    error: Duration,
+}
+
+/// What all workers share.
+#[derive(Debug)]
+struct Shared<'a> {
+    forward: Forward<'a>,
+    stamps: &'a Stamps,
+    gates: Gates<'a>,
+    post: Post,
+    /// Whose location it is.
+    worker_of: Vec<u32>,
+}
+
+impl Forward<'_> {
+    /// Replays a trace; `stamps` have been cleared, and hold the jumps of receives and exits afterwards. The memory of
+    /// `times` is used again.
+    ///
+    /// # Errors
+    /// When events wait for each other in a circle.
+    pub(super) fn run(&self, stamps: &Stamps, times: Times) -> Result<(Pass, Times), Cycle> {
+        let locations = &self.trace.locations;
+        let replays = locations.iter().zip(0..).zip(times).map(|((trace, location), mut corrected)| {
+            corrected.clear();
+            corrected.reserve_exact(trace.times.len());
+            let start = trace.times.first().copied().unwrap_or(Timestamp::ORIGIN);
+            let clock = LogicalClock::new(self.rule, start);
+            Replay { location, trace, clock, mark: 0, corrected, error: Duration::ZERO }
+        });
+        let parts = deal(replays.collect(), self.groups);
+        let worker_of = (0..).zip(self.groups).flat_map(|(worker, group)| group.clone().map(move |_| worker));
+        let shared = Shared {
+            forward: *self,
+            stamps,
+            gates: Gates::new(self.trace, self.latencies),
+            post: Post::new(self.groups.len(), locations.len()),
+            worker_of: worker_of.collect(),
+        };
+        let replays = share(parts, |worker, mut replays| {
+            shared.work(worker, &mut replays);
+            replays
+        });
+        let replays: Vec<Replay<'_>> = replays.into_iter().flatten().collect();
+        if let Some(stuck) = replays.iter().find(|replay| !replay.is_done()) {
+            return Err(shared.cycle(stuck.location, &replays));
+        }
+        let error = replays.iter().map(|replay| replay.error).max().unwrap_or_default();
+        Ok((Pass { control: self.rule.control, error }, replays.into_iter().map(|replay| replay.corrected).collect()))
+    }
+}
+
+impl Shared<'_> {
+    /// Replays the locations of a worker until nothing is left to do for anyone.
+    fn work(&self, worker: usize, replays: &mut [Replay<'_>]) {
+        self.post.sign_on(worker);
+        let first = self.forward.groups[worker].start;
+        let mut ready: Vec<u32> = replays.iter().rev().map(|replay| replay.location).collect();
+        loop {
+            while let Some(location) = ready.pop() {
+                self.replay(&mut replays[location as usize - first], |woken| {
+                    self.post.rouse();
+                    let owner = self.worker_of[woken as usize] as usize;
+                    if owner == worker { ready.push(woken) } else { self.post.send(owner, woken) }
+                });
+                self.post.rest();
+            }
+            if !self.post.receive(worker, &mut ready) {
+                return;
+            }
+        }
+    }
+
+    /// Replays a location to its end, or until it has to wait for another.
+    fn replay(&self, replay: &mut Replay<'_>, mut wake: impl FnMut(u32)) {
+        let this = replay.location;
+        let own = self.stamps.all_of(this as usize);
+        let marks = &replay.trace.marks;
+        while let Some((mark, word)) = marks.get(replay.mark).zip(own.get(replay.mark)) {
+            let earliest = match mark.role() {
+                Role::Receive => match self.stamps.get_or_wait(mark.peer(), mark.partner) {
+                    Some(sent) => sent.saturating_add(self.latency(mark.peer(), this)),
+                    None => return,
+                },
+                Role::Exit => {
+                    let id = replay.mark as u32;
+                    match self.gates.exit(mark.partner, mark.peer(), this, id, self.stamps) {
+                        Some(earliest) => earliest,
+                        None => return,
+                    }
+                }
+                _ => i64::MIN,
+            };
+            replay.advance(mark.event as usize);
+            match mark.role() {
+                Role::Send => {
+                    if tell(word, replay.clock.now().as_nanos()) {
+                        wake(mark.peer());
+                    }
+                }
+                Role::Enter => {
+                    let time = replay.clock.now().as_nanos();
+                    tell(word, time);
+                    self.gates.enter(mark.partner, this, time, self.stamps, &mut wake);
+                }
+                Role::Receive | Role::Exit => {
+                    let jump = replay.receive(earliest);
+                    word.store(jump.as_nanos(), std::sync::atomic::Ordering::Relaxed);
+                }
+                Role::Nothing => {}
+            }
+            replay.mark += 1;
+        }
+        replay.finish();
+    }
+
+    #[inline]
+    fn latency(&self, from: u32, to: u32) -> i64 {
+        let [from, to] = [from, to].map(|location| self.forward.trace.site(LocationId(location)));
+        self.forward.latencies.of(from, to).as_nanos()
+    }
+
+    /// From a location that waits for ever, the circle of those that wait for each other.
+    fn cycle(&self, stuck: u32, replays: &[Replay<'_>]) -> Cycle {
+        let mut seen: Vec<(u32, [EventId; 2])> = vec![];
+        let mut at = stuck;
+        loop {
+            if let Some(start) = seen.iter().position(|(location, _)| *location == at) {
+                return Cycle { waits: seen[start..].iter().map(|(_, wait)| *wait).collect() };
+            }
+            let replay = &replays[at as usize];
+            let Some(mark) = replay.trace.marks.get(replay.mark) else { return Cycle { waits: vec![] } };
+            let (location, other) = match mark.role() {
+                Role::Exit => match self.gates.missing(mark.partner, mark.peer(), self.stamps) {
+                    Some(slot) => (slot.location, slot.enter),
+                    None => return Cycle { waits: vec![] },
+                },
+                _ => (mark.peer(), mark.partner),
+            };
+            let event = |location: u32, event: u32| EventId { location: LocationId(location), event };
+            let other = replays[location as usize].trace.marks[other as usize].event;
+            seen.push((at, [event(at, mark.event), event(location, other)]));
+            at = location;
+        }
+    }
+}
+
+impl Replay<'_> {
+    /// Corrects all events up to this one.
+    #[inline]
+    fn advance(&mut self, event: usize) {
+        let Self { trace, clock, corrected, .. } = self;
+        let next = trace.times.get(corrected.len()..=event).unwrap_or_default();
+        corrected.extend(next.iter().map(|time| clock.advance(*time)));
+    }
+
+    /// The last event received something that was not there before.
+    #[inline]
+    fn receive(&mut self, earliest: i64) -> Duration {
+        if !follows(earliest) {
+            return Duration::ZERO;
+        }
+        let jump = self.clock.receive(Timestamp::from_nanos(earliest));
+        if jump > Duration::ZERO {
+            if let Some(last) = self.corrected.last_mut() {
+                *last = self.clock.now();
+            }
+            self.error = self.error.max(self.clock.displacement());
+        }
+        jump
+    }
+
+    fn finish(&mut self) {
+        if let Some(last) = self.trace.times.len().checked_sub(1) {
+            self.advance(last);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.mark == self.trace.marks.len()
+    }
+}
