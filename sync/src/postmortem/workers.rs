@@ -159,3 +159,39 @@ impl Mailbox {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postmortem::{Action, Matching, Place, TraceBuilder};
+    use downbeat_clock_core::Timestamp;
+
+    fn of(events: &[usize], workers: usize) -> Vec<Range<usize>> {
+        let mut builder = TraceBuilder::new(Matching::default());
+        for count in events {
+            let location = builder.add_location(Place { node: 0, process: 0 }).unwrap();
+            (0..*count).for_each(|_| builder.push(location, Timestamp::ORIGIN, Action::Internal).unwrap());
+        }
+        groups(&builder.finish().unwrap(), workers)
+    }
+
+    #[test]
+    fn workers_have_about_as_many_events() {
+        assert_eq!(of(&[5, 5, 5, 5], 2), [0..2, 2..4]);
+        assert_eq!(of(&[15, 1, 1, 1], 2), [0..1, 1..4]);
+        assert_eq!(of(&[0, 0, 0], 3), [0..1, 1..2, 2..3]);
+        assert_eq!(of(&[1, 1, 30], 2), [0..2, 2..3]);
+        assert_eq!(of(&[7], 4), [0..1]);
+        assert_eq!(of(&[], 4), [0..0]);
+        assert_eq!(of(&[3, 3], 0), [0..2]);
+    }
+
+    #[test]
+    fn what_is_dealt_and_shared_comes_back_in_order() {
+        let groups = [0..2, 2..2, 2..5];
+        let parts = deal(vec![1, 2, 3, 4, 5], &groups);
+        assert_eq!(parts, [vec![1, 2], vec![], vec![3, 4, 5]]);
+        let sums = share(parts, |worker, part| worker as u32 * 100 + part.iter().sum::<u32>());
+        assert_eq!(sums, [3, 100, 212]);
+    }
+}
