@@ -87,6 +87,8 @@
 //!
 //! [`regions`] times the regions of an application, in each of its threads and ranks.
 //!
+//! [`trace`] reads and writes what an application did when, so that its times can be corrected afterwards.
+//!
 //! # Caveats
 //! * A test tells whether two experiments differ, not why: what else differed between them is for the record to say.
 //! * Launches are taken as independent. Those of one job of a batch system share its nodes.
@@ -126,6 +128,7 @@ mod sizes;
 mod stage;
 mod stats;
 mod stopping;
+pub mod trace;
 
 pub use aligned::{AlignedBytes, Alignment, AlignmentError, NoMemory};
 pub use barrier::{Barrier, BarrierError};

@@ -56,16 +56,19 @@ mod hostile;
 mod journal;
 #[cfg(feature = "json")]
 mod json;
-mod lines;
-mod number;
+pub(crate) mod lines;
+pub(crate) mod number;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod raw;
 mod tail;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
+pub(crate) use csv::shown;
+pub(crate) use error::Flaw;
 pub use error::RecordError;
+pub(crate) use experiment::open;
 pub use experiment::{Experiment, is_complete, launch_files, read_experiment, read_head, read_launch};
 pub use format::Format;
 pub use journal::Journal;

@@ -265,7 +265,7 @@ fn why_no_row(line: &[u8]) -> String {
 }
 
 /// Enough of it to be found in the file.
-fn shown(text: &[u8]) -> String {
+pub(crate) fn shown(text: &[u8]) -> String {
     let cut = &text[..text.len().min(40)];
     let more = if cut.len() < text.len() { "..." } else { "" };
     format!("{}{more}", String::from_utf8_lossy(cut).escape_debug())

@@ -24,6 +24,15 @@ pub enum RecordError {
         /// What is wrong with it.
         why: String,
     },
+    /// A file that has no lines is not what it should be somewhere.
+    Byte {
+        /// Which.
+        path: PathBuf,
+        /// Where, counted from 0.
+        offset: u64,
+        /// What is wrong there.
+        why: String,
+    },
     /// A file or folder is not what it should be.
     Content {
         /// Which.
@@ -55,6 +64,7 @@ impl fmt::Display for RecordError {
         match self {
             Self::Io { path, why } => write!(f, "{}: {why}", path.display()),
             Self::Line { path, number, why } => write!(f, "{}: line {number}: {why}", path.display()),
+            Self::Byte { path, offset, why } => write!(f, "{}: byte {offset}: {why}", path.display()),
             Self::Content { path, why } => write!(f, "{}: {why}", path.display()),
             Self::Differ { first, second, factor, values: [one, two] } => {
                 let value = |value: &Option<String>| match value {
@@ -77,11 +87,11 @@ impl fmt::Display for RecordError {
 impl core::error::Error for RecordError {}
 
 impl RecordError {
-    pub(super) fn content(path: &Path, why: impl Into<String>) -> Self {
+    pub(crate) fn content(path: &Path, why: impl Into<String>) -> Self {
         Self::Content { path: path.to_owned(), why: why.into() }
     }
 
-    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |why| Self::Io { path, why }
     }
@@ -89,11 +99,13 @@ impl RecordError {
 
 /// What is wrong with a file whose name whoever finds it does not know.
 #[derive(Debug)]
-pub(super) enum Flaw {
+pub(crate) enum Flaw {
     /// It cannot be read.
     Io(io::Error),
     /// This line is wrong, counted from 1.
     Line(u64, String),
+    /// This byte is wrong, counted from 0.
+    Byte(u64, String),
     /// It ends on this line, within the head.
     NoHead(u64),
     /// It is wrong somewhere.
@@ -102,11 +114,12 @@ pub(super) enum Flaw {
 }
 
 impl Flaw {
-    pub(super) fn of(self, path: &Path) -> RecordError {
+    pub(crate) fn of(self, path: &Path) -> RecordError {
         let path = path.to_owned();
         match self {
             Self::Io(why) => RecordError::Io { path, why },
             Self::Line(number, why) => RecordError::Line { path, number, why },
+            Self::Byte(offset, why) => RecordError::Byte { path, offset, why },
             Self::NoHead(number) => {
                 let why = "the file ends before anything that was measured".to_owned();
                 RecordError::Line { path, number, why }

@@ -149,7 +149,8 @@ pub(super) fn read(path: &Path, format: Format, keep: Keep) -> Result<Found, Rec
     read_open(&open(path)?, format, keep).map_err(|flaw| flaw.of(path))
 }
 
-fn open(path: &Path) -> Result<File, RecordError> {
+/// Opens a file to be read.
+pub(crate) fn open(path: &Path) -> Result<File, RecordError> {
     // What is no file might have no end.
     if !fs::metadata(path).map_err(RecordError::io(path))?.is_file() {
         return Err(RecordError::content(path, "it is not a file"));

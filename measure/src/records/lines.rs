@@ -1,6 +1,7 @@
 //! A file line by line, without ever holding more of it than the longest line may have.
 
 use std::io::Read;
+use std::ops::Range;
 
 use super::error::Flaw;
 
@@ -8,7 +9,8 @@ use super::error::Flaw;
 const CHUNK: usize = 256 << 10;
 
 /// The lines of a file.
-pub(super) struct Lines<R> {
+#[derive(Debug)]
+pub(crate) struct Lines<R> {
     reader: R,
     longest: usize,
     buffer: Vec<u8>,
@@ -17,17 +19,36 @@ pub(super) struct Lines<R> {
     end: usize,
     number: u64,
     offset: u64,
+    /// The last line, without its end.
+    line: Range<usize>,
+    windows_end: bool,
 }
 
 impl<R: Read> Lines<R> {
     /// Refuses lines that are longer than this.
-    pub(super) fn new(reader: R, longest: usize) -> Self {
-        Self { reader, longest, buffer: vec![0; CHUNK.min(longest + 1)], begin: 0, end: 0, number: 0, offset: 0 }
+    pub(crate) fn new(reader: R, longest: usize) -> Self {
+        Self {
+            reader,
+            longest,
+            buffer: vec![0; CHUNK.min(longest + 1)],
+            begin: 0,
+            end: 0,
+            number: 0,
+            offset: 0,
+            line: 0..0,
+            windows_end: false,
+        }
     }
 
     /// The next whole line, without its end; what comes behind the last line end is none.
     #[inline]
-    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, Flaw> {
+    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, Flaw> {
+        Ok(self.advance()?.then(|| self.line()))
+    }
+
+    /// Goes to the next whole line, if there is one.
+    #[inline]
+    pub(crate) fn advance(&mut self) -> Result<bool, Flaw> {
         let mut searched = self.begin;
         loop {
             if let Some(length) = line_end(&self.buffer[searched..self.end]) {
@@ -35,18 +56,30 @@ impl<R: Read> Lines<R> {
                 self.begin = line.end + 1;
                 self.number += 1;
                 self.offset += (line.len() + 1) as u64;
-                let line = &self.buffer[line];
-                return Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)));
+                self.windows_end = self.buffer[line.clone()].ends_with(b"\r");
+                self.line = line.start..line.end - usize::from(self.windows_end);
+                return Ok(true);
             }
             let unfinished = self.end - self.begin;
             if unfinished > self.longest {
                 return Err(self.flaw(1, format!("it is longer than {} bytes", self.longest)));
             }
             if !self.fill()? {
-                return Ok(None);
+                return Ok(false);
             }
             searched = self.begin + unfinished;
         }
+    }
+
+    /// The line that was gone to, without its end.
+    #[inline]
+    pub(crate) fn line(&self) -> &[u8] {
+        &self.buffer[self.line.clone()]
+    }
+
+    /// Whether it ends as on Windows.
+    pub(crate) fn windows_end(&self) -> bool {
+        self.windows_end
     }
 
     /// Reads on; false at the end of the file.
@@ -70,7 +103,7 @@ impl<R: Read> Lines<R> {
     }
 
     /// Makes sure that nothing follows.
-    pub(super) fn end(&mut self) -> Result<(), Flaw> {
+    pub(crate) fn end(&mut self) -> Result<(), Flaw> {
         let another = self.next()?.is_some();
         if another || !self.unfinished().is_empty() {
             return Err(self.flaw(u64::from(!another), "something comes after the end of the record"));
@@ -79,22 +112,22 @@ impl<R: Read> Lines<R> {
     }
 
     /// What stands behind the last line end, once there is no further line.
-    pub(super) fn unfinished(&self) -> &[u8] {
+    pub(crate) fn unfinished(&self) -> &[u8] {
         &self.buffer[self.begin..self.end]
     }
 
     /// How many lines there were.
-    pub(super) fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
     /// How many bytes there were, up to the end of the last line.
-    pub(super) fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
     /// What is wrong with the line that comes so many lines after the last one.
-    pub(super) fn flaw(&self, after: u64, why: impl Into<String>) -> Flaw {
+    pub(crate) fn flaw(&self, after: u64, why: impl Into<String>) -> Flaw {
         Flaw::Line(self.number + after, why.into())
     }
 }

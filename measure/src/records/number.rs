@@ -43,7 +43,7 @@ fn general(text: &[u8]) -> Option<f64> {
 
 /// A whole number of digits only, and what stands behind it.
 #[inline]
-pub(super) fn whole(text: &[u8]) -> Option<(u64, &[u8])> {
+pub(crate) fn whole(text: &[u8]) -> Option<(u64, &[u8])> {
     let (mut number, mut length) = (0_u64, 0);
     while let Some(digit) = text.get(length).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
         number = number.checked_mul(10)?.checked_add(digit.into())?;

@@ -11,21 +11,21 @@ use super::*;
 use crate::{Factors, Group, GroupKey, Launch, Observation, Observations, Stamps, State};
 
 /// A folder of its own, which goes away with it.
-pub(super) struct Folder(pub(super) PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("downbeat-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         Self(std::env::temp_dir().join(name))
     }
 
-    pub(super) fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
     /// A file with this in it.
-    pub(super) fn with(name: &str, content: &[u8]) -> (Self, PathBuf) {
+    pub(crate) fn with(name: &str, content: &[u8]) -> (Self, PathBuf) {
         let folder = Self::new();
         fs::create_dir_all(&folder.0).unwrap();
         let path = folder.file(name);

@@ -1,0 +1,138 @@
+//! What a trace has named so far.
+
+use super::item::{Item, What, kind_number};
+
+/// No name and no note is longer, in bytes.
+pub(super) const LONGEST_NAME: usize = 1 << 16;
+
+/// How many of each kind there are, and what is to be kept in mind to know whether what comes next can come.
+#[derive(Debug, Default)]
+pub(super) struct Definitions {
+    /// The number of the last session of each location.
+    sessions: Vec<Option<u32>>,
+    communicators: u32,
+    regions: u32,
+    has_master: bool,
+    pub(super) events: u64,
+}
+
+impl Definitions {
+    pub(super) fn locations(&self) -> u32 {
+        self.sessions.len() as u32
+    }
+
+    pub(super) fn communicators(&self) -> u32 {
+        self.communicators
+    }
+
+    pub(super) fn regions(&self) -> u32 {
+        self.regions
+    }
+
+    /// Whether this can come next, or why not.
+    pub(super) fn take(&mut self, item: &Item<'_>) -> Result<(), String> {
+        match *item {
+            Item::Location { name, .. } => self.add_location(name),
+            Item::Thread { rank, name } => {
+                self.location(rank)?;
+                self.add_location(name)
+            }
+            Item::Communicator { members } => {
+                members.iter().try_for_each(|member| self.location(*member))?;
+                self.communicators =
+                    self.communicators.checked_add(1).ok_or("there are more than 2^32 communicators")?;
+                Ok(())
+            }
+            Item::Region { name } => {
+                check_name(name)?;
+                self.regions = self.regions.checked_add(1).ok_or("there are more than 2^32 regions")?;
+                Ok(())
+            }
+            Item::Master { location } => {
+                self.location(location)?;
+                if core::mem::replace(&mut self.has_master, true) {
+                    return Err("there is a second master".to_owned());
+                }
+                Ok(())
+            }
+            Item::Sample { location, session, .. } => self.sample(location, session),
+            Item::Event { location, what, .. } => {
+                self.location(location)?;
+                self.events += 1;
+                self.event(what)
+            }
+        }
+    }
+
+    fn add_location(&mut self, name: &str) -> Result<(), String> {
+        check_name(name)?;
+        if self.sessions.len() >= u32::MAX as usize {
+            return Err("there are more than 2^32 locations".to_owned());
+        }
+        self.sessions.push(None);
+        Ok(())
+    }
+
+    fn sample(&mut self, location: u32, session: u32) -> Result<(), String> {
+        self.location(location)?;
+        let last = &mut self.sessions[location as usize];
+        let next = last.map_or(0, |last| last.saturating_add(1));
+        if session != next && *last != Some(session) {
+            return Err(match *last {
+                Some(last) => format!("session {session} of location {location} comes after session {last}"),
+                None => format!("session {session} of location {location} is its first, which has the number 0"),
+            });
+        }
+        *last = Some(session);
+        Ok(())
+    }
+
+    fn event(&self, what: What<'_>) -> Result<(), String> {
+        match what {
+            What::Enter { region } | What::Leave { region } => known("region", region, self.regions),
+            What::Note(text) => check_name(text),
+            What::Send { to: peer, communicator, .. } | What::Receive { from: peer, communicator, .. } => {
+                self.location(peer)?;
+                self.communicator(communicator)
+            }
+            What::CollectiveEnd { kind, .. } if kind_number(kind).is_none() => {
+                Err("a fork or join is no collective operation".to_owned())
+            }
+            What::Collective { communicator }
+            | What::CollectiveEnd { communicator, .. }
+            | What::Fork { team: communicator }
+            | What::ThreadBegin { team: communicator }
+            | What::ThreadEnd { team: communicator }
+            | What::Join { team: communicator } => self.communicator(communicator),
+        }
+    }
+
+    fn location(&self, location: u32) -> Result<(), String> {
+        known("location", location, self.locations())
+    }
+
+    fn communicator(&self, communicator: u32) -> Result<(), String> {
+        known("communicator", communicator, self.communicators)
+    }
+}
+
+fn known(what: &str, number: u32, count: u32) -> Result<(), String> {
+    if number < count { Ok(()) } else { Err(format!("there is no {what} {number} before this")) }
+}
+
+/// A name must be read again as it was written, and not spoil what it is shown in.
+fn check_name(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("there is no name".to_owned());
+    }
+    if name.len() > LONGEST_NAME {
+        return Err(format!("a name is longer than {LONGEST_NAME} bytes"));
+    }
+    if name.contains(|c: char| c.is_control()) {
+        return Err(format!(
+            "a name has a control character, {:?}",
+            name.chars().find(|c| c.is_control()).unwrap_or(' ')
+        ));
+    }
+    Ok(())
+}
