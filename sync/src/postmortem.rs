@@ -2,6 +2,8 @@
 
 mod builder;
 mod channels;
+mod check;
+mod deviation;
 mod error;
 mod kind;
 mod latencies;
@@ -10,6 +12,8 @@ mod teams;
 mod trace;
 
 pub use builder::{Matching, TraceBuilder};
+pub use check::{Difference, Fault, Misfit, Relations, Reversal, Verdict};
+pub use deviation::{Above, Deviation, Displacement, Intervals, TruthError};
 pub use error::TraceError;
 pub use kind::{Action, CollectiveKind, Pattern};
 pub use latencies::Latencies;
