@@ -70,10 +70,10 @@ impl Generator {
             self.add(builder, from, Action::Send { to: self.locations[to], communicator, tag: 0 });
             arrive[to] = self.now[from] + self.random.i64(2_000..10_000);
         }
-        for to in 0..size {
+        for (to, arrive) in arrive.into_iter().enumerate() {
             let from = self.locations[(to + size - distance) % size];
             self.add(builder, to, Action::Internal);
-            self.now[to] = self.now[to].max(arrive[to]);
+            self.now[to] = self.now[to].max(arrive);
             self.add(builder, to, Action::Receive { from, communicator, tag: 0 });
         }
     }

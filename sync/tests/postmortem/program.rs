@@ -75,11 +75,10 @@ struct Clocks {
 
 impl Program {
     /// Locations of a few nodes and processes, with wrong clocks, and about so many steps.
-    pub(crate) fn random(rng: &mut Rng, steps: usize) -> Self {
-        let locations = rng.usize(1..=6);
+    pub(crate) fn random(rng: &mut Rng, locations: usize, steps: usize) -> Self {
         let mut program = Self { events: vec![vec![]; locations], ..Self::default() };
         for _ in 0..locations {
-            let process = rng.u32(0..4);
+            let process = rng.u32(0..locations as u32);
             program.places.push(Place { node: process / 2, process });
         }
         for _ in 0..rng.usize(1..=3) {
