@@ -1,6 +1,6 @@
 //! The controlled logical clock beside the equations themselves, over every relation of random programs.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "in a test, that is how a failure is told")]
+#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
 
 #[path = "postmortem/program.rs"]
 mod program;

@@ -166,24 +166,25 @@ mod tests {
     use crate::postmortem::{Action, Matching, Place, TraceBuilder};
     use downbeat_clock_core::Timestamp;
 
-    fn of(events: &[usize], workers: usize) -> Vec<Range<usize>> {
+    fn of(events: &[usize], workers: usize) -> Vec<(usize, usize)> {
         let mut builder = TraceBuilder::new(Matching::default());
         for count in events {
             let location = builder.add_location(Place { node: 0, process: 0 }).unwrap();
             (0..*count).for_each(|_| builder.push(location, Timestamp::ORIGIN, Action::Internal).unwrap());
         }
-        groups(&builder.finish().unwrap(), workers)
+        let groups = groups(&builder.finish().unwrap(), workers);
+        groups.into_iter().map(|group| (group.start, group.end)).collect()
     }
 
     #[test]
     fn workers_have_about_as_many_events() {
-        assert_eq!(of(&[5, 5, 5, 5], 2), [0..2, 2..4]);
-        assert_eq!(of(&[15, 1, 1, 1], 2), [0..1, 1..4]);
-        assert_eq!(of(&[0, 0, 0], 3), [0..1, 1..2, 2..3]);
-        assert_eq!(of(&[1, 1, 30], 2), [0..2, 2..3]);
-        assert_eq!(of(&[7], 4), [0..1]);
-        assert_eq!(of(&[], 4), [0..0]);
-        assert_eq!(of(&[3, 3], 0), [0..2]);
+        assert_eq!(of(&[5, 5, 5, 5], 2), [(0, 2), (2, 4)]);
+        assert_eq!(of(&[15, 1, 1, 1], 2), [(0, 1), (1, 4)]);
+        assert_eq!(of(&[0, 0, 0], 3), [(0, 1), (1, 2), (2, 3)]);
+        assert_eq!(of(&[1, 1, 30], 2), [(0, 2), (2, 3)]);
+        assert_eq!(of(&[7], 4), [(0, 1)]);
+        assert_eq!(of(&[], 4), [(0, 0)]);
+        assert_eq!(of(&[3, 3], 0), [(0, 2)]);
     }
 
     #[test]
