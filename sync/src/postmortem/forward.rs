@@ -68,8 +68,9 @@ enum Stop {
 /// So many events are a turn of a location.
 const TURN: usize = 1 << 13;
 
-/// With so many locations to be replayed, a worker leaves some to others, even if their turns are short.
-const MANY: usize = 16;
+/// With so many locations to be replayed, a worker leaves some to others, even if their turns are short: with fewer, telling
+/// each other takes longer than what is gained.
+const MANY: usize = 256;
 
 impl Forward<'_> {
     /// Replays a trace; `stamps` have been cleared, and hold the jumps of receives and exits afterwards. The memory of

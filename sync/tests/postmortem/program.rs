@@ -84,7 +84,8 @@ impl Program {
         for _ in 0..rng.usize(1..=3) {
             let mut members: Vec<usize> = (0..locations).collect();
             rng.shuffle(&mut members);
-            members.truncate(rng.usize(1..=locations));
+            // Every pair of members is a relation.
+            members.truncate(rng.usize(1..=locations.min(40)));
             program.teams.push(members);
         }
         let wrong = [0, 5, 300, 20_000][rng.usize(0..4)];
