@@ -12,7 +12,7 @@
 //! | [`Clock`], [`ModelClock`], [`Published`] | reading a clock through a model that another thread replaces |
 //! | [`SkampiOffset`], [`MeanRttOffset`], [`TraceCollectorOffset`] | from [`Exchange`]s to an offset |
 //! | [`LeastSquares`], [`OffsetFit`] | from offsets to a drift, with standard errors |
-//! | [`ConstrainedSpline`] | correcting timestamps after the fact |
+//! | [`ConstrainedSpline`], [`LogicalClock`] | correcting timestamps after the fact |
 //! | [`RegionTimer`], [`DecimalBin`] | timing a region of a program, with all statistics, in constant memory |
 //!
 //! ```

@@ -22,7 +22,7 @@ impl ControlVariable {
     /// The nearest one; `None` for what is not from 0 to 1.
     pub fn new(share: f64) -> Option<Self> {
         // Exact: a power of two changes only the exponent.
-        (0.0..=1.0).contains(&share).then(|| Self { share: (share * Self::ONE.share as f64) as u64 })
+        (0.0..=1.0).contains(&share).then_some(Self { share: (share * Self::ONE.share as f64) as u64 })
     }
 
     /// The share as a number, for printing.

@@ -45,7 +45,7 @@ pub enum Action {
         /// Whether this member was given data.
         received: bool,
     },
-    /// Threads are started.
+    /// Threads are started, always by the same one of the team.
     Fork {
         /// All of them, and the one that starts them.
         team: CommunicatorId,
@@ -60,7 +60,7 @@ pub enum Action {
         /// Whose member it is.
         team: CommunicatorId,
     },
-    /// All threads have ended.
+    /// All threads have ended, for the one who started them.
     Join {
         /// All of them, and the one that started them.
         team: CommunicatorId,
