@@ -10,7 +10,7 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 use late::Party;
 pub use same::Difference;
 
-use super::{Collective, CollectiveKind, EventId, Latencies, LocationId, Trace};
+use super::{Collective, CollectiveKind, EventId, Latencies, Location, LocationId, Trace};
 
 /// What there is to say against times of a trace.
 ///
@@ -144,7 +144,7 @@ impl Reversal {
 impl Trace {
     /// The times of all events of all locations.
     pub fn times(&self) -> Vec<&[Timestamp<Global>]> {
-        self.locations().iter().map(|location| location.times()).collect()
+        self.locations().iter().map(Location::times).collect()
     }
 }
 

@@ -1,15 +1,16 @@
 //! Traces of programs that never ran, of which the truth is known.
 
 mod collectives;
+mod error;
 mod replay;
 
 use downbeat_clock_core::{Duration, Global, Knot, Local, Timestamp};
+pub use error::SyntheticError;
 use fastrand::Rng;
 use replay::{Replay, WrongClocks};
 
 use super::{
-    Action, ClockSample, CommunicatorId, Latencies, LocationId, Matching, Place, Trace, TraceBuilder, TraceError,
-    TruthError,
+    Action, ClockSample, CommunicatorId, Latencies, LocationId, Matching, Place, Trace, TraceBuilder, TruthError,
 };
 use crate::sim::{exponential, not_negative, refuse_unless};
 use crate::{Clocks, Drift, SimError, Wander};
@@ -342,39 +343,6 @@ impl SyntheticProgram {
             (_, Traffic::Ring | Traffic::Pairs) => 2,
             (ranks, Traffic::Stencil) => 2 * replay::neighbours(0, ranks).len(),
         }
-    }
-}
-
-/// Why there is no trace of a program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SyntheticError {
-    /// A parameter makes no sense.
-    Parameter(SimError),
-    /// There is too much for a trace.
-    Trace(TraceError),
-}
-
-impl core::fmt::Display for SyntheticError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Parameter(error) => error.fmt(f),
-            Self::Trace(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for SyntheticError {}
-
-impl From<SimError> for SyntheticError {
-    fn from(error: SimError) -> Self {
-        Self::Parameter(error)
-    }
-}
-
-impl From<TraceError> for SyntheticError {
-    fn from(error: TraceError) -> Self {
-        Self::Trace(error)
     }
 }
 

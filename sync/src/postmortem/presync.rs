@@ -3,14 +3,17 @@
 //! While a program ran, its clocks were compared with that of one location, the master, in sessions: at the start and at
 //! the end, and sometimes in between.
 
+mod map;
+
 use core::fmt;
 
 use downbeat_clock_core::{
-    ClockModel, ConstrainedSpline, Domain, Duration, FitError, Global, Knot, Local, OffsetFit, OffsetSample, TickRate,
-    Timestamp,
+    ClockModel, Domain, Duration, FitError, Global, Knot, Local, OffsetFit, OffsetSample, TickRate, Timestamp,
 };
+use map::Shape;
+pub use map::{ClockMap, ClockMaps};
 
-use super::{LocationId, Place, Trace, TraceError};
+use super::{LocationId, Place};
 
 /// What the clock of a location and that of the master showed at one instant.
 pub type ClockSample = Knot<Local, Global>;
@@ -127,31 +130,6 @@ impl fmt::Display for PreSyncError {
 }
 
 impl core::error::Error for PreSyncError {}
-
-/// What a clock's times mean on the master's.
-#[derive(Clone, Debug)]
-pub struct ClockMap {
-    shape: Shape,
-}
-
-#[derive(Clone, Debug)]
-enum Shape {
-    Line(ClockModel<Local, Global>),
-    /// The knots of a spline.
-    Curve(Vec<ClockSample>),
-}
-
-/// What the times of all locations mean on the master's clock.
-#[derive(Clone, Debug)]
-pub struct ClockMaps {
-    maps: Vec<ClockMap>,
-    /// Of every location, its map.
-    of: Vec<usize>,
-    /// How many locations a lenient pre-synchronization took as right, for want of samples.
-    pub unknown: usize,
-    /// How many sessions it left out.
-    pub left_out: usize,
-}
 
 /// What is left of sessions.
 #[derive(Debug)]
@@ -305,64 +283,6 @@ fn mean(samples: &[ClockSample]) -> ClockSample {
 
 fn gap<D: Domain>(from: Timestamp<D>, to: Timestamp<D>) -> u64 {
     to.as_nanos().abs_diff(from.as_nanos())
-}
-
-impl ClockMap {
-    /// Of a clock that is right.
-    const SAME: Self = Self { shape: Shape::Line(ClockModel::IDENTITY) };
-
-    /// What the master shows when this clock shows `at`, to the nearest nanosecond. It never decreases.
-    pub fn apply(&self, at: Timestamp<Local>) -> Timestamp<Global> {
-        self.prepared()(at)
-    }
-
-    /// A spline looks at its knots before it is asked for anything.
-    fn prepared(&self) -> impl Fn(Timestamp<Local>) -> Timestamp<Global> + '_ {
-        let (line, curve) = match &self.shape {
-            Shape::Line(line) => (*line, None),
-            // Its knots are in order, or they would not have been taken.
-            Shape::Curve(knots) => (ClockModel::IDENTITY, ConstrainedSpline::new(knots).ok()),
-        };
-        move |at| curve.map_or_else(|| line.apply(at), |curve| curve.apply(at))
-    }
-
-    /// As [`apply`](Self::apply), for the times of one location in their order: where they increase, so does what is made
-    /// of them. Two that are a nanosecond apart and would be rounded to one are kept that nanosecond apart.
-    pub fn in_order(&self) -> impl FnMut(Timestamp<Local>) -> Timestamp<Global> + '_ {
-        let apply = self.prepared();
-        let mut last = None;
-        move |at| {
-            let mut image = apply(at);
-            if let Some((before, shown)) = last {
-                match at.cmp(&before) {
-                    core::cmp::Ordering::Greater => image = image.max(shown + Duration::from_nanos(1)),
-                    core::cmp::Ordering::Equal => image = shown,
-                    core::cmp::Ordering::Less => {}
-                }
-            }
-            last = Some((at, image));
-            image
-        }
-    }
-}
-
-impl ClockMaps {
-    /// That of a location; of one that there is not, that of a clock that is right.
-    pub fn of(&self, location: LocationId) -> &ClockMap {
-        &self.maps[self.of.get(location.index()).copied().unwrap_or(0)]
-    }
-
-    /// Corrects all times of a trace, which are those of its locations' own clocks, [in order](ClockMap::in_order).
-    ///
-    /// # Errors
-    /// When a time is more than 146 years from the origin; the trace is then of no use any more.
-    pub fn correct(&self, trace: &mut Trace) -> Result<(), TraceError> {
-        for location in trace.ids() {
-            let mut map = self.of(location).in_order();
-            trace.map_times(location, |time| map(Timestamp::from_nanos(time.as_nanos())))?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'_, F> {
         }
         let turns = KINDS.len() as u32;
         let kind = KINDS[(number % turns) as usize];
-        let communicator = if number / turns % 2 == 0 { WORLD } else { REVERSED };
+        let communicator = if (number / turns).is_multiple_of(2) { WORLD } else { REVERSED };
         let members: Vec<_> = match communicator {
             WORLD => (0..ranks).map(LocationId).collect(),
             _ => (0..ranks).rev().map(LocationId).collect(),

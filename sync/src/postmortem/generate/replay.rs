@@ -250,7 +250,7 @@ fn expected(program: &SyntheticProgram, clocks: &mut WrongClocks, node: u32) -> 
 
 /// The other processes that are next to one in a grid that is as square as it can be.
 pub(super) fn neighbours(rank: u32, ranks: u32) -> Vec<u32> {
-    let width = (1..=ranks.isqrt()).rev().find(|width| ranks % width == 0).unwrap_or(1);
+    let width = (1..=ranks.isqrt()).rev().find(|width| ranks.is_multiple_of(*width)).unwrap_or(1);
     let (column, row, height) = (rank % width, rank / width, ranks / width);
     let mut found = vec![
         row * width + (column + 1) % width,

@@ -145,3 +145,46 @@ fn a_grid_has_neighbours_on_all_sides() {
 fn neighbours_of(rank: u32, ranks: u32) -> Vec<u32> {
     replay::neighbours(rank, ranks)
 }
+
+/// Every pair of every operation, and every message, one after the other.
+#[test]
+fn verdicts_on_whole_programs_count_truly() {
+    use crate::postmortem::{Pattern, Relations};
+    for seed in 0..8 {
+        let program = varied(seed).with_events(4_000);
+        let trace = synchronized(&program, Interpolation::Linear);
+        let early = |send: (LocationId, u32), receive: (LocationId, u32)| {
+            let [sent, received] =
+                [send, receive].map(|(location, event)| trace.locations()[location.index()].times()[event as usize]);
+            let latency = program.latencies.between(&trace, send.0, receive.0);
+            Relations { total: 1, reversed: u64::from(received < sent), violated: u64::from(received < sent + latency) }
+        };
+        let mut wanted = [Relations::default(); 2];
+        for message in trace.messages() {
+            let [send, receive] = [message.send, message.receive].map(|end| (end.location, end.event));
+            wanted[0] += early(send, receive);
+        }
+        for collective in trace.collectives() {
+            let members: Vec<_> = collective.members().collect();
+            for (k, sender) in members.iter().enumerate() {
+                for (i, receiver) in members.iter().enumerate() {
+                    let waits = match collective.kind().pattern() {
+                        Pattern::FromRoot => k as u32 == collective.root(),
+                        Pattern::ToRoot => i as u32 == collective.root(),
+                        Pattern::AllToAll => true,
+                        Pattern::ToLater => i > k,
+                    };
+                    if let (true, Some(enter), Some(exit)) = (waits && i != k, sender.enter, receiver.exit) {
+                        wanted[1] += early((sender.location, enter), (receiver.location, exit));
+                    }
+                }
+            }
+        }
+        let found = Verdict::of(&trace, &trace.times(), &program.latencies).unwrap();
+        assert_eq!([found.messages, found.collectives], wanted, "{seed}");
+        assert!(
+            program.nodes == 1 || wanted.iter().all(|of| of.violated >= of.reversed && of.reversed > 0),
+            "{wanted:?}"
+        );
+    }
+}

@@ -182,3 +182,15 @@ fn times_that_increase_still_do() {
     let times: Vec<_> = trace.locations()[1].times().iter().map(|time| time.as_nanos()).collect();
     assert_eq!(times, [1_000, 1_001, 1_001, 1_002, 1_003, 1_495, 1_496, 1_497]);
 }
+
+#[test]
+fn a_spline_in_order_is_the_spline() {
+    let session = |number: i64| vec![sample(number * SECOND, number * SECOND + 900 * number % 7 * 1_000)];
+    let sessions = [vec![], (0..9).map(session).collect()];
+    let maps = with(Interpolation::Spline).maps(&places(2), &sessions).unwrap();
+    let map = maps.of(location(1));
+    let mut in_order = map.in_order();
+    for at in (-2 * SECOND..11 * SECOND).step_by(12_345_679).map(Timestamp::from_nanos) {
+        assert_eq!(in_order(at), map.apply(at));
+    }
+}
