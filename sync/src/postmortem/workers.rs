@@ -1,5 +1,6 @@
 //! Threads that share the locations of a trace among them, and how they hand each other work.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -113,15 +114,15 @@ impl Post {
         self.idle.load(Ordering::Relaxed) > 0
     }
 
-    /// Leaves the older half of some locations, which are awake, to a worker with nothing to do.
-    pub(super) fn leave_half(&self, ready: &mut Vec<u32>) {
+    /// Leaves the later half of some locations, which are awake, to a worker with nothing to do.
+    pub(super) fn leave_half(&self, ready: &mut VecDeque<u32>) {
         // Whoever makes it busy has it to himself.
         let Some(mailbox) = self.boxes.iter().find(|mailbox| mailbox.idle.swap(false, Ordering::AcqRel)) else {
             return;
         };
         self.idle.fetch_sub(1, Ordering::Relaxed);
-        let half = ready.len().div_ceil(2);
-        mailbox.lock().extend(ready.drain(..half));
+        let half = ready.len() / 2;
+        mailbox.lock().extend(ready.drain(half..));
         mailbox.full.store(true, Ordering::Release);
         // It signed on before it was idle.
         if let Some(owner) = mailbox.owner.get() {
@@ -130,14 +131,14 @@ impl Post {
     }
 
     /// Waits for work of others. Whether there is any left, which is then `ready`.
-    pub(super) fn receive(&self, worker: usize, ready: &mut Vec<u32>) -> bool {
+    pub(super) fn receive(&self, worker: usize, ready: &mut VecDeque<u32>) -> bool {
         let mailbox = &self.boxes[worker];
         self.idle.fetch_add(1, Ordering::Relaxed);
         mailbox.idle.store(true, Ordering::Release);
         let mut looks = 0;
         loop {
             if mailbox.full.swap(false, Ordering::Acquire) {
-                ready.append(&mut mailbox.lock());
+                ready.extend(mailbox.lock().drain(..));
                 return true;
             }
             if self.awake.load(Ordering::Acquire) == 0 {
