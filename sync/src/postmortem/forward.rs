@@ -1,5 +1,6 @@
 //! Forward amortization: receives that came too early are moved forward, and what follows them is, too, ever less.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -68,8 +69,9 @@ enum Stop {
 /// So many events are a turn of a location.
 const TURN: usize = 1 << 13;
 
-/// With so many locations to be replayed, a worker leaves some to others, even if their turns are short.
-const MANY: usize = 16;
+/// With so many locations to be replayed, a worker leaves some to others, even if their turns are short: with fewer, telling
+/// each other takes longer than what is gained.
+const MANY: usize = 256;
 
 impl Forward<'_> {
     /// Replays a trace; `stamps` have been cleared, and hold the jumps of receives and exits afterwards. The memory of
@@ -109,23 +111,24 @@ impl Shared<'_> {
     /// Replays locations until nothing is left to do for anyone; to begin with, these.
     ///
     /// Whoever wakes a location replays it, too: what it waited for is at hand, and threads would take longer to tell each
-    /// other of every message than it takes to replay it. Only from those who have much to do, others take some.
+    /// other of every message than it takes to replay it. Only from those who have much to do, others take some. Who was
+    /// woken first comes first: by then more of what it waits for is there, so that it comes farther at once.
     fn work(&self, worker: usize, group: Range<usize>) {
         self.post.sign_on(worker);
-        let mut ready: Vec<u32> = group.rev().map(|location| location as u32).collect();
+        let mut ready: VecDeque<u32> = group.map(|location| location as u32).collect();
         loop {
-            while let Some(location) = ready.pop() {
+            while let Some(location) = ready.pop_front() {
                 // Where it comes to rest, the last to replay it may still be about to say so.
                 let mut replay = self.replays[location as usize].lock().unwrap_or_else(PoisonError::into_inner);
                 let before = replay.corrected.len();
                 let stop = self.replay(&mut replay, |woken| {
                     self.post.rouse();
-                    ready.push(woken);
+                    ready.push_back(woken);
                 });
                 let was_long = replay.corrected.len() - before >= TURN / 4;
                 drop(replay);
                 match stop {
-                    Stop::Pause => ready.push(location),
+                    Stop::Pause => ready.push_front(location),
                     Stop::Rest => self.post.rest(),
                 }
                 let has_enough = ready.len() > MANY || (was_long && ready.len() > 1);

@@ -1,5 +1,6 @@
 //! Threads that share the locations of a trace among them, and how they hand each other work.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -113,15 +114,15 @@ impl Post {
         self.idle.load(Ordering::Relaxed) > 0
     }
 
-    /// Leaves the older half of some locations, which are awake, to a worker with nothing to do.
-    pub(super) fn leave_half(&self, ready: &mut Vec<u32>) {
+    /// Leaves the later half of some locations, which are awake, to a worker with nothing to do.
+    pub(super) fn leave_half(&self, ready: &mut VecDeque<u32>) {
         // Whoever makes it busy has it to himself.
         let Some(mailbox) = self.boxes.iter().find(|mailbox| mailbox.idle.swap(false, Ordering::AcqRel)) else {
             return;
         };
         self.idle.fetch_sub(1, Ordering::Relaxed);
-        let half = ready.len().div_ceil(2);
-        mailbox.lock().extend(ready.drain(..half));
+        let half = ready.len() / 2;
+        mailbox.lock().extend(ready.drain(half..));
         mailbox.full.store(true, Ordering::Release);
         // It signed on before it was idle.
         if let Some(owner) = mailbox.owner.get() {
@@ -130,14 +131,14 @@ impl Post {
     }
 
     /// Waits for work of others. Whether there is any left, which is then `ready`.
-    pub(super) fn receive(&self, worker: usize, ready: &mut Vec<u32>) -> bool {
+    pub(super) fn receive(&self, worker: usize, ready: &mut VecDeque<u32>) -> bool {
         let mailbox = &self.boxes[worker];
         self.idle.fetch_add(1, Ordering::Relaxed);
         mailbox.idle.store(true, Ordering::Release);
         let mut looks = 0;
         loop {
             if mailbox.full.swap(false, Ordering::Acquire) {
-                ready.append(&mut mailbox.lock());
+                ready.extend(mailbox.lock().drain(..));
                 return true;
             }
             if self.awake.load(Ordering::Acquire) == 0 {
@@ -166,24 +167,25 @@ mod tests {
     use crate::postmortem::{Action, Matching, Place, TraceBuilder};
     use downbeat_clock_core::Timestamp;
 
-    fn of(events: &[usize], workers: usize) -> Vec<Range<usize>> {
+    fn of(events: &[usize], workers: usize) -> Vec<(usize, usize)> {
         let mut builder = TraceBuilder::new(Matching::default());
         for count in events {
             let location = builder.add_location(Place { node: 0, process: 0 }).unwrap();
             (0..*count).for_each(|_| builder.push(location, Timestamp::ORIGIN, Action::Internal).unwrap());
         }
-        groups(&builder.finish().unwrap(), workers)
+        let groups = groups(&builder.finish().unwrap(), workers);
+        groups.into_iter().map(|group| (group.start, group.end)).collect()
     }
 
     #[test]
     fn workers_have_about_as_many_events() {
-        assert_eq!(of(&[5, 5, 5, 5], 2), [0..2, 2..4]);
-        assert_eq!(of(&[15, 1, 1, 1], 2), [0..1, 1..4]);
-        assert_eq!(of(&[0, 0, 0], 3), [0..1, 1..2, 2..3]);
-        assert_eq!(of(&[1, 1, 30], 2), [0..2, 2..3]);
-        assert_eq!(of(&[7], 4), [0..1]);
-        assert_eq!(of(&[], 4), [0..0]);
-        assert_eq!(of(&[3, 3], 0), [0..2]);
+        assert_eq!(of(&[5, 5, 5, 5], 2), [(0, 2), (2, 4)]);
+        assert_eq!(of(&[15, 1, 1, 1], 2), [(0, 1), (1, 4)]);
+        assert_eq!(of(&[0, 0, 0], 3), [(0, 1), (1, 2), (2, 3)]);
+        assert_eq!(of(&[1, 1, 30], 2), [(0, 2), (2, 3)]);
+        assert_eq!(of(&[7], 4), [(0, 1)]);
+        assert_eq!(of(&[], 4), [(0, 0)]);
+        assert_eq!(of(&[3, 3], 0), [(0, 2)]);
     }
 
     #[test]
