@@ -64,6 +64,7 @@
 mod binary;
 mod bytes;
 mod definitions;
+mod difference;
 mod file;
 mod format;
 #[cfg(test)]
@@ -75,6 +76,7 @@ mod tests;
 mod text;
 mod writer;
 
+pub use difference::first_difference;
 pub use file::{Sessions, TraceFile};
 pub use format::TraceFormat;
 pub use item::{Item, What};

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 use downbeat_common::Failure;
 
 use crate::experiments::{analyze, compare, reproducibility, samplesize};
-use crate::{bench, calibrate, clocks, demonstration, regions, report, run, simulate, sync};
+use crate::{bench, calibrate, clocks, demonstration, regions, report, run, simulate, sync, trace};
 
 /// One precise clock for the ranks of a parallel program, and what the clocks of a machine are worth.
 #[derive(Debug, Parser)]
@@ -46,6 +46,8 @@ enum Command {
     Report(report::Options),
     /// Shows how long the regions of a program took, on which ranks
     Regions(regions::Options),
+    /// Corrects the times of traces after the fact, and checks them
+    Trace(trace::Options),
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -63,6 +65,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Samplesize(options)) => samplesize::run(&options),
         Some(Command::Report(options)) => report::run(&options),
         Some(Command::Regions(options)) => regions::run(&options),
+        Some(Command::Trace(options)) => trace::run(&options),
     }
 }
 

@@ -13,6 +13,7 @@ mod run;
 mod simulate;
 mod sync;
 mod threads;
+mod trace;
 
 use std::process::ExitCode;
 

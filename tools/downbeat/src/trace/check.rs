@@ -1,0 +1,114 @@
+//! `downbeat trace check`: what cannot be true of times.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use downbeat_common::output::{print, print_json};
+use downbeat_common::{Failure, output};
+use downbeat_measure::trace::{self, TraceFile};
+use downbeat_sync::postmortem::{Deviation, Verdict};
+use serde::Serialize;
+
+use super::files;
+use super::settings::{LatencyOption, MatchingOptions};
+use super::tables::{Contents, DeviationReport, LatencyReport, Violations, violations};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "It is right to give the latencies that the correction used, which it prints. A trace is checked by \
+                  nothing that a correction is made of.\n\n\
+                  Examples:\n  downbeat trace generate -o wrong.dbt && downbeat trace check wrong.dbt\n  \
+                  downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt && downbeat \
+                  trace check right.dbt --against wrong.dbt"
+)]
+pub(crate) struct Options {
+    /// The trace
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// What it was made of by a correction: nothing but times may be different
+    #[arg(long, value_name = "ORIGINAL")]
+    against: Option<PathBuf>,
+    #[arg(long, value_name = "LATENCIES", help = LatencyOption::HELP, default_value = "0", allow_hyphen_values = true)]
+    latencies: LatencyOption,
+    #[command(flatten)]
+    matching: MatchingOptions,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is printed as JSON.
+#[derive(Debug, Serialize)]
+struct Document {
+    schema: &'static str,
+    version: u32,
+    contents: Contents,
+    latencies: LatencyReport,
+    violations: Violations,
+    /// The first thing in which it is another trace than the original, besides times.
+    difference: Option<String>,
+    deviation: Option<DeviationReport>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let matching = options.matching.matching();
+    let file = files::read(&options.file, matching)?;
+    let original = options.against.as_ref().map(|path| files::read(path, matching)).transpose()?;
+    let document = look(&file, original.as_ref(), &options.latencies)?;
+    if options.json {
+        print_json(&document)?;
+    } else {
+        print(&document.text(options))?;
+    }
+    let wrong = document.violations.count();
+    let file = options.file.display();
+    match document.difference {
+        Some(difference) => Err(Failure::Run(difference)),
+        None if wrong > 0 => Err(Failure::Run(format!("{file}: {}", output::count(wrong as usize, "violation")))),
+        None => Ok(()),
+    }
+}
+
+fn look(file: &TraceFile, original: Option<&TraceFile>, latencies: &LatencyOption) -> Result<Document, Failure> {
+    let latencies = latencies.find(&file.trace);
+    let difference = original.map(|original| trace::first_difference(&original.path, &file.path)).transpose();
+    let difference = difference.map_err(|why| Failure::Input(why.to_string()))?.flatten();
+    // Of another trace, there is nothing to be said beside that.
+    let original = original.filter(|_| difference.is_none());
+    let times = file.trace.times();
+    let before = original.map_or(&file.trace, |original| &original.trace);
+    let verdict = Verdict::of(before, &times, &latencies.latencies).map_err(Failure::run)?;
+    let deviation = original.map(|original| Deviation::between(&original.trace, &times)).transpose();
+    let deviation = deviation.map_err(Failure::run)?;
+    Ok(Document {
+        schema: "downbeat.trace_check",
+        version: 1,
+        contents: Contents::of(&file.trace),
+        latencies: LatencyReport::of(latencies),
+        violations: (&verdict).into(),
+        difference,
+        deviation: deviation.as_ref().map(Into::into),
+    })
+}
+
+impl Document {
+    fn text(&self, options: &Options) -> String {
+        let Self { contents, latencies, violations: found, deviation, .. } = self;
+        let mut text = format!("{}: {}{}\n", options.file.display(), contents.text(), latencies.text());
+        text += &violations([("in the file", found)]);
+        if found.decreasing + found.merged > 0 {
+            text += &format!(
+                "{} before the one before, {} no longer after the one before\n",
+                output::count(found.decreasing as usize, "event"),
+                output::count(found.merged as usize, "event")
+            );
+        }
+        if found.count() > 0 {
+            text += &format!("\nThe first of them:\n{}", found.named());
+        }
+        if let (Some(deviation), Some(original)) = (deviation, &options.against) {
+            text += &format!("\nSince {}:\n{}", original.display(), deviation.text());
+        }
+        text
+    }
+}

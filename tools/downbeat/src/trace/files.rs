@@ -1,0 +1,41 @@
+//! Which files are read and written.
+
+use std::fs;
+use std::path::Path;
+
+use downbeat_common::Failure;
+use downbeat_measure::trace::{TraceFile, TraceFormat, TraceWriter};
+use downbeat_sync::postmortem::Matching;
+
+pub(super) fn read(path: &Path, matching: Matching) -> Result<TraceFile, Failure> {
+    TraceFile::read(path, matching).map_err(|why| Failure::Input(why.to_string()))
+}
+
+/// Says no, before hours of work, where nothing can be written, or what is there is one of the files that are read.
+pub(super) fn check_output(option: &str, output: &Path, inputs: &[&Path]) -> Result<(), Failure> {
+    if let Some(input) = inputs.iter().find(|input| is_same(input, output)) {
+        let why = format!("{} is the same file as {}, which is only read", output.display(), input.display());
+        return Err(Failure::option(option, why));
+    }
+    // What was made goes away with it.
+    TraceWriter::create(output, TraceFormat::Text).map(drop).map_err(|why| Failure::option(option, why))
+}
+
+/// Whether two names are of one file, by way of whatever links.
+fn is_same(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+        identity(one).is_some_and(|found| Some(found) == identity(other))
+    }
+    #[cfg(not(unix))]
+    {
+        fs::canonicalize(one).is_ok_and(|found| fs::canonicalize(other).is_ok_and(|other| found == other))
+    }
+}
+
+/// That of its name, or else the one given.
+pub(super) fn format(output: &Path, otherwise: TraceFormat) -> TraceFormat {
+    TraceFormat::of(output).unwrap_or(otherwise)
+}

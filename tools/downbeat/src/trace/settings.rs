@@ -1,0 +1,142 @@
+//! Options that commands on traces share.
+
+use std::fs;
+use std::str::FromStr;
+
+use clap::Args;
+use downbeat_clock_core::Duration;
+use downbeat_common::cli;
+use downbeat_sync::postmortem::{Latencies, Matching, Trace};
+use serde::Deserialize;
+
+/// How events are matched.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct MatchingOptions {
+    /// Count what does not go together, such as messages that nobody received, rather than give up
+    #[arg(long)]
+    lenient: bool,
+    /// Take no member of an alltoallv as having waited for another: who gave data to whom is not in a trace
+    #[arg(long)]
+    skip_alltoallv: bool,
+}
+
+impl MatchingOptions {
+    pub(super) fn matching(self) -> Matching {
+        Matching { lenient: self.lenient, skip_alltoallv: self.skip_alltoallv }
+    }
+}
+
+/// Where the smallest latencies come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum LatencyOption {
+    Measured,
+    Given(Latencies),
+    /// They were in a file.
+    Read(Latencies),
+}
+
+/// The latencies that count.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    pub(super) latencies: Latencies,
+    pub(super) source: &'static str,
+}
+
+impl FromStr for LatencyOption {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "measured" {
+            return Ok(Self::Measured);
+        }
+        // What begins like a time is one, or wrong.
+        if !text.starts_with(|c: char| c.is_ascii_digit() || c == '-') || text.contains(['/', '\\']) {
+            let text_of_file = fs::read_to_string(text).map_err(|why| format!("{text}: {why}"))?;
+            return InFile::read(&text_of_file).map(Self::Read).map_err(|why| format!("{text}: {why}"));
+        }
+        let levels = text.split(',').map(cli::not_negative).collect::<Result<Vec<_>, _>>()?;
+        match levels[..] {
+            [all] => in_order([all; 3]),
+            [process, node, beyond] => in_order([process, node, beyond]),
+            _ => Err("there is one for all, or three: in a process, on a node, and between nodes".to_owned()),
+        }
+        .map(Self::Given)
+    }
+}
+
+fn in_order([process, node, beyond]: [Duration; 3]) -> Result<Latencies, String> {
+    let why = "latencies do not fall from a process to a node, and on to what is between nodes";
+    Latencies::new(process, node, beyond).ok_or_else(|| why.to_owned())
+}
+
+/// What a file of latencies says.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct InFile {
+    same_process: String,
+    same_node: String,
+    other_node: String,
+}
+
+impl InFile {
+    fn read(text: &str) -> Result<Latencies, String> {
+        // Of what the parser says, the line with the mistake is the first.
+        let first_line = |why: toml::de::Error| why.message().lines().next().unwrap_or_default().to_owned();
+        let Self { same_process, same_node, other_node } = toml::from_str(text).map_err(first_line)?;
+        let level = |name: &str, text: &str| cli::not_negative(text).map_err(|why| format!("{name}: {why}"));
+        in_order([
+            level("same-process", &same_process)?,
+            level("same-node", &same_node)?,
+            level("other-node", &other_node)?,
+        ])
+    }
+}
+
+impl LatencyOption {
+    pub(super) const HELP: &str = "How long messages take at least: measured in the trace; one time for all; three, \
+                                   such as 200ns,500ns,2us, for those in a process, on a node, and between nodes; or a \
+                                   file with same-process = \"200ns\", same-node and other-node";
+
+    /// Of a trace whose clocks are as right as they become from outside.
+    pub(super) fn find(&self, trace: &Trace) -> Found {
+        let (latencies, source) = match self {
+            Self::Measured => (Latencies::measured(trace), "measured"),
+            Self::Given(latencies) => (*latencies, "given"),
+            Self::Read(latencies) => (*latencies, "from a file"),
+        };
+        Found { latencies, source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(nanos: [i64; 3]) -> Result<LatencyOption, String> {
+        in_order(nanos.map(Duration::from_nanos)).map(LatencyOption::Given)
+    }
+
+    #[test]
+    fn latencies_are_measured_given_or_in_a_file() {
+        assert_eq!("measured".parse(), Ok(LatencyOption::Measured));
+        assert_eq!("0".parse(), given([0; 3]));
+        assert_eq!("1us".parse(), given([1_000; 3]));
+        assert_eq!("200ns,500ns,2us".parse(), given([200, 500, 2_000]));
+        let missing = "/no/such/l.toml".parse::<LatencyOption>().unwrap_err();
+        assert!(missing.starts_with("/no/such/l.toml: "), "{missing}");
+        for wrong in ["1", "-1us", "1us,2us", "3us,2us,1us", "1us,1us,1us,1us", "200ns,", "8abc"] {
+            assert!(wrong.parse::<LatencyOption>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_file_has_all_three_levels_and_nothing_else() {
+        let text = "same-process = \"1ns\"\nsame-node = \"2ns\"\nother-node = \"3ns\"\n";
+        assert_eq!(InFile::read(text).map(LatencyOption::Given), given([1, 2, 3]));
+        let error = |from: &str, to: &str| InFile::read(&text.replace(from, to)).unwrap_err();
+        assert_eq!(error("\"1ns\"", "\"1\""), "same-process: a duration needs a unit: ns, us, ms, s, min or h");
+        assert_eq!(error("same-node = \"2ns\"", ""), "missing field `same-node`");
+        assert!(error("other", "another").starts_with("unknown field `another-node`"));
+        assert!(error("1ns", "9ns").starts_with("latencies do not fall"));
+    }
+}

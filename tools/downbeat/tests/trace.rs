@@ -1,0 +1,341 @@
+//! `downbeat trace` as its user meets it: generated, checked, corrected, checked again.
+
+#![expect(clippy::expect_used, reason = "in a test, that is how a failure is told")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A folder of a test's own, in which the program is called.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("trace-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("there can be a folder");
+        Self(path)
+    }
+
+    fn call(&self, arguments: &str) -> Output {
+        let arguments = arguments.split_whitespace();
+        let mut program = Command::new(env!("CARGO_BIN_EXE_downbeat"));
+        program.arg("trace").args(arguments).current_dir(&self.0).output().expect("the program starts")
+    }
+
+    fn says(&self, arguments: &str) -> String {
+        let output = self.call(arguments);
+        assert!(output.status.success() && output.stderr.is_empty(), "{arguments}: {}", text(&output.stderr));
+        text(&output.stdout).to_owned()
+    }
+
+    /// The line of a failure, and what was printed before.
+    fn fails(&self, code: i32, arguments: &str) -> (String, String) {
+        let output = self.call(arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments}: {said}");
+        assert_eq!(said.lines().count(), 1, "{arguments}: {said}");
+        let line = said.strip_prefix("downbeat: ").expect("the program names itself").trim_end();
+        (line.to_owned(), text(&output.stdout).to_owned())
+    }
+
+    /// That bad input gives this one line, and nothing else.
+    fn refuses(&self, arguments: &str, line: &str) {
+        let before = self.names();
+        let (found, printed) = self.fails(2, arguments);
+        assert!(found.contains(line), "{arguments}: {found}");
+        assert_eq!((printed, self.names()), (String::new(), before), "{arguments}");
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).expect("the folder is there");
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.expect("it is").file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("the program writes UTF-8")
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("one document")
+}
+
+/// Without times, of events and of samples.
+fn without_times(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).expect("it is there");
+    let without = |line: &str| {
+        let mut fields: Vec<&str> = line.split(' ').collect();
+        match fields[0].as_bytes()[0] {
+            b'0'..=b'9' => fields[1] = "T",
+            b's' => fields[3] = "T",
+            _ => {}
+        }
+        fields.join(" ")
+    };
+    text.lines().map(without).collect()
+}
+
+#[test]
+fn what_is_wrong_is_found_corrected_and_found_no_more() {
+    let folder = Folder::new("whole");
+    let generated = folder.says(
+        "generate -o wrong.dbt --truth truth.dbt --nodes 3 --processes 2 --threads 2 --fork-every 9 --events 4000",
+    );
+    assert!(generated.starts_with("wrong.dbt: 12 locations, "), "{generated}");
+    let wrong = fs::read(folder.path("wrong.dbt")).expect("it is there");
+    let (why, found) = folder.fails(1, "check wrong.dbt");
+    assert!(why.starts_with("wrong.dbt: ") && why.ends_with(" violations"), "{why}");
+    assert!(found.contains(" too early for event ") && found.contains("The first of them:\n"), "{found}");
+    assert_eq!(folder.says("check truth.dbt --latencies 200ns,500ns,2us").matches(" 0 (0 %)").count(), 4);
+
+    let said = folder.says("correct wrong.dbt -o right.dbt --latencies 200ns,500ns,2us --truth truth.dbt");
+    for what in [
+        "\nPre-synchronization: spline, of 2 sessions\n",
+        "\nLatencies: 200ns,500ns,2000ns (given)\n",
+        "\nPass with 0.990000 of the clocks' speed: ",
+        "\nas measured ",
+        "\npre-synchronized ",
+        "\nevent position, share of time ",
+        "\nerror against the truth ",
+        "\nright.dbt: no violation is left\n",
+    ] {
+        assert!(said.contains(what), "no {what} in:\n{said}");
+    }
+    let checked = folder.says("check right.dbt --against wrong.dbt --latencies 200ns,500ns,2us");
+    assert!(checked.contains("\nSince wrong.dbt:\n"), "{checked}");
+    assert_eq!(fs::read(folder.path("wrong.dbt")).expect("it is there"), wrong);
+    assert_eq!(without_times(&folder.path("right.dbt")), without_times(&folder.path("wrong.dbt")));
+    assert_eq!(folder.names(), ["right.dbt", "truth.dbt", "wrong.dbt"], "nothing else is left behind");
+
+    // The corrected trace needs no other correction.
+    folder.says("correct right.dbt -o again.dbt --pre-synchronization none --latencies 200ns,500ns,2us");
+    let [right, again] = ["right.dbt", "again.dbt"].map(|name| fs::read(folder.path(name)).expect("it is there"));
+    assert_eq!(right, again);
+}
+
+#[test]
+fn the_result_depends_neither_on_the_format_nor_on_threads() {
+    let folder = Folder::new("formats");
+    folder.says("generate -o wrong.dbt --events 3000 --traffic stencil");
+    folder.says("generate -o wrong.dbtb --events 3000 --traffic stencil");
+    folder.says("correct wrong.dbt -o one.dbt --threads 1");
+    folder.says("correct wrong.dbtb -o two.dbt --threads 2");
+    folder.says("correct wrong.dbtb -o three --threads 3");
+    let [one, two, three] =
+        ["one.dbt", "two.dbt", "three"].map(|name| fs::read(folder.path(name)).expect("it is there"));
+    assert_eq!(one, two);
+    assert!(three.len() < one.len() / 2 && three.starts_with(b"\x89dbt"), "the format is that of what is read");
+    folder.says("check three --against one.dbt");
+}
+
+#[test]
+fn documents_have_a_schema_and_say_what_the_text_says() {
+    let folder = Folder::new("json");
+    folder.says("generate -o wrong.dbtb --truth truth.dbtb --events 3000 --sessions 4");
+    let (_, checked) = folder.fails(1, "check wrong.dbtb --json");
+    let checked = json(&checked);
+    assert_eq!(checked["schema"], "downbeat.trace_check");
+    assert_eq!(checked["violations"]["holds"], false);
+    assert!(checked["violations"]["faults"][0].as_str().expect("a text").contains(" too early for "));
+
+    let said = json(&folder.says(
+        "correct wrong.dbtb -o right.dbtb --json --truth truth.dbtb --pre-synchronization linear --threshold 1ns --max-passes 3",
+    ));
+    assert_eq!(said["schema"], "downbeat.trace_correction");
+    assert_eq!(said["pre_synchronization"]["method"], "linear");
+    assert_eq!(said["pre_synchronization"]["sessions"], 4);
+    assert!(said["passes"].as_array().expect("a list").len() > 1, "{said}");
+    assert_eq!(said["corrected"]["holds"], true);
+    assert!(said["explicitly_corrected"].as_u64() > Some(0), "{said}");
+    assert!(said["truth"]["corrected"]["centred_nanos"].as_f64() > Some(0.0), "{said}");
+    assert_eq!(said["deviation"]["event_distance"]["above"].as_array().expect("a list").len(), 6);
+    let checked = json(&folder.says("check right.dbtb --against wrong.dbtb --json"));
+    assert_eq!(checked["violations"]["holds"], true);
+    assert_eq!(checked["difference"], Value::Null);
+}
+
+/// One receive moves from 900 ns to 1000 ns, which is 900 ns after the start of its location, and then 1000 ns.
+#[test]
+fn figures_are_those_by_hand() {
+    let folder = Folder::new("hand");
+    let trace = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
+                 0 1000 send 1 0 5\n1 0 note x\n1 900 receive 0 0 5\nend 3\n";
+    fs::write(folder.path("a.dbt"), trace).expect("it can be written");
+    fs::write(folder.path("truth.dbt"), trace.replace("900", "1010")).expect("it can be written");
+    let options = "--no-backward --latencies 0 --truth truth.dbt";
+    let said = json(&folder.says(&format!("correct a.dbt -o b.dbt --json {options}")));
+    assert_eq!(fs::read_to_string(folder.path("b.dbt")).expect("it is there"), trace.replace("900", "1000"));
+    assert_eq!(said["pre_synchronization"]["method"], "none");
+    let [before, after] = ["pre_synchronized", "corrected"].map(|stage| said[stage]["messages"].clone());
+    assert_eq!(before, serde_json::json!({"total": 1, "reversed": 1, "violated": 1}));
+    assert_eq!(after, serde_json::json!({"total": 1, "reversed": 0, "violated": 0}));
+    assert_eq!(
+        (&said["explicitly_corrected"], &said["as_measured"]["largest_reversal_nanos"]),
+        (&1.into(), &100.into())
+    );
+    assert_eq!(said["passes"], serde_json::json!([{"control": 0.99, "largest_displacement_nanos": 100}]));
+    let deviation = &said["deviation"];
+    assert_eq!((&deviation["displacement"]["moved"], &deviation["displacement"]["events"]), (&1.into(), &3.into()));
+    assert_eq!(deviation["displacement"]["mean_nanos"], 100.0 / 3.0);
+    for intervals in ["event_position", "event_distance"] {
+        let intervals = &deviation[intervals];
+        assert_eq!((&intervals["intervals"], &intervals["mean_share"]), (&1.into(), &(100.0 / 900.0).into()));
+        for (above, share) in [(4, 1.0), (5, 0.0)] {
+            let above = &intervals["above"][above];
+            assert_eq!([&above["share_of_intervals"], &above["share_of_time"]], [share, share]);
+        }
+    }
+    // Errors of 0, 0 and -110 ns, then of 0, 0 and -10 ns.
+    let truth = &said["truth"];
+    assert_eq!(
+        [&truth["pre_synchronized"]["bias_nanos"], &truth["corrected"]["bias_nanos"]],
+        [-110.0 / 3.0, -10.0 / 3.0]
+    );
+}
+
+#[test]
+fn another_trace_is_told_from_a_corrected_one() {
+    let folder = Folder::new("difference");
+    folder.says("generate -o wrong.dbt --events 500");
+    folder.says("correct wrong.dbt -o right.dbt");
+    let changed =
+        fs::read_to_string(folder.path("right.dbt")).expect("it is there").replacen(" note work", " note play", 1);
+    fs::write(folder.path("changed.dbt"), changed).expect("it can be written");
+    let (why, _) = folder.fails(1, "check changed.dbt --against wrong.dbt");
+    let place = why.strip_prefix("changed.dbt: line ").expect("the file is named");
+    assert!(place.ends_with(": this is not what comes here in wrong.dbt"), "{why}");
+}
+
+#[test]
+fn what_is_read_is_never_written() {
+    let folder = Folder::new("same");
+    folder.says("generate -o a.dbt --events 100");
+    let same = "-o: a.dbt is the same file as a.dbt, which is only read";
+    folder.refuses("correct a.dbt -o a.dbt", same);
+    folder.refuses("correct ./a.dbt -o a.dbt", "which is only read");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("a.dbt", folder.path("soft.dbt")).expect("links can be made");
+        fs::hard_link(folder.path("a.dbt"), folder.path("hard.dbt")).expect("links can be made");
+        folder.refuses("correct a.dbt -o soft.dbt", "which is only read");
+        folder.refuses("correct soft.dbt -o a.dbt", "which is only read");
+        folder.refuses("correct a.dbt -o hard.dbt", "which is only read");
+    }
+    folder.says("correct a.dbt -o b.dbt");
+    folder.refuses("correct a.dbt -o b.dbt --truth b.dbt", "which is only read");
+    folder.refuses("generate -o c.dbt --truth c.dbt", "--truth: it is the file of the trace itself");
+}
+
+#[test]
+fn bad_input_is_refused_in_one_line() {
+    let folder = Folder::new("bad");
+    let write = |name: &str, text: &str| fs::write(folder.path(name), text).expect("it can be written");
+    folder.says("generate -o a.dbt --events 100");
+    let good = fs::read_to_string(folder.path("a.dbt")).expect("it is there");
+    let head = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n";
+    write("cut.dbt", &good[..good.len() / 2]);
+    write("other.dbt", &good.replace("trace 1", "trace 2"));
+    write("alone.dbt", &format!("{head}0 0 send 1 0 0\nend 1\n"));
+    write(
+        "circle.dbt",
+        &format!("{head}0 0 receive 1 0 0\n0 1 send 1 0 0\n1 0 receive 0 0 0\n1 1 send 0 0 0\nend 4\n"),
+    );
+    write("jump.dbt", &format!("{head}sample 1 0 0 0\nsample 1 1 100 900\nend 0\n"));
+    write("latencies.toml", "same-process = \"1ns\"\nsame-node = \"1\"\nother-node = \"2ns\"\n");
+    write("hundred.dbt", &good.replacen(" note work", " note play", 1));
+    for command in ["check", "correct -o out.dbt"] {
+        folder.refuses(&format!("{command} nothing.dbt"), "nothing.dbt: No such file");
+        folder.refuses(&format!("{command} ."), ".: it is not a file");
+        folder.refuses(&format!("{command} cut.dbt"), ": the file is cut off here");
+        folder.refuses(&format!("{command} other.dbt"), "other.dbt: line 1: version \"2\" is not known here");
+        let alone = "alone.dbt: event 0 of location 0 sends a message that nobody receives";
+        folder.refuses(&format!("{command} alone.dbt"), alone);
+        folder.refuses(
+            &format!("{command} a.dbt --latencies 2us,1us,1us"),
+            "'--latencies <LATENCIES>': latencies do not fall",
+        );
+        folder.refuses(&format!("{command} a.dbt --latencies NaN"), "NaN: No such file");
+        folder.refuses(&format!("{command} a.dbt --latencies -1us"), "must not be negative");
+        folder.refuses(
+            &format!("{command} a.dbt --latencies latencies.toml"),
+            "latencies.toml: same-node: a duration needs",
+        );
+    }
+    folder.refuses("correct circle.dbt -o out.dbt", "circle.dbt: events wait for each other in a circle: event ");
+    folder.refuses("correct jump.dbt -o out.dbt", "jump.dbt: the clock of location 1 was set before session 1");
+    folder.refuses("correct alone.dbt -o out.dbt --pre-synchronization linear --lenient --gradient 0", "--gradient");
+    folder.refuses("correct a.dbt -o out.dbt --control 1.5", "must be a number from 0 to 1");
+    folder.refuses("correct a.dbt -o out.dbt --max-passes 0", "--max-passes");
+    folder.refuses("correct a.dbt -o out.dbt --threads 0", "--threads");
+    folder.refuses("correct a.dbt -o out.dbt --threads 8abc", "--threads");
+    folder.refuses("correct a.dbt -o out.dbt --truth cut.dbt", "cut.dbt: line ");
+    folder.refuses(
+        "correct a.dbt -o out.dbt --truth alone.dbt --lenient",
+        "--truth: alone.dbt is another trace than a.dbt",
+    );
+    folder.refuses("correct a.dbt -o no/such/out.dbt", "-o: no/such/out.dbt: No such file");
+    folder.refuses("correct a.dbt -o /dev/full", "-o: /dev/full: it is not a file");
+    folder.refuses("correct a.dbt", "--output <OUT>");
+    folder.refuses("generate -o out.dbt --nodes 0", "--nodes");
+    folder.refuses("generate -o out.dbt --sessions 2 --samples 0", "samples must be positive");
+    folder.refuses("generate -o no/such/out.dbt", "-o: no/such/out.dbt: No such file");
+    let lenient = folder.says("correct alone.dbt -o out.dbt --lenient");
+    assert!(lenient.contains("\nLeft out: 1 message that nobody received, 0 messages "), "{lenient}");
+}
+
+/// A file that may not grow beyond a few kilobytes is as a disk that is full.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_nothing_behind() {
+    let folder = Folder::new("full");
+    folder.says("generate -o a.dbt --events 20000");
+    fs::write(folder.path("out.dbt"), "before").expect("it can be written");
+    let program = env!("CARGO_BIN_EXE_downbeat");
+    let script = format!("ulimit -f 8; trap '' XFSZ; exec {program} trace correct a.dbt -o out.dbt");
+    let mut shell = Command::new("sh");
+    let output = shell.args(["-c", &script]).current_dir(&folder.0).output().expect("there is a shell");
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.starts_with("downbeat: ") && said.contains("out.dbt: File too large"), "{said}");
+    assert_eq!(fs::read(folder.path("out.dbt")).expect("it is there"), b"before");
+    assert_eq!(folder.names(), ["a.dbt", "out.dbt"]);
+}
+
+#[test]
+fn the_examples_of_the_help_work_when_they_are_pasted() {
+    let program = Path::new(env!("CARGO_BIN_EXE_downbeat"));
+    let folder = Folder::new("help");
+    for command in ["correct", "check", "generate"] {
+        let help = folder.says(&format!("{command} --help"));
+        let examples: String = help.split_once("Examples:\n").expect("there are examples").1.to_owned();
+        // The help is wrapped to the width of the terminal.
+        let examples = examples.replace('\n', " ").replace("  downbeat", "\ndownbeat");
+        for example in examples.split('\n').map(str::trim).filter(|example| !example.is_empty()) {
+            assert!(example.starts_with("downbeat trace "), "{example}");
+            let mut shell = Command::new("sh");
+            shell.args(["-c", example]).current_dir(&folder.0);
+            let others = std::env::var("PATH").unwrap_or_default();
+            shell.env("PATH", format!("{}:{others}", program.parent().expect("it is in a folder").display()));
+            let output = shell.output().expect("there is a shell");
+            // The check of what is wrong finds it.
+            let finds = example.ends_with("check wrong.dbt");
+            assert_eq!(output.status.code(), Some(i32::from(finds)), "{example}: {}", text(&output.stderr));
+        }
+    }
+}
