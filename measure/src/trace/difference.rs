@@ -58,8 +58,11 @@ mod tests {
         assert_eq!(difference(TEXT.replace("\n0 1010 ", "\n0 1013 ").replace(" -480 ", " -470 ").as_bytes()), None);
         let here = |at: &str| Some(format!("{at}: this is not what comes here in {}", one.display()));
         assert_eq!(difference(TEXT.replace("rank 0", "rank O").as_bytes()), here("line 2"));
-        assert_eq!(difference(TEXT.replace("counter 3", "counter 4").as_bytes()), here("line 17"));
-        assert_eq!(difference(TEXT.replace("1 690 join 1\n", "").replace("21", "20").as_bytes()), here("line 22"));
+        assert_eq!(difference(TEXT.replace("counter 3", "counter 4").as_bytes()), here("line 18"));
+        assert_eq!(
+            difference(TEXT.replace("1 690 join 1\n", "").replace("end 21", "end 20").as_bytes()),
+            here("line 23")
+        );
         let longer = TEXT.replace("end 21", "1 3002 leave 0\nend 22");
         assert_eq!(difference(longer.as_bytes()), here("line 34"));
         let shorter = TEXT.replace("1 3001 leave 0\nend 21", "end 20");

@@ -7,7 +7,7 @@ use std::path::Path;
 pub enum TraceFormat {
     /// As lines of text, `*.dbt`.
     Text,
-    /// As bytes, a quarter as many, `*.dbtb`.
+    /// As bytes, a third as many, `*.dbtb`.
     Binary,
 }
 
