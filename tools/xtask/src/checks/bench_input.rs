@@ -35,6 +35,8 @@ const NONSENSE: [(&str, &str); 35] = [
     ("--scheme ms2 --calls 0", "--calls"),
     ("--slack NaN", "--slack"),
     ("--slack inf", "--slack"),
+    ("--within 0", "--within"),
+    ("--patience 1s", "--within"),
     ("--stop rse/NaN/1/3", "BOUND"),
     ("--stop often", "there is no stopping rule \"often\""),
     ("--reps 10 --time-slice 1s", "cannot be used with"),
