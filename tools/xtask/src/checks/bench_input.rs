@@ -10,7 +10,7 @@ use crate::shell::ended;
 use crate::steps::Outcome;
 
 /// What no rank understands, and what is said of it.
-const NONSENSE: [(&str, &str); 35] = [
+const NONSENSE: [(&str, &str); 37] = [
     ("--operation allredce", "there is no operation \"allredce\""),
     ("--operation allreduce,", "there is no operation \"\""),
     ("--scheme ms5", "--scheme"),
