@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::checks::mpi;
 use crate::shell::command;
 use crate::steps::Step;
-use crate::workspace::Workspace;
+use crate::workspace::{MPI, Workspace};
 
 /// Benchmarks that print a table and know `--gate`: package and name.
 const RATIOS: [(&str, &str); 7] = [
@@ -25,7 +25,8 @@ const RATIOS: [(&str, &str); 7] = [
 const MPI_RATIOS: [(&str, &str); 2] = [("downbeat-sync", "mpi_exchange"), ("downbeat-measure", "round_time")];
 
 pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Step<'_>> {
-    let mut steps: Vec<Step<'_>> = RATIOS.iter().map(|(package, name)| ratios(package, name, gate)).collect();
+    let mut steps: Vec<Step<'_>> =
+        RATIOS.iter().map(|(package, name)| ratios(workspace, package, name, gate)).collect();
     steps.extend(MPI_RATIOS.iter().map(|(package, name)| mpi::bench(workspace, package, name, gate)));
     steps.push(crowded::step(workspace, gate));
     steps.push(reproducibility::step(workspace, gate));
@@ -35,8 +36,8 @@ pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Ste
     steps
 }
 
-fn ratios<'a>(package: &str, name: &str, gate: bool) -> Step<'a> {
-    let mut bench = bench(package, name);
+fn ratios<'a>(workspace: &Workspace, package: &str, name: &str, gate: bool) -> Step<'a> {
+    let mut bench = bench(workspace, package, name);
     if gate {
         bench.args(["--", "--gate"]);
     }
@@ -50,11 +51,14 @@ fn others(workspace: &Workspace) -> impl Iterator<Item = Step<'_>> {
         .iter()
         .flat_map(|package| package.targets_of("bench").map(|bench| (package.name.as_str(), bench.name.as_str())));
     let others = benches.filter(|one| !RATIOS.contains(one) && !MPI_RATIOS.contains(one));
-    others.map(|(package, name)| Step::command(format!("criterion: {package} {name}"), bench(package, name)))
+    others.map(|(package, name)| Step::command(format!("criterion: {package} {name}"), bench(workspace, package, name)))
 }
 
-fn bench(package: &str, name: &str) -> Command {
-    // With all that the package can do without an MPI library.
-    let features = if package == "downbeat-measure" { " --features json,parquet" } else { "" };
-    command(&format!("cargo bench -p {package} --bench {name}{features}"))
+/// A benchmark, with all that its package can do without an MPI library.
+fn bench(workspace: &Workspace, package: &str, name: &str) -> Command {
+    let packages = workspace.packages.iter().filter(|known| known.name == package);
+    let features = packages.flat_map(|known| known.features.keys()).filter(|&feature| feature != MPI);
+    let mut bench = command(&format!("cargo bench -p {package} --bench {name}"));
+    bench.args(features.flat_map(|feature| ["--features", feature]));
+    bench
 }
