@@ -1,10 +1,20 @@
 //! A page in the making: headings, pictures and tables. Everything that is not markup of its own is escaped here.
 
+pub(crate) mod axis;
+pub(crate) mod frame;
+pub(crate) mod style;
+pub(crate) mod svg;
+pub(crate) mod units;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
 
-use super::style;
-use super::svg::{Picture, escape};
+use downbeat_common::Failure;
+use downbeat_common::output::print;
+use svg::{Picture, escape};
 
 /// A page in the making.
 #[derive(Debug, Default)]
@@ -135,8 +145,24 @@ impl Page {
         self.html += "</nav>\n";
     }
 
+    /// Writes the page to a file, or for `-` to standard output; and its pictures to a folder, too, if there is one.
+    ///
+    /// # Errors
+    /// When there cannot be such files, by the option that named them; or when they cannot be filled.
+    pub(crate) fn write(self, title: &str, output: &Path, pictures: Option<&Path>) -> Result<(), Failure> {
+        let (html, files) = self.finish(title);
+        if let Some(folder) = pictures {
+            let failed = |why: io::Error| Failure::option("--svg", format!("{}: {why}", folder.display()));
+            fs::create_dir_all(folder).map_err(failed)?;
+            for (name, picture) in files {
+                write_file("--svg", &folder.join(name), &picture)?;
+            }
+        }
+        if output == Path::new("-") { print(&html) } else { write_file("-o", output, &html) }
+    }
+
     /// The whole page, and the files of its pictures.
-    pub(crate) fn finish(self, title: &str) -> (String, BTreeMap<String, String>) {
+    fn finish(self, title: &str) -> (String, BTreeMap<String, String>) {
         let title = escape(title);
         // Not even a mistake in here could load or run anything.
         let policy = "default-src 'none'; style-src 'unsafe-inline'";
@@ -154,10 +180,17 @@ impl Page {
     }
 }
 
+/// That a file cannot be there is the user's choice of a place; that it cannot be filled is not.
+fn write_file(option: &str, path: &Path, text: &str) -> Result<(), Failure> {
+    let said = |why: io::Error| format!("{}: {why}", path.display());
+    let mut file = fs::File::create(path).map_err(|why| Failure::option(option, said(why)))?;
+    file.write_all(text.as_bytes()).map_err(|why| Failure::Run(said(why)))
+}
+
 #[cfg(test)]
 mod tests {
+    use super::svg::Canvas;
     use super::*;
-    use crate::report::svg::Canvas;
 
     const HOSTILE: &str = "<script>alert(1)</script>\"'&";
 
