@@ -61,6 +61,18 @@ impl Table {
         self.add("<tr class=\"d\">", cells);
     }
 
+    /// A row whose first cell leads to a section.
+    pub(crate) fn linked_row<S: AsRef<str>>(&mut self, id: &str, first: &str, others: impl IntoIterator<Item = S>) {
+        self.add(&format!("<tr><td><a href=\"#{id}\">{}</a>", escape(first)), others);
+    }
+
+    /// A row that begins with a sample of how something is drawn.
+    pub(crate) fn keyed_row<S: AsRef<str>>(&mut self, class: &str, first: &str, others: impl IntoIterator<Item = S>) {
+        let sample = format!("<svg class=\"key\" viewBox=\"0 0 12 12\" aria-hidden=\"true\"><rect class=\"{class}\"");
+        let sample = sample + " width=\"12\" height=\"12\"/></svg>";
+        self.add(&format!("<tr><td>{sample}{}", escape(first)), others);
+    }
+
     fn add<S: AsRef<str>>(&mut self, start: &str, cells: impl IntoIterator<Item = S>) {
         self.html += start;
         for cell in cells {
@@ -206,10 +218,12 @@ mod tests {
         let mut table = Table::of_text(HOSTILE, [HOSTILE]);
         table.row([HOSTILE]);
         table.marked_row([HOSTILE]);
+        table.linked_row("a", HOSTILE, [HOSTILE]);
+        table.keyed_row("m c0", HOSTILE, [HOSTILE]);
         page.folded(HOSTILE, |page| page.table(&table));
         let (html, files) = page.finish(HOSTILE);
         assert!(!html.contains("<script") && !html.contains("alert(1)<"), "{html}");
-        assert_eq!(html.matches("&lt;script&gt;").count(), 15);
+        assert_eq!(html.matches("&lt;script&gt;").count(), 19);
         assert_eq!(files.keys().collect::<Vec<_>>(), ["-script-alert-1---script----.svg"]);
     }
 

@@ -1,5 +1,6 @@
 //! Reports of region timers, as programs saved them.
 
+mod page;
 mod show;
 
 use clap::{Args, Subcommand};
@@ -13,7 +14,7 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Shows reports as text: a summary of all regions, then each in detail
+    /// Shows reports as text or as a page: a summary of all regions, then each in detail
     Show(show::Options),
 }
 

@@ -7,6 +7,8 @@ use super::units::{self, TimeUnit};
 enum Scale {
     Linear,
     Logarithmic,
+    /// By the ratios of one more than the value, so that 0 is on it.
+    Counts,
     /// Evenly spaced up to a value, for most of the axis; what is above it by ratios.
     Split {
         at: f64,
@@ -91,7 +93,7 @@ impl Axis {
     pub(crate) fn split(&self) -> Option<f64> {
         match self.scale {
             Scale::Split { at } => Some(at),
-            Scale::Linear | Scale::Logarithmic => None,
+            Scale::Linear | Scale::Logarithmic | Scale::Counts => None,
         }
     }
 
@@ -141,6 +143,14 @@ impl Axis {
         Self::exact(label, 0.0, high, ticks)
     }
 
+    /// Counts from 0 to high, where 1 is seen beside 1 000 000: spaced by the ratios of one more than they are.
+    pub(crate) fn counts(label: &str, high: f64, ticks: usize) -> Self {
+        let high = 1.08 * high.max(1.0);
+        let round = log_ticks(1.0, high, ticks).into_iter().map(|at| (at, units::count(at as u64)));
+        let ticks = [(0.0, "0".to_owned())].into_iter().chain(round).collect();
+        Self { scale: Scale::Counts, low: 0.0, high, label: label.to_owned(), ticks }
+    }
+
     /// Numbers from exactly low to exactly high.
     pub(crate) fn exact(label: &str, low: f64, high: f64, ticks: Vec<(f64, String)>) -> Self {
         Self { scale: Scale::Linear, low, high, label: label.to_owned(), ticks }
@@ -151,6 +161,7 @@ impl Axis {
         match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
             Scale::Logarithmic => (value / self.low).ln() / (self.high / self.low).ln(),
+            Scale::Counts => value.ln_1p() / self.high.ln_1p(),
             Scale::Split { at } if value <= at => SPLIT.0 * (value - self.low) / (at - self.low),
             Scale::Split { at } => SPLIT.1 + (1.0 - SPLIT.1) * (value / at).ln() / (self.high / at).ln(),
         }
@@ -280,6 +291,16 @@ mod tests {
             let axis = Axis::times("run-time", value, value, 5);
             assert!((axis.share(value) - 0.5).abs() < 1e-6 && axis.contains(value), "{axis:?}");
         }
+    }
+
+    #[test]
+    fn counts_begin_with_zero_and_show_one_beside_many() {
+        let few = Axis::counts("events", 3.0, 4);
+        assert_eq!((texts(&few), few.share(0.0)), (vec!["0", "1", "2"], 0.0));
+        let many = Axis::counts("events", 1_000_000.0, 4);
+        assert_eq!(texts(&many), ["0", "1", "100", "10\u{202f}000", "1\u{202f}000\u{202f}000"]);
+        assert!(many.share(1.0) > 0.04 && many.share(1_000_000.0) < 1.0);
+        assert_eq!(texts(&Axis::counts("events", 0.0, 4)), ["0", "1"]);
     }
 
     #[test]
