@@ -143,12 +143,16 @@ impl Axis {
         Self::exact(label, 0.0, high, ticks)
     }
 
-    /// Counts from 0 to high, where 1 is seen beside 1 000 000: spaced by the ratios of one more than they are.
-    pub(crate) fn counts(label: &str, high: f64, ticks: usize) -> Self {
-        let high = 1.08 * high.max(1.0);
-        let round = log_ticks(1.0, high, ticks).into_iter().map(|at| (at, units::count(at as u64)));
-        let ticks = [(0.0, "0".to_owned())].into_iter().chain(round).collect();
-        Self { scale: Scale::Counts, low: 0.0, high, label: label.to_owned(), ticks }
+    /// Counts from 0 to high, where 1 is seen beside 1 000 000: spaced by the ratios of one more than they are. There are
+    /// only ticks that can be read at this length of the axis.
+    pub(crate) fn counts(label: &str, high: f64, length: f64) -> Self {
+        let mut axis =
+            Self { scale: Scale::Counts, low: 0.0, high: 1.08 * high.max(1.0), label: label.to_owned(), ticks: vec![] };
+        let apart = |places: &[f64]| (axis.share(places[1]) - axis.share(places[0])) * length >= 15.0;
+        let round = [11, 7, 5, 4, 3, 2, 1].map(|wanted| [vec![0.0], log_ticks(1.0, axis.high, wanted)].concat());
+        let fitting = round.into_iter().find(|places| places.windows(2).all(apart)).unwrap_or_default();
+        axis.ticks = fitting.into_iter().map(|at| (at, units::count(at as u64))).collect();
+        axis
     }
 
     /// Numbers from exactly low to exactly high.
@@ -295,12 +299,12 @@ mod tests {
 
     #[test]
     fn counts_begin_with_zero_and_show_one_beside_many() {
-        let few = Axis::counts("events", 3.0, 4);
+        let few = Axis::counts("events", 3.0, 150.0);
         assert_eq!((texts(&few), few.share(0.0)), (vec!["0", "1", "2"], 0.0));
-        let many = Axis::counts("events", 1_000_000.0, 4);
+        let many = Axis::counts("events", 1_000_000.0, 150.0);
         assert_eq!(texts(&many), ["0", "1", "100", "10\u{202f}000", "1\u{202f}000\u{202f}000"]);
         assert!(many.share(1.0) > 0.04 && many.share(1_000_000.0) < 1.0);
-        assert_eq!(texts(&Axis::counts("events", 0.0, 4)), ["0", "1"]);
+        assert_eq!(texts(&Axis::counts("events", 0.0, 150.0)), ["0", "1"]);
     }
 
     #[test]

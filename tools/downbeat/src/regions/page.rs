@@ -4,12 +4,11 @@ mod detail;
 mod histogram;
 mod strip;
 mod summary;
-mod unit;
 
 use downbeat_measure::regions::{Report, TextOptions};
 
+use super::unit::Unit;
 use crate::page::Page;
-use unit::Unit;
 
 /// The page of reports that have names of their own; of a single one, it is not said again and again.
 pub(super) fn of(reports: &[(String, Report)], options: &TextOptions) -> Page {

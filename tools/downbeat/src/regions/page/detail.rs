@@ -4,13 +4,15 @@ use downbeat_measure::regions::{
     CountOf, EventReport, HistogramGroup, RankEvent, RankSet, RankTotal, RegionReport, Remarks, TextOptions,
 };
 
-use super::unit::Unit;
 use super::{histogram, strip};
 use crate::page::units::{count, of};
 use crate::page::{Page, Table};
+use crate::regions::unit::Unit;
 
 /// So many groups have their histograms in sight; those of the others are folded.
 const IN_SIGHT: usize = 6;
+/// So many runs of ranks are in sight.
+const RUNS: usize = 16;
 
 pub(super) fn write(page: &mut Page, id: &str, region: &RegionReport, ranks: u32, unit: Unit, options: &TextOptions) {
     page.section(id, &region.name);
@@ -20,7 +22,8 @@ pub(super) fn write(page: &mut Page, id: &str, region: &RegionReport, ranks: u32
     };
     remarks(page, region);
     pictures(page, id, &region.name, events, ranks, unit);
-    page.table(&legend(events, ranks, unit, options));
+    page.table(&legend(events, ranks, unit));
+    whole_lists(page, events, options);
     page.table(&statistics(events, unit));
     page.note(&counts(events));
     page.folded("Histograms as numbers", |page| {
@@ -53,23 +56,40 @@ fn pictures(page: &mut Page, id: &str, name: &str, events: &EventReport, ranks: 
     }
 }
 
-/// Which ranks are in which group.
-fn legend(events: &EventReport, ranks: u32, unit: Unit, options: &TextOptions) -> Table {
+/// Which ranks are in which group, in short.
+fn legend(events: &EventReport, ranks: u32, unit: Unit) -> Table {
     let mut table = Table::of_text("Groups", ["group", "most events of", "ranks", "which"]);
     for (place, group) in events.groups.iter().enumerate() {
-        let cells = [unit.span(group.fullest), count(group.ranks.len().into()), listed(&group.ranks, options)];
+        let cells = [unit.span(group.fullest), count(group.ranks.len().into()), listed(&group.ranks, RUNS)];
         table.keyed_row(&strip::class(place), &(place + 1).to_string(), cells);
     }
     let without = ranks.saturating_sub(events.ranks.len());
     if without > 0 {
-        let cells = ["–".to_owned(), count(without.into()), format!("all but {}", listed(&events.ranks, options))];
+        let cells = ["–".to_owned(), count(without.into()), format!("all but {}", listed(&events.ranks, RUNS))];
         table.keyed_row("lack", "without it", cells);
     }
     table
 }
 
-fn listed(ranks: &RankSet, options: &TextOptions) -> String {
-    let (runs, more) = ranks.shown(options.most_runs);
+/// The lists that are too long for the table: they would hide what is below them.
+fn whole_lists(page: &mut Page, events: &EventReport, options: &TextOptions) {
+    let groups = (1..).zip(&events.groups).map(|(number, group)| (format!("Group {number}"), &group.ranks));
+    let long = |ranks: &RankSet| ranks.runs().len() > RUNS.min(options.most_runs);
+    let all: Vec<_> = groups
+        .chain([("All that ran through it".to_owned(), &events.ranks)])
+        .filter(|(_, ranks)| long(ranks))
+        .collect();
+    if !all.is_empty() {
+        page.folded("Longer lists of ranks", |page| {
+            for (whose, ranks) in all {
+                page.paragraph("", &format!("{whose}: {}", listed(ranks, options.most_runs)));
+            }
+        });
+    }
+}
+
+fn listed(ranks: &RankSet, most: usize) -> String {
+    let (runs, more) = ranks.shown(most);
     let runs = runs.collect::<Vec<_>>().join(", ");
     match more {
         0 => runs,
@@ -81,9 +101,9 @@ fn listed(ranks: &RankSet, options: &TextOptions) -> String {
 /// The statistics of the paper, in its order.
 fn statistics(found: &EventReport, unit: Unit) -> Table {
     let threads = found.threads > 1;
-    let mut table = Table::of_numbers("Statistics", ["", "time", "ticks", "rank", "which"]);
+    let mut table = Table::of_numbers("Statistics", ["", "time", "rank", "which", "ticks"]);
     let mut row = |what: &str, ticks: u128, rank: String, which: String| {
-        table.row([what.to_owned(), unit.time(ticks), ticks.to_string(), rank, which]);
+        table.row([what.to_owned(), unit.time(ticks), rank, which, ticks.to_string()]);
     };
     let mut event = |what: &str, event: &RankEvent| {
         let thread = if threads { format!("thread {}, ", event.thread) } else { String::new() };

@@ -4,11 +4,11 @@ use downbeat_clock_core::DecimalBin;
 use downbeat_measure::regions::{EventReport, HistogramGroup};
 
 use super::strip;
-use super::unit::Unit;
 use crate::page::axis::Axis;
 use crate::page::frame::{Frame, data_width};
 use crate::page::svg::{Picture, fitting, text_width};
 use crate::page::units::{count, of};
+use crate::regions::unit::Unit;
 
 /// The axes of all groups of a region, so that they can be compared.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub(super) struct Scale {
     y: Axis,
 }
 
+/// How high the bars can be.
+const HEIGHT: f64 = 150.0;
 /// With fewer bins than these, bars would be as wide as the picture.
 const LEAST_BINS: usize = 9;
 
@@ -29,7 +31,7 @@ impl Scale {
         let first = first.saturating_sub(more / 2);
         let last = (last + more - more / 2).min(DecimalBin::COUNT - 1);
         let most = bins().map(|counts| counts.most.count).max().unwrap_or(1);
-        let y = Axis::counts("events of a rank", most as f64, 5);
+        let y = Axis::counts("events of a rank", most as f64, HEIGHT);
         let width = data_width(y.widest_tick());
         Self { x: lengths(first, last, width, unit), y }
     }
@@ -62,7 +64,7 @@ fn lengths(first: usize, last: usize, width: f64, unit: Unit) -> Axis {
 
 pub(super) fn picture(name: &str, number: usize, group: &HistogramGroup, scale: &Scale, unit: Unit) -> Picture {
     let colour = strip::colour(number - 1);
-    let mut frame = Frame::new(scale.x.clone(), scale.y.clone(), &[], 150.0);
+    let mut frame = Frame::new(scale.x.clone(), scale.y.clone(), &[], HEIGHT);
     for counts in &group.bins {
         let left = counts.bin.index() as f64;
         let average = counts.sum as f64 / f64::from(group.ranks.len().max(1));

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use downbeat_measure::regions::{EventReport, RankPlace};
 
-use super::unit::Unit;
 use crate::page::axis::linear_ticks;
 use crate::page::style;
 use crate::page::svg::{Anchor, Canvas, LINE, Picture, WIDTH, fitting, number, text_width};
 use crate::page::units::{count, of};
+use crate::regions::unit::Unit;
 
 /// So many cells there are at most; if there are more ranks, several share one.
 const MOST_CELLS: u32 = 128 * 128;
@@ -52,16 +52,20 @@ struct Grid {
     height: f64,
 }
 
-/// `None` if there are too many ranks.
+/// `None` if all ranks are alike, or too many.
 pub(super) fn picture(name: &str, events: &EventReport, ranks: u32, unit: Unit) -> Option<Picture> {
     if ranks > MOST_RANKS {
         return None;
     }
     let shared = ranks.div_ceil(MOST_CELLS).max(1);
     let cells = shared_cells(&of_ranks(events, ranks), shared as usize);
+    let there = kinds(&cells);
+    if there.len() < 2 {
+        return None;
+    }
     let mut canvas = Canvas::default();
     let grid = Grid::of(cells.len(), ranks);
-    let top = legend(&mut canvas, &kinds(&cells), events, unit) + 8.0;
+    let top = legend(&mut canvas, &there, events, unit) + 8.0;
     for (cell, rectangles) in rectangles(&cells, grid.columns) {
         draw(&mut canvas, &grid, top, cell, &rectangles);
     }

@@ -3,10 +3,10 @@
 use downbeat_measure::regions::{EventReport, RegionReport, Report, TextOptions};
 
 use super::region_id;
-use super::unit::Unit;
 use crate::page::svg::fitting;
 use crate::page::units::{count, of};
 use crate::page::{Page, Table};
+use crate::regions::unit::Unit;
 
 /// So wide a name is shown in the table; it stands in full above the region.
 const NAME: f64 = 280.0;
@@ -32,6 +32,12 @@ pub(super) fn write(page: &mut Page, number: usize, report: &Report, unit: Unit,
     page.table(&table);
     page.note(
         "Totals are those of single ranks: the greatest, the least, and the average of those that ran through it.",
+    );
+    page.note(
+        "Below, ranks with most of their events in the same bin are a group; the first has the longest events. In its \
+         histogram a bar is the average of the group's ranks, the line on it is from the fewest to the most events of one \
+         of them, and the fullest bin is darker. There are nine bins to every power of ten, and heights are spaced by \
+         ratios, so that a single event is seen beside a million.",
     );
 }
 

@@ -6,26 +6,26 @@ use crate::page::units::{self, TimeUnit};
 
 /// What a report counts in.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Unit {
+pub(crate) struct Unit {
     nanos: f64,
 }
 
 impl Unit {
-    pub(super) fn of(tick: Duration) -> Self {
+    pub(crate) fn of(tick: Duration) -> Self {
         Self { nanos: tick.as_nanos() as f64 }
     }
 
-    pub(super) fn nanos(self, ticks: u128) -> f64 {
+    pub(crate) fn nanos(self, ticks: u128) -> f64 {
         ticks as f64 * self.nanos
     }
 
     /// `6.262 ms`.
-    pub(super) fn time(self, ticks: u128) -> String {
+    pub(crate) fn time(self, ticks: u128) -> String {
         units::time(self.nanos(ticks))
     }
 
     /// Where a bin begins, as short as it can be said: `6 ms`.
-    pub(super) fn begin(self, bin: DecimalBin) -> String {
+    pub(crate) fn begin(self, bin: DecimalBin) -> String {
         let nanos = self.nanos(bin.low().into());
         if nanos == 0.0 {
             return "0".to_owned();
@@ -35,7 +35,7 @@ impl Unit {
     }
 
     /// From where to where a bin is: `6 to 7 ms`.
-    pub(super) fn span(self, bin: DecimalBin) -> String {
+    pub(crate) fn span(self, bin: DecimalBin) -> String {
         let (low, end) = (self.nanos(bin.low().into()), self.nanos(u128::from(bin.high()) + 1));
         let unit = TimeUnit::for_nanos(if low > 0.0 { low } else { end } * 1.000_1);
         format!("{} to {} {}", short(low / unit.nanos), short(end / unit.nanos), unit.name)
