@@ -203,7 +203,8 @@ fn both(
     if ranks[0] != ranks[1] {
         lines.push(format!("ran through by {} in A, by {} in B", count(ranks[0] as usize, "rank"), ranks[1]));
     }
-    let named = |bin: DecimalBin| bin_name(bin, diff);
+    let unit = Unit::of(diff.tick);
+    let named = |bin: DecimalBin| unit.plain_span(bin);
     if let Some(moved) = region.histogram {
         let [from, to] = moved.fullest.map(named);
         let fullest = match moved.bins() {
@@ -230,12 +231,6 @@ fn both(
     }
 }
 
-/// `4 to 5 us`.
-fn bin_name(bin: DecimalBin, diff: &ReportDiff<'_>) -> String {
-    // What is for terminals is in ASCII everywhere.
-    Unit::of(diff.tick).span(bin).replace('µ', "u")
-}
-
 /// `3 ranks (0-1,7)`.
 fn listed(ranks: &RankSet, options: &Options) -> String {
     let (runs, more) = ranks.shown(options.runs);
@@ -245,5 +240,42 @@ fn listed(ranks: &RankSet, options: &Options) -> String {
         _ if runs.is_empty() => number,
         0 => format!("{number} ({runs})"),
         more => format!("{number} ({runs} and {more} more)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use downbeat_measure::regions::{Overhead, Profile, RegionProfile, Remarks};
+    use downbeat_timers::Duration;
+
+    fn report(clock: &str, overhead: Overhead, running: u64) -> Report {
+        let remarks = Remarks { running, ..Remarks::default() };
+        let region = RegionProfile { remarks, ..RegionProfile::new("step") };
+        Report::of(&Profile::new(clock, Duration::from_nanos(1), overhead, vec![region]))
+    }
+
+    fn shown(reports: &[Report; 2]) -> String {
+        let options = Options { first: "a.json".into(), second: "b.json".into(), details: None, runs: 16, json: false };
+        render(&options, reports, &ReportDiff::of(&reports[0], &reports[1]).unwrap())
+    }
+
+    #[test]
+    fn what_differs_as_a_whole_is_noted() {
+        let one = report("TSC", Overhead::default(), 1);
+        let text = shown(&[one.clone(), one.clone()]);
+        assert_eq!(text, "A: a.json, 1 rank\nB: b.json, 1 rank\n\nNo region differs.\n");
+        let other = report("CLOCK_MONOTONIC", Overhead { subtracted: true, ..Overhead::default() }, 2);
+        let text = shown(&[one.clone(), one.beside(other).unwrap()]);
+        for line in [
+            "Note: the numbers of ranks differ: only of 0-0, which both have, is it said which moved\n",
+            "Note: what timing costs itself is subtracted in B only\n",
+            "\n*** step\n  still running: 1 time(s) in A, 3 in B\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        let other = report("CLOCK_MONOTONIC", Overhead::default(), 1);
+        let text = shown(&[report("TSC", Overhead::default(), 1), other]);
+        assert!(text.contains("Note: A was timed by TSC, and B by CLOCK_MONOTONIC\n"), "{text}");
     }
 }

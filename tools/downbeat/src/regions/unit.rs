@@ -36,9 +36,18 @@ impl Unit {
 
     /// From where to where a bin is: `6 to 7 ms`.
     pub(crate) fn span(self, bin: DecimalBin) -> String {
+        self.span_by(bin, " to ")
+    }
+
+    /// The same for terminals, which get ASCII: `6-7 ms`.
+    pub(crate) fn plain_span(self, bin: DecimalBin) -> String {
+        self.span_by(bin, "-").replace('µ', "u")
+    }
+
+    fn span_by(self, bin: DecimalBin, between: &str) -> String {
         let (low, end) = (self.nanos(bin.low().into()), self.nanos(u128::from(bin.high()) + 1));
         let unit = TimeUnit::for_nanos(if low > 0.0 { low } else { end } * 1.000_1);
-        format!("{} to {} {}", short(low / unit.nanos), short(end / unit.nanos), unit.name)
+        format!("{}{between}{} {}", short(low / unit.nanos), short(end / unit.nanos), unit.name)
     }
 }
 
@@ -57,6 +66,7 @@ mod tests {
         let span = |nanos, length| Unit::of(Duration::from_nanos(nanos)).span(DecimalBin::of(length));
         assert_eq!([span(1, 0), span(1, 7), span(1, 950)], ["0 to 1 ns", "7 to 8 ns", "900 to 1000 ns"]);
         assert_eq!([span(1_000_000, 6_262), span(2_500, 3)], ["6 to 7 s", "7.5 to 10 µs"]);
+        assert_eq!(Unit::of(Duration::from_nanos(2_500)).plain_span(DecimalBin::of(3)), "7.5-10 us");
         assert!(span(1, u64::MAX).ends_with(" s"));
         let begin = |length| Unit::of(Duration::from_nanos(1)).begin(DecimalBin::of(length));
         assert_eq!([begin(0), begin(7), begin(1_000_000)], ["0", "7 ns", "1 ms"]);

@@ -113,3 +113,14 @@ pub(crate) fn region(name: &str, lengths: &[u64]) -> RegionProfile {
         ..RegionProfile::new(name)
     }
 }
+
+/// A program whose ranks are all in groups of their own.
+pub(crate) fn many_groups(ranks: usize) -> Report {
+    let of_rank = |rank: usize| {
+        let length = DecimalBin::from_index(20 + rank).map_or(0, DecimalBin::low);
+        let regions = vec![region("solve", &[length, length, length + 1, 5])];
+        Report::of(&Profile::new("TSC", Duration::from_nanos(1), Overhead::default(), regions))
+    };
+    let more = (1..ranks).map(of_rank);
+    more.fold(of_rank(0), |all, rank| all.beside(rank).expect("they count in the same ticks"))
+}

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use downbeat_clock_core::DecimalBin;
-use downbeat_measure::regions::{EventReport, RankSet, RankTotal, RegionDiff, ReportDiff};
+use downbeat_measure::regions::{EventReport, HistogramShift, RankSet, RankTotal, RegionDiff, ReportDiff};
 use serde::Serialize;
 
 use super::Options;
@@ -85,7 +85,7 @@ pub(super) fn report<'a>(options: &'a Options, diff: &'a ReportDiff<'a>) -> Docu
 }
 
 fn region<'a>(region: &'a RegionDiff<'a>) -> JsonRegion<'a> {
-    let histogram = |moved: downbeat_measure::regions::HistogramShift| JsonHistogram {
+    let histogram = |moved: HistogramShift| JsonHistogram {
         moved_share: moved.share,
         fullest: moved.fullest.map(DecimalBin::low),
         fullest_moved_bins: moved.bins(),

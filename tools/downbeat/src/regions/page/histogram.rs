@@ -1,7 +1,7 @@
 //! The histogram of a group of ranks: for each bin, how many events a rank has in it, on average, at most and at least.
 
 use downbeat_clock_core::DecimalBin;
-use downbeat_measure::regions::{EventReport, HistogramGroup};
+use downbeat_measure::regions::{BinCounts, EventReport, HistogramGroup};
 
 use super::strip;
 use crate::page::axis::Axis;
@@ -52,7 +52,7 @@ fn lengths(first: usize, last: usize, width: f64, unit: Unit) -> Axis {
         ticks.len() > 1 && ticks.windows(2).all(apart)
     };
     let all: Vec<usize> = (0..10).collect();
-    let choices = [&all[..], &[0, 1, 2, 5], &[1, 3], &[1], &[5]];
+    let choices = [&all[..], &[1, 3, 5, 7], &[1, 4, 7], &[1, 5], &[1]];
     let ticks = choices.into_iter().map(with).find(|ticks| fits(ticks)).unwrap_or_else(|| {
         // Powers of ten that are too near to each other, or a single one.
         let each = with(&[1]);
@@ -87,7 +87,7 @@ pub(super) fn picture(name: &str, number: usize, group: &HistogramGroup, scale: 
 }
 
 fn describe(group: &HistogramGroup, unit: Unit) -> String {
-    let of = |counts: &downbeat_measure::regions::BinCounts| {
+    let of = |counts: &BinCounts| {
         let average = counts.sum as f64 / f64::from(group.ranks.len().max(1));
         let [most, least] = [counts.most.count, counts.least.count].map(count);
         format!(
@@ -96,4 +96,25 @@ fn describe(group: &HistogramGroup, unit: Unit) -> String {
         )
     };
     group.bins.iter().map(of).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use downbeat_timers::Duration;
+
+    fn ticks(first: u64, last: u64) -> Vec<String> {
+        let [first, last] = [first, last].map(|length| DecimalBin::of(length).index());
+        let axis = lengths(first, last, 430.0, Unit::of(Duration::from_nanos(1)));
+        axis.ticks.into_iter().map(|(_, text)| text).collect()
+    }
+
+    #[test]
+    fn ticks_are_as_many_as_there_is_room_for() {
+        assert_eq!(ticks(0, 7), ["0", "1 ns", "2 ns", "3 ns", "4 ns", "5 ns", "6 ns", "7 ns"]);
+        assert_eq!(ticks(40, 900), ["50 ns", "70 ns", "100 ns", "300 ns", "500 ns", "700 ns"]);
+        assert_eq!(ticks(600, 6_000_000), ["1 µs", "10 µs", "100 µs", "1 ms"]);
+        let all = ticks(0, u64::MAX);
+        assert!((3..=7).contains(&all.len()) && all[0] == "1 ns", "{all:?}");
+    }
 }

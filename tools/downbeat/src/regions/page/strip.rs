@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use downbeat_measure::regions::{EventReport, RankPlace};
+use downbeat_measure::regions::{EventReport, HistogramGroup, RankPlace};
 
 use crate::page::axis::linear_ticks;
 use crate::page::style;
@@ -111,7 +111,7 @@ impl Grid {
         let rows = cells.div_ceil(columns).max(1);
         let left = if one_row { 6.0 } else { text_width(&ranks.to_string()) + 10.0 };
         let width = ((WIDTH - 12.0 - left) / columns as f64).min(28.0);
-        let height = if one_row { 28.0 } else { (290.0 / rows as f64).min(14.0) };
+        let height = if one_row { 44.0 } else { (290.0 / rows as f64).min(14.0) };
         Self { columns, rows, left, width, height }
     }
 }
@@ -265,7 +265,7 @@ fn legend(canvas: &mut Canvas, there: &BTreeMap<Cell, usize>, events: &EventRepo
 }
 
 fn describe(events: &EventReport, ranks: u32, unit: Unit) -> String {
-    let of_group = |(i, group): (usize, &downbeat_measure::regions::HistogramGroup)| {
+    let of_group = |(i, group): (usize, &HistogramGroup)| {
         let ranks = of(group.ranks.len() as usize, "rank", "ranks");
         format!("Group {}, most events of {}: {ranks}.", i + 1, unit.span(group.fullest))
     };
@@ -275,4 +275,121 @@ fn describe(events: &EventReport, ranks: u32, unit: Unit) -> String {
         said.push(format!("Without it: {} of {}.", count(without.into()), of(ranks as usize, "rank", "ranks")));
     }
     said.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use downbeat_clock_core::DecimalBin;
+    use downbeat_measure::regions::{CountOf, RankEvent, RankSet, RankTotal};
+    use downbeat_timers::Duration;
+    use proptest::prelude::*;
+
+    fn events(groups: &[(u64, RankSet)], all: RankSet) -> EventReport {
+        let (count, event) = (CountOf { count: 1, rank: 0 }, RankEvent { length: 1, rank: 0, thread: 0, number: 1 });
+        let total = RankTotal { total: 1, events: 1, rank: 0 };
+        let group = |(length, ranks): &(u64, RankSet)| HistogramGroup {
+            fullest: DecimalBin::of(*length),
+            ranks: ranks.clone(),
+            bins: vec![],
+        };
+        EventReport {
+            ranks: all,
+            most: count,
+            fewest: count,
+            count: 1,
+            longest: event,
+            second_longest: None,
+            shortest: event,
+            longest_average: total,
+            shortest_average: total,
+            greatest_total: total,
+            least_total: total,
+            total: 1,
+            threads: 1,
+            groups: groups.iter().map(group).collect(),
+        }
+    }
+
+    fn drawn(events: &EventReport, ranks: u32) -> String {
+        let picture = picture("solve", events, ranks, Unit::of(Duration::from_nanos(1)));
+        picture.map(|picture| picture.inline(1)).unwrap_or_default()
+    }
+
+    proptest! {
+        /// Every cell is in one rectangle, which has its kind.
+        #[test]
+        fn rectangles_cover_all_cells_once(kinds in prop::collection::vec(0_usize..3, 0..200), columns in 1_usize..20) {
+            let cells: Vec<Cell> = kinds.into_iter().map(Cell::Group).collect();
+            let mut covered = vec![None; cells.len()];
+            for (cell, rectangles) in rectangles(&cells, columns) {
+                for Rectangle { at, size } in rectangles {
+                    prop_assert!(at.0 + size.0 <= columns);
+                    for place in (at.1..at.1 + size.1).flat_map(|row| (at.0..at.0 + size.0).map(move |column| row * columns + column)) {
+                        prop_assert_eq!(covered[place].replace(cell), None);
+                    }
+                }
+            }
+            prop_assert!(covered.iter().zip(&cells).all(|(covered, cell)| *covered == Some(*cell)));
+        }
+
+        #[test]
+        fn hatching_stays_inside(x in 0.0..9.0, y in 0.0..9.0, width in 0.1..99.0, height in 0.1..99.0) {
+            for place in hatching((x, y), (width, height)).split(['M', 'L']).filter(|place| !place.is_empty()) {
+                let numbers: Vec<f64> = place.split(' ').map(|number| number.parse().unwrap()).collect();
+                // They are rounded to a tenth.
+                prop_assert!((x - 0.06..=x + width + 0.06).contains(&numbers[0]), "{}", place);
+                prop_assert!((y - 0.06..=y + height + 0.06).contains(&numbers[1]), "{}", place);
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_are_one_rectangle() {
+        let cells = [0, 0, 1, 0, 0, 1, 0, 1].map(Cell::Group);
+        let found = rectangles(&cells, 3);
+        assert_eq!(
+            found[&Cell::Group(0)],
+            [Rectangle { at: (0, 0), size: (2, 2) }, Rectangle { at: (0, 2), size: (1, 1) }]
+        );
+        assert_eq!(
+            found[&Cell::Group(1)],
+            [Rectangle { at: (2, 0), size: (1, 2) }, Rectangle { at: (1, 2), size: (1, 1) }]
+        );
+    }
+
+    #[test]
+    fn what_is_rare_is_not_hidden_by_its_neighbours() {
+        let mut ranks = vec![Cell::Group(0); 40];
+        (ranks[7], ranks[39]) = (Cell::Without, Cell::Group(3));
+        let cells = shared_cells(&ranks, 16);
+        assert_eq!(cells, [Cell::Without, Cell::Group(0), Cell::Group(3)]);
+    }
+
+    #[test]
+    fn ranks_without_the_region_and_those_that_are_not_listed_are_seen() {
+        let alone = events(&[(50, (0..9).collect())], (0..9).collect());
+        assert_eq!(drawn(&alone, 9), "", "all are alike");
+        let some = drawn(&alone, 12);
+        assert!(some.contains("class=\"lack\"") && some.contains(">without it</text>"), "{some}");
+        assert!(!some.contains("class=\"hatch\"") && some.contains("Without it: 3 of 12 ranks."), "{some}");
+        let squares = || (0..1_200_u32).map(|i| i * i);
+        let cut = drawn(&events(&[(50, squares().collect())], squares().collect()), 1_440_000);
+        assert!(cut.contains("class=\"hatch\"") && cut.contains(">not listed</text>"), "{cut}");
+        assert!(cut.contains("88 ranks share a cell"), "{cut}");
+        assert_eq!(drawn(&alone, u32::MAX), "", "there is no paper of that size");
+    }
+
+    #[test]
+    fn the_picture_of_many_ranks_is_small() {
+        let every = |rest: u32| -> RankSet { (0..16_384).filter(|rank| rank % 4 == rest).collect() };
+        let groups = [(50, every(0)), (40, every(1)), (7, every(2)), (6, every(3))];
+        let striped = drawn(&events(&groups, (0..16_384).collect()), 16_384);
+        assert!(striped.len() < 10_000, "{}", striped.len());
+        // A colour for each group, up to twelve; the others are alike.
+        let many: Vec<_> =
+            (0..30).filter_map(|i| Some((DecimalBin::from_index(30 - i)?.low(), RankSet::of(i as u32)))).collect();
+        let many = drawn(&events(&many, (0..30).collect()), 30);
+        assert!(many.contains("class=\"tint c5\"") && many.contains(">13 and beyond</text>"), "{many}");
+    }
 }
