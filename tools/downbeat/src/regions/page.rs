@@ -27,7 +27,12 @@ pub(super) fn of(reports: &[(String, Report)], options: &TextOptions) -> Page {
             page.section(&id(number), name);
         }
         summary::write(&mut page, number, report, unit, options);
+        if number == 1 && options.most_details > 0 {
+            summary::explain(&mut page);
+        }
         for (place, region) in (1..).zip(report.regions().into_iter().take(options.most_details)) {
+            let heading = if several { format!("{name}: {}", region.name) } else { region.name.clone() };
+            page.section(&region_id(number, place), &heading);
             detail::write(&mut page, &region_id(number, place), region, report.ranks, unit, options);
         }
     }

@@ -15,7 +15,6 @@ const IN_SIGHT: usize = 6;
 const RUNS: usize = 16;
 
 pub(super) fn write(page: &mut Page, id: &str, region: &RegionReport, ranks: u32, unit: Unit, options: &TextOptions) {
-    page.section(id, &region.name);
     let Some(events) = &region.events else {
         page.note("No rank ran through it to its end.");
         return remarks(page, region);

@@ -1,5 +1,7 @@
 //! The ranks of a program, each in the colour of its group.
 
+mod rectangles;
+
 use std::collections::BTreeMap;
 
 use downbeat_measure::regions::{EventReport, HistogramGroup, RankPlace};
@@ -9,6 +11,7 @@ use crate::page::style;
 use crate::page::svg::{Anchor, Canvas, LINE, Picture, WIDTH, fitting, number, text_width};
 use crate::page::units::{count, of};
 use crate::regions::unit::Unit;
+use rectangles::{Rectangle, hatching, rectangles};
 
 /// So many cells there are at most; if there are more ranks, several share one.
 const MOST_CELLS: u32 = 128 * 128;
@@ -116,43 +119,6 @@ impl Grid {
     }
 }
 
-/// Cells that are alike, in a row, and in rows below each other: column and row of the first, how many of each.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Rectangle {
-    at: (usize, usize),
-    size: (usize, usize),
-}
-
-/// As few rectangles as there are of neighbours in rows that are the same in the row below.
-fn rectangles(cells: &[Cell], columns: usize) -> BTreeMap<Cell, Vec<Rectangle>> {
-    let mut found: BTreeMap<Cell, Vec<Rectangle>> = BTreeMap::new();
-    // Those that reach to the row above, by where they begin.
-    let mut above: BTreeMap<usize, (Cell, usize)> = BTreeMap::new();
-    for (row, cells) in cells.chunks(columns).enumerate() {
-        let mut here = BTreeMap::new();
-        let mut column = 0;
-        for run in cells.chunk_by(|one, other| one == other) {
-            let cell = run[0];
-            let of_cell = found.entry(cell).or_default();
-            let reaching = above.get(&column).filter(|(above, _)| *above == cell).map(|(_, place)| *place);
-            let place = match reaching.filter(|place| of_cell[*place].size.0 == run.len()) {
-                Some(place) => {
-                    of_cell[place].size.1 += 1;
-                    place
-                }
-                None => {
-                    of_cell.push(Rectangle { at: (column, row), size: (run.len(), 1) });
-                    of_cell.len() - 1
-                }
-            };
-            here.insert(column, (cell, place));
-            column += run.len();
-        }
-        above = here;
-    }
-    found
-}
-
 fn draw(canvas: &mut Canvas, grid: &Grid, top: f64, cell: Cell, rectangles: &[Rectangle]) {
     let (mut words, mut hatch) = (String::new(), String::new());
     for Rectangle { at, size } in rectangles {
@@ -169,23 +135,6 @@ fn draw(canvas: &mut Canvas, grid: &Grid, top: f64, cell: Cell, rectangles: &[Re
         Cell::Without => canvas.raw_path("lack", &words),
         Cell::Unlisted => canvas.raw_path("hatch", &(words + &hatch)),
     }
-}
-
-/// Lines that rise across a rectangle.
-fn hatching((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
-    const APART: f64 = 6.0;
-    let lines = ((width + height) / APART) as usize;
-    // Each begins on the left or lower side, so far around the corner, and ends on the upper or right side.
-    let line = |i: usize| {
-        let along = (i as f64 + 0.5) * APART;
-        let (from, to) = ((along - height).max(0.0), along.min(width));
-        let height_at = |at: f64| y + along - at;
-        (from < to).then(|| {
-            let [x1, y1, x2, y2] = [x + from, height_at(from), x + to, height_at(to)].map(number);
-            format!("M{x1} {y1}L{x2} {y2}")
-        })
-    };
-    (0..=lines).filter_map(line).collect()
 }
 
 /// Lines between ranks, where there is room for them.
@@ -283,7 +232,6 @@ mod tests {
     use downbeat_clock_core::DecimalBin;
     use downbeat_measure::regions::{CountOf, RankEvent, RankSet, RankTotal};
     use downbeat_timers::Duration;
-    use proptest::prelude::*;
 
     fn events(groups: &[(u64, RankSet)], all: RankSet) -> EventReport {
         let (count, event) = (CountOf { count: 1, rank: 0 }, RankEvent { length: 1, rank: 0, thread: 0, number: 1 });
@@ -314,48 +262,6 @@ mod tests {
     fn drawn(events: &EventReport, ranks: u32) -> String {
         let picture = picture("solve", events, ranks, Unit::of(Duration::from_nanos(1)));
         picture.map(|picture| picture.inline(1)).unwrap_or_default()
-    }
-
-    proptest! {
-        /// Every cell is in one rectangle, which has its kind.
-        #[test]
-        fn rectangles_cover_all_cells_once(kinds in prop::collection::vec(0_usize..3, 0..200), columns in 1_usize..20) {
-            let cells: Vec<Cell> = kinds.into_iter().map(Cell::Group).collect();
-            let mut covered = vec![None; cells.len()];
-            for (cell, rectangles) in rectangles(&cells, columns) {
-                for Rectangle { at, size } in rectangles {
-                    prop_assert!(at.0 + size.0 <= columns);
-                    for place in (at.1..at.1 + size.1).flat_map(|row| (at.0..at.0 + size.0).map(move |column| row * columns + column)) {
-                        prop_assert_eq!(covered[place].replace(cell), None);
-                    }
-                }
-            }
-            prop_assert!(covered.iter().zip(&cells).all(|(covered, cell)| *covered == Some(*cell)));
-        }
-
-        #[test]
-        fn hatching_stays_inside(x in 0.0..9.0, y in 0.0..9.0, width in 0.1..99.0, height in 0.1..99.0) {
-            for place in hatching((x, y), (width, height)).split(['M', 'L']).filter(|place| !place.is_empty()) {
-                let numbers: Vec<f64> = place.split(' ').map(|number| number.parse().unwrap()).collect();
-                // They are rounded to a tenth.
-                prop_assert!((x - 0.06..=x + width + 0.06).contains(&numbers[0]), "{}", place);
-                prop_assert!((y - 0.06..=y + height + 0.06).contains(&numbers[1]), "{}", place);
-            }
-        }
-    }
-
-    #[test]
-    fn neighbours_are_one_rectangle() {
-        let cells = [0, 0, 1, 0, 0, 1, 0, 1].map(Cell::Group);
-        let found = rectangles(&cells, 3);
-        assert_eq!(
-            found[&Cell::Group(0)],
-            [Rectangle { at: (0, 0), size: (2, 2) }, Rectangle { at: (0, 2), size: (1, 1) }]
-        );
-        assert_eq!(
-            found[&Cell::Group(1)],
-            [Rectangle { at: (2, 0), size: (1, 2) }, Rectangle { at: (1, 2), size: (1, 1) }]
-        );
     }
 
     #[test]

@@ -33,8 +33,12 @@ pub(super) fn write(page: &mut Page, number: usize, report: &Report, unit: Unit,
     page.note(
         "Totals are those of single ranks: the greatest, the least, and the average of those that ran through it.",
     );
+}
+
+/// How the pictures are to be read.
+pub(super) fn explain(page: &mut Page) {
     page.note(
-        "Below, ranks with most of their events in the same bin are a group; the first has the longest events. In its \
+        "Ranks with most of their events in the same bin are a group; the first has the longest events. In its \
          histogram a bar is the average of the group's ranks, the line on it is from the fewest to the most events of one \
          of them, and the fullest bin is darker. There are nine bins to every power of ten, and heights are spaced by \
          ratios, so that a single event is seen beside a million.",
