@@ -22,7 +22,7 @@
 //! Ranks [`gather()`] one [`Report`] of their profiles, in a logarithmic number of rounds, and rank 0 shows it as the 2007
 //! paper on multi-resolution timers does: a [text](Report::text) that says which ranks took how long, and groups ranks by
 //! the bin of their [histograms](HistogramGroup) that has the most events. With the feature `json` it is
-//! [saved](Report::save) for `downbeat regions show`.
+//! [saved](Report::save) for `downbeat regions show`. A [`ReportDiff`] says what another run has otherwise.
 //!
 //! ```
 //! use downbeat_measure::{region, regions};
@@ -62,11 +62,15 @@
 //! * The destructors of a thread run after a scope of threads has ended: only a join waits for regions in them.
 //! * The unordered counter, which is the default, may be read some nanoseconds early: see [`ClockChoice`].
 
+mod diff;
 mod gather;
 #[cfg(test)]
 mod gather_tests;
 mod groups;
+#[cfg(test)]
+mod made;
 mod name;
+mod places;
 mod profile;
 mod ranks;
 mod region;
@@ -80,9 +84,11 @@ mod tests;
 mod text;
 mod wire;
 
+pub use diff::{DiffError, HistogramShift, RankMove, RegionDiff, ReportDiff};
 pub use gather::{GatherError, gather};
 pub use groups::{BinCounts, CountOf, HistogramGroup};
 pub use name::LONGEST_NAME;
+pub use places::RankPlace;
 pub use profile::{Profile, RegionProfile, Remarks, ThreadEvent};
 pub use ranks::{RankSet, Run};
 pub use region::Region;
