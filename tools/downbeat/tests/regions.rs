@@ -2,64 +2,15 @@
 
 #![expect(clippy::expect_used, clippy::panic, reason = "in a test, that is how a failure is told")]
 
-#[path = "report/browser.rs"]
-mod browser;
 #[path = "regions/made.rs"]
 mod made;
+mod shown;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
-use browser::Browser;
 use downbeat_timers::Duration;
 use made::Made;
-
-/// A folder of this test's own, which is a new one.
-fn scratch(name: &str) -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("regions-{name}"));
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).expect("a test may write here");
-    path
-}
-
-fn regions(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
-    command.current_dir(folder).arg("regions").args(arguments).output().expect("the program starts")
-}
-
-fn succeeds(folder: &Path, arguments: &[&str]) -> String {
-    let output = regions(folder, arguments);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.is_empty(), "{arguments:?}: {said}");
-    String::from_utf8(output.stdout).expect("the program writes UTF-8")
-}
-
-/// That bad input gives one line which names `culprit`, exit code 2 and nothing else.
-fn refuses(folder: &Path, arguments: &[&str], culprit: &str) {
-    let output = regions(folder, arguments);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-    assert!(said.starts_with("downbeat: ") && said.lines().count() == 1, "{arguments:?}: {said}");
-    assert!(said.contains(culprit), "{arguments:?}: {said}");
-    assert!(output.stdout.is_empty(), "{arguments:?}");
-}
-
-/// That a page is as it should be in a window of this width, with so many pictures; returns its text.
-fn looks_well(browser: &Browser, page: &Path, width: u32, figures: usize) -> String {
-    let found = browser.look(page, width);
-    let none = serde_json::json!([]);
-    for wrong in ["errors", "overlaps", "clipped", "hidden", "dead"] {
-        assert_eq!(found[wrong], none, "{wrong} at {width} pixels");
-    }
-    assert!(found["overflow"].as_f64().is_some_and(|pixels| pixels < 1.0), "{width}: {}", found["overflow"]);
-    for what in ["figures", "svgs", "named"] {
-        assert_eq!(found[what], figures, "{what} at {width} pixels");
-    }
-    assert_eq!(found["scripts"], 0);
-    assert!(found["smallest"].as_f64().is_some_and(|size| size > 8.0), "{width}: {}", found["smallest"]);
-    found["text"].as_str().expect("there is text").to_owned()
-}
+use shown::{Browser, downbeat, refuses, scratch, shows, succeeds};
 
 const BLUE: [u8; 3] = [0x00, 0x72, 0xb2];
 const ORANGE: [u8; 3] = [0xd5, 0x5e, 0x00];
@@ -68,9 +19,9 @@ const GREY: [u8; 3] = [0xd4, 0xd4, 0xd4];
 
 #[test]
 fn a_report_is_a_page_for_every_reader() {
-    let folder = scratch("page");
+    let folder = scratch("regions-page");
     Made::on(64, 8).write(&folder.join("run.json"));
-    succeeds(&folder, &["show", "run.json", "-o", "page.html", "--svg", "pictures"]);
+    succeeds(&folder, &["regions", "show", "run.json", "-o", "page.html", "--svg", "pictures"]);
     let page = folder.join("page.html");
     // A histogram of each group, of which the regions have 1, 3, 1 and 1; and ranks that are not all alike in two.
     let figures = 1 + 3 + 1 + 1 + 2;
@@ -79,8 +30,7 @@ fn a_report_is_a_page_for_every_reader() {
 
     let Some(browser) = Browser::find(&folder) else { return };
     for width in [390, 768, 1_200] {
-        let text = looks_well(&browser, &page, width, figures);
-        for said in [
+        let said = [
             "step takes the longest: 768.0 ms on rank 0",
             "Balance is missing most in barotropic",
             "never left",
@@ -89,9 +39,8 @@ fn a_report_is_a_page_for_every_reader() {
             "all but 0-48:16",
             "max 2nd longest",
             "128 events",
-        ] {
-            assert!(text.contains(said), "no \"{said}\" in:\n{text}");
-        }
+        ];
+        shows(&browser, &page, width, figures, &said);
     }
     for size in [(390, 6_000), (1_200, 4_000)] {
         let seen = browser.screenshot(&page, size);
@@ -107,33 +56,34 @@ fn a_report_is_a_page_for_every_reader() {
 
 #[test]
 fn many_ranks_are_a_page_that_is_not_larger() {
-    let folder = scratch("large");
+    let folder = scratch("regions-large");
     Made { steps: 8, ..Made::on(16_384, 128) }.write(&folder.join("run.json"));
-    succeeds(&folder, &["show", "run.json", "-o", "page.html"]);
+    succeeds(&folder, &["regions", "show", "run.json", "-o", "page.html"]);
     let page = folder.join("page.html");
     assert!(fs::metadata(&page).is_ok_and(|page| page.len() < 300_000));
     let Some(browser) = Browser::find(&folder) else { return };
     let figures = fs::read_to_string(&page).expect("it was written").matches("<figure>").count();
-    let text = looks_well(&browser, &page, 390, figures);
-    assert!(text.contains("128 ranks in each row") && text.contains("Longer lists of ranks"), "{text}");
+    shows(&browser, &page, 390, figures, &["128 ranks in each row", "Longer lists of ranks"]);
     let seen = browser.screenshot(&page, (1_200, 3_000));
     assert!([BLUE, ORANGE, GREEN].into_iter().all(|colour| seen.count(colour) > 5_000));
 }
 
 #[test]
 fn several_reports_with_hostile_names_and_many_groups_stay_readable() {
-    let folder = scratch("hostile");
+    let folder = scratch("regions-hostile");
     let hostile = "<script>document.title='owned'</script><img/src=x/onerror=alert(1)> \u{202e}'\"&</h2></svg> a name ";
     Made { name: hostile, ..Made::on(9, 3) }.write(&folder.join("a<b>&.json"));
     made::many_groups(40).save(&folder.join("many.json")).expect("a test may write here");
-    succeeds(&folder, &["show", "a<b>&.json", "many.json", "-o", "page.html", "--runs", "3"]);
+    succeeds(&folder, &["regions", "show", "a<b>&.json", "many.json", "-o", "page.html", "--runs", "3"]);
     let Some(browser) = Browser::find(&folder) else { return };
     let html = fs::read_to_string(folder.join("page.html")).expect("it was written");
-    let text = looks_well(&browser, &folder.join("page.html"), 390, html.matches("<figure>").count());
-    assert!(text.contains("34 more groups") && text.contains("<script>document.title='owned'</script>"), "{text}");
+    let figures = html.matches("<figure>").count();
+    let said = ["34 more groups", "<script>document.title='owned'</script>"];
+    shows(&browser, &folder.join("page.html"), 390, figures, &said);
     assert!(html.contains("<title>Regions of 2 reports</title>"), "{html}");
 
-    let merged = succeeds(&folder, &["show", "--merge", "a<b>&.json", "many.json", "-o", "-", "--details", "0"]);
+    let merged =
+        succeeds(&folder, &["regions", "show", "--merge", "a<b>&.json", "many.json", "-o", "-", "--details", "0"]);
     assert!(merged.starts_with("<!DOCTYPE html>") && merged.contains("49 ranks; a tick is 1 ns"), "{merged}");
     assert!(merged.contains("<title>Regions of a&lt;b&gt;&amp;.json and many.json</title>"), "{merged}");
     assert!(!merged.contains("<h2") && !merged.contains("<a href"), "{merged}");
@@ -141,10 +91,10 @@ fn several_reports_with_hostile_names_and_many_groups_stay_readable() {
 
 #[test]
 fn a_difference_names_regions_and_ranks() {
-    let folder = scratch("diff");
+    let folder = scratch("regions-diff");
     Made::on(64, 8).write(&folder.join("before.json"));
     Made { balanced: true, ..Made::on(64, 8) }.write(&folder.join("after.json"));
-    let text = succeeds(&folder, &["diff", "before.json", "after.json"]);
+    let text = succeeds(&folder, &["regions", "diff", "before.json", "after.json"]);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[..3], ["A: before.json, 64 ranks", "B: after.json, 64 ranks", ""], "{text}");
     // The total of a step went from 128 * 6 ms to 128 * 4.9 ms, and all of its events from one bin to another.
@@ -159,12 +109,12 @@ fn a_difference_names_regions_and_ranks() {
         assert!(text.contains(said), "no {said} in:\n{text}");
     }
     assert!(text.is_ascii());
-    let table = succeeds(&folder, &["diff", "before.json", "after.json", "--details", "0"]);
+    let table = succeeds(&folder, &["regions", "diff", "before.json", "after.json", "--details", "0"]);
     assert!(text.starts_with(&table) && !table.contains("***"), "{table}");
-    let same = succeeds(&folder, &["diff", "after.json", "after.json"]);
+    let same = succeeds(&folder, &["regions", "diff", "after.json", "after.json"]);
     assert!(same.ends_with("\n\nNo region differs.\n"), "{same}");
 
-    let document = succeeds(&folder, &["diff", "before.json", "after.json", "--json"]);
+    let document = succeeds(&folder, &["regions", "diff", "before.json", "after.json", "--json"]);
     let document: serde_json::Value = serde_json::from_str(&document).expect("it is JSON");
     assert_eq!((&document["schema"], &document["version"]), (&"downbeat.regions_diff".into(), &1.into()));
     let step = &document["regions"][1];
@@ -175,7 +125,7 @@ fn a_difference_names_regions_and_ranks() {
 
     // Another number of ranks, and a region that is in one of them only.
     Made { name: "ocean", ..Made::on(48, 8) }.write(&folder.join("fewer.json"));
-    let text = succeeds(&folder, &["diff", "before.json", "fewer.json"]);
+    let text = succeeds(&folder, &["regions", "diff", "before.json", "fewer.json"]);
     for said in [
         "Note: the numbers of ranks differ: only of 0-47, which both have, is it said which moved\n",
         "\n*** barotropic\n  is only in A, on 64 ranks (0-63)\n",
@@ -188,7 +138,7 @@ fn a_difference_names_regions_and_ranks() {
 
 #[test]
 fn bad_input_is_one_line() {
-    let folder = scratch("bad");
+    let folder = scratch("regions-bad");
     Made::on(4, 2).write(&folder.join("good.json"));
     Made { tick: Duration::from_nanos(1_000), ..Made::on(4, 2) }.write(&folder.join("coarse.json"));
     let text = fs::read_to_string(folder.join("good.json")).expect("it was written");
@@ -211,22 +161,26 @@ fn bad_input_is_one_line() {
     ];
     for (name, culprit) in wrong {
         let name = format!("{name}.json");
-        refuses(&folder, &["show", &name, "-o", "x.html"], culprit);
-        refuses(&folder, &["show", "good.json", &name, "-o", "x.html"], culprit);
-        refuses(&folder, &["diff", &name, "good.json"], culprit);
-        refuses(&folder, &["diff", "good.json", &name], culprit);
+        refuses(&folder, &["regions", "show", &name, "-o", "x.html"], culprit);
+        refuses(&folder, &["regions", "show", "good.json", &name, "-o", "x.html"], culprit);
+        refuses(&folder, &["regions", "diff", &name, "good.json"], culprit);
+        refuses(&folder, &["regions", "diff", "good.json", &name], culprit);
     }
-    refuses(&folder, &["diff", "good.json", "coarse.json"], "a tick is 1 ns in one report, and 1.000 us in the other");
-    refuses(&folder, &["show", "--merge", "good.json", "coarse.json", "-o", "x.html"], "a tick is 1 ns");
-    refuses(&folder, &["diff", "good.json"], "<B>");
-    refuses(&folder, &["show", "good.json", "-o", "x.html", "--json"], "--json");
-    refuses(&folder, &["show", "good.json", "--svg", "pictures"], "--output");
-    refuses(&folder, &["show", "good.json", "-o", "no/such/folder/x.html"], "-o: no/such/folder/x.html");
-    refuses(&folder, &["show", "good.json", "-o", "x.html", "--svg", "good.json"], "--svg: good.json");
+    refuses(
+        &folder,
+        &["regions", "diff", "good.json", "coarse.json"],
+        "a tick is 1 ns in one report, and 1.000 us in the other",
+    );
+    refuses(&folder, &["regions", "show", "--merge", "good.json", "coarse.json", "-o", "x.html"], "a tick is 1 ns");
+    refuses(&folder, &["regions", "diff", "good.json"], "<B>");
+    refuses(&folder, &["regions", "show", "good.json", "-o", "x.html", "--json"], "--json");
+    refuses(&folder, &["regions", "show", "good.json", "--svg", "pictures"], "--output");
+    refuses(&folder, &["regions", "show", "good.json", "-o", "no/such/folder/x.html"], "-o: no/such/folder/x.html");
+    refuses(&folder, &["regions", "show", "good.json", "-o", "x.html", "--svg", "good.json"], "--svg: good.json");
     assert!(!folder.join("x.html").exists());
 
     // A full disk is nobody's choice.
-    let full = regions(&folder, &["show", "good.json", "-o", "/dev/full"]);
+    let full = downbeat(&folder, &["regions", "show", "good.json", "-o", "/dev/full"]);
     let said = String::from_utf8_lossy(&full.stderr);
     assert_eq!((full.status.code(), said.lines().count()), (Some(1), 1), "{said}");
     assert!(said.contains("/dev/full: No space"), "{said}");
