@@ -13,9 +13,6 @@ use super::wire::Wire;
 const BLOCK: usize = 1 << 16;
 /// A block is one region too long; and a region has at most so many bins, groups and runs.
 const LONGEST_BLOCK: u64 = 1 << 26;
-/// Words of a message.
-const WORDS: usize = downbeat_sync::MAX_WORDS;
-const WORD: usize = size_of::<u64>();
 
 /// Why there is no report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,39 +115,15 @@ async fn receive<M: Comm>(report: &mut Report, comm: &M, from: u32) -> Result<()
     Ok(())
 }
 
-/// Bytes, as many messages as they need: the first says how many there are.
 async fn send_block<M: Comm>(bytes: &[u8], comm: &M, to: u32) -> Result<(), CommError> {
-    let (first, rest) = bytes.split_at(bytes.len().min((WORDS - 1) * WORD));
-    let mut words = [0; WORDS];
-    words[0] = bytes.len() as u64;
-    fill(&mut words[1..], first);
-    comm.send(to, words).await?;
-    for part in rest.chunks(WORDS * WORD) {
-        let mut words = [0; WORDS];
-        fill(&mut words, part);
-        comm.send(to, words).await?;
-    }
-    Ok(())
+    comm.send(to, bytes.len() as u64).await?;
+    comm.send_bytes(to, bytes).await
 }
 
 async fn receive_block<M: Comm>(comm: &M, from: u32) -> Result<Vec<u8>, GatherError> {
-    let first: [u64; WORDS] = comm.recv(from).await?;
-    let length = Some(first[0]).filter(|length| *length <= LONGEST_BLOCK).ok_or(GatherError::NoReport { from })?;
-    let length = length as usize;
-    let mut bytes = Vec::with_capacity(length + WORDS * WORD);
-    bytes.extend(first[1..].iter().flat_map(|word| word.to_le_bytes()));
-    while bytes.len() < length {
-        let words: [u64; WORDS] = comm.recv(from).await?;
-        bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-    }
-    bytes.truncate(length);
+    let length: u64 = comm.recv(from).await?;
+    let length = Some(length).filter(|length| *length <= LONGEST_BLOCK).ok_or(GatherError::NoReport { from })?;
+    let mut bytes = vec![0; length as usize];
+    comm.recv_bytes(from, &mut bytes).await?;
     Ok(bytes)
-}
-
-fn fill(words: &mut [u64], bytes: &[u8]) {
-    for (word, part) in words.iter_mut().zip(bytes.chunks(WORD)) {
-        let mut whole = [0; WORD];
-        whole[..part.len()].copy_from_slice(part);
-        *word = u64::from_le_bytes(whole);
-    }
 }
