@@ -1,16 +1,17 @@
 //! One report of all ranks, in a logarithmic number of rounds.
 
+use core::borrow::Borrow;
 use core::fmt;
 
 use downbeat_sync::{Comm, CommError, collective};
 
 use super::profile::Profile;
-use super::report::{RegionReport, Report};
+use super::report::{Appending, RegionReport, Report};
 use super::setup::Overhead;
 use super::wire::Wire;
 
 /// Regions are sent in blocks of about so many bytes, so that none has to be held twice.
-const BLOCK: usize = 1 << 16;
+const BLOCK: usize = 1 << 20;
 /// A block is one region too long; and a region has at most so many bins, groups and runs.
 const LONGEST_BLOCK: u64 = 1 << 26;
 
@@ -47,7 +48,7 @@ impl From<CommError> for GatherError {
     }
 }
 
-/// Makes one report of the profiles of all ranks; rank 0 gets it. All ranks must call it.
+/// Makes one report of the profiles of all ranks; rank 0 gets it. All ranks must call it, and wait for each other.
 ///
 /// A rank adds to its own part those of the ranks after it, and passes the sum on: no rank holds more than two
 /// reports. Regions that only some ranks have are theirs; others take no notice.
@@ -55,64 +56,98 @@ impl From<CommError> for GatherError {
 /// # Errors
 /// When the ranks do not count in the same unit, which all of them are told, or a rank is gone.
 pub async fn gather<M: Comm>(profile: &Profile, comm: &M) -> Result<Option<Report>, GatherError> {
-    if !collective::all_equal(comm, profile.tick.as_nanos() as u64).await? {
-        return Err(GatherError::DifferentTicks);
-    }
     // Each rank's part is of a block of ranks that begins with it: hence not the tree of synchronizations, which hangs
     // the last ranks on the first ones. Lists of ranks can then be appended.
     let (rank, size) = (u64::from(comm.rank()), u64::from(comm.size()));
-    let mut report = Report::of_rank(profile, comm.rank());
+    let mut part = Part { report: Report::head_of(profile), ticks_agree: true };
+    let own = || RegionReport::of_rank(profile, comm.rank());
     let mut apart = 1;
-    while apart < size {
-        if rank & apart != 0 {
-            send(&report, comm, (rank - apart) as u32).await?;
-            return Ok(None);
-        }
+    while apart < size && rank & apart == 0 {
         if rank + apart < size {
-            receive(&mut report, comm, (rank + apart) as u32).await?;
+            if part.report.ranks == 1 {
+                part.report.regions = own().collect();
+            }
+            part.receive(comm, (rank + apart) as u32).await?;
         }
         apart *= 2;
     }
-    Ok(Some(report))
+    if rank > 0 {
+        let to = (rank - apart) as u32;
+        // Who has nothing to add to its own part needs not hold it.
+        if part.report.ranks == 1 {
+            part.send(own(), comm, to).await?;
+        } else {
+            part.send(&part.report.regions, comm, to).await?;
+        }
+    }
+    // All the others wait for the last one anyway, but for those who are done early.
+    if collective::broadcast(comm, u64::from(part.ticks_agree)).await? == 0 {
+        return Err(GatherError::DifferentTicks);
+    }
+    if part.report.ranks == 1 {
+        part.report.regions = own().collect();
+    }
+    Ok((rank == 0).then_some(part.report))
 }
 
-/// A report's part, without what all ranks have in common.
-async fn send<M: Comm>(report: &Report, comm: &M, to: u32) -> Result<(), CommError> {
-    let mut block = vec![];
-    report.ranks.put(&mut block);
-    report.overhead.put(&mut block);
-    for region in &report.regions {
-        if block.len() >= BLOCK {
+/// What a rank knows of a block of ranks.
+struct Part {
+    report: Report,
+    ticks_agree: bool,
+}
+
+/// What is sent before the regions.
+type Head = [u64; 6];
+
+impl Part {
+    fn head(&self) -> Head {
+        let Report { ranks, tick, overhead, .. } = &self.report;
+        let Overhead { within_picos, whole_picos, subtracted } = *overhead;
+        let [agree, subtracted] = [self.ticks_agree, subtracted].map(u64::from);
+        [(*ranks).into(), tick.as_nanos() as u64, agree, within_picos, whole_picos, subtracted]
+    }
+
+    async fn send<M: Comm, R: Borrow<RegionReport>>(
+        &self,
+        regions: impl IntoIterator<Item = R>,
+        comm: &M,
+        to: u32,
+    ) -> Result<(), CommError> {
+        comm.send(to, self.head()).await?;
+        let mut block = Vec::with_capacity(BLOCK + BLOCK / 8);
+        for region in regions {
+            if block.len() >= BLOCK {
+                send_block(&block, comm, to).await?;
+                block.clear();
+            }
+            region.borrow().put(&mut block);
+        }
+        if !block.is_empty() {
             send_block(&block, comm, to).await?;
-            block.clear();
         }
-        region.put(&mut block);
+        // One that is empty is the end.
+        send_block(&[], comm, to).await
     }
-    send_block(&block, comm, to).await?;
-    // One that is empty is the end.
-    send_block(&[], comm, to).await
-}
 
-async fn receive<M: Comm>(report: &mut Report, comm: &M, from: u32) -> Result<(), GatherError> {
-    let garbled = || GatherError::NoReport { from };
-    let mut block = receive_block(comm, from).await?;
-    let mut rest = &*block;
-    let head = u32::get(&mut rest).zip(Overhead::get(&mut rest));
-    let (ranks, overhead) = head.ok_or_else(garbled)?;
-    report.append_head(ranks, &overhead);
-    let mut regions = vec![];
-    loop {
-        while !rest.is_empty() {
-            regions.push(RegionReport::get(&mut rest).ok_or_else(garbled)?);
+    /// Adds the part of higher ranks.
+    async fn receive<M: Comm>(&mut self, comm: &M, from: u32) -> Result<(), GatherError> {
+        let garbled = || GatherError::NoReport { from };
+        let [ranks, tick, agree, within_picos, whole_picos, subtracted]: Head = comm.recv(from).await?;
+        let ranks = u32::try_from(ranks).map_err(|_| garbled())?;
+        self.ticks_agree &= agree != 0 && tick == self.report.tick.as_nanos() as u64;
+        self.report.append_head(ranks, &Overhead { within_picos, whole_picos, subtracted: subtracted != 0 });
+        let (mut block, mut region) = (vec![], RegionReport::blank());
+        let mut appending = Appending::to(&mut self.report.regions);
+        while receive_block(&mut block, comm, from).await? {
+            let mut rest = &*block;
+            while !rest.is_empty() {
+                region.set_from(&mut rest).ok_or_else(garbled)?;
+                appending.add(&region);
+            }
         }
-        block = receive_block(comm, from).await?;
-        if block.is_empty() {
-            break;
-        }
-        rest = &block;
+        appending.finish();
+        Ok(())
     }
-    report.append_regions(regions);
-    Ok(())
 }
 
 async fn send_block<M: Comm>(bytes: &[u8], comm: &M, to: u32) -> Result<(), CommError> {
@@ -120,10 +155,11 @@ async fn send_block<M: Comm>(bytes: &[u8], comm: &M, to: u32) -> Result<(), Comm
     comm.send_bytes(to, bytes).await
 }
 
-async fn receive_block<M: Comm>(comm: &M, from: u32) -> Result<Vec<u8>, GatherError> {
+/// Whether there is one more.
+async fn receive_block<M: Comm>(block: &mut Vec<u8>, comm: &M, from: u32) -> Result<bool, GatherError> {
     let length: u64 = comm.recv(from).await?;
     let length = Some(length).filter(|length| *length <= LONGEST_BLOCK).ok_or(GatherError::NoReport { from })?;
-    let mut bytes = vec![0; length as usize];
-    comm.recv_bytes(from, &mut bytes).await?;
-    Ok(bytes)
+    block.resize(length as usize, 0);
+    comm.recv_bytes(from, block).await?;
+    Ok(length > 0)
 }
