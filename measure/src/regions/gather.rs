@@ -10,7 +10,7 @@ use super::report::{Appending, RegionReport, Report};
 use super::setup::Overhead;
 use super::wire::Wire;
 
-/// Regions are sent in blocks of about so many bytes, so that none has to be held twice.
+/// Regions are sent in blocks of about so many bytes, so that not all have to be held twice.
 const BLOCK: usize = 1 << 20;
 /// A block is one region too long; and a region has at most so many bins, groups and runs.
 const LONGEST_BLOCK: u64 = 1 << 26;
@@ -117,16 +117,12 @@ impl Part {
         let mut block = Vec::with_capacity(BLOCK + BLOCK / 8);
         for region in regions {
             if block.len() >= BLOCK {
-                send_block(&block, comm, to).await?;
+                send_block(&block, true, comm, to).await?;
                 block.clear();
             }
             region.borrow().put(&mut block);
         }
-        if !block.is_empty() {
-            send_block(&block, comm, to).await?;
-        }
-        // One that is empty is the end.
-        send_block(&[], comm, to).await
+        send_block(&block, false, comm, to).await
     }
 
     /// Adds the part of higher ranks.
@@ -138,7 +134,9 @@ impl Part {
         self.report.append_head(ranks, &Overhead { within_picos, whole_picos, subtracted: subtracted != 0 });
         let (mut block, mut region) = (vec![], RegionReport::blank());
         let mut appending = Appending::to(&mut self.report.regions);
-        while receive_block(&mut block, comm, from).await? {
+        let mut more = true;
+        while more {
+            more = receive_block(&mut block, comm, from).await?;
             let mut rest = &*block;
             while !rest.is_empty() {
                 region.set_from(&mut rest).ok_or_else(garbled)?;
@@ -150,16 +148,17 @@ impl Part {
     }
 }
 
-async fn send_block<M: Comm>(bytes: &[u8], comm: &M, to: u32) -> Result<(), CommError> {
-    comm.send(to, bytes.len() as u64).await?;
+/// Says before how long it is, and whether one more follows: a message behind it would be waited for.
+async fn send_block<M: Comm>(bytes: &[u8], more: bool, comm: &M, to: u32) -> Result<(), CommError> {
+    comm.send(to, [bytes.len() as u64, more.into()]).await?;
     comm.send_bytes(to, bytes).await
 }
 
-/// Whether there is one more.
+/// Whether one more follows.
 async fn receive_block<M: Comm>(block: &mut Vec<u8>, comm: &M, from: u32) -> Result<bool, GatherError> {
-    let length: u64 = comm.recv(from).await?;
+    let [length, more]: [u64; 2] = comm.recv(from).await?;
     let length = Some(length).filter(|length| *length <= LONGEST_BLOCK).ok_or(GatherError::NoReport { from })?;
     block.resize(length as usize, 0);
     comm.recv_bytes(from, block).await?;
-    Ok(length > 0)
+    Ok(more != 0)
 }

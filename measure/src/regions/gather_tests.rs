@@ -162,7 +162,7 @@ fn a_rank_that_sends_something_else_is_named() {
         0 => gather(&profile(0, 1, TICK), comm).await.map(drop),
         _ => {
             Comm::send(comm, 0, [1, TICK.as_nanos() as u64, 1, 0, 0, 0]).await?;
-            Comm::send(comm, 0, 3_u64).await?;
+            Comm::send(comm, 0, [3_u64, 0]).await?;
             Comm::send_bytes(comm, 0, &[255; 3]).await?;
             Ok(())
         }
