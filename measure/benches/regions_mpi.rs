@@ -18,7 +18,7 @@ use downbeat_clock_core::{Clock, DecimalBin, Duration, Event};
 use downbeat_measure::Sample;
 use downbeat_measure::regions::{Overhead, Profile, RegionProfile, ThreadEvent, gather};
 use downbeat_sync::{Comm, CommError, MpiComm, Payload, block_on_ready, collective};
-use downbeat_timers::{SystemClock, SystemClockId, allowed_cores, pin_to};
+use downbeat_timers::{SystemClock, SystemClockId};
 use mpi::ffi::{self, MPI_Comm};
 use mpi::traits::{AsRaw, Equivalence};
 
@@ -32,9 +32,6 @@ fn main() -> ExitCode {
     let universe = mpi::initialize().expect("the first to initialize MPI");
     let world = universe.world();
     let comm = MpiComm::duplicate(&world).expect("MPI runs");
-    if let Some(core) = allowed_cores().into_iter().cycle().nth(comm.rank() as usize) {
-        pin_to(core).expect("the core is allowed");
-    }
     let clock = SystemClock::detect(SystemClockId::MonotonicRaw).expect("Linux has it");
     let profile = profile(comm.rank());
     let bytes = bytes_of_a_rank(&comm, &profile);

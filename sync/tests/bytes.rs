@@ -1,7 +1,5 @@
 //! More bytes than a message holds, between threads and between simulated ranks; over MPI, see the tests that span crates.
 
-#![expect(clippy::unwrap_used, reason = "a test fails where something is missing")]
-
 #[path = "common/bytes.rs"]
 mod bytes;
 mod common;
