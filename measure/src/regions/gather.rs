@@ -59,7 +59,7 @@ pub async fn gather<M: Comm>(profile: &Profile, comm: &M) -> Result<Option<Repor
     // Each rank's part is of a block of ranks that begins with it: hence not the tree of synchronizations, which hangs
     // the last ranks on the first ones. Lists of ranks can then be appended.
     let (rank, size) = (u64::from(comm.rank()), u64::from(comm.size()));
-    let mut part = Part { report: Report::head_of(profile), ticks_agree: true };
+    let mut part = Part::new(profile);
     let own = || RegionReport::of_rank(profile, comm.rank());
     let mut apart = 1;
     while apart < size && rank & apart == 0 {
@@ -94,12 +94,19 @@ pub async fn gather<M: Comm>(profile: &Profile, comm: &M) -> Result<Option<Repor
 struct Part {
     report: Report,
     ticks_agree: bool,
+    /// What came last, for its memory: as bytes, and the last region of it.
+    block: Vec<u8>,
+    region: RegionReport,
 }
 
 /// What is sent before the regions.
 type Head = [u64; 6];
 
 impl Part {
+    fn new(profile: &Profile) -> Self {
+        Self { report: Report::head_of(profile), ticks_agree: true, block: vec![], region: RegionReport::blank() }
+    }
+
     fn head(&self) -> Head {
         let Report { ranks, tick, overhead, .. } = &self.report;
         let Overhead { within_picos, whole_picos, subtracted } = *overhead;
@@ -132,15 +139,14 @@ impl Part {
         let ranks = u32::try_from(ranks).map_err(|_| garbled())?;
         self.ticks_agree &= agree != 0 && tick == self.report.tick.as_nanos() as u64;
         self.report.append_head(ranks, &Overhead { within_picos, whole_picos, subtracted: subtracted != 0 });
-        let (mut block, mut region) = (vec![], RegionReport::blank());
         let mut appending = Appending::to(&mut self.report.regions);
         let mut more = true;
         while more {
-            more = receive_block(&mut block, comm, from).await?;
-            let mut rest = &*block;
+            more = receive_block(&mut self.block, comm, from).await?;
+            let mut rest = &*self.block;
             while !rest.is_empty() {
-                region.set_from(&mut rest).ok_or_else(garbled)?;
-                appending.add(&region);
+                self.region.set_from(&mut rest).ok_or_else(garbled)?;
+                appending.add(&self.region);
             }
         }
         appending.finish();
