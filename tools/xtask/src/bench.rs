@@ -21,13 +21,17 @@ const RATIOS: [(&str, &str); 7] = [
     ("downbeat", "clocks"),
 ];
 
-/// The same for programs that run under `mpirun`.
-const MPI_RATIOS: [(&str, &str); 2] = [("downbeat-sync", "mpi_exchange"), ("downbeat-measure", "round_time")];
+/// The same for programs that run under `mpirun`, and on how many ranks: each has a core, if there are two.
+const MPI_RATIOS: [(&str, &str, u32); 3] = [
+    ("downbeat-sync", "mpi_exchange", 2),
+    ("downbeat-measure", "round_time", 2),
+    ("downbeat-measure", "regions_mpi", 16),
+];
 
 pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Step<'_>> {
     let mut steps: Vec<Step<'_>> =
         RATIOS.iter().map(|(package, name)| ratios(workspace, package, name, gate)).collect();
-    steps.extend(MPI_RATIOS.iter().map(|(package, name)| mpi::bench(workspace, package, name, gate)));
+    steps.extend(MPI_RATIOS.iter().map(|(package, name, ranks)| mpi::bench(workspace, package, name, *ranks, gate)));
     steps.push(crowded::step(workspace, gate));
     steps.push(reproducibility::step(workspace, gate));
     if criterion {
@@ -50,7 +54,10 @@ fn others(workspace: &Workspace) -> impl Iterator<Item = Step<'_>> {
         .packages
         .iter()
         .flat_map(|package| package.targets_of("bench").map(|bench| (package.name.as_str(), bench.name.as_str())));
-    let others = benches.filter(|one| !RATIOS.contains(one) && !MPI_RATIOS.contains(one));
+    let is_table = |package: &str, name: &str| {
+        RATIOS.contains(&(package, name)) || MPI_RATIOS.iter().any(|of_mpi| (of_mpi.0, of_mpi.1) == (package, name))
+    };
+    let others = benches.filter(move |(package, name)| !is_table(package, name));
     others.map(|(package, name)| Step::command(format!("criterion: {package} {name}"), bench(workspace, package, name)))
 }
 
