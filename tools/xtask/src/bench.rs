@@ -11,11 +11,12 @@ use crate::steps::Step;
 use crate::workspace::{MPI, Workspace};
 
 /// Benchmarks that print a table and know `--gate`: package and name.
-const RATIOS: [(&str, &str); 7] = [
+const RATIOS: [(&str, &str); 8] = [
     ("downbeat-timers", "ratios"),
     ("downbeat-timers", "calibration"),
     ("downbeat-sync", "self_exchange"),
     ("downbeat-sync", "simulator"),
+    ("downbeat-sync", "trace"),
     ("downbeat-measure", "records"),
     ("downbeat-measure", "regions"),
     ("downbeat", "clocks"),

@@ -1,0 +1,186 @@
+//! Backward amortization: what came before a receive that was moved forward is moved, too, the more the closer it was.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use downbeat_clock_core::{Global, Timestamp};
+
+use super::trace::{Mark, Role};
+
+/// How much the intervals before a receive that was moved forward are stretched, where nothing stands in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gradient {
+    /// How often the jump goes into the interval, in units of 2^-20.
+    inverse: u64,
+}
+
+impl Gradient {
+    /// By one percent.
+    pub const PERCENT: Self = Self { inverse: 100 << 20 };
+
+    /// The nearest one to a share of more than a billionth and up to 1; `None` for others.
+    pub fn new(share: f64) -> Option<Self> {
+        (share > 1e-9 && share <= 1.0).then(|| Self { inverse: ((1_u64 << 20) as f64 / share) as u64 })
+    }
+
+    /// Over how long a jump is spread: at most 146 years, so that what is so far before a time is a time.
+    fn spread(self, jump: i64) -> i64 {
+        ((i128::from(jump) * i128::from(self.inverse)) >> 20).min(1 << 62) as i64
+    }
+}
+
+/// How far an event at a time is moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Point {
+    at: i64,
+    by: i64,
+}
+
+/// Amortizes all jumps of a location, from the last to the first. `stamps` have the jumps of receives, and the limits of
+/// sends.
+pub(super) fn amortize(marks: &[Mark], stamps: &[AtomicI64], times: &mut [Timestamp<Global>], gradient: Gradient) {
+    let mut hull = vec![];
+    for (index, (mark, stamp)) in marks.iter().zip(stamps).enumerate().rev() {
+        let jump = stamp.load(Ordering::Relaxed);
+        if !matches!(mark.role(), Role::Receive | Role::Exit) || jump <= 0 {
+            continue;
+        }
+        let Some((before, [received, ..])) = times.split_at_mut_checked(mark.event as usize) else { continue };
+        let end = Point { at: received.as_nanos() - jump, by: jump };
+        let start = Point { at: end.at - gradient.spread(jump), by: 0 };
+        if before.last().is_none_or(|last| last.as_nanos() <= start.at) {
+            continue;
+        }
+        hull.clear();
+        hull.push(end);
+        for (mark, stamp) in marks[..index].iter().zip(&stamps[..index]).rev() {
+            let at = before[mark.event as usize].as_nanos();
+            if at <= start.at {
+                break;
+            }
+            if matches!(mark.role(), Role::Send | Role::Enter) {
+                let point = Point { at, by: stamp.load(Ordering::Relaxed).saturating_sub(at) };
+                if is_below(point, start, end) {
+                    extend(&mut hull, point);
+                }
+            }
+        }
+        extend(&mut hull, start);
+        raise(before, &hull);
+    }
+}
+
+/// Whether a point is below the straight line between two others, and not before or behind them.
+fn is_below(point: Point, left: Point, right: Point) -> bool {
+    let (wide, high) = (right.at - left.at, right.by - left.by);
+    let (along, up) = (point.at - left.at, point.by - left.by);
+    i128::from(up) * i128::from(wide) < i128::from(high) * i128::from(along)
+}
+
+/// Adds a point to the left of a lower convex hull.
+fn extend(hull: &mut Vec<Point>, point: Point) {
+    if let Some(last) = hull.last().filter(|last| last.at == point.at) {
+        if last.by <= point.by {
+            return;
+        }
+        hull.pop();
+    }
+    while let [.., right, middle] = hull[..] {
+        if is_below(middle, point, right) {
+            break;
+        }
+        hull.pop();
+    }
+    hull.push(point);
+}
+
+/// Moves events by what a hull, whose first point is the rightmost, says; those to its left stay.
+fn raise(times: &mut [Timestamp<Global>], hull: &[Point]) {
+    let mut parts = hull.windows(2);
+    let Some([mut right, mut left]) = parts.next().and_then(|part| <[Point; 2]>::try_from(part).ok()) else { return };
+    for time in times.iter_mut().rev() {
+        let at = time.as_nanos();
+        while at < left.at {
+            let Some(next) = parts.next().and_then(|part| <[Point; 2]>::try_from(part).ok()) else { return };
+            [right, left] = next;
+        }
+        *time = Timestamp::from_nanos(at + left.by + part(at - left.at, right.by - left.by, right.at - left.at));
+    }
+}
+
+/// `along * high / wide`, rounded down: all of them are positive, except that `wide` is not if it is all there is.
+#[inline]
+fn part(along: i64, high: i64, wide: i64) -> i64 {
+    match along.checked_mul(high) {
+        Some(product) => product.checked_div(wide).unwrap_or(0),
+        None => (i128::from(along) * i128::from(high)).checked_div(i128::from(wide)).unwrap_or(0) as i64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(nanos: &[i64]) -> Vec<Timestamp<Global>> {
+        nanos.iter().copied().map(Timestamp::from_nanos).collect()
+    }
+
+    /// Amortizes the jump of the last event by one tenth; `sends` are numbers of events and their limits.
+    fn amortized(before: &[i64], jump: i64, sends: &[(u32, i64)]) -> Vec<i64> {
+        let last = before.len() as u32 - 1;
+        let mut marks: Vec<Mark> = sends.iter().map(|(event, _)| Mark::new(*event, Role::Send, 0, 0)).collect();
+        marks.push(Mark::new(last, Role::Receive, 0, 0));
+        let mut stamps: Vec<AtomicI64> = sends.iter().map(|(_, limit)| AtomicI64::new(*limit)).collect();
+        stamps.push(AtomicI64::new(jump));
+        let mut times = times(before);
+        amortize(&marks, &stamps, &mut times, Gradient::new(0.1).unwrap());
+        times.iter().map(|time| time.as_nanos()).collect()
+    }
+
+    /// A receive at 1,000 jumped to 1,100; the interval before it begins at 0.
+    #[test]
+    fn without_sends_events_move_along_a_straight_line() {
+        assert_eq!(amortized(&[-10, 0, 5, 100, 505, 999, 1_100], 100, &[]), [-10, 0, 5, 110, 555, 1_098, 1_100]);
+    }
+
+    #[test]
+    fn a_limit_bends_the_line() {
+        // The send at 500 may move by 10 rather than 50: a fiftieth of the way before it, and 90 in 500 after it.
+        let found = amortized(&[100, 500, 750, 1_100], 100, &[(1, 510)]);
+        assert_eq!(found, [102, 510, 750 + 55, 1_100]);
+        // A limit above the line is none.
+        assert_eq!(amortized(&[100, 500, 750, 1_100], 100, &[(1, 551)]), [110, 550, 825, 1_100]);
+    }
+
+    #[test]
+    fn only_limits_on_the_hull_count() {
+        // At 400 by at most 30, at 500 by at most 1: the line to the second is at 0.8 already.
+        let found = amortized(&[400, 500, 1_100], 100, &[(0, 430), (1, 501)]);
+        assert_eq!(found, [400, 501, 1_100]);
+        // The paper's figure 2: two limits, of which both are on the hull.
+        let found = amortized(&[300, 700, 850, 1_100], 100, &[(0, 305), (1, 720)]);
+        assert_eq!(found, [305, 720, 850 + 60, 1_100]);
+    }
+
+    #[test]
+    fn sends_at_one_instant_take_the_smaller_limit() {
+        assert_eq!(amortized(&[500, 500, 500, 1_100], 100, &[(0, 520), (1, 503)]), [503, 503, 503, 1_100]);
+        // Measured at the very instant of the receive.
+        assert_eq!(amortized(&[500, 1_000, 1_000, 1_100], 100, &[(1, 1_020)]), [510, 1_020, 1_020, 1_100]);
+        assert_eq!(amortized(&[500, 1_000, 1_100], 100, &[(1, 1_000)]), [500, 1_000, 1_100]);
+    }
+
+    #[test]
+    fn what_no_clock_shows_overflows_nothing() {
+        let found = amortized(&[-(1 << 62), 0, i64::MAX], i64::MAX, &[(1, i64::MAX)]);
+        assert!(found.is_sorted(), "{found:?}");
+    }
+
+    #[test]
+    fn a_gradient_is_a_share() {
+        assert_eq!(Gradient::new(0.01), Some(Gradient::PERCENT));
+        assert_eq!(Gradient::PERCENT.spread(7), 700);
+        for wrong in [0.0, -1.0, 1.5, f64::NAN] {
+            assert_eq!(Gradient::new(wrong), None);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! From the events of all locations to a trace whose messages and collective operations are matched.
+
+use downbeat_clock_core::{Global, Timestamp};
+
+use super::channels::{Channels, Key, MarkId, open};
+use super::teams::{Left, Teams, Track};
+use super::trace::{Location, Mark, NONE, Role, check_time};
+use super::{Action, CollectiveKind, CommunicatorId, EventId, LeftOut, LocationId, Place, Trace, TraceError};
+
+/// How strictly events are matched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Matching {
+    /// Whether messages without another end, and collective operations without some members, are counted as
+    /// [`LeftOut`](super::LeftOut) rather than an error.
+    pub lenient: bool,
+    /// Whether `MPI_Alltoallv` is taken as nothing that members wait for. A trace does not say who gave data to whom, so
+    /// it may be corrected for messages that there never were.
+    pub skip_alltoallv: bool,
+}
+
+/// Makes a [`Trace`] of events, which are added in the order of each location, and in any order of locations. After an
+/// error it is of no use any more.
+///
+/// ```
+/// use downbeat_clock_core::Timestamp;
+/// use downbeat_sync::postmortem::{Action, Matching, Place, TraceBuilder};
+///
+/// let mut builder = TraceBuilder::new(Matching::default());
+/// let sender = builder.add_location(Place { node: 0, process: 0 })?;
+/// let receiver = builder.add_location(Place { node: 1, process: 1 })?;
+/// let world = builder.add_communicator(&[sender, receiver])?;
+/// builder.push(sender, Timestamp::from_nanos(5_000), Action::Send { to: receiver, communicator: world, tag: 7 })?;
+/// builder.push(receiver, Timestamp::from_nanos(3_000), Action::Receive { from: sender, communicator: world, tag: 7 })?;
+///
+/// let trace = builder.finish()?;
+/// let message = trace.messages().next().expect("there is one");
+/// assert!(trace.time(message.receive) < trace.time(message.send));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct TraceBuilder {
+    matching: Matching,
+    locations: Vec<Location>,
+    /// Whose messages a location sends and receives: mostly its own.
+    speaks_for: Vec<u32>,
+    channels: Channels,
+    teams: Teams,
+}
+
+impl TraceBuilder {
+    /// Nothing yet.
+    pub fn new(matching: Matching) -> Self {
+        Self { matching, locations: vec![], speaks_for: vec![], channels: Channels::default(), teams: Teams::default() }
+    }
+
+    /// Adds a location: a process with one thread, or a thread that messages are addressed to.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub fn add_location(&mut self, place: Place) -> Result<LocationId, TraceError> {
+        let id = self.locations.len() as u32;
+        if id == Mark::MOST_LOCATIONS {
+            return Err(TraceError::TooManyLocations);
+        }
+        self.locations.push(Location { place, times: vec![], marks: vec![] });
+        self.speaks_for.push(id);
+        Ok(LocationId(id))
+    }
+
+    /// Adds another thread of the process whose location is `rank`: what it sends, receives and does with others counts
+    /// as done by that one, wherever it is no member itself.
+    ///
+    /// # Errors
+    /// When there are too many, or no such rank.
+    pub fn add_thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
+        let place = self.locations.get(rank.index()).ok_or(TraceError::UnknownLocation(rank))?.place;
+        let speaks_for = self.speaks_for[rank.index()];
+        let id = self.add_location(place)?;
+        self.speaks_for[id.index()] = speaks_for;
+        Ok(id)
+    }
+
+    /// Adds a communicator, or a team of threads, of these members in the order of their ranks.
+    ///
+    /// # Errors
+    /// When there are too many, a member is unknown, or is there twice.
+    pub fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
+        match members.iter().find(|member| member.index() >= self.locations.len()) {
+            Some(unknown) => Err(TraceError::UnknownLocation(*unknown)),
+            None => self.teams.add(members),
+        }
+    }
+
+    /// Says that a location will have so many more events, and that so many of them will not be internal: this saves
+    /// memory.
+    pub fn reserve(&mut self, location: LocationId, events: usize, marks: usize) {
+        if let Some(found) = self.locations.get_mut(location.index()) {
+            found.times.reserve_exact(events);
+            found.marks.reserve_exact(marks);
+        }
+    }
+
+    /// Adds an event to a location.
+    ///
+    /// # Errors
+    /// When it cannot follow what was added before.
+    #[inline]
+    pub fn push(&mut self, location: LocationId, time: Timestamp<Global>, action: Action) -> Result<(), TraceError> {
+        let Some(found) = self.locations.get_mut(location.index()) else {
+            return Err(TraceError::UnknownLocation(location));
+        };
+        if found.times.len() >= NONE as usize {
+            return Err(TraceError::TooManyEvents(location));
+        }
+        let event = EventId { location, event: found.times.len() as u32 };
+        check_time(found.times.last().copied(), time, event)?;
+        found.times.push(time);
+        match action {
+            Action::Internal => Ok(()),
+            Action::Send { to, communicator, tag } => self.message(event, Role::Send, to, communicator, tag),
+            Action::Receive { from, communicator, tag } => self.message(event, Role::Receive, from, communicator, tag),
+            _ => self.collective(event, action),
+        }
+    }
+
+    #[inline]
+    fn message(
+        &mut self,
+        event: EventId,
+        role: Role,
+        peer: LocationId,
+        communicator: CommunicatorId,
+        tag: i32,
+    ) -> Result<(), TraceError> {
+        let peer = *self.speaks_for.get(peer.index()).ok_or(TraceError::UnknownPeer(event))?;
+        if !self.teams.has(communicator) {
+            return Err(TraceError::NotAMember { event, communicator });
+        }
+        let this = self.speaks_for[event.location.index()];
+        let (from, to) = if role == Role::Send { (this, peer) } else { (peer, this) };
+        let marks = &mut self.locations[event.location.index()].marks;
+        let id = MarkId { location: event.location.0, mark: marks.len() as u32 };
+        marks.push(open(event.event, role));
+        self.channels.add(Key { from, to, communicator: communicator.0, tag }, role, id, &mut self.locations);
+        Ok(())
+    }
+
+    fn collective(&mut self, event: EventId, action: Action) -> Result<(), TraceError> {
+        let (Action::Enter { communicator: team }
+        | Action::Exit { communicator: team, .. }
+        | Action::Fork { team }
+        | Action::Begin { team }
+        | Action::End { team }
+        | Action::Join { team }) = action
+        else {
+            return Ok(());
+        };
+        let at = event.location.index();
+        let seat = self.teams.seat(team, event.location.0, self.speaks_for[at]);
+        let seat = seat.ok_or(TraceError::NotAMember { event, communicator: team })?;
+        let mark = self.locations[at].marks.len() as u32;
+        let (teams, locations) = (&mut self.teams, &mut self.locations[..]);
+        let (role, (instance, counts)) = match action {
+            Action::Exit { kind, root, sent, received, .. } => {
+                let counts = !(self.matching.skip_alltoallv && kind == CollectiveKind::Alltoallv);
+                let left = Left { kind, root, sent: sent && counts, received: received && counts };
+                (Role::Exit, teams.exit(Track::Collective, seat, Some(left), event, mark, locations)?)
+            }
+            Action::Begin { .. } => (Role::Exit, teams.exit(Track::Fork, seat, None, event, mark, locations)?),
+            Action::Join { .. } => {
+                let left = Left { kind: CollectiveKind::Join, root: seat.rank, sent: true, received: true };
+                (Role::Exit, teams.exit(Track::Join, seat, Some(left), event, mark, locations)?)
+            }
+            Action::Fork { .. } => (Role::Enter, (teams.fork(seat, event, mark)?, true)),
+            Action::End { .. } => (Role::Enter, (teams.enter(Track::Join, seat, event, mark)?, true)),
+            _ => (Role::Enter, (teams.enter(Track::Collective, seat, event, mark)?, true)),
+        };
+        if counts {
+            self.locations[at].marks.push(seat.mark(event.event, role, instance));
+        }
+        Ok(())
+    }
+
+    /// The trace, now that all events are there.
+    ///
+    /// # Errors
+    /// When something has no partner: of several messages, the first of the first location; or else a collective operation.
+    pub fn finish(mut self) -> Result<Trace, TraceError> {
+        let mut left_out = LeftOut::default();
+        let left = self.channels.left(&self.locations);
+        let event = |id: &MarkId| EventId {
+            location: LocationId(id.location),
+            event: self.locations[id.location as usize].marks[id.mark as usize].event,
+        };
+        let first = left.iter().min_by_key(|(_, id)| event(id)).filter(|_| !self.matching.lenient);
+        if let Some((role, id)) = first {
+            let event = event(id);
+            return Err(match role {
+                Role::Send => TraceError::UnmatchedSend(event),
+                _ => TraceError::UnmatchedReceive(event),
+            });
+        }
+        for (role, id) in left {
+            let mark = &mut self.locations[id.location as usize].marks[id.mark as usize];
+            *mark = mark.alone();
+            *if role == Role::Send { &mut left_out.sends } else { &mut left_out.receives } += 1;
+        }
+        let (instances, slots) = self.teams.finish(self.matching.lenient, &mut self.locations, &mut left_out)?;
+        for location in &mut self.locations {
+            location.times.shrink_to_fit();
+            location.marks.shrink_to_fit();
+        }
+        Ok(Trace { locations: self.locations, instances, slots, left_out })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Collective operations while a trace is replayed: who may leave, and when at the earliest.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::extremes::{Extremes, NEVER};
+use super::stamps::Stamps;
+use super::trace::{Instance, NONE, Slot};
+use super::{Latencies, LocationId, Pattern, Trace};
+
+/// The gate that the members of a collective operation leave by.
+#[derive(Debug)]
+pub(super) struct Gate {
+    /// What came in, of what counts for the next one to leave.
+    seen: Extremes,
+    /// How many enters are missing; not counted where members wait only for those before them.
+    missing: u32,
+    /// Members of lower ranks may leave.
+    open: u32,
+    /// Ranks and locations of members that wait.
+    waiting: BinaryHeap<Reverse<(u32, u32)>>,
+}
+
+/// The gates of all collective operations of a trace.
+#[derive(Debug)]
+pub(super) struct Gates<'a> {
+    trace: &'a Trace,
+    latencies: Latencies,
+    gates: Vec<Mutex<Gate>>,
+}
+
+impl<'a> Gates<'a> {
+    pub(super) fn new(trace: &'a Trace, latencies: Latencies) -> Self {
+        let gates = trace.instances.iter().map(|instance| {
+            let missing = trace.slots_of(instance).iter().filter(|slot| slot.enter != NONE).count() as u32;
+            let mut gate = Gate { seen: Extremes::NONE, missing, open: 0, waiting: BinaryHeap::new() };
+            if missing == 0 && instance.kind.pattern() != Pattern::ToLater {
+                gate.open = instance.members;
+            }
+            Mutex::new(gate)
+        });
+        Self { trace, latencies, gates: gates.collect() }
+    }
+
+    /// A member enters at `time`, which is in the stamps already. Locations that waited for it alone are handed to `wake`.
+    pub(super) fn enter(&self, instance: u32, location: u32, time: i64, stamps: &Stamps, mut wake: impl FnMut(u32)) {
+        let found = &self.trace.instances[instance as usize];
+        let mut gate = self.lock(instance);
+        if found.kind.pattern() == Pattern::ToLater {
+            self.advance(found, &mut gate, stamps);
+        } else {
+            gate.seen.add(time, self.trace.site(LocationId(location)));
+            gate.missing -= 1;
+            if gate.missing == 0 {
+                gate.open = found.members;
+            }
+        }
+        while let Some(Reverse((rank, location))) = gate.waiting.peek().copied() {
+            if rank >= gate.open {
+                break;
+            }
+            gate.waiting.pop();
+            wake(location);
+        }
+    }
+
+    /// When the member of this rank, whose exit is this mark, can leave at the earliest; `None` if the location has to
+    /// wait, and will be woken.
+    pub(super) fn exit(&self, instance: u32, rank: u32, location: u32, mark: u32, stamps: &Stamps) -> Option<i64> {
+        let found = &self.trace.instances[instance as usize];
+        let in_order = found.kind.pattern() == Pattern::ToLater;
+        let mut gate = self.lock(instance);
+        if in_order && rank >= gate.open {
+            self.advance(found, &mut gate, stamps);
+        }
+        if rank >= gate.open {
+            gate.waiting.push(Reverse((rank, location)));
+            return None;
+        }
+        if in_order {
+            return Some(stamps.of(location, mark).load(Ordering::Relaxed));
+        }
+        Some(gate.seen.reach(self.trace.site(LocationId(location)), &self.latencies))
+    }
+
+    /// Lets members leave in the order of their ranks, as far as all before them have entered. When they can is left where
+    /// their exits will be.
+    fn advance(&self, instance: &Instance, gate: &mut Gate, stamps: &Stamps) {
+        for slot in &self.trace.slots_of(instance)[gate.open as usize..] {
+            let site = self.trace.site(LocationId(slot.location));
+            if slot.exit != NONE {
+                let reach = gate.seen.reach(site, &self.latencies);
+                stamps.of(slot.location, slot.exit).store(reach, Ordering::Relaxed);
+            }
+            if slot.enter != NONE {
+                let Some(time) = stamps.get(slot.location, slot.enter) else { break };
+                gate.seen.add(time, site);
+            }
+            gate.open += 1;
+        }
+    }
+
+    /// An enter that has not come, for which a member of this rank waits, and whose it is.
+    pub(super) fn missing(&self, instance: u32, rank: u32, stamps: &Stamps) -> Option<Slot> {
+        let found = &self.trace.instances[instance as usize];
+        let slots = self.trace.slots_of(found).iter().enumerate();
+        let before = slots.filter(|(other, _)| found.kind.pattern() != Pattern::ToLater || *other < rank as usize);
+        let mut before = before.map(|(_, slot)| *slot);
+        before.find(|slot| slot.enter != NONE && stamps.get(slot.location, slot.enter).is_none())
+    }
+
+    fn lock(&self, instance: u32) -> MutexGuard<'_, Gate> {
+        // Nobody panics with it, so it is never poisoned.
+        self.gates[instance as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A time from which nothing follows.
+pub(super) const fn follows(time: i64) -> bool {
+    time != NEVER
+}

@@ -1,0 +1,62 @@
+//! How late each send and each enter may become, so that nobody who received from it would have received too early.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use super::extremes::Extremes;
+use super::forward::Times;
+use super::latencies::Latencies;
+use super::stamps::Stamps;
+use super::trace::{Instance, NONE, Role, Slot};
+use super::workers::share;
+use super::{LocationId, Pattern, Trace};
+
+/// Replaces what `stamps` have of sends and enters by their limits; `times` are those after forward amortization.
+pub(super) fn find(trace: &Trace, times: &Times, latencies: &Latencies, stamps: &Stamps, groups: &[Range<usize>]) {
+    let workers = groups.len();
+    share(groups.to_vec(), |worker, group| {
+        for location in group {
+            of_sends(trace, times, latencies, stamps, location);
+        }
+        let of_worker = |part: usize| trace.instances.len() * part / workers;
+        for instance in &trace.instances[of_worker(worker)..of_worker(worker + 1)] {
+            of_enters(trace, times, latencies, stamps, instance);
+        }
+    });
+}
+
+/// Every message has one receive, which knows where its send is: so this reads in order, and only writes here and there.
+fn of_sends(trace: &Trace, times: &Times, latencies: &Latencies, stamps: &Stamps, location: usize) {
+    let to = trace.site(LocationId(location as u32));
+    for mark in trace.locations[location].marks.iter().filter(|mark| mark.role() == Role::Receive) {
+        let latency = latencies.of(trace.site(LocationId(mark.peer())), to);
+        let limit = times[location][mark.event as usize] - latency;
+        stamps.of(mark.peer(), mark.partner).store(limit.as_nanos(), Ordering::Relaxed);
+    }
+}
+
+fn of_enters(trace: &Trace, times: &Times, latencies: &Latencies, stamps: &Stamps, instance: &Instance) {
+    // Seen from the end of time, the first exit is the last, and its message goes the other way.
+    let mut exits = Extremes::NONE;
+    let add = |slot: &Slot, exits: &mut Extremes| {
+        if slot.exit != NONE {
+            let location = LocationId(slot.location);
+            let event = trace.locations[location.index()].marks[slot.exit as usize].event;
+            exits.add(-times[location.index()][event as usize].as_nanos(), trace.site(location));
+        }
+    };
+    let slots = trace.slots_of(instance);
+    let in_order = instance.kind.pattern() == Pattern::ToLater;
+    if !in_order {
+        slots.iter().for_each(|slot| add(slot, &mut exits));
+    }
+    for slot in slots.iter().rev() {
+        if slot.enter != NONE {
+            let reach = exits.reach(trace.site(LocationId(slot.location)), latencies);
+            stamps.of(slot.location, slot.enter).store(reach.saturating_neg(), Ordering::Relaxed);
+        }
+        if in_order {
+            add(slot, &mut exits);
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Which enters and exits are of one collective operation: the first of each member, the second of each, and so on.
+
+use rustc_hash::FxHashMap;
+
+use super::trace::{Instance, LeftOut, Location, Mark, NONE, Role, Slot};
+use super::{CollectiveKind, CommunicatorId, EventId, LocationId, Pattern, TraceError};
+
+/// Which of the operations of a team: each is counted by itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Track {
+    Collective,
+    Fork,
+    Join,
+}
+
+/// A communicator, or a team of threads.
+#[derive(Debug)]
+struct Team {
+    members: Vec<u32>,
+    tracks: [Counts; 3],
+}
+
+/// Operations of one track.
+#[derive(Debug, Default)]
+struct Counts {
+    /// Their numbers in the trace, in order.
+    instances: Vec<u32>,
+    /// How many every member has entered, and left; nothing as long as there are none.
+    members: Vec<(u32, u32)>,
+}
+
+/// What an exit says of the operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    pub(super) kind: CollectiveKind,
+    pub(super) root: u32,
+    pub(super) sent: bool,
+    pub(super) received: bool,
+}
+
+/// What is known of an operation before it is complete.
+#[derive(Debug)]
+struct Progress {
+    /// Who said of which kind it is.
+    said_by: Option<EventId>,
+    /// Any event of it.
+    seen: EventId,
+    enters: u32,
+    exits: u32,
+}
+
+/// All teams, and what they did.
+#[derive(Debug, Default)]
+pub(super) struct Teams {
+    teams: Vec<Team>,
+    /// Ranks of locations in teams.
+    ranks: FxHashMap<(u32, u32), u32>,
+    instances: Vec<Instance>,
+    progress: Vec<Progress>,
+    slots: Vec<Slot>,
+}
+
+/// A member of a team, by its rank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seat {
+    team: u32,
+    pub(super) rank: u32,
+}
+
+impl Teams {
+    pub(super) fn add(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
+        let team = u32::try_from(self.teams.len()).map_err(|_| TraceError::TooManyCollectives)?;
+        for (rank, member) in members.iter().enumerate() {
+            if self.ranks.insert((team, member.0), rank as u32).is_some() {
+                return Err(TraceError::MemberTwice(*member));
+            }
+        }
+        self.teams.push(Team { members: members.iter().map(|member| member.0).collect(), tracks: Default::default() });
+        Ok(CommunicatorId(team))
+    }
+
+    pub(super) fn has(&self, team: CommunicatorId) -> bool {
+        (team.0 as usize) < self.teams.len()
+    }
+
+    /// The seat of a location, or else of the one that it speaks for.
+    pub(super) fn seat(&self, team: CommunicatorId, location: u32, speaks_for: u32) -> Option<Seat> {
+        let rank = self.ranks.get(&(team.0, location)).or_else(|| self.ranks.get(&(team.0, speaks_for)))?;
+        Some(Seat { team: team.0, rank: *rank })
+    }
+
+    /// A member enters its next operation: `mark` will be that of `event`. The number of the operation.
+    pub(super) fn enter(&mut self, track: Track, seat: Seat, event: EventId, mark: u32) -> Result<u32, TraceError> {
+        let (entered, _) = *self.counts(track, seat);
+        let instance = self.instance(track, seat, entered, event)?;
+        self.counts(track, seat).0 += 1;
+        let slot = self.slot(instance, seat);
+        (slot.location, slot.enter) = (event.location.0, mark);
+        self.progress[instance as usize].enters += 1;
+        Ok(instance)
+    }
+
+    /// A member leaves the first operation that it has not left. The number of the operation, and whether the exit is a
+    /// logical receive, so that `mark` will be that of `event`. A thread that begins does not know what it leaves.
+    pub(super) fn exit(
+        &mut self,
+        track: Track,
+        seat: Seat,
+        left: Option<Left>,
+        event: EventId,
+        mark: u32,
+        locations: &mut [Location],
+    ) -> Result<(u32, bool), TraceError> {
+        let (entered, exited) = *self.counts(track, seat);
+        if matches!(track, Track::Collective) && exited >= entered {
+            return Err(TraceError::NotEntered(event));
+        }
+        let instance = self.instance(track, seat, exited, event)?;
+        if let Some(left) = left {
+            self.agree(instance, left, event)?;
+        }
+        self.counts(track, seat).1 += 1;
+        let (sends, receives) = left.map_or((true, true), |left| role_of(left, seat.rank));
+        let slot = self.slot(instance, seat);
+        if matches!(track, Track::Collective) && slot.location != event.location.0 {
+            // Another thread of the process entered.
+            return Err(TraceError::NotEntered(event));
+        }
+        slot.location = event.location.0;
+        if !sends && slot.enter != NONE {
+            let mark = &mut locations[slot.location as usize].marks[slot.enter as usize];
+            *mark = mark.alone();
+            slot.enter = NONE;
+        }
+        if receives {
+            slot.exit = mark;
+        }
+        self.progress[instance as usize].exits += 1;
+        Ok((instance, receives))
+    }
+
+    /// A member starts a team of threads, of which some may have been seen before.
+    pub(super) fn fork(&mut self, seat: Seat, event: EventId, mark: u32) -> Result<u32, TraceError> {
+        let instance = self.enter(Track::Fork, seat, event, mark)?;
+        let left = Left { kind: CollectiveKind::Fork, root: seat.rank, sent: true, received: true };
+        self.agree(instance, left, event)?;
+        Ok(instance)
+    }
+
+    /// The kind and the root are those that the first one named.
+    fn agree(&mut self, instance: u32, left: Left, event: EventId) -> Result<(), TraceError> {
+        let found = &mut self.instances[instance as usize];
+        let progress = &mut self.progress[instance as usize];
+        if left.kind.has_root() && left.root >= found.members {
+            return Err(TraceError::OtherRoot { event, other: event });
+        }
+        let Some(other) = progress.said_by else {
+            (found.kind, found.root, progress.said_by) = (left.kind, left.root, Some(event));
+            return Ok(());
+        };
+        if found.kind != left.kind {
+            return Err(TraceError::OtherKind { event, other });
+        }
+        if left.kind.has_root() && found.root != left.root {
+            return Err(TraceError::OtherRoot { event, other });
+        }
+        Ok(())
+    }
+
+    /// How many operations a member has entered and left.
+    fn counts(&mut self, track: Track, seat: Seat) -> &mut (u32, u32) {
+        let team = &mut self.teams[seat.team as usize];
+        let counts = &mut team.tracks[track as usize].members;
+        if counts.is_empty() {
+            counts.resize(team.members.len(), (0, 0));
+        }
+        &mut counts[seat.rank as usize]
+    }
+
+    /// The `index`-th operation of a team, which is either known or the first that is not.
+    fn instance(&mut self, track: Track, seat: Seat, index: u32, event: EventId) -> Result<u32, TraceError> {
+        let team = &mut self.teams[seat.team as usize];
+        let known = &mut team.tracks[track as usize].instances;
+        if let Some(instance) = known.get(index as usize) {
+            return Ok(*instance);
+        }
+        let instance = u32::try_from(self.instances.len()).map_err(|_| TraceError::TooManyCollectives)?;
+        known.push(instance);
+        let members = team.members.len() as u32;
+        self.instances.push(Instance { kind: CollectiveKind::Barrier, root: 0, first: self.slots.len(), members });
+        self.progress.push(Progress { said_by: None, seen: event, enters: 0, exits: 0 });
+        self.slots.extend(team.members.iter().map(|location| Slot { location: *location, enter: NONE, exit: NONE }));
+        Ok(instance)
+    }
+
+    fn slot(&mut self, instance: u32, seat: Seat) -> &mut Slot {
+        &mut self.slots[self.instances[instance as usize].first + seat.rank as usize]
+    }
+
+    /// The operations and their members.
+    ///
+    /// # Errors
+    /// When one is incomplete, unless this is to be counted.
+    pub(super) fn finish(
+        mut self,
+        lenient: bool,
+        locations: &mut [Location],
+        left_out: &mut LeftOut,
+    ) -> Result<(Vec<Instance>, Vec<Slot>), TraceError> {
+        for team in &self.teams {
+            for (counts, track) in team.tracks.iter().zip([Track::Collective, Track::Fork, Track::Join]) {
+                for (index, instance) in counts.instances.iter().enumerate() {
+                    let (found, progress) = (self.instances[*instance as usize], &self.progress[*instance as usize]);
+                    let slots = &mut self.slots[found.first..found.first + found.members as usize];
+                    if is_complete(&found, progress) {
+                        continue;
+                    }
+                    if !lenient {
+                        return Err(match track {
+                            Track::Collective => missing(slots, &counts.members, index as u32, progress, locations),
+                            Track::Fork => TraceError::NotEntered(progress.seen),
+                            Track::Join => TraceError::NotLeft(progress.seen),
+                        });
+                    }
+                    left_out.collectives += 1;
+                    forget(&found, progress, slots, locations);
+                }
+            }
+        }
+        self.slots.shrink_to_fit();
+        self.instances.shrink_to_fit();
+        Ok((self.instances, self.slots))
+    }
+}
+
+/// Whether a member of this rank is a logical sender, and a logical receiver.
+fn role_of(left: Left, rank: u32) -> (bool, bool) {
+    if left.kind == CollectiveKind::Barrier {
+        return (true, true);
+    }
+    let is_root = rank == left.root;
+    let (sends, receives) = match left.kind.pattern() {
+        Pattern::FromRoot => (is_root, !is_root),
+        Pattern::ToRoot => (!is_root, is_root),
+        Pattern::AllToAll | Pattern::ToLater => (true, true),
+    };
+    (sends && left.sent, receives && left.received)
+}
+
+fn is_complete(instance: &Instance, progress: &Progress) -> bool {
+    match instance.kind {
+        // How many threads there were is their business.
+        _ if progress.said_by.is_none() => false,
+        CollectiveKind::Fork | CollectiveKind::Join => true,
+        _ => progress.enters == instance.members && progress.exits == instance.members,
+    }
+}
+
+/// What an incomplete operation is refused for.
+fn missing(
+    slots: &[Slot],
+    counts: &[(u32, u32)],
+    index: u32,
+    progress: &Progress,
+    locations: &[Location],
+) -> TraceError {
+    let never_entered = counts.iter().position(|(entered, _)| *entered <= index);
+    if let (Some(absent), Some(event)) = (never_entered, progress.said_by) {
+        return TraceError::Absent { event, absent: LocationId(slots[absent].location) };
+    }
+    let not_left = slots
+        .iter()
+        .zip(counts)
+        .find(|(slot, (entered, left))| *left <= index && *entered > index && slot.enter != NONE);
+    let event = not_left.map_or(progress.seen, |(slot, _)| EventId {
+        location: LocationId(slot.location),
+        event: locations[slot.location as usize].marks[slot.enter as usize].event,
+    });
+    TraceError::NotLeft(event)
+}
+
+/// Makes the best of an incomplete operation: nothing, if nobody left it; or else those who did not leave it gave data.
+fn forget(instance: &Instance, progress: &Progress, slots: &mut [Slot], locations: &mut [Location]) {
+    let alone = |location: u32, mark: &mut u32, locations: &mut [Location]| {
+        if let Some(found) = locations[location as usize].marks.get_mut(*mark as usize) {
+            *found = Mark::alone(*found);
+        }
+        *mark = NONE;
+    };
+    for (rank, slot) in slots.iter_mut().enumerate() {
+        let is_root = rank as u32 == instance.root;
+        let sends = match instance.kind.pattern() {
+            Pattern::FromRoot => is_root,
+            Pattern::ToRoot => !is_root,
+            Pattern::AllToAll | Pattern::ToLater => true,
+        };
+        let known = progress.said_by.is_some();
+        if !known || !sends {
+            alone(slot.location, &mut slot.enter, locations);
+        }
+        if !known {
+            alone(slot.location, &mut slot.exit, locations);
+        }
+    }
+}
+
+impl Seat {
+    /// The mark of an enter or an exit.
+    pub(super) const fn mark(self, event: u32, role: Role, instance: u32) -> Mark {
+        Mark::new(event, role, self.rank, instance)
+    }
+}
