@@ -1,10 +1,11 @@
 //! Correcting the times of a trace after the fact.
 //!
 //! A [`TraceBuilder`] takes the events of all locations, and matches messages and collective operations; the
-//! [`ControlledLogicalClock`] moves events of the [`Trace`] so that none of them depends on a later one.
+//! [`ControlledLogicalClock`] moves events of the [`Trace`] so that none of them depends on a later one. A [`Verdict`]
+//! looks for what is wrong with times, and a [`Deviation`] says what became of them.
 //!
-//! Times are those of clocks that were synchronized before, as well as that can be done from outside: with
-//! [`ConstrainedSpline`](downbeat_clock_core::ConstrainedSpline), say, and [`Trace::map_times`].
+//! The times that are corrected are those of clocks that were synchronized before, as well as that can be done from
+//! outside: by a [`PreSynchronization`].
 //!
 //! # Laws
 //! Of what is corrected, whatever the settings and the number of threads:
@@ -30,14 +31,18 @@
 mod backward;
 mod builder;
 mod channels;
+mod check;
 mod correct;
+mod deviation;
 mod error;
 mod extremes;
 mod forward;
 mod gates;
+mod generate;
 mod kind;
 mod latencies;
 mod limits;
+mod presync;
 mod stamps;
 mod teams;
 mod trace;
@@ -45,9 +50,13 @@ mod workers;
 
 pub use backward::Gradient;
 pub use builder::{Matching, TraceBuilder};
+pub use check::{Difference, Fault, Misfit, Relations, Reversal, Verdict};
 pub use correct::{ControlledLogicalClock, Corrected, Cycle};
+pub use deviation::{Above, Deviation, Displacement, Intervals, TruthError};
 pub use error::TraceError;
 pub use forward::Pass;
+pub use generate::{SyntheticError, SyntheticEvent, SyntheticProgram, Traffic};
 pub use kind::{Action, CollectiveKind, Pattern};
 pub use latencies::Latencies;
+pub use presync::{ClockMap, ClockMaps, ClockOwner, ClockSample, Interpolation, PreSyncError, PreSynchronization};
 pub use trace::{Collective, CommunicatorId, EventId, LeftOut, Location, LocationId, Member, Message, Place, Trace};
