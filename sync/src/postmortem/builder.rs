@@ -11,7 +11,7 @@ use super::{Action, CollectiveKind, CommunicatorId, EventId, LeftOut, LocationId
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Matching {
     /// Whether messages without another end, and collective operations without some members, are counted as
-    /// [`LeftOut`](super::LeftOut) rather than an error.
+    /// [`LeftOut`] rather than an error.
     pub lenient: bool,
     /// Whether `MPI_Alltoallv` is taken as nothing that members wait for. A trace does not say who gave data to whom, so
     /// it may be corrected for messages that there never were.

@@ -74,7 +74,7 @@ impl Channels {
     #[cold]
     fn give_up_empty(&mut self) {
         self.waiting.retain(|_, waiting| waiting.is_some());
-        self.most = (2 * self.waiting.len()).max(1 << 16);
+        self.most = (2 * self.waiting.len()).max(1 << 12);
     }
 
     /// All that waits, and has waited in vain when this is the end.

@@ -96,10 +96,10 @@ pub struct Corrected<'a> {
 }
 
 impl ControlledLogicalClock {
-    /// With everything but the latencies as is right for most: one pass with 99 % of the speed, a spacing of 1 ns, a
+    /// With everything but the latencies as is right for most: one pass with 99.9 % of the speed, a spacing of 1 ns, a
     /// gradient of one percent, one thread.
     pub fn new(latencies: Latencies) -> Self {
-        let control = ControlVariable::new(0.99).unwrap_or(ControlVariable::ONE);
+        let control = ControlVariable::new(0.999).unwrap_or(ControlVariable::ONE);
         Self {
             rule: ClockRule { control, spacing: Duration::from_nanos(1) },
             latencies,
