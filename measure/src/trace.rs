@@ -1,4 +1,5 @@
-//! Traces of programs in files: what every location did when, and what its clock showed when it was compared with others.
+//! Traces of programs in files: what every location did when, and what its clock showed when it was compared with
+//! others.
 //!
 //! A trace is text, `*.dbt`, or the same as bytes, `*.dbtb`.
 //!
@@ -29,15 +30,18 @@
 //! | `LOCATION TIME send LOCATION COMMUNICATOR TAG` | a message sets out |
 //! | `LOCATION TIME receive LOCATION COMMUNICATOR TAG` | it is there, or was found to be |
 //! | `LOCATION TIME collective COMMUNICATOR` | a collective operation is entered |
-//! | `LOCATION TIME collective-end COMMUNICATOR KIND ROOT DATA` | it is left: KIND such as `allreduce`, DATA is `none`, `sent`, `received` or `both` |
+//! | `LOCATION TIME collective-end COMMUNICATOR KIND ROOT DATA` | it is left: a KIND such as `allreduce` (see below) |
 //! | `LOCATION TIME fork TEAM`, `thread-begin TEAM`, `thread-end TEAM`, `join TEAM` | threads |
 //! | `end EVENTS` | the trace is complete |
 //!
-//! Numbers count from 0, in the order of the lines; times are whole nanoseconds, and never decrease on a location. What is
-//! named comes before what names it. Lines may also end as on Windows, and have at most eight mebibytes.
+//! KIND is one of `barrier`, `broadcast`, `scatter`, `gather`, `reduce`, `allreduce`, `allgather`, `alltoall`,
+//! `alltoallv`, `reduce_scatter`, `scan` and `exscan`; DATA is what the member had: `none`, `sent`, `received` or `both`.
 //!
-//! A [`TraceReader`] and a [`TraceWriter`] have one thing at a time in memory; a [`TraceFile`] has the times of all events, and
-//! what a correction needs to know of them.
+//! Numbers count from 0, in the order of the lines; times are whole nanoseconds, and never decrease on a location.
+//! What is named comes before what names it. Lines may also end as on Windows, and have at most eight mebibytes.
+//!
+//! A [`TraceReader`] and a [`TraceWriter`] have one thing at a time in memory; a [`TraceFile`] has the times of all
+//! events, and what a correction needs to know of them.
 //!
 //! ```
 //! use downbeat_measure::trace::TraceFile;

@@ -7,8 +7,8 @@ use downbeat_clock_core::Timestamp;
 use super::{Item, TraceReader};
 use crate::records::RecordError;
 
-/// The first thing that a trace says otherwise than another one, in one line; `None` if they differ in nothing but times
-/// of events and local times of samples. They may be in different formats.
+/// The first thing that a trace says otherwise than another one, in one line; `None` if they differ in nothing but
+/// times of events and local times of samples. They may be in different formats.
 ///
 /// # Errors
 /// When one of them cannot be read, or is no trace.

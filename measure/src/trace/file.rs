@@ -9,10 +9,12 @@ use super::item::{Item, What};
 use super::{TraceFormat, TraceReader, TraceWriter};
 use crate::records::RecordError;
 
-/// What clocks showed when they were compared with the master's: of every location, its sessions, each with its samples.
+/// What clocks showed when they were compared with the master's: of every location, its sessions, each with its
+/// samples.
 pub type Sessions = Vec<Vec<Vec<Knot<Local, Global>>>>;
 
-/// A trace that was read from a file, with what a correction needs. What only the file has, such as regions, stays there.
+/// A trace that was read from a file, with what a correction needs. What only the file has, such as regions, stays
+/// there.
 #[derive(Debug)]
 pub struct TraceFile {
     /// Where it is.
@@ -65,8 +67,8 @@ impl TraceFile {
         Ok(Self { path: path.to_owned(), format: reader.format(), trace, names, sessions, master })
     }
 
-    /// Writes the same trace to another file, with other times of events and other local times of samples; all else is as
-    /// it was, and in the same format to the byte.
+    /// Writes the same trace to another file, with other times of events and other local times of samples; all else is
+    /// as it was, and in the same format to the byte.
     ///
     /// # Errors
     /// When the file cannot be written, or this one cannot be read again as it was.

@@ -5,8 +5,8 @@ use downbeat_sync::postmortem::{CollectiveKind, Place};
 
 /// One thing that a trace says.
 ///
-/// Locations, communicators and regions are counted from 0, each in the order in which they are in the file; what names one comes
-/// later than what it names. Events of a location are in their order; those of several may be mixed.
+/// Locations, communicators and regions are counted from 0, each in the order in which they are in the file; what
+/// names one comes later than what it names. Events of a location are in their order; those of several may be mixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item<'a> {
     /// A location: a process with one thread, or a thread that messages are addressed to.
@@ -60,7 +60,8 @@ pub enum Item<'a> {
     },
 }
 
-/// What an event is: the [`Action`](downbeat_sync::postmortem::Action)s of a trace, and what is nothing to other locations.
+/// What an event is: the [`Action`](downbeat_sync::postmortem::Action)s of a trace, and what is nothing to other
+/// locations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What<'a> {
     /// A region is entered.

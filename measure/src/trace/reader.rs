@@ -15,8 +15,8 @@ use crate::records::{self, Flaw, RecordError};
 
 /// Reads a trace, one thing at a time, in either format. It never holds more of the file than a piece.
 ///
-/// What it hands out is sound in itself: numbers are those of something that came before, and there are as many events as
-/// the end of the file says. Whether events of several locations go together, a
+/// What it hands out is sound in itself: numbers are those of something that came before, and there are as many events
+/// as the end of the file says. Whether events of several locations go together, a
 /// [`TraceBuilder`](downbeat_sync::postmortem::TraceBuilder) finds out.
 #[derive(Debug)]
 pub struct TraceReader<R = File> {

@@ -222,7 +222,9 @@ proptest! {
                     Item::Communicator { .. } => counts[1] += 1,
                     Item::Region { .. } => counts[2] += 1,
                     // The first one of a location has no other number than 0.
-                    Item::Sample { session, .. } if shown.iter().any(|item: &String| item.starts_with("Sample")) => sessions = session,
+                    Item::Sample { session, .. } if shown.iter().any(|item: &String| item.starts_with("Sample")) => {
+                        sessions = session;
+                    }
                     Item::Sample { session: 1, .. } => continue,
                     _ => {}
                 }

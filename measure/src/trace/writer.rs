@@ -15,8 +15,8 @@ use crate::records::RecordError;
 /// So much is written at once.
 const CHUNK: usize = 256 << 10;
 
-/// Writes a trace, one thing at a time. The file is there when [`finish`](Self::finish) returns, and what was there before
-/// is so until then.
+/// Writes a trace, one thing at a time. The file is there when [`finish`](Self::finish) returns, and what was there
+/// before is so until then.
 #[derive(Debug)]
 pub struct TraceWriter {
     format: TraceFormat,

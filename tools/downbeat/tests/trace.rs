@@ -154,9 +154,8 @@ fn documents_have_a_schema_and_say_what_the_text_says() {
     assert_eq!(checked["violations"]["holds"], false);
     assert!(checked["violations"]["faults"][0].as_str().expect("a text").contains(" too early for "));
 
-    let said = json(&folder.says(
-        "correct wrong.dbtb -o right.dbtb --json --truth truth.dbtb --pre-synchronization linear --threshold 1ns --max-passes 3",
-    ));
+    let passes = "--pre-synchronization linear --threshold 1ns --max-passes 3";
+    let said = json(&folder.says(&format!("correct wrong.dbtb -o right.dbtb --json --truth truth.dbtb {passes}")));
     assert_eq!(said["schema"], "downbeat.trace_correction");
     assert_eq!(said["pre_synchronization"]["method"], "linear");
     assert_eq!(said["pre_synchronization"]["sessions"], 4);

@@ -15,8 +15,9 @@ use super::tables::{Contents, DeviationReport, LatencyReport, Violations, violat
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "If nothing is said of latencies, a message may take no time at all; those that a correction used it prints in the form that is understood here. A trace is checked by \
-                  nothing that a correction is made of.\n\n\
+    after_help = "If nothing is said of latencies, a message may take no time at all; those that a correction used it \
+                  prints in the form that is understood here. A trace is checked by nothing that a correction is made \
+                  of.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt && downbeat trace check wrong.dbt\n  \
                   downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt && downbeat \
                   trace check right.dbt --against wrong.dbt"

@@ -185,8 +185,8 @@ impl Options {
         clock
     }
 
-    /// Makes one clock of all. What the clocks showed in their sessions is corrected, too: a corrected trace is not to be
-    /// corrected for the same again.
+    /// Makes one clock of all. What the clocks showed in their sessions is corrected, too: a corrected trace is not to
+    /// be corrected for the same again.
     fn pre_synchronize(&self, file: &mut TraceFile) -> Result<(Sessions, PreSyncReport), Failure> {
         let sessions = file.sessions.iter().map(Vec::len).max().unwrap_or(0);
         let otherwise = if sessions > 0 { PreSyncOption::Spline } else { PreSyncOption::None };
