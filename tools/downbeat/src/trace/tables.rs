@@ -89,7 +89,7 @@ impl LatencyReport {
 
 /// A share, of which one that is not 0 does not look as if it were.
 fn percent(share: f64) -> String {
-    if share > 0.0 && share < 5e-5 { "<0.01 %".to_owned() } else { output::percent(share) }
+    if share > 0.0 && share < 5e-5 { format!("{:.1e} %", 100.0 * share) } else { output::percent(share) }
 }
 
 /// How many of a kind are wrong.
@@ -297,4 +297,15 @@ pub(super) fn truth<'a>(stages: impl IntoIterator<Item = (&'a str, &'a TruthRepo
         ]);
     }
     table.render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_share_is_not_shown_as_none() {
+        let shown = [0.0, 1.26e-9, 4.9e-5, 5e-5, 0.5].map(percent);
+        assert_eq!(shown, ["0 %", "1.3e-7 %", "4.9e-3 %", "0.01 %", "50.0 %"]);
+    }
 }
