@@ -19,6 +19,13 @@ impl LocationId {
     }
 }
 
+impl CommunicatorId {
+    /// The number, from 0, in the order in which they were added.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// Where a location is: this decides how long a message to another one takes at least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {

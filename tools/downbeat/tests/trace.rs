@@ -108,7 +108,7 @@ fn what_is_wrong_is_found_corrected_and_found_no_more() {
     for what in [
         "\nPre-synchronization: spline, of 2 sessions\n",
         "\nLatencies: 200ns,500ns,2000ns (given)\n",
-        "\nPass with 0.990000 of the clocks' speed: ",
+        "\nPass with 0.999000 of the clocks' speed: ",
         "\nas measured ",
         "\npre-synchronized ",
         "\nevent position, share of time ",
@@ -188,7 +188,7 @@ fn figures_are_those_by_hand() {
         (&said["explicitly_corrected"], &said["as_measured"]["largest_reversal_nanos"]),
         (&1.into(), &100.into())
     );
-    assert_eq!(said["passes"], serde_json::json!([{"control": 0.99, "largest_displacement_nanos": 100}]));
+    assert_eq!(said["passes"], serde_json::json!([{"control": 0.999, "largest_displacement_nanos": 100}]));
     let deviation = &said["deviation"];
     assert_eq!((&deviation["displacement"]["moved"], &deviation["displacement"]["events"]), (&1.into(), &3.into()));
     assert_eq!(deviation["displacement"]["mean_nanos"], 100.0 / 3.0);

@@ -52,7 +52,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "LATENCIES", help = LatencyOption::HELP, default_value = "measured", allow_hyphen_values = true)]
     latencies: LatencyOption,
     /// How fast clocks run after they were moved forward, as a share of their speed
-    #[arg(long, value_name = "SHARE", value_parser = control, default_value = "0.99", allow_hyphen_values = true)]
+    #[arg(long, value_name = "SHARE", value_parser = control, default_value = "0.999", allow_hyphen_values = true)]
     control: ControlVariable,
     /// By how much intervals before a jump are stretched at most, where nothing stands in the way
     #[arg(long, value_name = "SHARE", value_parser = gradient, default_value = "1%", allow_hyphen_values = true)]

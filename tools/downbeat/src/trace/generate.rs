@@ -1,6 +1,5 @@
 //! `downbeat trace generate`: a trace of a program that never ran, of which the truth is known.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -10,9 +9,7 @@ use downbeat_common::{Failure, cli};
 use downbeat_measure::records::RecordError;
 use downbeat_measure::trace::{Item, TraceFormat, TraceWriter, What};
 use downbeat_sync::SimError;
-use downbeat_sync::postmortem::{
-    Action, CommunicatorId, Latencies, Matching, SyntheticEvent, SyntheticProgram, TraceBuilder, Traffic,
-};
+use downbeat_sync::postmortem::{Action, CommunicatorId, Latencies, SyntheticEvent, SyntheticProgram, Traffic};
 
 use super::files;
 
@@ -185,7 +182,6 @@ fn write_to(mut writer: TraceWriter, program: &SyntheticProgram, times: Times) -
     if times == Times::Local {
         write_sessions(&mut writer, program)?;
     }
-    let communicators = communicators(program)?;
     let mut events = 0;
     program.run(|SyntheticEvent { location, truth, local, action, .. }| {
         let time = match times {
@@ -194,7 +190,7 @@ fn write_to(mut writer: TraceWriter, program: &SyntheticProgram, times: Times) -
         };
         events += 1;
         let location = location.index() as u32;
-        Ok::<_, Unwritten>(writer.write(&Item::Event { location, time, what: what(action, &communicators) })?)
+        Ok::<_, Unwritten>(writer.write(&Item::Event { location, time, what: what(action) })?)
     })?;
     writer.finish()?;
     Ok(events)
@@ -227,19 +223,8 @@ fn write_sessions(writer: &mut TraceWriter, program: &SyntheticProgram) -> Resul
     Ok(())
 }
 
-/// The numbers of communicators, which are those that a builder of traces gives them, too.
-fn communicators(program: &SyntheticProgram) -> Result<HashMap<CommunicatorId, u32>, Unwritten> {
-    let refused = |why: downbeat_sync::postmortem::TraceError| RecordError::Unwritable(why.to_string());
-    let mut builder = TraceBuilder::new(Matching::default());
-    for place in program.places() {
-        builder.add_location(place).map_err(refused)?;
-    }
-    let add = |(number, members): (u32, Vec<_>)| Ok((builder.add_communicator(&members).map_err(refused)?, number));
-    (0..).zip(program.communicators()).map(add).collect()
-}
-
-fn what(action: Action, communicators: &HashMap<CommunicatorId, u32>) -> What<'static> {
-    let number = |of| communicators.get(&of).copied().unwrap_or(u32::MAX);
+fn what(action: Action) -> What<'static> {
+    let number = |of: CommunicatorId| of.index() as u32;
     match action {
         Action::Internal => What::Note("work"),
         Action::Send { to, communicator, tag } => {
