@@ -17,6 +17,7 @@ mod gates;
 mod kind;
 mod knots;
 mod latencies;
+mod leeway;
 mod limits;
 mod stamps;
 mod teams;
