@@ -12,7 +12,7 @@
 //! | [`Clock`], [`ModelClock`], [`Published`] | reading a clock through a model that another thread replaces |
 //! | [`SkampiOffset`], [`MeanRttOffset`], [`TraceCollectorOffset`] | from [`Exchange`]s to an offset |
 //! | [`LeastSquares`], [`OffsetFit`] | from offsets to a drift, with standard errors |
-//! | [`ConstrainedSpline`] | correcting timestamps after the fact |
+//! | [`ConstrainedSpline`], [`LogicalClock`] | correcting timestamps after the fact |
 //! | [`RegionTimer`], [`DecimalBin`] | timing a region of a program, with all statistics, in constant memory |
 //!
 //! ```
@@ -88,7 +88,7 @@ pub use offset::{
 pub use published::{Published, Publisher};
 pub use rate::{RateError, TickRate};
 pub use region::{Event, Misuse, MisuseCounts, RegionGuard, RegionStatistics, RegionTimer, ScaleError, TickScale};
-pub use spline::{ConstrainedSpline, Knot, SplineError};
+pub use spline::{ConstrainedSpline, Knot, SplineError, SplinePiece};
 pub use ticks::Ticks;
 pub use time::{Domain, Global, Local, Node, Timestamp};
 pub use tree::{BinomialTree, Role};

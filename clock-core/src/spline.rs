@@ -99,35 +99,12 @@ impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
 
     /// What `B` shows when `A` shows `at`, to the nearest nanosecond; saturates.
     pub fn apply(&self, at: Timestamp<A>) -> Timestamp<B> {
-        self.unrounded(at).rounded()
+        self.piece_at(at).apply(at)
     }
 
-    /// What [`apply`](Self::apply) rounds.
-    pub(crate) fn unrounded(&self, at: Timestamp<A>) -> Image {
-        let Some(Segment { start, end, chord, bends }) = self.segment(at) else {
-            let only = self.knots[0];
-            let whole = i128::from(at.as_nanos()) - i128::from(only.at.as_nanos());
-            return Image { from: only.image.as_nanos(), whole, rest: 0.0, low: i64::MIN, high: i64::MAX };
-        };
-        let (low, high) = (start.image.as_nanos(), end.image.as_nanos());
-        if at < start.at {
-            let distance = gap(at, start.at);
-            let (whole, fraction) = chord.rise(distance);
-            let rest = -(fraction + bends.0 * distance as f64);
-            return Image { from: low, whole: -whole, rest, low: i64::MIN, high: low };
-        }
-        if at > end.at {
-            let distance = gap(end.at, at);
-            let (whole, fraction) = chord.rise(distance);
-            let rest = fraction + bends.1 * distance as f64;
-            return Image { from: high, whole, rest, low: high, high: i64::MAX };
-        }
-        let distance = gap(start.at, at);
-        let (whole, fraction) = chord.rise(distance);
-        let (p, q) = chord.shares(distance);
-        // The cubic with the slopes `slope + bend` at the ends, less the chord: 0 at both ends.
-        let deviation = distance as f64 * q * (bends.0 * q - bends.1 * p);
-        Image { from: low, whole, rest: fraction + deviation, low, high }
+    /// The piece of the spline for a time: where many times in a row are on one piece, it is found and worked out once.
+    pub fn piece_at(&self, at: Timestamp<A>) -> SplinePiece<A, B> {
+        SplinePiece { only: self.knots[0], segment: self.segment(at) }
     }
 
     /// Nanoseconds of `B` per nanosecond of `A`, at a time of `A`.
@@ -154,6 +131,71 @@ impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
             (None, None) => (0.0, 0.0),
         };
         Some(Segment { start, end, chord: this, bends })
+    }
+}
+
+/// What a [`ConstrainedSpline`] is between two knots, and beyond the last of them.
+///
+/// ```
+/// use downbeat_clock_core::{ConstrainedSpline, Global, Knot, Local, Timestamp};
+///
+/// let knot = |at, image| Knot { at: Timestamp::<Local>::from_nanos(at), image: Timestamp::<Global>::from_nanos(image) };
+/// let knots = [knot(0, 500), knot(1_000_000, 1_000_540), knot(2_000_000, 2_000_500)];
+/// let spline = ConstrainedSpline::new(&knots)?;
+/// let mut piece = spline.piece_at(Timestamp::ORIGIN);
+/// for at in (0..2_000_000).step_by(1_000).map(Timestamp::from_nanos) {
+///     if !piece.holds(at) {
+///         piece = spline.piece_at(at);
+///     }
+///     assert_eq!(piece.apply(at), spline.apply(at));
+/// }
+/// # Ok::<(), downbeat_clock_core::SplineError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct SplinePiece<A: Domain, B: Domain> {
+    /// The only knot, where there is no segment.
+    only: Knot<A, B>,
+    segment: Option<Segment<A, B>>,
+}
+
+impl<A: Domain, B: Domain> SplinePiece<A, B> {
+    /// Whether a time is between the two knots, so that this piece is the right one. Beyond the last knots of the spline
+    /// none holds any.
+    #[inline]
+    pub fn holds(&self, at: Timestamp<A>) -> bool {
+        self.segment.is_none_or(|segment| segment.start.at <= at && at < segment.end.at)
+    }
+
+    /// What `B` shows when `A` shows `at`, to the nearest nanosecond; saturates.
+    pub fn apply(&self, at: Timestamp<A>) -> Timestamp<B> {
+        self.unrounded(at).rounded()
+    }
+
+    /// What [`apply`](Self::apply) rounds.
+    pub(crate) fn unrounded(&self, at: Timestamp<A>) -> Image {
+        let Some(Segment { start, end, chord, bends }) = self.segment else {
+            let whole = i128::from(at.as_nanos()) - i128::from(self.only.at.as_nanos());
+            return Image { from: self.only.image.as_nanos(), whole, rest: 0.0, low: i64::MIN, high: i64::MAX };
+        };
+        let (low, high) = (start.image.as_nanos(), end.image.as_nanos());
+        if at < start.at {
+            let distance = gap(at, start.at);
+            let (whole, fraction) = chord.rise(distance);
+            let rest = -(fraction + bends.0 * distance as f64);
+            return Image { from: low, whole: -whole, rest, low: i64::MIN, high: low };
+        }
+        if at > end.at {
+            let distance = gap(end.at, at);
+            let (whole, fraction) = chord.rise(distance);
+            let rest = fraction + bends.1 * distance as f64;
+            return Image { from: high, whole, rest, low: high, high: i64::MAX };
+        }
+        let distance = gap(start.at, at);
+        let (whole, fraction) = chord.rise(distance);
+        let (p, q) = chord.shares(distance);
+        // The cubic with the slopes `slope + bend` at the ends, less the chord: 0 at both ends.
+        let deviation = distance as f64 * q * (bends.0 * q - bends.1 * p);
+        Image { from: low, whole, rest: fraction + deviation, low, high }
     }
 }
 

@@ -134,7 +134,7 @@ fn somewhere(knots: &[Point], share: f64, margin: i64) -> i64 {
 
 /// The nanoseconds by which the computed image was wrong before it was rounded.
 fn missed(spline: &ConstrainedSpline<'_, Local, Global>, at: i64, truth: &BigRational) -> f64 {
-    let image = spline.unrounded(time(at));
+    let image = spline.piece_at(time(at)).unrounded(time(at));
     near(&(integer(image.from) + integer(image.whole) + BigRational::from_float(image.rest).unwrap() - truth)).abs()
 }
 

@@ -22,7 +22,7 @@
 //! Ranks [`gather()`] one [`Report`] of their profiles, in a logarithmic number of rounds, and rank 0 shows it as the 2007
 //! paper on multi-resolution timers does: a [text](Report::text) that says which ranks took how long, and groups ranks by
 //! the bin of their [histograms](HistogramGroup) that has the most events. With the feature `json` it is
-//! [saved](Report::save) for `downbeat regions show`.
+//! [saved](Report::save) for `downbeat regions show`. A [`ReportDiff`] says what another run has otherwise.
 //!
 //! ```
 //! use downbeat_measure::{region, regions};
@@ -43,7 +43,56 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What is defined:
+//! # An example
+//! A stencil code, on three threads, or on the ranks of an MPI program:
+//!
+//! ```text
+//! cargo run --release -p downbeat-measure --features json --example stencil -- --save packed.json
+//! cargo build --release -p downbeat-measure --features json,mpi --example stencil_mpi
+//! mpirun -np 3 target/release/examples/stencil_mpi --save packed.json
+//! ```
+//!
+//! Its rows are packed onto the first ranks. The last one has no work, and waits for the sum:
+//!
+//! ```text
+//! *** profile for 3 tasks ***
+//! max total | min total | avg total | timer
+//! ----------|-----------|-----------|------
+//!    0.0128 |    0.0112 |    0.0122 | stencil step
+//!    0.0111 |    0.0001 |    0.0038 | sum of heat
+//!    0.0110 |    0.0000 |    0.0072 | relax
+//!    0.0015 |    0.0000 |    0.0009 | halo exchange
+//!    0.0002 |    0.0002 |    0.0002 | checkpoint
+//! ```
+//!
+//! What region that is, its histograms say: ranks without work are a group of their own.
+//!
+//! ```text
+//! *** relax
+//! ...
+//! event histogram for tasks: 0-1
+//! 200-299 ticks: 01 max (task 1), 00 min (task 0), 00 avg
+//! 100-199 ticks: 04 max (task 0), 02 min (task 1), 03 avg
+//! 90-99 ticks: 04 max (task 1), 03 min (task 0), 03 avg
+//! 80-89 ticks: 94 max (task 1), 92 min (task 0), 93 avg
+//!
+//! event histogram for task: 2
+//! 0 tick(s): 100 max (task 2), 100 min (task 2), 100 avg
+//! ```
+//!
+//! With `--balanced` all ranks have as many rows, and make one group:
+//!
+//! ```text
+//! event histogram for tasks: 0-2
+//! 700-799 ticks: 01 max (task 0), 00 min (task 1), 00 avg
+//! 100-199 ticks: 01 max (task 1), 00 min (task 0), 00 avg
+//! 80-89 ticks: 02 max (task 1), 00 min (task 2), 01 avg
+//! 70-79 ticks: 02 max (task 0), 01 min (task 1), 01 avg
+//! 60-69 ticks: 04 max (task 1), 01 min (task 0), 02 avg
+//! 50-59 ticks: 96 max (task 2), 92 min (task 1), 94 avg
+//! ```
+//!
+//! # What is defined
 //! - Times are inclusive: a region's time contains that of the regions in it.
 //! - A region that is entered while it runs in the same thread goes on until all guards are dropped: this is one event,
 //!   and the recursions are counted.
@@ -62,11 +111,15 @@
 //! * The destructors of a thread run after a scope of threads has ended: only a join waits for regions in them.
 //! * The unordered counter, which is the default, may be read some nanoseconds early: see [`ClockChoice`].
 
+mod diff;
 mod gather;
 #[cfg(test)]
 mod gather_tests;
 mod groups;
+#[cfg(test)]
+mod made;
 mod name;
+mod places;
 mod profile;
 mod ranks;
 mod region;
@@ -80,9 +133,11 @@ mod tests;
 mod text;
 mod wire;
 
+pub use diff::{DiffError, HistogramShift, RankMove, RegionDiff, ReportDiff};
 pub use gather::{GatherError, gather};
 pub use groups::{BinCounts, CountOf, HistogramGroup};
 pub use name::LONGEST_NAME;
+pub use places::RankPlace;
 pub use profile::{Profile, RegionProfile, Remarks, ThreadEvent};
 pub use ranks::{RankSet, Run};
 pub use region::Region;

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::Payload;
+use crate::payload::{MAX_BYTES, bytes_of, words_of};
 
 /// One rank's place among `size` ranks that send each other small messages.
 ///
@@ -44,12 +45,50 @@ pub trait Comm: Sized {
     /// which is lost then.
     async fn recv<P: Payload>(&self, from: u32) -> Result<P, CommError>;
 
+    /// Sends more than a message holds, to a rank that knows how much: it calls [`recv_bytes`](Self::recv_bytes) for as
+    /// many bytes. May wait until it does. No bytes are no message.
+    ///
+    /// As provided, they go in as many messages as they need. A backend that has longer ones says so.
+    ///
+    /// # Errors
+    /// When there is no such rank, or it is gone, or it is this rank.
+    async fn send_bytes(&self, to: u32, bytes: &[u8]) -> Result<(), CommError> {
+        check_other(self, to)?;
+        for part in bytes.chunks(MAX_BYTES) {
+            self.send(to, words_of(part)).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the bytes that a rank sends by [`send_bytes`](Self::send_bytes), as many as there is room for.
+    ///
+    /// # Errors
+    /// When there is no such rank, or it is this rank, or it is gone and all its messages were received; and when it sent
+    /// something else, as far as that can be told from its length. What is in `bytes` then, is not said.
+    async fn recv_bytes(&self, from: u32, bytes: &mut [u8]) -> Result<(), CommError> {
+        check_other(self, from)?;
+        for part in bytes.chunks_mut(MAX_BYTES) {
+            let words = self.recv(from).await?;
+            part.copy_from_slice(&bytes_of(&words)[..part.len()]);
+        }
+        Ok(())
+    }
+
     /// Parts the ranks into groups: those of one `color` come together, in the order of their keys and, where these
     /// are equal, of their ranks. Who has no color gets `None`. All ranks must call it.
     ///
     /// # Errors
     /// When a rank is gone, or when the backend has no such color: over MPI they end at 2^31 - 1.
     async fn split(&self, color: Option<u32>, key: u32) -> Result<Option<Self>, CommError>;
+}
+
+/// That there is this rank, and that it is another.
+pub(crate) fn check_other(comm: &impl Comm, rank: u32) -> Result<(), CommError> {
+    let size = comm.size();
+    if rank >= size {
+        return Err(CommError::NoSuchRank { rank, size });
+    }
+    if rank == comm.rank() { Err(CommError::WaitsForItself) } else { Ok(()) }
 }
 
 /// Why a message did not get through.
@@ -80,9 +119,9 @@ pub enum CommError {
     WrongLength {
         /// Who sent it.
         from: u32,
-        /// Words that were to be received.
+        /// Words that were to be received, or bytes where it was to be bytes.
         expected: usize,
-        /// Words that came.
+        /// As many came.
         found: usize,
     },
     /// The message has the right length, but is no value of the type that was to be received.
@@ -105,7 +144,7 @@ impl fmt::Display for CommError {
             Self::Panicked { rank } => write!(f, "rank {rank} panicked"),
             Self::WaitsForItself => f.write_str("the rank would wait for itself for ever"),
             Self::WrongLength { from, expected, found } => {
-                write!(f, "rank {from} sent {found} words where {expected} were expected")
+                write!(f, "rank {from} sent a message of length {found} where one of {expected} was expected")
             }
             Self::WrongType { from } => write!(f, "rank {from} sent something else than expected"),
             Self::NotReady => f.write_str("a blocking call was made on a backend that suspends its ranks"),

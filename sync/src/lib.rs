@@ -14,6 +14,7 @@
 //! - An [`Algorithm`] makes one clock of the clocks of all ranks; an [`AccuracyCheck`] measures how far apart they are
 //!   afterwards.
 //! - [`collective`] has what ranks do together besides: agree, and tell.
+//! - [`postmortem`] corrects traces of a program when it is over, by the controlled logical clock.
 //!
 //! What clocks, time and offsets are is said in [`downbeat_clock_core`]. Any of its clocks will do: this crate reads
 //! none itself.
@@ -64,7 +65,7 @@
 //! - A line is only as good as the time it spans: one learned in 15 ms is off by microseconds ten seconds later.
 //!
 //! # What this crate does not do
-//! Not yet: synchronize again while the program runs; correct traces. It reads
+//! Not yet: synchronize again while the program runs. It reads no file, and
 //! no clock and pins no thread: `downbeat-timers` does.
 #![deny(unsafe_code)]
 #![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]

@@ -15,6 +15,7 @@ use mpi::ffi::MPI_Comm;
 use mpi::traits::Communicator;
 
 use crate::collective::broadcast;
+use crate::comm::check_other;
 use crate::payload::to_words;
 use crate::{Comm, CommError, Payload, Words, block_on_ready};
 
@@ -54,6 +55,9 @@ pub struct MpiComm {
 
 /// The words, and how many of them count.
 type Message = (Words, usize);
+
+/// Bytes of a message: MPI counts with a sign.
+const LONGEST: usize = 1 << 30;
 
 impl MpiComm {
     /// Joins the ranks of `comm`, which all call this, in a communicator of its own.
@@ -148,6 +152,22 @@ impl MpiComm {
         P::get(&words).ok_or(CommError::WrongType { from })
     }
 
+    fn send_bytes_now(&self, to: u32, bytes: &[u8]) -> Result<(), CommError> {
+        check_other(self, to)?;
+        bytes.chunks(LONGEST).try_for_each(|part| Ok(self.context.send_bytes(to as c_int, part)?))
+    }
+
+    fn recv_bytes_now(&self, from: u32, bytes: &mut [u8]) -> Result<(), CommError> {
+        check_other(self, from)?;
+        for part in bytes.chunks_mut(LONGEST) {
+            let (expected, found) = (part.len(), self.context.recv_bytes(from as c_int, part)?);
+            if found != expected {
+                return Err(CommError::WrongLength { from, expected, found });
+            }
+        }
+        Ok(())
+    }
+
     #[cold]
     fn keep(&self, words: Words, length: usize) {
         self.to_itself.borrow_mut().push_back((words, length));
@@ -199,6 +219,15 @@ impl Comm for MpiComm {
     #[inline(always)]
     fn recv<P: Payload>(&self, from: u32) -> impl Future<Output = Result<P, CommError>> {
         ready(self.recv_now(from))
+    }
+
+    /// In one message.
+    fn send_bytes(&self, to: u32, bytes: &[u8]) -> impl Future<Output = Result<(), CommError>> {
+        ready(self.send_bytes_now(to, bytes))
+    }
+
+    fn recv_bytes(&self, from: u32, bytes: &mut [u8]) -> impl Future<Output = Result<(), CommError>> {
+        ready(self.recv_bytes_now(from, bytes))
     }
 
     fn split(&self, color: Option<u32>, key: u32) -> impl Future<Output = Result<Option<Self>, CommError>> {

@@ -41,6 +41,27 @@ pub trait Payload: Copy {
     fn get(words: &Words) -> Option<Self>;
 }
 
+/// The bytes of a message.
+pub(crate) const MAX_BYTES: usize = MAX_WORDS * size_of::<u64>();
+
+/// The words of at most [`MAX_BYTES`] bytes, the lowest byte first.
+pub(crate) fn words_of(bytes: &[u8]) -> Words {
+    let mut words = Words::default();
+    for (word, part) in words.iter_mut().zip(bytes.chunks(size_of::<u64>())) {
+        *word = part.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    }
+    words
+}
+
+/// The bytes of words.
+pub(crate) fn bytes_of(words: &Words) -> [u8; MAX_BYTES] {
+    let mut bytes = [0; MAX_BYTES];
+    for (part, word) in bytes.chunks_mut(size_of::<u64>()).zip(words) {
+        part.copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
+}
+
 /// The words of a payload.
 #[inline]
 pub(crate) fn to_words<P: Payload>(payload: P) -> Words {
@@ -105,18 +126,11 @@ impl<A: Source, B: Domain> Payload for ClockModel<A, B> {
     const WORDS: usize = Self::ENCODED_LEN.div_ceil(size_of::<u64>());
 
     fn put(self, words: &mut Words) {
-        let bytes = self.encode();
-        for (word, part) in words.iter_mut().zip(bytes.chunks(size_of::<u64>())) {
-            *word = part.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-        }
+        *words = words_of(&self.encode());
     }
 
     fn get(words: &Words) -> Option<Self> {
-        let mut bytes = [0; MAX_WORDS * size_of::<u64>()];
-        for (part, word) in bytes.chunks_mut(size_of::<u64>()).zip(words) {
-            part.copy_from_slice(&word.to_le_bytes());
-        }
-        Self::decode(bytes.get(..Self::ENCODED_LEN)?).ok()
+        Self::decode(bytes_of(words).get(..Self::ENCODED_LEN)?).ok()
     }
 }
 

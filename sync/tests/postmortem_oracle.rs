@@ -1,5 +1,7 @@
 //! The controlled logical clock beside the equations themselves, over every relation of random programs.
 
+#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
+
 #[path = "postmortem/program.rs"]
 mod program;
 
@@ -21,9 +23,13 @@ struct Question {
 
 impl Question {
     fn random(seed: u64) -> Self {
+        Self::of(seed, 6, 150)
+    }
+
+    fn of(seed: u64, most_locations: usize, most_steps: usize) -> Self {
         let mut rng = Rng::with_seed(seed);
-        let steps = rng.usize(1..150);
-        let program = Program::random(&mut rng, steps);
+        let (locations, steps) = (rng.usize(1..=most_locations), rng.usize(1..most_steps));
+        let program = Program::random(&mut rng, locations, steps);
         let mut levels = [0, 0, 0].map(|_: i64| [0, 1, 50, 700][rng.usize(0..4)]);
         levels.sort_unstable();
         let [process, node, other] = levels.map(Duration::from_nanos);
@@ -175,6 +181,69 @@ fn every_correction_is_that_of_the_equations_on_any_number_of_threads() {
         }
     }
     assert!(jumps_seen > traces as usize && moved_back > traces as usize / 4, "{jumps_seen} {moved_back}");
+}
+
+/// Traces of which the equations would take too long: threads agree with one, and nothing is violated.
+#[test]
+fn many_threads_correct_large_traces_as_one_does() {
+    for seed in 0..6 {
+        let question = Question::of(seed, [80, 2_000][seed as usize % 2], 40_000);
+        let trace = question.program.trace(&mut Rng::with_seed(seed)).unwrap();
+        let correct = |workers| {
+            let mut clock = question.clock;
+            clock.workers = workers;
+            let mut corrected = clock.forward(&trace).unwrap();
+            let forward = nanos(corrected.times());
+            corrected.amortize(clock.gradient);
+            (forward, nanos(corrected.times()))
+        };
+        let alone = correct(1);
+        check_laws(&question, &alone.0, &alone.1);
+        for workers in [2, 3, 4, 8].into_iter().cycle().take(12) {
+            assert!(correct(workers) == alone, "seed {seed}, {workers} workers");
+        }
+    }
+}
+
+/// Locations with so many events that workers leave each other some.
+#[test]
+fn long_ways_from_message_to_message_are_shared() {
+    use downbeat_clock_core::Timestamp;
+    use downbeat_sync::postmortem::{Action, Matching, Place, TraceBuilder};
+    let mut rng = Rng::with_seed(1);
+    let mut builder = TraceBuilder::new(Matching::default());
+    let ids: Vec<_> = (0..5).map(|process| builder.add_location(Place { node: process, process }).unwrap()).collect();
+    let communicator = builder.add_communicator(&ids).unwrap();
+    for (i, location) in ids.iter().enumerate() {
+        let (mut time, next, before) = (rng.i64(0..100_000), ids[(i + 1) % 5], ids[(i + 4) % 5]);
+        for round in 0..4 {
+            for _ in 0..rng.u32(0..30_000) {
+                time += rng.i64(0..50);
+                builder.push(*location, Timestamp::from_nanos(time), Action::Internal).unwrap();
+            }
+            let (send, receive) = (
+                Action::Send { to: next, communicator, tag: round },
+                Action::Receive { from: before, communicator, tag: round },
+            );
+            let time = Timestamp::from_nanos(time);
+            builder.push(*location, time, send).unwrap();
+            builder.push(*location, time, receive).unwrap();
+        }
+    }
+    let trace = builder.finish().unwrap();
+    let correct = |workers| {
+        let mut clock = ControlledLogicalClock::new(Latencies::ZERO);
+        clock.workers = workers;
+        nanos(clock.correct(&trace).unwrap().times())
+    };
+    let alone = correct(1);
+    for workers in [2, 3, 4, 8] {
+        assert!(correct(workers) == alone, "{workers} workers");
+    }
+    for message in trace.messages() {
+        let [sent, received] = [message.send, message.receive].map(number).map(|(at, event)| alone[at][event]);
+        assert!(sent <= received);
+    }
 }
 
 /// What the trace says of its relations is what happened.

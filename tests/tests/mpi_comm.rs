@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
 
+#[path = "../../sync/tests/common/bytes.rs"]
+mod bytes;
 mod job;
 mod messages;
 
@@ -28,6 +30,8 @@ fn main() {
         a_rank_sends_to_itself_but_does_not_wait_for_itself(&comm);
         a_rank_that_does_not_exist_is_refused(&comm);
         another_type_than_was_sent_is_refused(&comm);
+        block_on_ready(bytes::bytes_arrive(&comm)).unwrap();
+        fewer_bytes_than_were_expected_are_refused(&comm);
         a_split_groups_by_color_and_orders_by_key_and_rank(&comm);
         a_color_that_mpi_does_not_have_is_refused_to_its_rank_only(&comm);
         communicators_do_not_mix(&comm);
@@ -143,6 +147,19 @@ fn another_type_than_was_sent_is_refused(comm: &MpiComm) {
     assert_eq!(recv(comm, previous), Ok(model));
 }
 
+/// Also where words were sent instead.
+fn fewer_bytes_than_were_expected_are_refused(comm: &MpiComm) {
+    let (next, previous) = ring(comm);
+    if next == comm.rank() {
+        return;
+    }
+    let wrong_length = |found| Err(CommError::WrongLength { from: previous, expected: 100, found });
+    block_on_ready(comm.send_bytes(next, &[1; 5])).unwrap();
+    assert_eq!(block_on_ready(comm.recv_bytes(previous, &mut [0; 100])), wrong_length(5));
+    send(comm, next, 7_u64).unwrap();
+    assert_eq!(block_on_ready(comm.recv_bytes(previous, &mut [0; 100])), wrong_length(8));
+}
+
 /// Even ranks in reverse order, odd ranks as they are; every fourth has no part in it.
 fn a_split_groups_by_color_and_orders_by_key_and_rank(comm: &MpiComm) {
     let (rank, size) = (comm.rank(), comm.size());
@@ -234,6 +251,7 @@ fn nothing_happens_after_the_end(comm: MpiComm) {
     if other != comm.rank() {
         assert_eq!((send(&comm, other, ()), recv::<()>(&comm, other)), (Err(ended), Err(ended)));
         assert_eq!(block_on_ready(comm.send_sync(other, ())), Err(ended));
+        assert_eq!(block_on_ready(comm.send_bytes(other, &[1])), Err(ended));
     }
     assert_eq!(block_on_ready(comm.split(None, 0)).map(|_| ()), Err(ended));
     assert_eq!(comm.node(), Err(ended));

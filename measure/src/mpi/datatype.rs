@@ -101,6 +101,12 @@ impl Datatype {
         }
     }
 
+    /// How it is combined where nothing else is asked for: bits by "or", as costs least, and numbers without bits of their own
+    /// by their sum.
+    pub const fn usual_reduction(self) -> Reduction {
+        if self.allows(Reduction::Bor) { Reduction::Bor } else { Reduction::Sum }
+    }
+
     pub(super) const fn meaning(self) -> Meaning {
         match self {
             Self::Byte => Meaning::Nothing,
@@ -268,5 +274,6 @@ mod tests {
         assert_eq!(allowed(Datatype::Double), allowed(Datatype::Float));
         assert_eq!(allowed(Datatype::Uint16).len(), Reduction::ALL.len());
         assert_eq!(allowed(Datatype::Int64).len(), Reduction::ALL.len());
+        assert!(Datatype::ALL.into_iter().all(|datatype| datatype.allows(datatype.usual_reduction())));
     }
 }

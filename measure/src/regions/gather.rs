@@ -1,21 +1,19 @@
 //! One report of all ranks, in a logarithmic number of rounds.
 
+use core::borrow::Borrow;
 use core::fmt;
 
 use downbeat_sync::{Comm, CommError, collective};
 
 use super::profile::Profile;
-use super::report::{RegionReport, Report};
+use super::report::{Appending, RegionReport, Report};
 use super::setup::Overhead;
 use super::wire::Wire;
 
-/// Regions are sent in blocks of about so many bytes, so that none has to be held twice.
-const BLOCK: usize = 1 << 16;
+/// Regions are sent in blocks of about so many bytes, so that not all have to be held twice.
+const BLOCK: usize = 1 << 20;
 /// A block is one region too long; and a region has at most so many bins, groups and runs.
 const LONGEST_BLOCK: u64 = 1 << 26;
-/// Words of a message.
-const WORDS: usize = downbeat_sync::MAX_WORDS;
-const WORD: usize = size_of::<u64>();
 
 /// Why there is no report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +48,7 @@ impl From<CommError> for GatherError {
     }
 }
 
-/// Makes one report of the profiles of all ranks; rank 0 gets it. All ranks must call it.
+/// Makes one report of the profiles of all ranks; rank 0 gets it. All ranks must call it, and wait for each other.
 ///
 /// A rank adds to its own part those of the ranks after it, and passes the sum on: no rank holds more than two
 /// reports. Regions that only some ranks have are theirs; others take no notice.
@@ -58,99 +56,115 @@ impl From<CommError> for GatherError {
 /// # Errors
 /// When the ranks do not count in the same unit, which all of them are told, or a rank is gone.
 pub async fn gather<M: Comm>(profile: &Profile, comm: &M) -> Result<Option<Report>, GatherError> {
-    if !collective::all_equal(comm, profile.tick.as_nanos() as u64).await? {
-        return Err(GatherError::DifferentTicks);
-    }
     // Each rank's part is of a block of ranks that begins with it: hence not the tree of synchronizations, which hangs
     // the last ranks on the first ones. Lists of ranks can then be appended.
     let (rank, size) = (u64::from(comm.rank()), u64::from(comm.size()));
-    let mut report = Report::of_rank(profile, comm.rank());
+    let mut part = Part::new(profile);
+    let own = || RegionReport::of_rank(profile, comm.rank());
     let mut apart = 1;
-    while apart < size {
-        if rank & apart != 0 {
-            send(&report, comm, (rank - apart) as u32).await?;
-            return Ok(None);
-        }
+    while apart < size && rank & apart == 0 {
         if rank + apart < size {
-            receive(&mut report, comm, (rank + apart) as u32).await?;
+            if part.report.ranks == 1 {
+                part.report.regions = own().collect();
+            }
+            part.receive(comm, (rank + apart) as u32).await?;
         }
         apart *= 2;
     }
-    Ok(Some(report))
-}
-
-/// A report's part, without what all ranks have in common.
-async fn send<M: Comm>(report: &Report, comm: &M, to: u32) -> Result<(), CommError> {
-    let mut block = vec![];
-    report.ranks.put(&mut block);
-    report.overhead.put(&mut block);
-    for region in &report.regions {
-        if block.len() >= BLOCK {
-            send_block(&block, comm, to).await?;
-            block.clear();
+    if rank > 0 {
+        let to = (rank - apart) as u32;
+        // Who has nothing to add to its own part needs not hold it.
+        if part.report.ranks == 1 {
+            part.send(own(), comm, to).await?;
+        } else {
+            part.send(&part.report.regions, comm, to).await?;
         }
-        region.put(&mut block);
     }
-    send_block(&block, comm, to).await?;
-    // One that is empty is the end.
-    send_block(&[], comm, to).await
+    // All the others wait for the last one anyway, but for those who are done early.
+    if collective::broadcast(comm, u64::from(part.ticks_agree)).await? == 0 {
+        return Err(GatherError::DifferentTicks);
+    }
+    if part.report.ranks == 1 {
+        part.report.regions = own().collect();
+    }
+    Ok((rank == 0).then_some(part.report))
 }
 
-async fn receive<M: Comm>(report: &mut Report, comm: &M, from: u32) -> Result<(), GatherError> {
-    let garbled = || GatherError::NoReport { from };
-    let mut block = receive_block(comm, from).await?;
-    let mut rest = &*block;
-    let head = u32::get(&mut rest).zip(Overhead::get(&mut rest));
-    let (ranks, overhead) = head.ok_or_else(garbled)?;
-    report.append_head(ranks, &overhead);
-    let mut regions = vec![];
-    loop {
-        while !rest.is_empty() {
-            regions.push(RegionReport::get(&mut rest).ok_or_else(garbled)?);
+/// What a rank knows of a block of ranks.
+struct Part {
+    report: Report,
+    ticks_agree: bool,
+    /// What came last, for its memory: as bytes, and the last region of it.
+    block: Vec<u8>,
+    region: RegionReport,
+}
+
+/// What is sent before the regions.
+type Head = [u64; 6];
+
+impl Part {
+    fn new(profile: &Profile) -> Self {
+        Self { report: Report::head_of(profile), ticks_agree: true, block: vec![], region: RegionReport::blank() }
+    }
+
+    fn head(&self) -> Head {
+        let Report { ranks, tick, overhead, .. } = &self.report;
+        let Overhead { within_picos, whole_picos, subtracted } = *overhead;
+        let [agree, subtracted] = [self.ticks_agree, subtracted].map(u64::from);
+        [(*ranks).into(), tick.as_nanos() as u64, agree, within_picos, whole_picos, subtracted]
+    }
+
+    async fn send<M: Comm, R: Borrow<RegionReport>>(
+        &self,
+        regions: impl IntoIterator<Item = R>,
+        comm: &M,
+        to: u32,
+    ) -> Result<(), CommError> {
+        comm.send(to, self.head()).await?;
+        let mut block = Vec::with_capacity(BLOCK + BLOCK / 8);
+        for region in regions {
+            if block.len() >= BLOCK {
+                send_block(&block, true, comm, to).await?;
+                block.clear();
+            }
+            region.borrow().put(&mut block);
         }
-        block = receive_block(comm, from).await?;
-        if block.is_empty() {
-            break;
+        send_block(&block, false, comm, to).await
+    }
+
+    /// Adds the part of higher ranks.
+    async fn receive<M: Comm>(&mut self, comm: &M, from: u32) -> Result<(), GatherError> {
+        let garbled = || GatherError::NoReport { from };
+        let [ranks, tick, agree, within_picos, whole_picos, subtracted]: Head = comm.recv(from).await?;
+        let ranks = u32::try_from(ranks).map_err(|_| garbled())?;
+        self.ticks_agree &= agree != 0 && tick == self.report.tick.as_nanos() as u64;
+        self.report.append_head(ranks, &Overhead { within_picos, whole_picos, subtracted: subtracted != 0 });
+        let mut appending = Appending::to(&mut self.report.regions);
+        let mut more = true;
+        while more {
+            more = receive_block(&mut self.block, comm, from).await?;
+            let mut rest = &*self.block;
+            while !rest.is_empty() {
+                self.region.set_from(&mut rest).ok_or_else(garbled)?;
+                appending.add(&self.region);
+            }
         }
-        rest = &block;
+        appending.finish();
+        Ok(())
     }
-    report.append_regions(regions);
-    Ok(())
 }
 
-/// Bytes, as many messages as they need: the first says how many there are.
-async fn send_block<M: Comm>(bytes: &[u8], comm: &M, to: u32) -> Result<(), CommError> {
-    let (first, rest) = bytes.split_at(bytes.len().min((WORDS - 1) * WORD));
-    let mut words = [0; WORDS];
-    words[0] = bytes.len() as u64;
-    fill(&mut words[1..], first);
-    comm.send(to, words).await?;
-    for part in rest.chunks(WORDS * WORD) {
-        let mut words = [0; WORDS];
-        fill(&mut words, part);
-        comm.send(to, words).await?;
-    }
-    Ok(())
+/// Says before how long it is, and whether one more follows: a message behind it would be waited for.
+async fn send_block<M: Comm>(bytes: &[u8], more: bool, comm: &M, to: u32) -> Result<(), CommError> {
+    comm.send(to, [bytes.len() as u64, more.into()]).await?;
+    comm.send_bytes(to, bytes).await
 }
 
-async fn receive_block<M: Comm>(comm: &M, from: u32) -> Result<Vec<u8>, GatherError> {
-    let first: [u64; WORDS] = comm.recv(from).await?;
-    let length = Some(first[0]).filter(|length| *length <= LONGEST_BLOCK).ok_or(GatherError::NoReport { from })?;
-    let length = length as usize;
-    let mut bytes = Vec::with_capacity(length + WORDS * WORD);
-    bytes.extend(first[1..].iter().flat_map(|word| word.to_le_bytes()));
-    while bytes.len() < length {
-        let words: [u64; WORDS] = comm.recv(from).await?;
-        bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-    }
-    bytes.truncate(length);
-    Ok(bytes)
-}
-
-fn fill(words: &mut [u64], bytes: &[u8]) {
-    for (word, part) in words.iter_mut().zip(bytes.chunks(WORD)) {
-        let mut whole = [0; WORD];
-        whole[..part.len()].copy_from_slice(part);
-        *word = u64::from_le_bytes(whole);
-    }
+/// Whether one more follows.
+async fn receive_block<M: Comm>(block: &mut Vec<u8>, comm: &M, from: u32) -> Result<bool, GatherError> {
+    let [length, more]: [u64; 2] = comm.recv(from).await?;
+    let length = Some(length).filter(|length| *length <= LONGEST_BLOCK).ok_or(GatherError::NoReport { from })?;
+    block.resize(length as usize, 0);
+    comm.recv_bytes(from, block).await?;
+    Ok(more != 0)
 }

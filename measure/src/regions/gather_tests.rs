@@ -56,13 +56,8 @@ fn profile(rank: u32, regions: u32, tick: Duration) -> Profile {
 
 /// One after the other, without messages.
 fn directly(ranks: u32, regions: u32) -> Report {
-    let mut all = Report::of_rank(&profile(0, regions, TICK), 0);
-    for rank in 1..ranks {
-        let part = Report::of_rank(&profile(rank, regions, TICK), rank);
-        all.append_head(part.ranks, &part.overhead);
-        all.append_regions(part.regions);
-    }
-    all
+    let parts = (1..ranks).map(|rank| Report::of(&profile(rank, regions, TICK)));
+    parts.fold(Report::of(&profile(0, regions, TICK)), |all, part| all.beside(part).unwrap())
 }
 
 fn cluster(ranks: u32) -> SimCluster {
@@ -166,10 +161,9 @@ fn a_rank_that_sends_something_else_is_named() {
     let program = async |comm: &_| match Comm::rank(comm) {
         0 => gather(&profile(0, 1, TICK), comm).await.map(drop),
         _ => {
-            downbeat_sync::collective::all_equal(comm, TICK.as_nanos() as u64).await?;
-            for words in [[3, u64::MAX, u64::MAX, 0, 0, 0], [0; 6]] {
-                Comm::send(comm, 0, words).await?;
-            }
+            Comm::send(comm, 0, [1, TICK.as_nanos() as u64, 1, 0, 0, 0]).await?;
+            Comm::send(comm, 0, [3_u64, 0]).await?;
+            Comm::send_bytes(comm, 0, &[255; 3]).await?;
             Ok(())
         }
     };

@@ -81,15 +81,19 @@ impl HistogramGroup {
     /// Adds higher ranks.
     fn append(&mut self, higher: &Self) {
         let (Some(mine), Some(theirs)) = (self.ranks.first(), higher.ranks.first()) else { return };
-        let mut bins = Vec::with_capacity(self.bins.len().max(higher.bins.len()));
-        let (mut low, mut high) = (self.bins.iter().copied().peekable(), higher.bins.iter().copied().peekable());
-        // Two sorted lists become one; who has no event in a bin has 0 there.
-        while let Some(bin) = low.peek().into_iter().chain(high.peek()).map(|counts| counts.bin).min() {
-            let of_low = low.next_if(|counts| counts.bin == bin).unwrap_or(BinCounts::of(bin, 0, mine));
-            let of_high = high.next_if(|counts| counts.bin == bin).unwrap_or(BinCounts::of(bin, 0, theirs));
-            bins.push(of_low.append(of_high));
+        // Who has no event in a bin has 0 there. Mostly the bins are the same.
+        let mut of_higher = higher.bins.iter().copied().peekable();
+        let mut missing = vec![];
+        for counts in &mut self.bins {
+            missing.extend(core::iter::from_fn(|| of_higher.next_if(|higher| higher.bin < counts.bin)));
+            let same = of_higher.next_if(|higher| higher.bin == counts.bin);
+            *counts = counts.append(same.unwrap_or(BinCounts::of(counts.bin, 0, theirs)));
         }
-        self.bins = bins;
+        missing.extend(of_higher);
+        if !missing.is_empty() {
+            self.bins.extend(missing.into_iter().map(|higher| BinCounts::of(higher.bin, 0, mine).append(higher)));
+            self.bins.sort_by_key(|counts| counts.bin);
+        }
         self.ranks.append(&higher.ranks);
     }
 
@@ -103,11 +107,11 @@ impl HistogramGroup {
 }
 
 /// Adds the groups of higher ranks. The group of the longest bin stays first.
-pub(super) fn append(groups: &mut Vec<HistogramGroup>, higher: Vec<HistogramGroup>) {
+pub(super) fn append(groups: &mut Vec<HistogramGroup>, higher: &[HistogramGroup]) {
     for group in higher {
         match groups.binary_search_by_key(&Reverse(group.fullest), |known| Reverse(known.fullest)) {
-            Ok(place) => groups[place].append(&group),
-            Err(place) => groups.insert(place, group),
+            Ok(place) => groups[place].append(group),
+            Err(place) => groups.insert(place, group.clone()),
         }
     }
 }

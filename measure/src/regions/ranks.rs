@@ -77,6 +77,10 @@ impl RankSet {
         &self.runs
     }
 
+    pub(super) fn into_runs(self) -> Vec<Run> {
+        self.runs
+    }
+
     /// How many ranks are counted, but not listed; they are higher than those that are.
     pub fn unlisted(&self) -> u32 {
         let listed: u32 = self.runs.iter().fold(0, |sum, run| sum.saturating_add(run.count));

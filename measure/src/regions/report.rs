@@ -1,5 +1,6 @@
 //! What all ranks have seen of their regions, in as little space as one of them needs.
 
+use core::cmp::Ordering;
 use core::fmt;
 
 use downbeat_clock_core::Duration;
@@ -142,14 +143,13 @@ impl core::error::Error for MergeError {}
 impl Report {
     /// Of a program with a single rank.
     pub fn of(profile: &Profile) -> Self {
-        Self::of_rank(profile, 0)
+        Self { regions: RegionReport::of_rank(profile, 0).collect(), ..Self::head_of(profile) }
     }
 
-    /// Of one rank among others, as the part of a report that it makes.
-    pub(super) fn of_rank(profile: &Profile, rank: u32) -> Self {
+    /// Of one rank, without its regions.
+    pub(super) fn head_of(profile: &Profile) -> Self {
         let Profile { clock, tick, overhead, .. } = profile;
-        let regions = profile.regions().iter().map(|region| RegionReport::of(rank, region)).collect();
-        Self { ranks: 1, clock: clock.clone(), tick: *tick, overhead: *overhead, regions }
+        Self { ranks: 1, clock: clock.clone(), tick: *tick, overhead: *overhead, regions: vec![] }
     }
 
     /// The regions, as they are listed: the one that takes the longest on a rank first.
@@ -178,7 +178,9 @@ impl Report {
         self.ranks.checked_add(other.ranks).ok_or(MergeError::TooManyRanks)?;
         other.regions.iter_mut().for_each(|region| region.shift(self.ranks));
         self.append_head(other.ranks, &other.overhead);
-        self.append_regions(other.regions);
+        let mut appending = Appending::to(&mut self.regions);
+        other.regions.iter().for_each(|region| appending.add(region));
+        appending.finish();
         Ok(self)
     }
 
@@ -189,26 +191,47 @@ impl Report {
         self.overhead.whole_picos = self.overhead.whole_picos.max(overhead.whole_picos);
         self.overhead.subtracted |= overhead.subtracted;
     }
+}
 
-    /// Adds regions of higher ranks, which are in the order of their names.
-    pub(super) fn append_regions(&mut self, higher: Vec<RegionReport>) {
-        let lower = core::mem::take(&mut self.regions);
-        self.regions.reserve(lower.len().max(higher.len()));
-        let (mut lower, mut higher) = (lower.into_iter().peekable(), higher.into_iter().peekable());
-        while let (Some(one), Some(other)) = (lower.peek(), higher.peek()) {
-            let mut next = if one.name <= other.name { lower.next() } else { higher.next() };
-            if let Some(region) = &mut next
-                && let Some(same) = higher.next_if(|other| other.name == region.name)
-            {
-                region.append(same);
+/// Adds regions of higher ranks to those of a report, in the order of their names, which both are in.
+pub(super) struct Appending<'a> {
+    regions: &'a mut Vec<RegionReport>,
+    /// So many were there; new ones come behind them.
+    known: usize,
+    /// None before this one is added to any more.
+    place: usize,
+}
+
+impl<'a> Appending<'a> {
+    pub(super) fn to(regions: &'a mut Vec<RegionReport>) -> Self {
+        Self { known: regions.len(), regions, place: 0 }
+    }
+
+    pub(super) fn add(&mut self, higher: &RegionReport) {
+        while let Some(region) = self.regions[..self.known].get_mut(self.place) {
+            match region.name.cmp(&higher.name) {
+                Ordering::Less => self.place += 1,
+                Ordering::Equal => return region.append(higher),
+                Ordering::Greater => break,
             }
-            self.regions.extend(next);
         }
-        self.regions.extend(lower.chain(higher));
+        self.regions.push(higher.clone());
+    }
+
+    /// Puts the new ones into their places.
+    pub(super) fn finish(self) {
+        if self.regions.len() > self.known {
+            self.regions.sort_by(|a, b| a.name.cmp(&b.name));
+        }
     }
 }
 
 impl RegionReport {
+    /// The part of a rank among others.
+    pub(super) fn of_rank(profile: &Profile, rank: u32) -> impl Iterator<Item = Self> {
+        profile.regions().iter().map(move |region| Self::of(rank, region))
+    }
+
     fn of(rank: u32, region: &RegionProfile) -> Self {
         Self {
             name: region.name.clone(),
@@ -219,12 +242,12 @@ impl RegionReport {
     }
 
     /// Adds what higher ranks have seen.
-    fn append(&mut self, higher: Self) {
+    fn append(&mut self, higher: &Self) {
         self.remarks.add(&higher.remarks);
         self.remarked = self.remarked.or(higher.remarked);
-        match (&mut self.events, higher.events) {
+        match (&mut self.events, &higher.events) {
             (Some(events), Some(higher)) => events.append(higher),
-            (none @ None, some) => *none = some,
+            (none @ None, some) => none.clone_from(some),
             (Some(_), None) => {}
         }
     }
@@ -260,7 +283,7 @@ impl EventReport {
     }
 
     /// Adds what higher ranks have seen: of equals, what is there already stays.
-    fn append(&mut self, higher: Self) {
+    fn append(&mut self, higher: &Self) {
         self.ranks.append(&higher.ranks);
         self.most = self.most.most(higher.most);
         self.fewest = self.fewest.least(higher.fewest);
@@ -277,7 +300,7 @@ impl EventReport {
         replace_if(&mut self.least_total, higher.least_total, |old, new| new.total < old.total);
         self.total = self.total.saturating_add(higher.total);
         self.threads = self.threads.max(higher.threads);
-        groups::append(&mut self.groups, higher.groups);
+        groups::append(&mut self.groups, &higher.groups);
     }
 
     /// All ranks that it names.

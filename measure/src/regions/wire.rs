@@ -1,4 +1,6 @@
-//! Parts of reports as bytes, for other ranks: numbers take as many bytes as they have to.
+//! Parts of reports as bytes, for other ranks: numbers in as many bytes as their type has, the lowest first.
+//!
+//! Merging is mostly this, so values are read in place of older ones, whose memory they use again.
 
 use downbeat_clock_core::DecimalBin;
 
@@ -6,139 +8,162 @@ use super::groups::{BinCounts, CountOf, HistogramGroup};
 use super::profile::Remarks;
 use super::ranks::{RankSet, Run};
 use super::report::{EventReport, RankEvent, RankTotal, RegionReport};
-use super::setup::Overhead;
 
 /// What can be made of bytes again.
 pub(super) trait Wire: Sized {
+    /// Something to read a value into.
+    fn blank() -> Self;
+
     /// Adds the value to bytes.
     fn put(&self, to: &mut Vec<u8>);
 
-    /// Takes a value from the front; `None` if there is none.
-    fn get(from: &mut &[u8]) -> Option<Self>;
+    /// Takes a value from the front, in place of this one; `None` if there is none, and this one is lost.
+    fn set_from(&mut self, from: &mut &[u8]) -> Option<()>;
 }
 
-/// Seven bits to the byte, the lowest first; all but the last have the highest bit.
-impl Wire for u128 {
-    fn put(&self, to: &mut Vec<u8>) {
-        let mut rest = *self;
-        while rest >= 0x80 {
-            to.push(rest as u8 | 0x80);
-            rest >>= 7;
-        }
-        to.push(rest as u8);
-    }
-
-    fn get(from: &mut &[u8]) -> Option<Self> {
-        let mut value = 0;
-        for shift in (0..Self::BITS).step_by(7) {
-            let (byte, rest) = from.split_first()?;
-            *from = rest;
-            let bits = Self::from(byte & 0x7f);
-            // No bit may be lost.
-            value |= bits.checked_shl(shift).filter(|shifted| shifted >> shift == bits)?;
-            if byte & 0x80 == 0 {
-                return Some(value);
-            }
-        }
-        None
-    }
-}
-
-/// By way of a longer number.
-macro_rules! narrow {
+macro_rules! numbers {
     ($($type:ty),*) => { $(
         impl Wire for $type {
-            fn put(&self, to: &mut Vec<u8>) {
-                u128::from(*self).put(to);
+            fn blank() -> Self {
+                0
             }
-            fn get(from: &mut &[u8]) -> Option<Self> {
-                Self::try_from(u128::get(from)?).ok()
+            #[inline]
+            fn put(&self, to: &mut Vec<u8>) {
+                to.extend_from_slice(&self.to_le_bytes());
+            }
+            #[inline]
+            fn set_from(&mut self, from: &mut &[u8]) -> Option<()> {
+                let (bytes, rest) = from.split_first_chunk()?;
+                (*self, *from) = (Self::from_le_bytes(*bytes), rest);
+                Some(())
             }
         }
     )* };
 }
 
-narrow!(u32, u64);
+numbers!(u8, u32, u64, u128);
 
-impl Wire for bool {
-    fn put(&self, to: &mut Vec<u8>) {
-        to.push((*self).into());
-    }
-    fn get(from: &mut &[u8]) -> Option<Self> {
-        match u32::get(from)? {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
-        }
-    }
+/// As a number.
+#[inline]
+fn taken<T: Wire>(from: &mut &[u8]) -> Option<T> {
+    let mut value = T::blank();
+    value.set_from(from)?;
+    Some(value)
+}
+
+/// Nobody has so many that they could not be counted so.
+fn put_count(count: usize, to: &mut Vec<u8>) {
+    (count as u32).put(to);
+}
+
+/// What is counted has at least a byte each: what says otherwise shall not cost memory.
+fn take_count(from: &mut &[u8]) -> Option<usize> {
+    let count = taken::<u32>(from)? as usize;
+    (count <= from.len()).then_some(count)
 }
 
 impl Wire for DecimalBin {
-    fn put(&self, to: &mut Vec<u8>) {
-        (self.index() as u32).put(to);
+    fn blank() -> Self {
+        Self::of(0)
     }
-    fn get(from: &mut &[u8]) -> Option<Self> {
-        Self::from_index(u32::get(from)? as usize)
+    #[inline]
+    fn put(&self, to: &mut Vec<u8>) {
+        (self.index() as u8).put(to);
+    }
+    #[inline]
+    fn set_from(&mut self, from: &mut &[u8]) -> Option<()> {
+        *self = Self::from_index(taken::<u8>(from)?.into())?;
+        Some(())
     }
 }
 
 impl Wire for String {
-    fn put(&self, to: &mut Vec<u8>) {
-        (self.len() as u64).put(to);
-        to.extend(self.as_bytes());
+    fn blank() -> Self {
+        Self::new()
     }
-    fn get(from: &mut &[u8]) -> Option<Self> {
-        let length = usize::try_from(u64::get(from)?).ok()?;
+    fn put(&self, to: &mut Vec<u8>) {
+        put_count(self.len(), to);
+        to.extend_from_slice(self.as_bytes());
+    }
+    fn set_from(&mut self, from: &mut &[u8]) -> Option<()> {
+        let length = take_count(from)?;
         let (text, rest) = from.split_at_checked(length)?;
         *from = rest;
-        Self::from_utf8(text.to_vec()).ok()
+        self.clear();
+        self.push_str(core::str::from_utf8(text).ok()?);
+        Some(())
     }
 }
 
 impl<T: Wire> Wire for Option<T> {
+    fn blank() -> Self {
+        None
+    }
     fn put(&self, to: &mut Vec<u8>) {
-        self.is_some().put(to);
+        u8::from(self.is_some()).put(to);
         self.iter().for_each(|value| value.put(to));
     }
-    fn get(from: &mut &[u8]) -> Option<Self> {
-        Some(if bool::get(from)? { Some(T::get(from)?) } else { None })
+    fn set_from(&mut self, from: &mut &[u8]) -> Option<()> {
+        match taken::<u8>(from)? {
+            0 => *self = None,
+            1 => self.get_or_insert_with(T::blank).set_from(from)?,
+            _ => return None,
+        }
+        Some(())
     }
 }
 
 impl<T: Wire> Wire for Vec<T> {
+    fn blank() -> Self {
+        Self::new()
+    }
     fn put(&self, to: &mut Vec<u8>) {
-        (self.len() as u64).put(to);
+        put_count(self.len(), to);
         self.iter().for_each(|value| value.put(to));
     }
-    fn get(from: &mut &[u8]) -> Option<Self> {
-        let count = u64::get(from)?;
-        // Every value has at least a byte: what says otherwise shall not cost memory.
-        (count <= from.len() as u64).then_some(())?;
-        (0..count).map(|_| T::get(from)).collect()
+    fn set_from(&mut self, from: &mut &[u8]) -> Option<()> {
+        self.resize_with(take_count(from)?, T::blank);
+        self.iter_mut().try_for_each(|value| value.set_from(from))
     }
 }
 
+/// Most regions have none.
 impl Wire for Remarks {
-    fn put(&self, to: &mut Vec<u8>) {
-        self.values().iter().for_each(|value| value.put(to));
+    fn blank() -> Self {
+        Self::default()
     }
-    fn get(from: &mut &[u8]) -> Option<Self> {
-        let mut values = [0; 5];
-        for value in &mut values {
-            *value = u64::get(from)?;
+    fn put(&self, to: &mut Vec<u8>) {
+        let has_any = *self != Self::default();
+        u8::from(has_any).put(to);
+        if has_any {
+            self.values().iter().for_each(|value| value.put(to));
         }
-        Some(Self::from_values(values))
+    }
+    fn set_from(&mut self, from: &mut &[u8]) -> Option<()> {
+        let mut values = [0; 5];
+        if taken::<u8>(from)? != 0 {
+            values.iter_mut().try_for_each(|value: &mut u64| value.set_from(from))?;
+        }
+        *self = Self::from_values(values);
+        Some(())
     }
 }
 
 impl Wire for RankSet {
-    fn put(&self, to: &mut Vec<u8>) {
-        self.runs().to_vec().put(to);
-        self.len().put(to);
+    fn blank() -> Self {
+        Self::default()
     }
-    fn get(from: &mut &[u8]) -> Option<Self> {
-        let runs = Vec::get(from)?;
-        Self::from_parts(runs, u32::get(from)?, u32::MAX)
+    fn put(&self, to: &mut Vec<u8>) {
+        self.len().put(to);
+        put_count(self.runs().len(), to);
+        self.runs().iter().for_each(|run| run.put(to));
+    }
+    fn set_from(&mut self, from: &mut &[u8]) -> Option<()> {
+        let mut runs = core::mem::take(self).into_runs();
+        let count = taken(from)?;
+        runs.set_from(from)?;
+        *self = Self::from_parts(runs, count, u32::MAX)?;
+        Some(())
     }
 }
 
@@ -146,11 +171,17 @@ impl Wire for RankSet {
 macro_rules! fields {
     ($($type:ident { $($field:ident),* })*) => { $(
         impl Wire for $type {
+            fn blank() -> Self {
+                Self { $( $field: Wire::blank() ),* }
+            }
+            #[inline]
             fn put(&self, to: &mut Vec<u8>) {
                 $( self.$field.put(to); )*
             }
-            fn get(from: &mut &[u8]) -> Option<Self> {
-                Some(Self { $( $field: Wire::get(from)? ),* })
+            #[inline]
+            fn set_from(&mut self, from: &mut &[u8]) -> Option<()> {
+                $( self.$field.set_from(from)?; )*
+                Some(())
             }
         }
     )* };
@@ -161,7 +192,6 @@ fields! {
     CountOf { count, rank }
     BinCounts { bin, most, least, sum }
     HistogramGroup { fullest, ranks, bins }
-    Overhead { within_picos, whole_picos, subtracted }
     RankEvent { length, rank, thread, number }
     RankTotal { total, events, rank }
     RegionReport { name, remarks, remarked, events }
@@ -177,34 +207,35 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        /// Also in place of something else.
         #[test]
-        fn what_was_put_is_got(wide: u128, word: u64, short: u32, text: String, list: Vec<Option<u32>>) {
+        fn what_was_put_is_taken(wide: u128, word: u64, text: String, list: Vec<Option<u32>>, mut older: Vec<Option<u32>>) {
             let mut bytes = vec![];
             wide.put(&mut bytes);
             word.put(&mut bytes);
-            short.put(&mut bytes);
             text.put(&mut bytes);
             list.put(&mut bytes);
             let from = &mut &*bytes;
-            prop_assert_eq!((u128::get(from), u64::get(from), u32::get(from)), (Some(wide), Some(word), Some(short)));
-            prop_assert_eq!((String::get(from), Vec::get(from)), (Some(text), Some(list)));
+            prop_assert_eq!((taken::<u128>(from), taken::<u64>(from)), (Some(wide), Some(word)));
+            prop_assert_eq!(taken::<String>(from), Some(text));
+            prop_assert!(older.set_from(from).is_some());
+            prop_assert_eq!(older, list);
             prop_assert!(from.is_empty());
         }
 
         #[test]
         fn no_bytes_panic(bytes: Vec<u8>) {
-            let _ = RegionReport::get(&mut &*bytes);
-            let _ = EventReport::get(&mut &*bytes);
+            let _ = taken::<RegionReport>(&mut &*bytes);
+            let _ = taken::<EventReport>(&mut &*bytes);
         }
     }
 
     #[test]
-    fn small_numbers_are_short_and_others_are_refused() {
-        let mut bytes = vec![];
-        127_u64.put(&mut bytes);
-        assert_eq!(bytes, [127]);
-        assert_eq!(u32::get(&mut &[0xff, 0xff, 0xff, 0xff, 0x1f][..]), None);
-        assert_eq!(u128::get(&mut &[0xff; 30][..]), None);
-        assert_eq!(Vec::<u64>::get(&mut &[0xff, 0xff, 0xff, 0xff, 0x0f, 1][..]), None);
+    fn what_is_no_value_is_refused() {
+        assert_eq!(taken::<u64>(&mut &[0; 7][..]), None);
+        assert_eq!(taken::<DecimalBin>(&mut &[255][..]), None);
+        assert_eq!(taken::<Option<u8>>(&mut &[2, 0][..]), None);
+        assert_eq!(taken::<Vec<u8>>(&mut &[255, 255, 255, 255, 1][..]), None);
+        assert_eq!(taken::<String>(&mut &[1, 0, 0, 0, 0xff][..]), None);
     }
 }

@@ -49,6 +49,10 @@ fn word() -> ffi::MPI_Datatype {
     u64::equivalent_datatype().as_raw()
 }
 
+fn byte() -> ffi::MPI_Datatype {
+    u8::equivalent_datatype().as_raw()
+}
+
 fn undefined() -> c_int {
     // SAFETY: a constant.
     unsafe { ffi::RSMPI_UNDEFINED }
@@ -148,12 +152,29 @@ impl Context {
         // SAFETY: MPI is running, and there is as much room as it is told.
         let code = unsafe { ffi::MPI_Recv(buffer, room, word(), from, TAG, self.raw, status.as_mut_ptr()) };
         MpiError::check("MPI_Recv", code)?;
-        let mut count = 0;
-        // SAFETY: the receive succeeded, so it wrote the status; `count` can be written to.
-        let code = unsafe { ffi::MPI_Get_count(status.as_ptr(), word(), &raw mut count) };
-        MpiError::check("MPI_Get_count", code)?;
-        // Negative for what is not made of words; it would take as much room as there is.
-        Ok(usize::try_from(count).unwrap_or(usize::MAX))
+        // SAFETY: the receive succeeded, so it wrote the status.
+        unsafe { count(&status, word()) }
+    }
+
+    /// As `send`; at most 2^31 - 1 bytes. MPI may wait until they are received.
+    pub(super) fn send_bytes(&self, to: c_int, bytes: &[u8]) -> Result<(), MpiError> {
+        check_running()?;
+        let length = bytes.len() as c_int;
+        // SAFETY: MPI is running, and there are as many bytes as it is told.
+        let code = unsafe { ffi::MPI_Send(bytes.as_ptr().cast(), length, byte(), to, TAG, self.raw) };
+        MpiError::check("MPI_Send", code)
+    }
+
+    /// As `recv`; at most 2^31 - 1 bytes. Returns how many came.
+    pub(super) fn recv_bytes(&self, from: c_int, bytes: &mut [u8]) -> Result<usize, MpiError> {
+        check_running()?;
+        let mut status = MaybeUninit::uninit();
+        let (buffer, room) = (bytes.as_mut_ptr().cast(), bytes.len() as c_int);
+        // SAFETY: MPI is running, and there is as much room as it is told.
+        let code = unsafe { ffi::MPI_Recv(buffer, room, byte(), from, TAG, self.raw, status.as_mut_ptr()) };
+        MpiError::check("MPI_Recv", code)?;
+        // SAFETY: the receive succeeded, so it wrote the status.
+        unsafe { count(&status, byte()) }
     }
 
     /// The group of those with the same color; nothing for this rank if it has none.
@@ -179,6 +200,20 @@ impl Context {
         MpiError::check("MPI_Comm_split_type", code)?;
         Self::own(raw)
     }
+}
+
+/// How many of this type came.
+///
+/// # Safety
+/// MPI wrote the status.
+#[inline(always)]
+unsafe fn count(status: &MaybeUninit<ffi::MPI_Status>, of: ffi::MPI_Datatype) -> Result<usize, MpiError> {
+    let mut count = 0;
+    // SAFETY: the caller vouches for the status, and `count` can be written to.
+    let code = unsafe { ffi::MPI_Get_count(status.as_ptr(), of, &raw mut count) };
+    MpiError::check("MPI_Get_count", code)?;
+    // Negative for what is not made of that; it would take as much room as there is.
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 impl Drop for Context {

@@ -115,3 +115,72 @@ fn part(along: i64, high: i64, wide: i64) -> i64 {
         None => (i128::from(along) * i128::from(high)).checked_div(i128::from(wide)).unwrap_or(0) as i64,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(nanos: &[i64]) -> Vec<Timestamp<Global>> {
+        nanos.iter().copied().map(Timestamp::from_nanos).collect()
+    }
+
+    /// Amortizes the jump of the last event by one tenth; `sends` are numbers of events and their limits.
+    fn amortized(before: &[i64], jump: i64, sends: &[(u32, i64)]) -> Vec<i64> {
+        let last = before.len() as u32 - 1;
+        let mut marks: Vec<Mark> = sends.iter().map(|(event, _)| Mark::new(*event, Role::Send, 0, 0)).collect();
+        marks.push(Mark::new(last, Role::Receive, 0, 0));
+        let mut stamps: Vec<AtomicI64> = sends.iter().map(|(_, limit)| AtomicI64::new(*limit)).collect();
+        stamps.push(AtomicI64::new(jump));
+        let mut times = times(before);
+        amortize(&marks, &stamps, &mut times, Gradient::new(0.1).unwrap());
+        times.iter().map(|time| time.as_nanos()).collect()
+    }
+
+    /// A receive at 1,000 jumped to 1,100; the interval before it begins at 0.
+    #[test]
+    fn without_sends_events_move_along_a_straight_line() {
+        assert_eq!(amortized(&[-10, 0, 5, 100, 505, 999, 1_100], 100, &[]), [-10, 0, 5, 110, 555, 1_098, 1_100]);
+    }
+
+    #[test]
+    fn a_limit_bends_the_line() {
+        // The send at 500 may move by 10 rather than 50: a fiftieth of the way before it, and 90 in 500 after it.
+        let found = amortized(&[100, 500, 750, 1_100], 100, &[(1, 510)]);
+        assert_eq!(found, [102, 510, 750 + 55, 1_100]);
+        // A limit above the line is none.
+        assert_eq!(amortized(&[100, 500, 750, 1_100], 100, &[(1, 551)]), [110, 550, 825, 1_100]);
+    }
+
+    #[test]
+    fn only_limits_on_the_hull_count() {
+        // At 400 by at most 30, at 500 by at most 1: the line to the second is at 0.8 already.
+        let found = amortized(&[400, 500, 1_100], 100, &[(0, 430), (1, 501)]);
+        assert_eq!(found, [400, 501, 1_100]);
+        // The paper's figure 2: two limits, of which both are on the hull.
+        let found = amortized(&[300, 700, 850, 1_100], 100, &[(0, 305), (1, 720)]);
+        assert_eq!(found, [305, 720, 850 + 60, 1_100]);
+    }
+
+    #[test]
+    fn sends_at_one_instant_take_the_smaller_limit() {
+        assert_eq!(amortized(&[500, 500, 500, 1_100], 100, &[(0, 520), (1, 503)]), [503, 503, 503, 1_100]);
+        // Measured at the very instant of the receive.
+        assert_eq!(amortized(&[500, 1_000, 1_000, 1_100], 100, &[(1, 1_020)]), [510, 1_020, 1_020, 1_100]);
+        assert_eq!(amortized(&[500, 1_000, 1_100], 100, &[(1, 1_000)]), [500, 1_000, 1_100]);
+    }
+
+    #[test]
+    fn what_no_clock_shows_overflows_nothing() {
+        let found = amortized(&[-(1 << 62), 0, i64::MAX], i64::MAX, &[(1, i64::MAX)]);
+        assert!(found.is_sorted(), "{found:?}");
+    }
+
+    #[test]
+    fn a_gradient_is_a_share() {
+        assert_eq!(Gradient::new(0.01), Some(Gradient::PERCENT));
+        assert_eq!(Gradient::PERCENT.spread(7), 700);
+        for wrong in [0.0, -1.0, 1.5, f64::NAN] {
+            assert_eq!(Gradient::new(wrong), None);
+        }
+    }
+}

@@ -213,3 +213,6 @@ impl TraceBuilder {
         Ok(Trace { locations: self.locations, instances, slots, left_out })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -70,11 +70,11 @@ impl Channels {
         }
     }
 
-    /// Twice as many as are in use, so that this costs little, even where every message has a tag of its own.
+    /// So many are kept that this costs little, even where every message has a tag of its own.
     #[cold]
     fn give_up_empty(&mut self) {
         self.waiting.retain(|_, waiting| waiting.is_some());
-        self.most = (2 * self.waiting.len()).max(1 << 10);
+        self.most = (2 * self.waiting.len()).max(1 << 12);
     }
 
     /// All that waits, and has waited in vain when this is the end.

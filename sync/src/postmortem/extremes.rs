@@ -55,3 +55,38 @@ impl Extremes {
         reach
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postmortem::Place;
+    use downbeat_clock_core::Duration;
+    use fastrand::Rng;
+
+    /// All senders beside all receivers, one by one.
+    #[test]
+    fn the_extremes_are_those_of_all_pairs() {
+        let mut rng = Rng::with_seed(3);
+        for _ in 0..20_000 {
+            let sites = rng.u32(1..12);
+            let site = |location: u32| {
+                let process = location % 5;
+                Site { location, place: Place { node: process % 3, process } }
+            };
+            let mut levels = [0; 3].map(|_: i64| rng.i64(0..20));
+            levels.sort_unstable();
+            let [process, node, other] = levels.map(Duration::from_nanos);
+            let latencies = Latencies::new(process, node, other).unwrap();
+            let mut senders: Vec<(i64, Site)> = (0..sites).map(|i| (rng.i64(-20..20), site(i))).collect();
+            rng.shuffle(&mut senders);
+            senders.truncate(rng.usize(0..=senders.len()));
+            let mut extremes = Extremes::NONE;
+            senders.iter().for_each(|(time, site)| extremes.add(*time, *site));
+            for receiver in (0..sites).map(site) {
+                let others = senders.iter().filter(|(_, site)| site.location != receiver.location);
+                let expected = others.map(|(time, site)| time + latencies.of(*site, receiver).as_nanos()).max();
+                assert_eq!(extremes.reach(receiver, &latencies), expected.unwrap_or(NEVER));
+            }
+        }
+    }
+}

@@ -1,13 +1,15 @@
 //! Forward amortization: receives that came too early are moved forward, and what follows them is, too, ever less.
 
+use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use downbeat_clock_core::{ClockRule, ControlVariable, Duration, Global, LogicalClock, Timestamp};
 
 use super::gates::{Gates, follows};
 use super::stamps::{Stamps, tell};
 use super::trace::{Location, Role};
-use super::workers::{Post, deal, share};
+use super::workers::{Post, share};
 use super::{Cycle, EventId, Latencies, LocationId, Trace};
 
 /// Corrected times of all locations.
@@ -46,15 +48,30 @@ struct Replay<'a> {
 }
 
 /// What all workers share.
-#[derive(Debug)]
 struct Shared<'a> {
     forward: Forward<'a>,
     stamps: &'a Stamps,
     gates: Gates<'a>,
     post: Post,
-    /// Whose location it is.
-    worker_of: Vec<u32>,
+    /// Of all locations; whoever has one that is awake has it alone.
+    replays: Vec<Mutex<Replay<'a>>>,
 }
+
+/// Why a location is not replayed any further now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// It waits for another, or has come to its end.
+    Rest,
+    /// It has had its turn.
+    Pause,
+}
+
+/// So many events are a turn of a location.
+const TURN: usize = 1 << 13;
+
+/// With so many locations to be replayed, a worker leaves some to others, even if their turns are short: with fewer, telling
+/// each other takes longer than what is gained.
+const MANY: usize = 256;
 
 impl Forward<'_> {
     /// Replays a trace; `stamps` have been cleared, and hold the jumps of receives and exits afterwards. The memory of
@@ -69,24 +86,21 @@ impl Forward<'_> {
             corrected.reserve_exact(trace.times.len());
             let start = trace.times.first().copied().unwrap_or(Timestamp::ORIGIN);
             let clock = LogicalClock::new(self.rule, start);
-            Replay { location, trace, clock, mark: 0, corrected, error: Duration::ZERO }
+            Mutex::new(Replay { location, trace, clock, mark: 0, corrected, error: Duration::ZERO })
         });
-        let parts = deal(replays.collect(), self.groups);
-        let worker_of = (0..).zip(self.groups).flat_map(|(worker, group)| group.clone().map(move |_| worker));
         let shared = Shared {
             forward: *self,
             stamps,
             gates: Gates::new(self.trace, self.latencies),
             post: Post::new(self.groups.len(), locations.len()),
-            worker_of: worker_of.collect(),
+            replays: replays.collect(),
         };
-        let replays = share(parts, |worker, mut replays| {
-            shared.work(worker, &mut replays);
-            replays
-        });
-        let replays: Vec<Replay<'_>> = replays.into_iter().flatten().collect();
+        share(self.groups.to_vec(), |worker, group| shared.work(worker, group));
+        let Shared { gates, replays, .. } = shared;
+        let replays = replays.into_iter().map(|replay| replay.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let replays: Vec<Replay<'_>> = replays.collect();
         if let Some(stuck) = replays.iter().find(|replay| !replay.is_done()) {
-            return Err(shared.cycle(stuck.location, &replays));
+            return Err(cycle(stuck.location, &replays, &gates, stamps));
         }
         let error = replays.iter().map(|replay| replay.error).max().unwrap_or_default();
         Ok((Pass { control: self.rule.control, error }, replays.into_iter().map(|replay| replay.corrected).collect()))
@@ -94,19 +108,33 @@ impl Forward<'_> {
 }
 
 impl Shared<'_> {
-    /// Replays the locations of a worker until nothing is left to do for anyone.
-    fn work(&self, worker: usize, replays: &mut [Replay<'_>]) {
+    /// Replays locations until nothing is left to do for anyone; to begin with, these.
+    ///
+    /// Whoever wakes a location replays it, too: what it waited for is at hand, and threads would take longer to tell each
+    /// other of every message than it takes to replay it. Only from those who have much to do, others take some. Who was
+    /// woken first comes first: by then more of what it waits for is there, so that it comes farther at once.
+    fn work(&self, worker: usize, group: Range<usize>) {
         self.post.sign_on(worker);
-        let first = self.forward.groups[worker].start;
-        let mut ready: Vec<u32> = replays.iter().rev().map(|replay| replay.location).collect();
+        let mut ready: VecDeque<u32> = group.map(|location| location as u32).collect();
         loop {
-            while let Some(location) = ready.pop() {
-                self.replay(&mut replays[location as usize - first], |woken| {
+            while let Some(location) = ready.pop_front() {
+                // Where it comes to rest, the last to replay it may still be about to say so.
+                let mut replay = self.replays[location as usize].lock().unwrap_or_else(PoisonError::into_inner);
+                let before = replay.corrected.len();
+                let stop = self.replay(&mut replay, |woken| {
                     self.post.rouse();
-                    let owner = self.worker_of[woken as usize] as usize;
-                    if owner == worker { ready.push(woken) } else { self.post.send(owner, woken) }
+                    ready.push_back(woken);
                 });
-                self.post.rest();
+                let was_long = replay.corrected.len() - before >= TURN / 4;
+                drop(replay);
+                match stop {
+                    Stop::Pause => ready.push_front(location),
+                    Stop::Rest => self.post.rest(),
+                }
+                let has_enough = ready.len() > MANY || (was_long && ready.len() > 1);
+                if has_enough && self.post.has_idle() {
+                    self.post.leave_half(&mut ready);
+                }
             }
             if !self.post.receive(worker, &mut ready) {
                 return;
@@ -114,27 +142,32 @@ impl Shared<'_> {
         }
     }
 
-    /// Replays a location to its end, or until it has to wait for another.
-    fn replay(&self, replay: &mut Replay<'_>, mut wake: impl FnMut(u32)) {
+    /// Replays a location for a turn, or until it has to wait for another.
+    fn replay(&self, replay: &mut Replay<'_>, mut wake: impl FnMut(u32)) -> Stop {
         let this = replay.location;
         let own = self.stamps.all_of(this as usize);
         let marks = &replay.trace.marks;
+        let turn = replay.corrected.len() + TURN;
         while let Some((mark, word)) = marks.get(replay.mark).zip(own.get(replay.mark)) {
+            if mark.event as usize >= turn {
+                replay.advance(turn);
+                return Stop::Pause;
+            }
             let earliest = match mark.role() {
                 Role::Receive => match self.stamps.get_or_wait(mark.peer(), mark.partner) {
                     Some(sent) => sent.saturating_add(self.latency(mark.peer(), this)),
-                    None => return,
+                    None => return Stop::Rest,
                 },
                 Role::Exit => {
                     let id = replay.mark as u32;
                     match self.gates.exit(mark.partner, mark.peer(), this, id, self.stamps) {
                         Some(earliest) => earliest,
-                        None => return,
+                        None => return Stop::Rest,
                     }
                 }
                 _ => i64::MIN,
             };
-            replay.advance(mark.event as usize);
+            replay.advance(mark.event as usize + 1);
             match mark.role() {
                 Role::Send => {
                     if tell(word, replay.clock.now().as_nanos()) {
@@ -154,7 +187,8 @@ impl Shared<'_> {
             }
             replay.mark += 1;
         }
-        replay.finish();
+        replay.advance(turn);
+        if replay.is_done() { Stop::Rest } else { Stop::Pause }
     }
 
     #[inline]
@@ -162,38 +196,38 @@ impl Shared<'_> {
         let [from, to] = [from, to].map(|location| self.forward.trace.site(LocationId(location)));
         self.forward.latencies.of(from, to).as_nanos()
     }
+}
 
-    /// From a location that waits for ever, the circle of those that wait for each other.
-    fn cycle(&self, stuck: u32, replays: &[Replay<'_>]) -> Cycle {
-        let mut seen: Vec<(u32, [EventId; 2])> = vec![];
-        let mut at = stuck;
-        loop {
-            if let Some(start) = seen.iter().position(|(location, _)| *location == at) {
-                return Cycle { waits: seen[start..].iter().map(|(_, wait)| *wait).collect() };
-            }
-            let replay = &replays[at as usize];
-            let Some(mark) = replay.trace.marks.get(replay.mark) else { return Cycle { waits: vec![] } };
-            let (location, other) = match mark.role() {
-                Role::Exit => match self.gates.missing(mark.partner, mark.peer(), self.stamps) {
-                    Some(slot) => (slot.location, slot.enter),
-                    None => return Cycle { waits: vec![] },
-                },
-                _ => (mark.peer(), mark.partner),
-            };
-            let event = |location: u32, event: u32| EventId { location: LocationId(location), event };
-            let other = replays[location as usize].trace.marks[other as usize].event;
-            seen.push((at, [event(at, mark.event), event(location, other)]));
-            at = location;
+/// From a location that waits for ever, the circle of those that wait for each other.
+fn cycle(stuck: u32, replays: &[Replay<'_>], gates: &Gates<'_>, stamps: &Stamps) -> Cycle {
+    let mut seen: Vec<(u32, [EventId; 2])> = vec![];
+    let mut at = stuck;
+    loop {
+        if let Some(start) = seen.iter().position(|(location, _)| *location == at) {
+            return Cycle { waits: seen[start..].iter().map(|(_, wait)| *wait).collect() };
         }
+        let replay = &replays[at as usize];
+        let Some(mark) = replay.trace.marks.get(replay.mark) else { return Cycle { waits: vec![] } };
+        let (location, other) = match mark.role() {
+            Role::Exit => match gates.missing(mark.partner, mark.peer(), stamps) {
+                Some(slot) => (slot.location, slot.enter),
+                None => return Cycle { waits: vec![] },
+            },
+            _ => (mark.peer(), mark.partner),
+        };
+        let event = |location: u32, event: u32| EventId { location: LocationId(location), event };
+        let other = replays[location as usize].trace.marks[other as usize].event;
+        seen.push((at, [event(at, mark.event), event(location, other)]));
+        at = location;
     }
 }
 
 impl Replay<'_> {
-    /// Corrects all events up to this one.
+    /// Corrects all events before this one.
     #[inline]
     fn advance(&mut self, event: usize) {
         let Self { trace, clock, corrected, .. } = self;
-        let next = trace.times.get(corrected.len()..=event).unwrap_or_default();
+        let next = trace.times.get(corrected.len()..event.min(trace.times.len())).unwrap_or_default();
         corrected.extend(next.iter().map(|time| clock.advance(*time)));
     }
 
@@ -213,13 +247,7 @@ impl Replay<'_> {
         jump
     }
 
-    fn finish(&mut self) {
-        if let Some(last) = self.trace.times.len().checked_sub(1) {
-            self.advance(last);
-        }
-    }
-
     fn is_done(&self) -> bool {
-        self.mark == self.trace.marks.len()
+        self.corrected.len() == self.trace.times.len()
     }
 }

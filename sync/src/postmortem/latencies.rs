@@ -104,3 +104,66 @@ impl Trace {
         Site { location: location.0, place: self.locations[location.index()].place }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postmortem::{Action, Matching, TraceBuilder};
+    use downbeat_clock_core::Timestamp;
+
+    fn nanos(levels: [i64; 3]) -> Option<Latencies> {
+        let [process, node, other] = levels.map(Duration::from_nanos);
+        Latencies::new(process, node, other)
+    }
+
+    #[test]
+    fn a_nearer_level_is_no_slower() {
+        assert_eq!(nanos([0, 0, 0]), Some(Latencies::ZERO));
+        assert!(nanos([1, 1, 7]).is_some());
+        assert_eq!(nanos([2, 1, 7]), None);
+        assert_eq!(nanos([-1, 1, 7]), None);
+    }
+
+    /// Messages that took so long, from location 0 to others: 1 is of its process, 2 of its node, 3 of another.
+    fn measured(messages: &[(usize, i64)]) -> Latencies {
+        let mut builder = TraceBuilder::new(Matching::default());
+        let places = [(0, 0), (0, 0), (0, 1), (1, 2)].map(|(node, process)| Place { node, process });
+        let ids = places.map(|place| builder.add_location(place).unwrap());
+        let communicator = builder.add_communicator(&ids).unwrap();
+        for (i, (to, took)) in messages.iter().enumerate() {
+            let sent = i as i64 * 1_000;
+            let [from, to] = [ids[0], ids[*to]];
+            builder.push(from, Timestamp::from_nanos(sent), Action::Send { to, communicator, tag: 0 }).unwrap();
+            let received = Timestamp::from_nanos(sent + took);
+            builder.push(to, received, Action::Receive { from, communicator, tag: 0 }).unwrap();
+        }
+        Latencies::measured(&builder.finish().unwrap())
+    }
+
+    #[test]
+    fn the_smallest_positive_one_of_each_level_is_measured() {
+        assert_eq!(Some(measured(&[(1, 9), (1, 5), (2, 60), (2, -7), (2, 50), (3, 700), (3, 0)])), nanos([5, 50, 700]));
+    }
+
+    #[test]
+    fn levels_without_messages_and_in_disorder_are_no_slower_than_others() {
+        assert_eq!(measured(&[]), Latencies::ZERO);
+        assert_eq!(Some(measured(&[(2, 50)])), nanos([0, 50, 50]));
+        assert_eq!(Some(measured(&[(1, 90), (3, 50)])), nanos([50, 50, 50]));
+        assert_eq!(Some(measured(&[(1, 90), (2, 100), (3, 50)])), nanos([50, 50, 50]));
+    }
+
+    #[test]
+    fn what_a_location_sends_to_itself_takes_no_time() {
+        let trace = {
+            let mut builder = TraceBuilder::new(Matching::default());
+            builder.add_location(Place { node: 0, process: 0 }).unwrap();
+            builder.add_location(Place { node: 0, process: 0 }).unwrap();
+            builder.finish().unwrap()
+        };
+        let ids: Vec<LocationId> = trace.ids().collect();
+        let latencies = nanos([3, 4, 5]).unwrap();
+        assert_eq!(latencies.between(&trace, ids[0], ids[0]), Duration::ZERO);
+        assert_eq!(latencies.between(&trace, ids[0], ids[1]), Duration::from_nanos(3));
+    }
+}

@@ -25,16 +25,13 @@ pub(super) fn find(trace: &Trace, times: &Times, latencies: &Latencies, stamps: 
     });
 }
 
+/// Every message has one receive, which knows where its send is: so this reads in order, and only writes here and there.
 fn of_sends(trace: &Trace, times: &Times, latencies: &Latencies, stamps: &Stamps, location: usize) {
-    let from = trace.site(LocationId(location as u32));
-    for (mark, stamp) in trace.locations[location].marks.iter().zip(stamps.all_of(location)) {
-        if mark.role() != Role::Send {
-            continue;
-        }
-        let to = LocationId(mark.peer());
-        let received = trace.locations[to.index()].marks[mark.partner as usize].event;
-        let limit = times[to.index()][received as usize] - latencies.of(from, trace.site(to));
-        stamp.store(limit.as_nanos(), Ordering::Relaxed);
+    let to = trace.site(LocationId(location as u32));
+    for mark in trace.locations[location].marks.iter().filter(|mark| mark.role() == Role::Receive) {
+        let latency = latencies.of(trace.site(LocationId(mark.peer())), to);
+        let limit = times[location][mark.event as usize] - latency;
+        stamps.of(mark.peer(), mark.partner).store(limit.as_nanos(), Ordering::Relaxed);
     }
 }
 

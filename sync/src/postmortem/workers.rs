@@ -1,5 +1,6 @@
 //! Threads that share the locations of a trace among them, and how they hand each other work.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -52,30 +53,35 @@ pub(super) fn share<T: Send, R: Send>(parts: Vec<T>, work: impl Fn(usize, T) -> 
     })
 }
 
-/// Where workers wake each other's locations, and learn that there is nothing left to wake.
+/// Where workers who have enough to do leave some of it to others, and learn that there is nothing left for anyone.
 #[derive(Debug)]
 pub(super) struct Post {
     /// Of all workers.
     boxes: Vec<Mailbox>,
+    /// How many workers have nothing to do.
+    idle: AtomicUsize,
     /// How many locations run, or could. With none, nobody will ever wake another one.
     awake: AtomicUsize,
 }
 
-/// Locations of one worker that others woke.
+/// What one worker was left.
 #[derive(Debug, Default)]
 struct Mailbox {
+    /// Whether it waits for something.
+    idle: AtomicBool,
     full: AtomicBool,
-    woken: Mutex<Vec<u32>>,
+    left: Mutex<Vec<u32>>,
     owner: OnceLock<Thread>,
 }
 
 /// A worker looks for mail so often before it sleeps.
-const LOOKS: u32 = 200;
+const LOOKS: u32 = 500;
 
 impl Post {
     /// With so many locations awake.
     pub(super) fn new(workers: usize, awake: usize) -> Self {
-        Self { boxes: (0..workers).map(|_| Mailbox::default()).collect(), awake: AtomicUsize::new(awake) }
+        let boxes = (0..workers).map(|_| Mailbox::default()).collect();
+        Self { boxes, idle: AtomicUsize::new(0), awake: AtomicUsize::new(awake) }
     }
 
     /// The calling thread is this worker.
@@ -86,24 +92,14 @@ impl Post {
         self.awake.fetch_add(0, Ordering::AcqRel);
     }
 
-    /// A location that slept can go on. To be called before anything that makes the caller sleep.
+    /// A location that slept can go on. To be called before what made it so can make the caller sleep.
     #[inline]
     pub(super) fn rouse(&self) {
         self.awake.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Tells another worker of its location, which is awake.
-    pub(super) fn send(&self, worker: usize, location: u32) {
-        let mailbox = &self.boxes[worker];
-        mailbox.lock().push(location);
-        // In one order with the owner's look: either it sees the mail, or this sees whom to tell.
-        mailbox.full.swap(true, Ordering::AcqRel);
-        if let Some(owner) = mailbox.owner.get() {
-            owner.unpark();
-        }
-    }
-
     /// A location sleeps, or has come to its end.
+    #[inline]
     pub(super) fn rest(&self) {
         if self.awake.fetch_sub(1, Ordering::AcqRel) == 1 {
             for owner in self.boxes.iter().filter_map(|mailbox| mailbox.owner.get()) {
@@ -112,15 +108,37 @@ impl Post {
         }
     }
 
-    /// Adds the mail of a worker that has nothing to do to `ready`, and waits for some. Whether there is more to do.
-    pub(super) fn receive(&self, worker: usize, ready: &mut Vec<u32>) -> bool {
+    /// Whether there is somebody to leave work to.
+    #[inline]
+    pub(super) fn has_idle(&self) -> bool {
+        self.idle.load(Ordering::Relaxed) > 0
+    }
+
+    /// Leaves the later half of some locations, which are awake, to a worker with nothing to do.
+    pub(super) fn leave_half(&self, ready: &mut VecDeque<u32>) {
+        // Whoever makes it busy has it to himself.
+        let Some(mailbox) = self.boxes.iter().find(|mailbox| mailbox.idle.swap(false, Ordering::AcqRel)) else {
+            return;
+        };
+        self.idle.fetch_sub(1, Ordering::Relaxed);
+        let half = ready.len() / 2;
+        mailbox.lock().extend(ready.drain(half..));
+        mailbox.full.store(true, Ordering::Release);
+        // It signed on before it was idle.
+        if let Some(owner) = mailbox.owner.get() {
+            owner.unpark();
+        }
+    }
+
+    /// Waits for work of others. Whether there is any left, which is then `ready`.
+    pub(super) fn receive(&self, worker: usize, ready: &mut VecDeque<u32>) -> bool {
         let mailbox = &self.boxes[worker];
+        self.idle.fetch_add(1, Ordering::Relaxed);
+        mailbox.idle.store(true, Ordering::Release);
         let mut looks = 0;
         loop {
-            if mailbox.full.swap(false, Ordering::AcqRel) {
-                ready.append(&mut mailbox.lock());
-            }
-            if !ready.is_empty() {
+            if mailbox.full.swap(false, Ordering::Acquire) {
+                ready.extend(mailbox.lock().drain(..));
                 return true;
             }
             if self.awake.load(Ordering::Acquire) == 0 {
@@ -139,6 +157,43 @@ impl Post {
 impl Mailbox {
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<u32>> {
         // Nobody panics with it, so it is never poisoned.
-        self.woken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postmortem::{Action, Matching, Place, TraceBuilder};
+    use downbeat_clock_core::Timestamp;
+
+    fn of(events: &[usize], workers: usize) -> Vec<(usize, usize)> {
+        let mut builder = TraceBuilder::new(Matching::default());
+        for count in events {
+            let location = builder.add_location(Place { node: 0, process: 0 }).unwrap();
+            (0..*count).for_each(|_| builder.push(location, Timestamp::ORIGIN, Action::Internal).unwrap());
+        }
+        let groups = groups(&builder.finish().unwrap(), workers);
+        groups.into_iter().map(|group| (group.start, group.end)).collect()
+    }
+
+    #[test]
+    fn workers_have_about_as_many_events() {
+        assert_eq!(of(&[5, 5, 5, 5], 2), [(0, 2), (2, 4)]);
+        assert_eq!(of(&[15, 1, 1, 1], 2), [(0, 1), (1, 4)]);
+        assert_eq!(of(&[0, 0, 0], 3), [(0, 1), (1, 2), (2, 3)]);
+        assert_eq!(of(&[1, 1, 30], 2), [(0, 2), (2, 3)]);
+        assert_eq!(of(&[7], 4), [(0, 1)]);
+        assert_eq!(of(&[], 4), [(0, 0)]);
+        assert_eq!(of(&[3, 3], 0), [(0, 2)]);
+    }
+
+    #[test]
+    fn what_is_dealt_and_shared_comes_back_in_order() {
+        let groups = [0..2, 2..2, 2..5];
+        let parts = deal(vec![1, 2, 3, 4, 5], &groups);
+        assert_eq!(parts, [vec![1, 2], vec![], vec![3, 4, 5]]);
+        let sums = share(parts, |worker, part| worker as u32 * 100 + part.iter().sum::<u32>());
+        assert_eq!(sums, [3, 100, 212]);
     }
 }

@@ -75,17 +75,17 @@ struct Clocks {
 
 impl Program {
     /// Locations of a few nodes and processes, with wrong clocks, and about so many steps.
-    pub(crate) fn random(rng: &mut Rng, steps: usize) -> Self {
-        let locations = rng.usize(1..=6);
+    pub(crate) fn random(rng: &mut Rng, locations: usize, steps: usize) -> Self {
         let mut program = Self { events: vec![vec![]; locations], ..Self::default() };
         for _ in 0..locations {
-            let process = rng.u32(0..4);
+            let process = rng.u32(0..locations as u32);
             program.places.push(Place { node: process / 2, process });
         }
         for _ in 0..rng.usize(1..=3) {
             let mut members: Vec<usize> = (0..locations).collect();
             rng.shuffle(&mut members);
-            members.truncate(rng.usize(1..=locations));
+            // Every pair of members is a relation.
+            members.truncate(rng.usize(1..=locations.min(40)));
             program.teams.push(members);
         }
         let wrong = [0, 5, 300, 20_000][rng.usize(0..4)];

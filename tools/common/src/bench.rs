@@ -2,6 +2,7 @@
 
 mod global_time;
 mod method;
+mod nearness;
 mod output;
 
 use downbeat_measure::{Factors, Group, GroupKey, MeasureError, Measured, Method, State, shuffle};
@@ -9,6 +10,7 @@ use downbeat_sync::{Comm, block_on_ready, collective};
 
 pub use global_time::{GlobalTime, SyncOptions};
 pub use method::MethodOptions;
+pub use nearness::NearnessOptions;
 pub use output::{OutputOptions, Results};
 
 use crate::{Failure, Progress, agree_blocking};

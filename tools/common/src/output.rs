@@ -110,7 +110,9 @@ impl Table {
         let width = |column| self.rows.iter().map(|row| cell(row, column).chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns).map(width).collect();
         let is_number = |column| {
-            self.rows.get(1).is_some_and(|row| cell(row, column).starts_with(|c: char| c.is_ascii_digit() || c == '-'))
+            self.rows.get(1).is_some_and(|row| {
+                cell(row, column).starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-'))
+            })
         };
         let mut text = String::new();
         for row in &self.rows {

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use clap::Args;
 use downbeat_clock_core::Clock;
-use downbeat_common::bench::{GlobalTime, MethodOptions, Plan, headline, measure_all};
+use downbeat_common::bench::{GlobalTime, MethodOptions, NearnessOptions, Plan, headline, measure_all};
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{Failure, agree_blocking};
@@ -39,6 +39,8 @@ pub(crate) struct Options {
     ranks: Vec<u32>,
     #[command(flatten)]
     method: MethodOptions,
+    #[command(flatten)]
+    near: NearnessOptions,
     #[command(flatten)]
     settings: SettingsOptions,
     /// Check that results are right, before each measurement
@@ -153,8 +155,10 @@ impl ClockUser for Session<'_> {
         let me = Timekeeper::new(&base.clock, base.local).source(base.source).place(ranks.place);
         let mut global = GlobalTime::new(ranks.all, me, &options.session.sync, &method)?;
         let results = measure_all(ranks.all, &options.session.output, plan, |key| {
-            let time = global.time()?;
-            self.measure(key, &base.clock, time)
+            options.near.while_near(ranks.all, || {
+                let time = global.time()?;
+                self.measure(key, &base.clock, time)
+            })
         })?;
         let shown = if ranks.all.rank() == 0 { options.session.output.show(&results) } else { Ok(()) };
         agree_blocking(ranks.all, shown)
@@ -191,7 +195,7 @@ impl Session<'_> {
     fn factors(&self, method: &Method) -> Result<Factors, Failure> {
         let Self { options, ranks, .. } = self;
         let factors = factors::of_machine(ranks, factors::of_job(ranks, options.session.clock));
-        let factors = options.session.sync.factors(options.method.factors(factors)?, method)?;
+        let factors = options.session.sync.factors(options.near.factors(options.method.factors(factors)?), method)?;
         Ok(settings::factors(&self.settings, factors).with("verify", &options.verify))
     }
 

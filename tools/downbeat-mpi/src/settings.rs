@@ -11,9 +11,9 @@ pub(crate) struct SettingsOptions {
     /// What messages are made of: byte, int, long, float, double, ...
     #[arg(long, value_name = "TYPE", default_value_t = OperationSettings::default().datatype)]
     datatype: Datatype,
-    /// How they are combined: sum, prod, min, max, band, bor, ...
-    #[arg(long, value_name = "NAME", default_value_t = OperationSettings::default().reduction)]
-    reduction: Reduction,
+    /// How they are combined: sum, prod, min, max, band, bor, ... [default: bor, or sum for float and double]
+    #[arg(long, value_name = "NAME")]
+    reduction: Option<Reduction>,
     /// A rank, or "rotating": another with every call [default: as the suite has it, or 0]
     #[arg(long, value_name = "ROOT", allow_hyphen_values = true)]
     root: Option<Root>,
@@ -39,7 +39,7 @@ impl SettingsOptions {
         let root = self.root.unwrap_or(if rotates_root { Root::Rotating } else { usual.root });
         Ok(OperationSettings {
             datatype: self.datatype,
-            reduction: self.reduction,
+            reduction: self.reduction.unwrap_or(self.datatype.usual_reduction()),
             root,
             in_place: self.in_place,
             alignment: self.alignment,

@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 use clap::Args;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Local, Timestamp};
 use downbeat_common::bench::{
-    GlobalTime, MethodOptions, OutputOptions, Plan, Results, SyncOptions, agree_on_measured, headline, measure_all,
+    GlobalTime, MethodOptions, NearnessOptions, OutputOptions, Plan, Results, SyncOptions, agree_on_measured, headline,
+    measure_all,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
@@ -36,6 +37,8 @@ pub(crate) struct Options {
     ranks: Vec<u32>,
     #[command(flatten)]
     method: MethodOptions,
+    #[command(flatten)]
+    near: NearnessOptions,
     /// Draws the order of the measurements by lot [default: another each time]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     seed: Option<u64>,
@@ -154,7 +157,9 @@ impl Session<'_> {
             let me = Timekeeper::new(clock, base).source(which.into()).place(Place { node: which, socket: 0 });
             let mut global = GlobalTime::new(all, me, &self.options.sync, &method)?;
             let rank = Rank { session: self, all, parts: self.parts(all)?, casualty: &casualty };
-            measure_all(all, &self.options.output, plan.clone(), |key| rank.measure(key, clock, global.time()?))
+            measure_all(all, &self.options.output, plan.clone(), |key| {
+                self.options.near.while_near(all, || rank.measure(key, clock, global.time()?))
+            })
         });
         let found = found.map_err(Failure::run)?;
         let found = match casualty.into_inner() {
@@ -193,7 +198,7 @@ impl Session<'_> {
             .with("cores", &cores)
             .with("host", &machine::host_name())
             .with("clock", &clock);
-        let mut factors = options.method.factors(machine::factors(factors))?;
+        let mut factors = options.near.factors(options.method.factors(machine::factors(factors))?);
         factors = options.sync.factors(factors, &method)?;
         if let Some(skew) = &options.skew {
             factors = factors.with("skew", skew);

@@ -1,32 +1,23 @@
 //! `downbeat report`: experiments as one page with pictures.
 
-mod axis;
-mod frame;
 mod histogram;
 mod lines;
 mod measured;
-mod page;
 mod run_order;
 mod sections;
 mod shifts;
 mod smooth;
-mod style;
-mod svg;
-mod units;
 mod violin;
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use downbeat_common::{Failure, output};
+use downbeat_common::Failure;
 use downbeat_measure::analysis::{Analysis, Settings};
 
 use crate::experiments::{self, AnalysisOptions, AverageOption};
+use crate::page::Page;
 use measured::{Experiments, Measured};
-use page::Page;
 
 #[derive(Args, Debug)]
 #[command(
@@ -56,14 +47,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let experiments = Experiments { all, settings, average: options.of.into() };
     let mut page = Page::default();
     let title = sections::fill(&mut page, &experiments);
-    let (html, pictures) = page.finish(&title);
-    if let Some(folder) = &options.svg {
-        write_pictures(folder, &pictures)?;
-    }
-    if options.output == Path::new("-") {
-        return output::print(&html);
-    }
-    write_file("-o", &options.output, &html)
+    page.write(&title, &options.output, options.svg.as_deref())
 }
 
 fn read(folders: &[PathBuf], settings: &Settings) -> Result<Vec<Measured>, Failure> {
@@ -78,20 +62,4 @@ fn read(folders: &[PathBuf], settings: &Settings) -> Result<Vec<Measured>, Failu
         Ok(Measured { name, folder: folder.clone(), launches, analysis })
     };
     folders.iter().zip(names).map(read).collect()
-}
-
-fn write_pictures(folder: &Path, pictures: &BTreeMap<String, String>) -> Result<(), Failure> {
-    let failed = |why: std::io::Error| Failure::option("--svg", format!("{}: {why}", folder.display()));
-    fs::create_dir_all(folder).map_err(failed)?;
-    for (name, picture) in pictures {
-        write_file("--svg", &folder.join(name), picture)?;
-    }
-    Ok(())
-}
-
-/// That a file cannot be there is the user's choice of a place; that it cannot be filled is not.
-fn write_file(option: &str, path: &Path, text: &str) -> Result<(), Failure> {
-    let said = |why: std::io::Error| format!("{}: {why}", path.display());
-    let mut file = fs::File::create(path).map_err(|why| Failure::option(option, said(why)))?;
-    file.write_all(text.as_bytes()).map_err(|why| Failure::Run(said(why)))
 }

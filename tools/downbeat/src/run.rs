@@ -118,12 +118,17 @@ fn lock(out: &Path) -> Result<File, Failure> {
     }
 }
 
-/// What is planned there already, as far as this is the same experiment; or a new plan.
+/// What is planned there already, as far as this is the same experiment; or a new plan. One by which nothing was recorded
+/// binds nobody: its command may have been mistyped.
 fn plan(options: &Options, variants: Vec<Variant>) -> Result<Plan, Failure> {
     let refuse = |why: String| Failure::option("--out", format!("{}: {why}", options.out.display()));
     if let Some(plan) = Plan::load(&options.out)? {
-        let extended = plan.extended(options.launches, options.seed, &variants);
-        return extended.map_err(|why| refuse(format!("is of another experiment: {why}")));
+        let recorded = plan.has_records(&options.out)?;
+        match plan.extended(options.launches, options.seed, &variants) {
+            Err(why) if recorded => return Err(refuse(format!("is of another experiment: {why}"))),
+            Err(_) => (),
+            Ok(plan) => return Ok(plan),
+        }
     }
     // 32 bits by lot are enough, and can be typed.
     let lot = || std::hash::RandomState::new().build_hasher().finish() >> 32;

@@ -106,6 +106,17 @@ fn another_experiment_does_not_get_into_the_folder() {
 }
 
 #[test]
+fn a_mistyped_command_can_be_mended() {
+    let experiment = Experiment::new("mended");
+    let wrong = experiment.command(&["-n", "2"], &["--", "false"]).output().expect("the program starts");
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(experiment.read("plan.json").contains("false"));
+    experiment.run(&["-n", "2"], &[]).ends(0, "");
+    experiment.is_complete(2);
+    assert!(!experiment.read("plan.json").contains("false"));
+}
+
+#[test]
 fn a_launch_with_other_factors_is_moved_aside() {
     let experiment = Experiment::new("factors");
     experiment.run(&["-n", "2"], &[]).succeeds();

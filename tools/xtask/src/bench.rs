@@ -8,25 +8,31 @@ use std::process::Command;
 use crate::checks::mpi;
 use crate::shell::command;
 use crate::steps::Step;
-use crate::workspace::Workspace;
+use crate::workspace::{MPI, Workspace};
 
 /// Benchmarks that print a table and know `--gate`: package and name.
-const RATIOS: [(&str, &str); 7] = [
+const RATIOS: [(&str, &str); 8] = [
     ("downbeat-timers", "ratios"),
     ("downbeat-timers", "calibration"),
     ("downbeat-sync", "self_exchange"),
     ("downbeat-sync", "simulator"),
+    ("downbeat-sync", "trace"),
     ("downbeat-measure", "records"),
     ("downbeat-measure", "regions"),
     ("downbeat", "clocks"),
 ];
 
-/// The same for programs that run under `mpirun`.
-const MPI_RATIOS: [(&str, &str); 2] = [("downbeat-sync", "mpi_exchange"), ("downbeat-measure", "round_time")];
+/// The same for programs that run under `mpirun`, and on how many ranks: each has a core, if there are two.
+const MPI_RATIOS: [(&str, &str, u32); 3] = [
+    ("downbeat-sync", "mpi_exchange", 2),
+    ("downbeat-measure", "round_time", 2),
+    ("downbeat-measure", "regions_mpi", 16),
+];
 
 pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Step<'_>> {
-    let mut steps: Vec<Step<'_>> = RATIOS.iter().map(|(package, name)| ratios(package, name, gate)).collect();
-    steps.extend(MPI_RATIOS.iter().map(|(package, name)| mpi::bench(workspace, package, name, gate)));
+    let mut steps: Vec<Step<'_>> =
+        RATIOS.iter().map(|(package, name)| ratios(workspace, package, name, gate)).collect();
+    steps.extend(MPI_RATIOS.iter().map(|(package, name, ranks)| mpi::bench(workspace, package, name, *ranks, gate)));
     steps.push(crowded::step(workspace, gate));
     steps.push(reproducibility::step(workspace, gate));
     if criterion {
@@ -35,8 +41,8 @@ pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Ste
     steps
 }
 
-fn ratios<'a>(package: &str, name: &str, gate: bool) -> Step<'a> {
-    let mut bench = bench(package, name);
+fn ratios<'a>(workspace: &Workspace, package: &str, name: &str, gate: bool) -> Step<'a> {
+    let mut bench = bench(workspace, package, name);
     if gate {
         bench.args(["--", "--gate"]);
     }
@@ -49,12 +55,18 @@ fn others(workspace: &Workspace) -> impl Iterator<Item = Step<'_>> {
         .packages
         .iter()
         .flat_map(|package| package.targets_of("bench").map(|bench| (package.name.as_str(), bench.name.as_str())));
-    let others = benches.filter(|one| !RATIOS.contains(one) && !MPI_RATIOS.contains(one));
-    others.map(|(package, name)| Step::command(format!("criterion: {package} {name}"), bench(package, name)))
+    let is_table = |package: &str, name: &str| {
+        RATIOS.contains(&(package, name)) || MPI_RATIOS.iter().any(|of_mpi| (of_mpi.0, of_mpi.1) == (package, name))
+    };
+    let others = benches.filter(move |(package, name)| !is_table(package, name));
+    others.map(|(package, name)| Step::command(format!("criterion: {package} {name}"), bench(workspace, package, name)))
 }
 
-fn bench(package: &str, name: &str) -> Command {
-    // With all that the package can do without an MPI library.
-    let features = if package == "downbeat-measure" { " --features json,parquet" } else { "" };
-    command(&format!("cargo bench -p {package} --bench {name}{features}"))
+/// A benchmark, with all that its package can do without an MPI library.
+fn bench(workspace: &Workspace, package: &str, name: &str) -> Command {
+    let packages = workspace.packages.iter().filter(|known| known.name == package);
+    let features = packages.flat_map(|known| known.features.keys()).filter(|&feature| feature != MPI);
+    let mut bench = command(&format!("cargo bench -p {package} --bench {name}"));
+    bench.args(features.flat_map(|feature| ["--features", feature]));
+    bench
 }

@@ -27,17 +27,8 @@ fn region(name: &str, bins: &[(u64, u64)]) -> RegionProfile {
 
 /// What all ranks saw, by their numbers.
 fn report(ranks: u32, region_of: impl Fn(u32) -> RegionProfile) -> Report {
-    let of = |rank| {
-        let profile = Profile::new("clock", MILLISECOND, Overhead::default(), vec![region_of(rank)]);
-        Report::of_rank(&profile, rank)
-    };
-    let mut all = of(0);
-    for rank in 1..ranks {
-        let Report { ranks, overhead, regions, .. } = of(rank);
-        all.append_head(ranks, &overhead);
-        all.append_regions(regions);
-    }
-    all
+    let of = |rank| Report::of(&Profile::new("clock", MILLISECOND, Overhead::default(), vec![region_of(rank)]));
+    (1..ranks).fold(of(0), |all, rank| all.beside(of(rank)).unwrap())
 }
 
 /// Without the statistics, which the figures of histograms leave out.

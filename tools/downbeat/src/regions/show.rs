@@ -1,4 +1,4 @@
-//! `downbeat regions show`: saved reports as text.
+//! `downbeat regions show`: saved reports as text, or as a page.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,23 @@ use downbeat_common::Failure;
 use downbeat_common::output::{print, print_json};
 use downbeat_measure::regions::{Report, TextOptions};
 
+use super::page;
+
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  downbeat regions show run.json\n  downbeat regions show --merge atmosphere.json ocean.json"
+    after_help = "Examples:\n  downbeat regions show run.json\n  downbeat regions show run.json -o regions.html\n  \
+                  downbeat regions show --merge atmosphere.json ocean.json"
 )]
 pub(crate) struct Options {
     /// Reports that programs saved
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Writes a page with pictures to this file instead, or to standard output for -
+    #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
+    output: Option<PathBuf>,
+    /// Write every picture of the page to this folder, too, as a file of its own
+    #[arg(long, value_name = "DIR", requires = "output")]
+    svg: Option<PathBuf>,
     /// Makes one report of all: the ranks of each program are counted on from those of the one before
     #[arg(long)]
     merge: bool,
@@ -32,6 +41,10 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let reports = options.files.iter().map(|file| load(file)).collect::<Result<Vec<_>, _>>()?;
     let reports = if options.merge { vec![merged(&options.files, reports)?] } else { reports };
+    if let Some(output) = &options.output {
+        let named: Vec<_> = options.names().into_iter().zip(reports).collect();
+        return page::of(&named, &options.text()).write(&page::title(&named), output, options.svg.as_deref());
+    }
     match &*reports {
         [one] if options.json => print_json(one),
         several if options.json => print_json(&several),
@@ -41,12 +54,18 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 impl Options {
+    /// What the reports are called: after their files.
+    fn names(&self) -> Vec<String> {
+        let names: Vec<String> = self.files.iter().map(|file| file.display().to_string()).collect();
+        if self.merge { vec![names.join(" and ")] } else { names }
+    }
+
     fn text(&self) -> TextOptions {
         TextOptions { most_runs: self.runs, most_details: self.details.unwrap_or(usize::MAX) }
     }
 }
 
-fn load(file: &Path) -> Result<Report, Failure> {
+pub(super) fn load(file: &Path) -> Result<Report, Failure> {
     Report::load(file).map_err(|why| Failure::Input(why.to_string()))
 }
 

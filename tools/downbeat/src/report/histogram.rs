@@ -2,11 +2,12 @@
 
 use downbeat_measure::{Density, Histogram, Sample};
 
-use super::axis::Axis;
-use super::frame::Frame;
-use super::svg::Picture;
-use super::units::{self, TimeUnit};
-use super::{smooth, style};
+use super::smooth;
+use crate::page::axis::Axis;
+use crate::page::frame::Frame;
+use crate::page::style;
+use crate::page::svg::Picture;
+use crate::page::units::{self, TimeUnit};
 
 /// As many bins as can be told apart.
 const MOST_BINS: usize = 60;

@@ -2,11 +2,11 @@
 
 use downbeat_measure::Interval;
 
-use super::axis::{Axis, size_place};
-use super::frame::{Frame, data_width};
-use super::style;
-use super::svg::{Picture, text_width};
-use super::units;
+use crate::page::axis::{Axis, size_place};
+use crate::page::frame::{Frame, data_width};
+use crate::page::style;
+use crate::page::svg::{Picture, text_width};
+use crate::page::units;
 
 /// One experiment.
 #[derive(Debug)]

@@ -2,10 +2,10 @@
 
 use downbeat_measure::Sample;
 
-use super::axis::Axis;
-use super::frame::Frame;
-use super::svg::{Anchor, Picture, number};
-use super::{style, units};
+use crate::page::axis::Axis;
+use crate::page::frame::Frame;
+use crate::page::svg::{Anchor, Picture, number};
+use crate::page::{style, units};
 
 /// What stands in one column of the picture: however many observations there are, none of the extremes is lost.
 #[derive(Clone, Copy, Debug, PartialEq)]

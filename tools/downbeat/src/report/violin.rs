@@ -2,10 +2,11 @@
 
 use downbeat_measure::Sample;
 
-use super::axis::Axis;
-use super::frame::Frame;
-use super::svg::{Anchor, Picture};
-use super::{smooth, style, units};
+use super::smooth;
+use crate::page::axis::Axis;
+use crate::page::frame::Frame;
+use crate::page::svg::{Anchor, Picture};
+use crate::page::{style, units};
 
 /// One launch.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use downbeat_common::Failure;
 use serde::{Deserialize, Serialize};
 
-use super::alike::all_complete;
+use super::alike::{all_complete, files};
 use super::command::{Variant, quoted};
 
 /// The plan of a folder.
@@ -148,6 +148,15 @@ impl Plan {
         let mut launches = self.launches();
         launches.retain(|launch| !complete[launch.variant].contains(&launch.name));
         Ok(launches)
+    }
+
+    /// Whether a launch has a record, complete or not.
+    ///
+    /// # Errors
+    /// When a folder cannot be read.
+    pub(super) fn has_records(&self, out: &Path) -> Result<bool, Failure> {
+        let found = self.folders(out).iter().map(|folder| files(folder)).collect::<Result<Vec<_>, _>>()?;
+        Ok(found.iter().any(|files| !files.is_empty()))
     }
 
     /// What is launched.

@@ -10,7 +10,7 @@ use crate::shell::ended;
 use crate::steps::Outcome;
 
 /// What no rank understands, and what is said of it.
-const NONSENSE: [(&str, &str); 35] = [
+const NONSENSE: [(&str, &str); 37] = [
     ("--operation allredce", "there is no operation \"allredce\""),
     ("--operation allreduce,", "there is no operation \"\""),
     ("--scheme ms5", "--scheme"),
@@ -35,6 +35,8 @@ const NONSENSE: [(&str, &str); 35] = [
     ("--scheme ms2 --calls 0", "--calls"),
     ("--slack NaN", "--slack"),
     ("--slack inf", "--slack"),
+    ("--within 0", "--within"),
+    ("--patience 1s", "--within"),
     ("--stop rse/NaN/1/3", "BOUND"),
     ("--stop often", "there is no stopping rule \"often\""),
     ("--reps 10 --time-slice 1s", "cannot be used with"),

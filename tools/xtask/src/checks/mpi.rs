@@ -88,8 +88,8 @@ fn rank_program_steps<'a>(workspace: &'a Workspace, package: &'a Package, progra
         .collect()
 }
 
-/// A benchmark that prints a table, on two ranks that have a core each.
-pub(crate) fn bench<'a>(workspace: &'a Workspace, package: &'a str, name: &'a str, gate: bool) -> Step<'a> {
+/// A benchmark that prints a table: on two ranks they have a core each, and more ranks share cores.
+pub(crate) fn bench<'a>(workspace: &'a Workspace, package: &'a str, name: &'a str, ranks: u32, gate: bool) -> Step<'a> {
     Step::new(format!("table: {package} {name} over {}", OPEN_MPI.name), move || {
         let package = workspace.packages.iter().find(|found| found.name == package);
         let target = package.and_then(|package| package.targets_of("bench").find(|bench| bench.name == name));
@@ -98,7 +98,8 @@ pub(crate) fn bench<'a>(workspace: &'a Workspace, package: &'a str, name: &'a st
         if gate {
             program.arg("--gate");
         }
-        run_once(&program, OPEN_MPI.mpirun(), 2)
+        let mpirun = if ranks > 2 { OPEN_MPI.crowded_mpirun() } else { OPEN_MPI.mpirun() };
+        run_once(&program, mpirun, ranks)
     })
 }
 

@@ -3,12 +3,13 @@
 use downbeat_measure::{GroupKey, Sample};
 
 use super::shown_sizes;
+use crate::page::Page;
+use crate::page::svg::Picture;
+use crate::page::units;
 use crate::report::histogram::{self, Together};
 use crate::report::measured::{Experiments, Kind, kept};
-use crate::report::page::Page;
-use crate::report::svg::Picture;
+use crate::report::smooth;
 use crate::report::violin::{self, Violin};
-use crate::report::{smooth, units};
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) {
     page.section("distributions", "Distributions");

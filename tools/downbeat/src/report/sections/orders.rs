@@ -1,11 +1,11 @@
 //! Observations in the order in which they were made.
 
 use super::shown_sizes;
+use crate::page::Page;
+use crate::page::svg::Picture;
+use crate::page::units;
 use crate::report::measured::{Experiments, Kind, kept};
-use crate::report::page::Page;
 use crate::report::run_order::{self, Span};
-use crate::report::svg::Picture;
-use crate::report::units;
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) {
     page.section("order", "Observations in their order");

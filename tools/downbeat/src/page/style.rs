@@ -29,8 +29,10 @@ text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Arial
 .k1{stroke-dasharray:7 3}.k2{stroke-dasharray:2 3}.k3{stroke-dasharray:8 3 2 3}\
 .m{fill:currentColor}.e{fill:none;stroke:currentColor;stroke-width:1.3}.thin{fill:none;stroke:currentColor;stroke-width:1}\
 .area{fill:currentColor;fill-opacity:.22;stroke:currentColor;stroke-width:.8}\
-.band{fill:none;stroke:currentColor;stroke-opacity:.35}.half{fill:currentColor;fill-opacity:.4;stroke:none}.above{fill:none;stroke:currentColor;stroke-width:2.4}.median{fill:none;stroke:#1b1b1b;stroke-width:1.6}\
-.box{fill:#fff;fill-opacity:.75;stroke:#1b1b1b;stroke-width:1}";
+.band{fill:none;stroke:currentColor;stroke-opacity:.35}.half{fill:currentColor;fill-opacity:.4;stroke:none}.above{fill:none;stroke:currentColor;stroke-width:2.4}.median{fill:none;stroke:#1b1b1b;stroke-width:1.6}.range{fill:none;stroke:#1b1b1b;stroke-width:1.1}\
+.box{fill:#fff;fill-opacity:.75;stroke:#1b1b1b;stroke-width:1}\
+.tint{fill:currentColor;fill-opacity:.45}.rest{fill:#1b1b1b}.lack{fill:#d4d4d4}.cut{fill:none;stroke:#fff;stroke-width:.8}\
+.hatch{fill:none;stroke:#777;stroke-width:.7}";
 
 /// What the page needs beside it.
 pub(crate) const PAGE: &str = "\
@@ -43,6 +45,7 @@ nav a{margin-right:1rem;display:inline-block;padding:.15rem 0}a{color:#005a8e}\
 .pictures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,26rem),1fr));gap:1.2rem}\
 figure{margin:0;min-width:0}figcaption{font-weight:600;font-size:.95rem;margin-bottom:.2rem}\
 svg{display:block;width:100%;height:auto;max-width:44rem}\
+.key{display:inline-block;width:.8em;height:.8em;margin-right:.45em}\
 .scroll{overflow-x:auto;margin:.5rem 0}table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums}\
 caption{text-align:left;white-space:nowrap;font-weight:600;padding:.2rem 0}\
 th,td{padding:.2rem .55rem;text-align:left;border-bottom:1px solid #ddd;vertical-align:top;overflow-wrap:normal}\
@@ -52,8 +55,8 @@ summary{cursor:pointer;font-weight:600;padding:.3rem 0}summary:focus-visible,a:f
 @media(prefers-color-scheme:dark){@media screen{\
 body{color:#e8e8e8;background:#161616}a{color:#7cc4f5}h2{border-color:#444}.note{color:#aaa}\
 th{background:#262626}th,td{border-color:#3a3a3a}.d td,.d th{background:#4a3a10}\
-text{fill:#e8e8e8}.quiet{fill:#aaa}.axis{stroke:#aaa}.grid{stroke:#333}.border{stroke:#777}.zero,.median{stroke:#f4f4f4}\
-.box{fill:#161616;stroke:#f4f4f4}\
+text{fill:#e8e8e8}.quiet{fill:#aaa}.axis{stroke:#aaa}.grid{stroke:#333}.border{stroke:#777}.zero,.median,.range{stroke:#f4f4f4}\
+.box{fill:#161616;stroke:#f4f4f4}.rest{fill:#f4f4f4}.lack{fill:#4a4a4a}.cut{stroke:#161616}.hatch{stroke:#999}\
 .c0{color:#56b4e9}.c1{color:#ff8f3a}.c2{color:#2fc79a}.c3{color:#e29ac5}.c4{color:#e6b23c}.c5{color:#9ad2f6}}}\
 @media print{body{font-size:10pt;max-width:none;padding:0}nav{display:none}figure,tr{break-inside:avoid}\
 h1,h2,h3,caption,figcaption,summary{break-after:avoid}.pictures{grid-template-columns:1fr 1fr;gap:.6rem}.scroll{overflow:visible}\

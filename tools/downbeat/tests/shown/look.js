@@ -9,11 +9,11 @@ addEventListener("load", () => {
     found.title = page.title;
     found.figures = page.querySelectorAll("figure").length;
     found.scripts = page.querySelectorAll("script, iframe, object, embed, link, img, [onload], [onerror]").length;
-    found.links = [...page.querySelectorAll("nav a")].map((a) => a.getAttribute("href"));
+    found.links = [...page.querySelectorAll("a")].map((a) => a.getAttribute("href"));
     found.dead = found.links.filter((link) => !page.querySelector(link));
     found.text = page.body.innerText;
     found.smallest = Infinity;
-    const svgs = [...page.querySelectorAll("svg")];
+    const svgs = [...page.querySelectorAll("figure svg")];
     found.svgs = svgs.length;
     found.named = svgs.filter((svg) => {
       const ids = (svg.getAttribute("aria-labelledby") || "").split(" ");

@@ -7,6 +7,8 @@ use super::units::{self, TimeUnit};
 enum Scale {
     Linear,
     Logarithmic,
+    /// By the ratios of one more than the value, so that 0 is on it.
+    Counts,
     /// Evenly spaced up to a value, for most of the axis; what is above it by ratios.
     Split {
         at: f64,
@@ -91,7 +93,7 @@ impl Axis {
     pub(crate) fn split(&self) -> Option<f64> {
         match self.scale {
             Scale::Split { at } => Some(at),
-            Scale::Linear | Scale::Logarithmic => None,
+            Scale::Linear | Scale::Logarithmic | Scale::Counts => None,
         }
     }
 
@@ -141,6 +143,19 @@ impl Axis {
         Self::exact(label, 0.0, high, ticks)
     }
 
+    /// Counts from 0 to high, where 1 is seen beside 1 000 000: spaced by the ratios of one more than they are. There are
+    /// only ticks that can be read at this length of the axis.
+    pub(crate) fn counts(label: &str, high: f64, length: f64) -> Self {
+        let mut axis =
+            Self { scale: Scale::Counts, low: 0.0, high: 1.08 * high.max(1.0), label: label.to_owned(), ticks: vec![] };
+        let apart = |places: &[f64]| (axis.share(places[1]) - axis.share(places[0])) * length >= 15.0;
+        let round = [11, 7, 5, 4, 3, 2, 1].map(|wanted| log_ticks(1.0, axis.high, wanted));
+        let fitting = round.into_iter().find(|places| places.windows(2).all(apart)).unwrap_or_default();
+        let zero = fitting.first().is_none_or(|first| apart(&[0.0, *first])).then_some(0.0);
+        axis.ticks = zero.into_iter().chain(fitting).map(|at| (at, units::count(at as u64))).collect();
+        axis
+    }
+
     /// Numbers from exactly low to exactly high.
     pub(crate) fn exact(label: &str, low: f64, high: f64, ticks: Vec<(f64, String)>) -> Self {
         Self { scale: Scale::Linear, low, high, label: label.to_owned(), ticks }
@@ -151,6 +166,7 @@ impl Axis {
         match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
             Scale::Logarithmic => (value / self.low).ln() / (self.high / self.low).ln(),
+            Scale::Counts => value.ln_1p() / self.high.ln_1p(),
             Scale::Split { at } if value <= at => SPLIT.0 * (value - self.low) / (at - self.low),
             Scale::Split { at } => SPLIT.1 + (1.0 - SPLIT.1) * (value / at).ln() / (self.high / at).ln(),
         }
@@ -280,6 +296,16 @@ mod tests {
             let axis = Axis::times("run-time", value, value, 5);
             assert!((axis.share(value) - 0.5).abs() < 1e-6 && axis.contains(value), "{axis:?}");
         }
+    }
+
+    #[test]
+    fn counts_begin_with_zero_and_show_one_beside_many() {
+        let few = Axis::counts("events", 3.0, 150.0);
+        assert_eq!((texts(&few), few.share(0.0)), (vec!["0", "1", "2"], 0.0));
+        let many = Axis::counts("events", 1_000_000.0, 150.0);
+        assert_eq!(texts(&many)[..3], ["1", "10", "100"]);
+        assert!(many.share(1.0) > 0.04 && many.share(1_000_000.0) < 1.0);
+        assert_eq!(texts(&Axis::counts("events", 0.0, 150.0)), ["0", "1"]);
     }
 
     #[test]

@@ -1,10 +1,20 @@
 //! A page in the making: headings, pictures and tables. Everything that is not markup of its own is escaped here.
 
+pub(crate) mod axis;
+pub(crate) mod frame;
+pub(crate) mod style;
+pub(crate) mod svg;
+pub(crate) mod units;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
 
-use super::style;
-use super::svg::{Picture, escape};
+use downbeat_common::Failure;
+use downbeat_common::output::print;
+use svg::{Picture, escape};
 
 /// A page in the making.
 #[derive(Debug, Default)]
@@ -49,6 +59,18 @@ impl Table {
     /// A row that stands out.
     pub(crate) fn marked_row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.add("<tr class=\"d\">", cells);
+    }
+
+    /// A row whose first cell leads to a section.
+    pub(crate) fn linked_row<S: AsRef<str>>(&mut self, id: &str, first: &str, others: impl IntoIterator<Item = S>) {
+        self.add(&format!("<tr><td><a href=\"#{id}\">{}</a>", escape(first)), others);
+    }
+
+    /// A row that begins with a sample of how something is drawn.
+    pub(crate) fn keyed_row<S: AsRef<str>>(&mut self, class: &str, first: &str, others: impl IntoIterator<Item = S>) {
+        let sample = format!("<svg class=\"key\" viewBox=\"0 0 12 12\" aria-hidden=\"true\"><rect class=\"{class}\"");
+        let sample = sample + " width=\"12\" height=\"12\"/></svg>";
+        self.add(&format!("<tr><td>{sample}{}", escape(first)), others);
     }
 
     fn add<S: AsRef<str>>(&mut self, start: &str, cells: impl IntoIterator<Item = S>) {
@@ -135,8 +157,24 @@ impl Page {
         self.html += "</nav>\n";
     }
 
+    /// Writes the page to a file, or for `-` to standard output; and its pictures to a folder, too, if there is one.
+    ///
+    /// # Errors
+    /// When there cannot be such files, by the option that named them; or when they cannot be filled.
+    pub(crate) fn write(self, title: &str, output: &Path, pictures: Option<&Path>) -> Result<(), Failure> {
+        let (html, files) = self.finish(title);
+        if let Some(folder) = pictures {
+            let failed = |why: io::Error| Failure::option("--svg", format!("{}: {why}", folder.display()));
+            fs::create_dir_all(folder).map_err(failed)?;
+            for (name, picture) in files {
+                write_file("--svg", &folder.join(name), &picture)?;
+            }
+        }
+        if output == Path::new("-") { print(&html) } else { write_file("-o", output, &html) }
+    }
+
     /// The whole page, and the files of its pictures.
-    pub(crate) fn finish(self, title: &str) -> (String, BTreeMap<String, String>) {
+    fn finish(self, title: &str) -> (String, BTreeMap<String, String>) {
         let title = escape(title);
         // Not even a mistake in here could load or run anything.
         let policy = "default-src 'none'; style-src 'unsafe-inline'";
@@ -154,10 +192,17 @@ impl Page {
     }
 }
 
+/// That a file cannot be there is the user's choice of a place; that it cannot be filled is not.
+fn write_file(option: &str, path: &Path, text: &str) -> Result<(), Failure> {
+    let said = |why: io::Error| format!("{}: {why}", path.display());
+    let mut file = fs::File::create(path).map_err(|why| Failure::option(option, said(why)))?;
+    file.write_all(text.as_bytes()).map_err(|why| Failure::Run(said(why)))
+}
+
 #[cfg(test)]
 mod tests {
+    use super::svg::Canvas;
     use super::*;
-    use crate::report::svg::Canvas;
 
     const HOSTILE: &str = "<script>alert(1)</script>\"'&";
 
@@ -173,10 +218,12 @@ mod tests {
         let mut table = Table::of_text(HOSTILE, [HOSTILE]);
         table.row([HOSTILE]);
         table.marked_row([HOSTILE]);
+        table.linked_row("a", HOSTILE, [HOSTILE]);
+        table.keyed_row("m c0", HOSTILE, [HOSTILE]);
         page.folded(HOSTILE, |page| page.table(&table));
         let (html, files) = page.finish(HOSTILE);
         assert!(!html.contains("<script") && !html.contains("alert(1)<"), "{html}");
-        assert_eq!(html.matches("&lt;script&gt;").count(), 15);
+        assert_eq!(html.matches("&lt;script&gt;").count(), 19);
         assert_eq!(files.keys().collect::<Vec<_>>(), ["-script-alert-1---script----.svg"]);
     }
 

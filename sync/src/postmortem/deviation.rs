@@ -1,0 +1,270 @@
+//! What a correction does to times and to intervals: the report of Becker et al. (2009), tables 3 and 4.
+
+use core::fmt;
+
+use downbeat_clock_core::{DecimalBin, Duration, Global, Timestamp};
+
+use super::check::check_fit;
+use super::{Misfit, Trace};
+
+/// How far a correction moves events, and by how much it changes intervals.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Deviation {
+    /// Of all events.
+    pub displacement: Displacement,
+    /// Of the intervals from the first event of a location to each other one: where events are in the trace.
+    pub position: Intervals,
+    /// Of the intervals from each event of a location to the next one.
+    pub distance: Intervals,
+}
+
+/// How far events are moved.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Displacement {
+    /// How many events there are.
+    pub events: u64,
+    /// How many are moved.
+    pub moved: u64,
+    /// How far at most, either way.
+    pub largest: Duration,
+    /// Nanoseconds by which all are moved, either way.
+    pub total: u128,
+    /// Nanoseconds by which all are moved forward, less those by which they are moved back.
+    pub forward: i128,
+    /// How many are moved so far.
+    pub bins: Bins,
+}
+
+/// By how much intervals are changed. An interval that was 0 and is no more is changed by more than any share.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Intervals {
+    /// How many there are.
+    pub intervals: u64,
+    /// Nanoseconds of all of them, before.
+    pub length: u128,
+    /// Nanoseconds by which they are longer or shorter than before, all together.
+    pub deviation: u128,
+    /// The most by which one is longer or shorter.
+    pub largest: Duration,
+    /// The most by which one is longer or shorter, as a share of it; infinite, where it was 0.
+    pub largest_share: f64,
+    /// Those that changed by more than each of [`Self::THRESHOLDS`].
+    pub above: [Above; 6],
+    /// How many are changed by so much.
+    pub bins: Bins,
+}
+
+/// Intervals that changed by more than a threshold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Above {
+    /// How many.
+    pub intervals: u64,
+    /// Nanoseconds of all of them, before.
+    pub length: u128,
+}
+
+/// How many durations are in each [`DecimalBin`] of nanoseconds.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Bins {
+    counts: Box<[u64; DecimalBin::COUNT]>,
+}
+
+impl Default for Bins {
+    fn default() -> Self {
+        Self { counts: Box::new([0; DecimalBin::COUNT]) }
+    }
+}
+
+impl fmt::Debug for Bins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter().map(|(bin, count)| (bin.to_string(), count))).finish()
+    }
+}
+
+impl Bins {
+    /// Those in which there is something, from the shortest.
+    pub fn iter(&self) -> impl Iterator<Item = (DecimalBin, u64)> + '_ {
+        let all = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        all.filter_map(|(index, count)| Some((DecimalBin::from_index(index)?, *count)))
+    }
+
+    fn add(&mut self, nanos: u64) {
+        self.counts[DecimalBin::of(nanos).index()] += 1;
+    }
+}
+
+impl Deviation {
+    /// What becomes of the times of `trace` when they are replaced by `times`, of all events of all locations.
+    ///
+    /// # Errors
+    /// When there are not as many times as events.
+    pub fn between<T: AsRef<[Timestamp<Global>]>>(trace: &Trace, times: &[T]) -> Result<Self, Misfit> {
+        check_fit(trace, times)?;
+        let mut deviation = Self::default();
+        for (before, after) in trace.locations().iter().zip(times) {
+            let (before, after) = (before.times(), after.as_ref());
+            for (before, after) in before.iter().zip(after) {
+                deviation.displacement.add(*before, *after);
+            }
+            for (before, after) in before.windows(2).zip(after.windows(2)) {
+                deviation.distance.add([before[0], before[1]], [after[0], after[1]]);
+            }
+            let (Some((first, others)), Some((start, moved))) = (before.split_first(), after.split_first()) else {
+                continue;
+            };
+            for (before, after) in others.iter().zip(moved) {
+                deviation.position.add([*first, *before], [*start, *after]);
+            }
+        }
+        Ok(deviation)
+    }
+}
+
+impl Displacement {
+    fn add(&mut self, before: Timestamp<Global>, after: Timestamp<Global>) {
+        let by = after - before;
+        let nanos = by.as_nanos().unsigned_abs();
+        self.events += 1;
+        self.moved += u64::from(nanos > 0);
+        self.largest = self.largest.max(by.abs());
+        self.total += u128::from(nanos);
+        self.forward += i128::from(by.as_nanos());
+        self.bins.add(nanos);
+    }
+
+    /// Nanoseconds by which an event is moved on average, either way.
+    pub fn mean(&self) -> f64 {
+        ratio(self.total as f64, self.events as f64)
+    }
+
+    /// Nanoseconds by which an event is moved forward on average.
+    pub fn bias(&self) -> f64 {
+        ratio(self.forward as f64, self.events as f64)
+    }
+}
+
+impl Intervals {
+    /// Shares of an interval: 0, 0.01, 0.1, 1, 10 and 100 %.
+    pub const THRESHOLDS: [f64; 6] = [0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
+
+    /// One over these shares; there is none for 0.
+    const PARTS: [u128; 5] = [10_000, 1_000, 100, 10, 1];
+
+    fn add(&mut self, before: [Timestamp<Global>; 2], after: [Timestamp<Global>; 2]) {
+        let (was, is) = (before[1] - before[0], after[1] - after[0]);
+        let length = was.as_nanos().unsigned_abs();
+        let changed = (is - was).as_nanos().unsigned_abs();
+        self.intervals += 1;
+        self.length += u128::from(length);
+        self.bins.add(changed);
+        if changed == 0 {
+            return;
+        }
+        self.deviation += u128::from(changed);
+        self.largest = self.largest.max((is - was).abs());
+        self.largest_share = self.largest_share.max(changed as f64 / length as f64);
+        let exceeds = Self::PARTS.map(|parts| u128::from(changed) * parts > u128::from(length));
+        for (above, _) in self.above.iter_mut().zip([true].into_iter().chain(exceeds)).filter(|(_, exceeds)| *exceeds) {
+            above.intervals += 1;
+            above.length += u128::from(length);
+        }
+    }
+
+    /// By what share intervals are longer or shorter, the longer ones counting more: the sum of all changes over the sum of
+    /// all lengths.
+    pub fn mean_share(&self) -> f64 {
+        ratio(self.deviation as f64, self.length as f64)
+    }
+
+    /// Nanoseconds by which an interval is longer or shorter on average.
+    pub fn mean(&self) -> f64 {
+        ratio(self.deviation as f64, self.intervals as f64)
+    }
+
+    /// For each of the thresholds: which share of all intervals is above it, and which share of their time these take.
+    pub fn shares(&self) -> [(f64, f64); 6] {
+        self.above.map(|above| {
+            let intervals = ratio(above.intervals as f64, self.intervals as f64);
+            (intervals, ratio(above.length as f64, self.length as f64))
+        })
+    }
+}
+
+/// Nothing is no part of nothing.
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole == 0.0 { 0.0 } else { part / whole }
+}
+
+/// How far times are from the truth, where that is known.
+///
+/// A logical clock only moves events forward, so it is ahead of the truth as a whole: that is its bias, which does no
+/// harm to anything within the trace. What is left of the error without it is what does.
+///
+/// ```
+/// use downbeat_clock_core::Timestamp;
+/// use downbeat_sync::postmortem::TruthError;
+///
+/// let mut error = TruthError::default();
+/// for (shown, truth) in [(1_110, 1_000), (2_090, 2_000)] {
+///     error.add(Timestamp::from_nanos(shown), Timestamp::from_nanos(truth));
+/// }
+/// assert_eq!((error.bias(), error.centred(), error.largest_centred()), (100.0, 10.0, 10.0));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TruthError {
+    events: u64,
+    /// The first error, from which the others are counted, so that their squares stay small.
+    first: i128,
+    sum: i128,
+    squares: u128,
+    least: i128,
+    greatest: i128,
+}
+
+impl TruthError {
+    /// Takes an event.
+    pub fn add(&mut self, shown: Timestamp<Global>, truth: Timestamp<Global>) {
+        let error = i128::from(shown.as_nanos()) - i128::from(truth.as_nanos());
+        if self.events == 0 {
+            self.first = error;
+        }
+        let beyond = error - self.first;
+        self.events += 1;
+        self.sum += beyond;
+        self.squares = self.squares.saturating_add(beyond.unsigned_abs().saturating_mul(beyond.unsigned_abs()));
+        self.least = self.least.min(beyond);
+        self.greatest = self.greatest.max(beyond);
+    }
+
+    /// How many events were taken.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The mean error, in nanoseconds: by how much times are ahead of the truth.
+    pub fn bias(&self) -> f64 {
+        self.first as f64 + self.mean()
+    }
+
+    /// The error without the bias, in nanoseconds: the root of the mean square.
+    pub fn centred(&self) -> f64 {
+        (ratio(self.squares as f64, self.events as f64) - self.mean() * self.mean()).max(0.0).sqrt()
+    }
+
+    /// The largest error without the bias, in nanoseconds.
+    pub fn largest_centred(&self) -> f64 {
+        (self.greatest as f64 - self.mean()).max(self.mean() - self.least as f64)
+    }
+
+    /// The mean error beyond the first one.
+    fn mean(&self) -> f64 {
+        ratio(self.sum as f64, self.events as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests;

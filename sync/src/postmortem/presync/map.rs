@@ -1,0 +1,98 @@
+//! What times of a clock mean on another one.
+
+use core::cmp::Ordering;
+
+use downbeat_clock_core::{ClockModel, ConstrainedSpline, Duration, Global, Local, Timestamp};
+
+use super::super::{LocationId, Trace, TraceError};
+use super::ClockSample;
+
+/// What a clock's times mean on the master's.
+#[derive(Clone, Debug)]
+pub struct ClockMap {
+    pub(super) shape: Shape,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Shape {
+    Line(ClockModel<Local, Global>),
+    /// The knots of a spline.
+    Curve(Vec<ClockSample>),
+}
+
+/// What the times of all locations mean on the master's clock.
+#[derive(Clone, Debug)]
+pub struct ClockMaps {
+    pub(super) maps: Vec<ClockMap>,
+    /// Of every location, its map.
+    pub(super) of: Vec<usize>,
+    /// How many locations a lenient pre-synchronization took as right, for want of samples.
+    pub unknown: usize,
+    /// How many sessions it left out.
+    pub left_out: usize,
+}
+
+impl ClockMap {
+    /// Of a clock that is right.
+    pub(super) const SAME: Self = Self { shape: Shape::Line(ClockModel::IDENTITY) };
+
+    /// What the master shows when this clock shows `at`, to the nearest nanosecond. It never decreases.
+    pub fn apply(&self, at: Timestamp<Local>) -> Timestamp<Global> {
+        self.prepared()(at)
+    }
+
+    /// A spline looks at its knots before it is asked for anything, and most times are on one piece with those before them.
+    fn prepared(&self) -> impl FnMut(Timestamp<Local>) -> Timestamp<Global> + '_ {
+        let (line, curve) = match &self.shape {
+            Shape::Line(line) => (*line, None),
+            // Its knots are in order, or they would not have been taken.
+            Shape::Curve(knots) => (ClockModel::IDENTITY, ConstrainedSpline::new(knots).ok()),
+        };
+        let mut curve = curve.map(|curve| (curve, curve.piece_at(Timestamp::ORIGIN)));
+        move |at| {
+            let Some((curve, piece)) = &mut curve else { return line.apply(at) };
+            if !piece.holds(at) {
+                *piece = curve.piece_at(at);
+            }
+            piece.apply(at)
+        }
+    }
+
+    /// As [`apply`](Self::apply), for the times of one location in their order: where they increase, so does what is made
+    /// of them. Two that are a nanosecond apart and would be rounded to one are kept that nanosecond apart.
+    pub fn in_order(&self) -> impl FnMut(Timestamp<Local>) -> Timestamp<Global> + '_ {
+        let mut apply = self.prepared();
+        let mut last = None;
+        move |at| {
+            let mut image = apply(at);
+            if let Some((before, shown)) = last {
+                match at.cmp(&before) {
+                    Ordering::Greater => image = image.max(shown + Duration::from_nanos(1)),
+                    Ordering::Equal => image = shown,
+                    Ordering::Less => {}
+                }
+            }
+            last = Some((at, image));
+            image
+        }
+    }
+}
+
+impl ClockMaps {
+    /// That of a location; of one that there is not, that of a clock that is right.
+    pub fn of(&self, location: LocationId) -> &ClockMap {
+        &self.maps[self.of.get(location.index()).copied().unwrap_or(0)]
+    }
+
+    /// Corrects all times of a trace, which are those of its locations' own clocks, [in order](ClockMap::in_order).
+    ///
+    /// # Errors
+    /// When a time is more than 146 years from the origin; the trace is then of no use any more.
+    pub fn correct(&self, trace: &mut Trace) -> Result<(), TraceError> {
+        for location in trace.ids() {
+            let mut map = self.of(location).in_order();
+            trace.map_times(location, |time| map(Timestamp::from_nanos(time.as_nanos())))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! Cells that are alike, as few shapes.
+
+use std::collections::BTreeMap;
+
+use crate::page::svg::number;
+
+/// Cells that are alike, in a row, and in rows below each other: column and row of the first, how many of each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Rectangle {
+    pub(super) at: (usize, usize),
+    pub(super) size: (usize, usize),
+}
+
+/// As few rectangles as there are of neighbours in rows that are the same in the row below.
+pub(super) fn rectangles<C: Copy + Ord>(cells: &[C], columns: usize) -> BTreeMap<C, Vec<Rectangle>> {
+    let mut found: BTreeMap<C, Vec<Rectangle>> = BTreeMap::new();
+    // Those that reach to the row above, by where they begin.
+    let mut above: BTreeMap<usize, (C, usize)> = BTreeMap::new();
+    for (row, cells) in cells.chunks(columns).enumerate() {
+        let mut here = BTreeMap::new();
+        let mut column = 0;
+        for run in cells.chunk_by(|one, other| one == other) {
+            let cell = run[0];
+            let of_cell = found.entry(cell).or_default();
+            let reaching = above.get(&column).filter(|(above, _)| *above == cell).map(|(_, place)| *place);
+            let place = match reaching.filter(|place| of_cell[*place].size.0 == run.len()) {
+                Some(place) => {
+                    of_cell[place].size.1 += 1;
+                    place
+                }
+                None => {
+                    of_cell.push(Rectangle { at: (column, row), size: (run.len(), 1) });
+                    of_cell.len() - 1
+                }
+            };
+            here.insert(column, (cell, place));
+            column += run.len();
+        }
+        above = here;
+    }
+    found
+}
+
+/// Lines that rise across a rectangle.
+pub(super) fn hatching((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
+    const APART: f64 = 6.0;
+    let lines = ((width + height) / APART) as usize;
+    // Each begins on the left or lower side, so far around the corner, and ends on the upper or right side.
+    let line = |i: usize| {
+        let along = (i as f64 + 0.5) * APART;
+        let (from, to) = ((along - height).max(0.0), along.min(width));
+        let height_at = |at: f64| y + along - at;
+        (from < to).then(|| {
+            let [x1, y1, x2, y2] = [x + from, height_at(from), x + to, height_at(to)].map(number);
+            format!("M{x1} {y1}L{x2} {y2}")
+        })
+    };
+    (0..=lines).filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Every cell is in one rectangle, which has its kind.
+        #[test]
+        fn rectangles_cover_all_cells_once(kinds in prop::collection::vec(0_usize..3, 0..200), columns in 1_usize..20) {
+
+            let mut covered = vec![None; kinds.len()];
+            for (cell, rectangles) in rectangles(&kinds, columns) {
+                for Rectangle { at, size } in rectangles {
+                    prop_assert!(at.0 + size.0 <= columns);
+                    for place in (at.1..at.1 + size.1).flat_map(|row| (at.0..at.0 + size.0).map(move |column| row * columns + column)) {
+                        prop_assert_eq!(covered[place].replace(cell), None);
+                    }
+                }
+            }
+            prop_assert!(covered.iter().zip(&kinds).all(|(covered, cell)| *covered == Some(*cell)));
+        }
+
+        #[test]
+        fn hatching_stays_inside(x in 0.0..9.0, y in 0.0..9.0, width in 0.1..99.0, height in 0.1..99.0) {
+            for place in hatching((x, y), (width, height)).split(['M', 'L']).filter(|place| !place.is_empty()) {
+                let numbers: Vec<f64> = place.split(' ').map(|number| number.parse().unwrap()).collect();
+                // They are rounded to a tenth.
+                prop_assert!((x - 0.06..=x + width + 0.06).contains(&numbers[0]), "{}", place);
+                prop_assert!((y - 0.06..=y + height + 0.06).contains(&numbers[1]), "{}", place);
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_are_one_rectangle() {
+        let cells = [0, 0, 1, 0, 0, 1, 0, 1];
+        let found = rectangles(&cells, 3);
+        assert_eq!(found[&0], [Rectangle { at: (0, 0), size: (2, 2) }, Rectangle { at: (0, 2), size: (1, 1) }]);
+        assert_eq!(found[&1], [Rectangle { at: (2, 0), size: (1, 2) }, Rectangle { at: (1, 2), size: (1, 1) }]);
+    }
+}

@@ -1,0 +1,65 @@
+//! What a page is like for those who read it, and how the tests make one.
+
+mod browser;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+pub(crate) use browser::Browser;
+use serde_json::Value;
+
+/// A folder of this test's own, which is a new one.
+pub(crate) fn scratch(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).expect("a test may write here");
+    path
+}
+
+pub(crate) fn downbeat(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
+    command.current_dir(folder).args(arguments).output().expect("the program starts")
+}
+
+pub(crate) fn succeeds(folder: &Path, arguments: &[&str]) -> String {
+    let output = downbeat(folder, arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{arguments:?}: {said}");
+    String::from_utf8(output.stdout).expect("the program writes UTF-8")
+}
+
+/// That bad input gives one line which names `culprit`, exit code 2 and nothing else.
+pub(crate) fn refuses(folder: &Path, arguments: &[&str], culprit: &str) {
+    let output = downbeat(folder, arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+    assert!(said.starts_with("downbeat: ") && said.lines().count() == 1, "{arguments:?}: {said}");
+    assert!(said.contains(culprit), "{arguments:?}: {said}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+}
+
+/// That nothing is wrong with a page in a window of this width; returns what was found out about it.
+pub(crate) fn looks_well(browser: &Browser, page: &Path, width: u32) -> Value {
+    let found = browser.look(page, width);
+    let none = serde_json::json!([]);
+    for wrong in ["errors", "overlaps", "clipped", "hidden", "dead"] {
+        assert_eq!(found[wrong], none, "{wrong} at {width} pixels");
+    }
+    assert!(found["overflow"].as_f64().is_some_and(|pixels| pixels < 1.0), "{width}: {}", found["overflow"]);
+    assert_eq!(found["scripts"], 0);
+    assert!(found["smallest"].as_f64().is_some_and(|size| size > 8.0), "{width}: {}", found["smallest"]);
+    found
+}
+
+/// The same, with so many pictures and these texts.
+pub(crate) fn shows(browser: &Browser, page: &Path, width: u32, figures: usize, texts: &[&str]) {
+    let found = looks_well(browser, page, width);
+    for what in ["figures", "svgs", "named"] {
+        assert_eq!(found[what], figures, "{what} at {width} pixels");
+    }
+    let shown = found["text"].as_str().expect("there is text");
+    for text in texts {
+        assert!(shown.contains(text), "no \"{text}\" in:\n{shown}");
+    }
+}
