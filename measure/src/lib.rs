@@ -126,7 +126,6 @@ mod sizes;
 mod stage;
 mod stats;
 mod stopping;
-#[cfg(feature = "otf2")]
 pub mod trace;
 
 pub use aligned::{AlignedBytes, Alignment, AlignmentError, NoMemory};

@@ -29,10 +29,11 @@ pub struct Window {
 /// use downbeat_sync::postmortem::{Knots, Window};
 ///
 /// // 10 ns are missing at first; later the clock gains 1 ns in 100.
-/// let event = |at: i64| (at, at + 10 + (at - 2_000).max(0) / 100);
-/// let windows = [0, 500, 2_000, 2_500, 4_000, 9_000].map(event).map(|(at, to)| Window { at, earliest: to, latest: to });
-/// let knots = Knots::through(windows.to_vec())?;
-/// assert_eq!(knots.knots().iter().map(|knot| (knot.at, knot.offset)).collect::<Vec<_>>(), [(0, 10), (2_000, 10), (9_000, 80)]);
+/// let to = |at: i64| at + 10 + (at - 2_000).max(0) / 100;
+/// let window = |at| Window { at, earliest: to(at), latest: to(at) };
+/// let knots = Knots::through([0, 500, 2_000, 2_500, 4_000, 9_000].map(window).to_vec())?;
+/// let found: Vec<_> = knots.knots().iter().map(|knot| (knot.at, knot.offset)).collect();
+/// assert_eq!(found, [(0, 10), (2_000, 10), (9_000, 80)]);
 /// assert_eq!(knots.apply(2_500), 2_515);
 /// # Ok::<(), downbeat_sync::postmortem::KnotError>(())
 /// ```
