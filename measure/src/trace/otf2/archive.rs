@@ -139,7 +139,10 @@ impl Archive {
         teams: &mut Teams,
         builder: &mut TraceBuilder,
     ) -> Result<(), Otf2Error> {
-        let id = self.locations[index].id;
+        let ArchiveLocation { id, events, .. } = self.locations[index];
+        // An event has a byte at least, whatever the definitions say.
+        let bytes = std::fs::metadata(self.reader.local(id, "evt")).map_or(0, |file| file.len());
+        builder.reserve(teams.locations[index], usize::try_from(events.min(bytes)).unwrap_or(0), 0);
         let offsets = if reading.offsets { self.offsets[index].clone() } else { Knots::default() };
         let mut stream = Stream {
             location: teams.locations[index],

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use rustc_hash::FxHashMap;
+
 /// The global definitions that matter here; all by their references in the archive.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
@@ -11,7 +13,7 @@ pub(super) struct Definitions {
     pub(super) nodes: HashMap<u32, Node>,
     pub(super) processes: HashMap<u32, Process>,
     pub(super) locations: Vec<Location>,
-    pub(super) regions: HashMap<u32, Region>,
+    pub(super) regions: FxHashMap<u32, Region>,
     pub(super) groups: HashMap<u32, Group>,
     pub(super) communicators: HashMap<u32, Communicator>,
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use downbeat_sync::postmortem::{CommunicatorId, LocationId, Place, TraceBuilder, TraceError};
+use rustc_hash::FxHashMap;
 
 use super::definitions::{Communicator, Definitions, PARADIGM_MPI};
 
@@ -24,13 +25,13 @@ pub(super) enum Team {
 /// What all locations of a trace share while it is built.
 #[derive(Debug)]
 pub(super) struct Teams {
-    teams: HashMap<u32, Team>,
+    teams: FxHashMap<u32, Team>,
     /// Those of one location each, made when one is used.
-    own: HashMap<(u32, LocationId), CommunicatorId>,
+    own: FxHashMap<(u32, LocationId), CommunicatorId>,
     /// In the order of the archive.
     pub(super) locations: Vec<LocationId>,
     /// Who has the MPI rank of each location; only if it has one.
-    ranks: HashMap<LocationId, LocationId>,
+    ranks: FxHashMap<LocationId, LocationId>,
     /// All MPI ranks: one team that starts, and one that ends.
     pub(super) starts: Option<CommunicatorId>,
     pub(super) ends: Option<CommunicatorId>,
@@ -61,7 +62,7 @@ impl Teams {
             rank_of_process.entry(definitions.locations[i].process).or_insert(i);
         }
         let mut ids: Vec<Option<LocationId>> = vec![None; definitions.locations.len()];
-        let mut ranks = HashMap::new();
+        let mut ranks = FxHashMap::default();
         // Other threads of a process speak for its rank, which must be there before them.
         let mut is_rank = vec![false; ids.len()];
         for i in mpi.iter().filter_map(|rank| at.get(rank)) {
@@ -86,7 +87,7 @@ impl Teams {
             let known = |id: &u64| at.get(id).map(|&i| locations[i]).ok_or_else(|| undefined("a communicator", *id));
             members.iter().map(known).collect::<Result<_, _>>().map(Some)
         };
-        let mut teams = HashMap::new();
+        let mut teams = FxHashMap::default();
         let mut communicators: Vec<_> = definitions.communicators.iter().collect();
         communicators.sort_unstable_by_key(|(reference, _)| **reference);
         for (reference, communicator) in communicators {
@@ -105,7 +106,7 @@ impl Teams {
         let all: Vec<LocationId> = mpi.iter().filter_map(|rank| at.get(rank)).map(|&i| locations[i]).collect();
         let mut of_all = || builder.add_communicator(&all);
         let [starts, ends] = if all.is_empty() { [None; 2] } else { [Some(of_all()?), Some(of_all()?)] };
-        Ok(Self { teams, own: HashMap::new(), locations, ranks, starts, ends })
+        Ok(Self { teams, own: FxHashMap::default(), locations, ranks, starts, ends })
     }
 
     /// The communicator, if it has members that could wait for each other.
