@@ -1,5 +1,6 @@
 //! A copy of an archive with other clock offsets, which are how times are corrected.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +28,8 @@ impl Archive {
     /// that makes a message faster, or changes the order of events: see [`Trace::leeway`]. Where ticks are longer than a
     /// nanosecond, it finds the nearest tick. Events of kinds that are not in the trace move with those around them.
     ///
-    /// The folder appears when all is written, or not at all.
+    /// The folder appears when all is written, or not at all. What the archive says of its first time and its length is
+    /// as it was, and OTF2 does not correct times of snapshots and markers.
     ///
     /// # Errors
     /// When the folder exists or cannot be written; when times are not those of the trace, or cannot be had by offsets,
@@ -87,15 +89,20 @@ impl Archive {
         Knots::through(windows).map_err(|why| Otf2Error::Knots { path, why })
     }
 
-    /// Copies all files of the archive: those that are named as its anchor file is.
+    /// Copies all of the archive: the files that are named as its anchor file is, and the folder of its locations.
     fn copy(&self, to: &Path) -> Result<PathBuf, Otf2Error> {
         let anchor = self.reader.anchor();
         let stem = anchor.file_stem().unwrap_or_default();
         let from = anchor.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name_is = |name: &OsStr| {
+            let rest = name.as_encoded_bytes().strip_prefix(stem.as_encoded_bytes());
+            rest.is_some_and(|rest| rest.starts_with(b"."))
+        };
         for entry in fs::read_dir(from).map_err(Otf2Error::io(from))? {
             let path = entry.map_err(Otf2Error::io(from))?.path();
-            if path.file_stem() == Some(stem) || path.file_name() == Some(stem) {
-                copy(&path, &to.join(path.file_name().unwrap_or_default()))?;
+            let name = path.file_name().unwrap_or_default();
+            if name == stem || name_is(name) && path.is_file() {
+                copy(&path, &to.join(name))?;
             }
         }
         Ok(to.join(anchor.file_name().unwrap_or_default()))
