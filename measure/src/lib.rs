@@ -102,7 +102,7 @@
 //! Its operations are those of MPI libraries, with the feature `mpi`, and few of its own. It compares two experiments at a
 //! time, without pairing, and by their averages only; Shapiro and Wilk's is its only test of normality.
 #![deny(unsafe_code)]
-#![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]
+#![cfg_attr(not(any(feature = "mpi", feature = "otf2")), forbid(unsafe_code))]
 
 mod aligned;
 pub mod analysis;

@@ -74,6 +74,8 @@ mod format;
 #[cfg(test)]
 mod hostile;
 mod item;
+#[cfg(feature = "otf2")]
+pub mod otf2;
 mod reader;
 #[cfg(test)]
 mod tests;

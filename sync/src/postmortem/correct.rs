@@ -38,8 +38,8 @@ use super::{EventId, Latencies, LocationId, Trace, limits};
 /// let corrected = ControlledLogicalClock::new(latencies).correct(&trace)?;
 /// // The message arrives when it can; with a jump of 3 us, what was 199 us before moves by a third of that.
 /// assert_eq!(corrected.times()[1][..2], [Timestamp::from_nanos(301_010), micros(502)]);
-/// // From there on, one percent of what passes is made up for.
-/// assert!((micros(601)..micros(602)).contains(&corrected.times()[1][2]));
+/// // From there on, a thousandth of what passes is made up for.
+/// assert!((micros(602)..micros(603)).contains(&corrected.times()[1][2]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,13 +5,15 @@ use std::process::Stdio;
 use crate::shell::{self, LIMIT, command};
 use crate::steps::{Outcome, Step};
 
-const NEEDED: [(&str, &str); 10] = [
-    ("gcc", "mpicc calls it"),
+const NEEDED: [(&str, &str); 12] = [
+    ("gcc", "mpicc calls it, and tests of OTF2 compile with it"),
     ("libclang-dev", "the crate `mpi` reads mpi.h with it"),
     ("libopenmpi-dev", "mpicc.openmpi and mpi.h"),
     ("openmpi-bin", "mpirun.openmpi"),
     ("libmpich-dev", "mpicc.mpich and mpi.h"),
     ("mpich", "mpirun.mpich"),
+    ("libotf2-trace-dev", "otf2-config and OTF2, for the feature `otf2`"),
+    ("otf2-tools", "otf2-print, which shows what is in corrected traces"),
     ("iproute2", "ip, for several hosts on one machine"),
     ("util-linux", "unshare, for the same"),
     ("chromium", "looks at the pages of `downbeat report`"),

@@ -4,16 +4,26 @@ use crate::shell::command;
 use crate::steps::Step;
 use crate::workspace::Workspace;
 
-pub(crate) fn steps<'a>(workspace: &Workspace) -> [Step<'a>; 3] {
+pub(crate) fn steps<'a>(workspace: &Workspace) -> Vec<Step<'a>> {
     // Without cargo bench's `--bench`, a benchmark runs each of its parts once. Named one by one: a pattern would also
     // mean those that need MPI, and fail.
     let mut benchmarks = command("cargo test --workspace --no-fail-fast");
     for bench in workspace.packages.iter().flat_map(|package| package.targets_of("bench")).filter(|b| !b.needs_mpi()) {
         benchmarks.args(["--bench", &bench.name]);
     }
-    [
+    let mut steps = vec![
         Step::command("unit, property and integration tests", command("cargo test --workspace --no-fail-fast --tests")),
         Step::command("documentation's examples", command("cargo test --workspace --no-fail-fast --doc")),
         Step::command("benchmarks run", benchmarks),
-    ]
+    ];
+    for package in &workspace.packages {
+        let of_features = package.targets_of("test").filter(|test| !test.required_features.is_empty());
+        for test in of_features.filter(|test| !test.needs_mpi()) {
+            let features = test.required_features.join(",");
+            let mut run = command("cargo test --no-fail-fast");
+            run.args(["-p", &package.name, "--features", &features, "--lib", "--test", &test.name]);
+            steps.push(Step::command(format!("tests: {} with features [{features}]", package.name), run));
+        }
+    }
+    steps
 }

@@ -1,0 +1,269 @@
+//! An OTF2 archive, from which traces are read.
+
+use core::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use downbeat_clock_core::{Global, Timestamp};
+use downbeat_sync::postmortem::{EventId, Knots, LocationId, Matching, Trace, TraceBuilder, TraceError};
+
+use super::Otf2Error;
+use super::clock::Ticks;
+use super::definitions::Definitions;
+use super::reader::Reader;
+use super::stream::{Held, Stream, StreamError};
+use super::teams::{TeamError, Teams};
+
+/// An archive that is open for reading. It is never changed.
+#[derive(Debug)]
+pub struct Archive {
+    pub(super) reader: Reader,
+    definitions: Definitions,
+    pub(super) ticks: Ticks,
+    locations: Vec<ArchiveLocation>,
+    /// The clock offsets that the archive has, of each location.
+    pub(super) offsets: Vec<Knots>,
+}
+
+/// A location as an archive has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ArchiveLocation {
+    /// Its number in the archive, after which its files are named.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+    /// How many events it has, of all kinds.
+    pub events: u64,
+}
+
+/// What of an archive becomes of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// How strictly events are matched.
+    pub matching: Matching,
+    /// Whether the clock offsets of the archive are added to its times, as OTF2 does it; or else times are as recorded.
+    pub offsets: bool,
+    /// Whether forks, joins and OpenMP's barriers of threads make them wait for each other. It must be off where not all
+    /// threads of a team take part in all that the team does.
+    pub threads: bool,
+    /// Whether `MPI_Init` and `MPI_Finalize` are barriers.
+    pub init: bool,
+}
+
+impl Default for Reading {
+    /// Strictly, with everything.
+    fn default() -> Self {
+        Self { matching: Matching::default(), offsets: true, threads: true, init: true }
+    }
+}
+
+/// A trace, and which of its locations is which one of the archive.
+#[derive(Debug)]
+pub struct ArchiveTrace {
+    /// The events that may matter to other locations.
+    pub trace: Trace,
+    /// The location in the trace of each one of [`Archive::locations`].
+    pub locations: Vec<LocationId>,
+    /// Whether the clock offsets of the archive were added.
+    pub(super) offsets: bool,
+}
+
+impl Archive {
+    /// Opens an archive by its anchor file, `NAME.otf2`, and reads its definitions.
+    ///
+    /// OTF2 prints nothing any more from then on, in the whole process: what it has to say is in the errors.
+    ///
+    /// # Errors
+    /// When a file is missing, cut short or of no OTF2 archive.
+    pub fn open(anchor: &Path) -> Result<Self, Otf2Error> {
+        let reader = Reader::open(anchor)?;
+        if !reader.is_plain()? {
+            return Err(Otf2Error::content(anchor, "the files of this archive are inside of another one (SIONlib)"));
+        }
+        check_end(&reader.globals())?;
+        let definitions = reader.definitions()?;
+        let ticks = Ticks::new(definitions.resolution).ok_or_else(|| {
+            Otf2Error::content(&reader.globals(), "the archive does not say how fast its clock ticks")
+        })?;
+        let locations: Vec<_> = definitions
+            .locations
+            .iter()
+            .map(|found| ArchiveLocation {
+                id: found.id,
+                name: definitions.string(found.name).to_owned(),
+                events: found.events,
+            })
+            .collect();
+        check_files(&reader, &locations)?;
+        let ids: Vec<u64> = locations.iter().map(|location| location.id).collect();
+        let offsets = reader.select(&ids)?.into_iter().zip(&ids).map(|(knots, &id)| {
+            let path = reader.local(id, "def");
+            Knots::new(knots).map_err(|_| Otf2Error::content(&path, "the times of clock offsets do not increase"))
+        });
+        let offsets = offsets.collect::<Result<_, _>>()?;
+        Ok(Self { reader, definitions, ticks, locations, offsets })
+    }
+
+    /// All locations, in the order of the archive.
+    pub fn locations(&self) -> &[ArchiveLocation] {
+        &self.locations
+    }
+
+    /// How many ticks of its clock are a second: time of the archive is in ticks.
+    pub fn ticks_per_second(&self) -> u64 {
+        self.definitions.resolution
+    }
+
+    /// Reads all events that may matter to other locations, and what is entered and left.
+    ///
+    /// # Errors
+    /// When a file is damaged, or its events do not make a trace.
+    pub fn read(&self, reading: &Reading) -> Result<ArchiveTrace, Otf2Error> {
+        let mut builder = TraceBuilder::new(reading.matching);
+        let mut teams = Teams::new(&self.definitions, &mut builder).map_err(|why| match why {
+            TeamError::Trace(why) => self.trace_error(why, &[]),
+            TeamError::Definitions(why) => Otf2Error::content(&self.reader.globals(), why),
+        })?;
+        for index in 0..self.locations.len() {
+            self.read_location(index, reading, &mut teams, &mut builder)?;
+        }
+        let locations = teams.locations;
+        let trace = builder.finish().map_err(|why| self.trace_error(why, &locations))?;
+        Ok(ArchiveTrace { trace, locations, offsets: reading.offsets })
+    }
+
+    fn read_location(
+        &self,
+        index: usize,
+        reading: &Reading,
+        teams: &mut Teams,
+        builder: &mut TraceBuilder,
+    ) -> Result<(), Otf2Error> {
+        let ArchiveLocation { id, events, .. } = self.locations[index];
+        // An event has a byte at least, whatever the definitions say.
+        let bytes = std::fs::metadata(self.reader.local(id, "evt")).map_or(0, |file| file.len());
+        builder.reserve(teams.locations[index], usize::try_from(events.min(bytes)).unwrap_or(0), 0);
+        let offsets = if reading.offsets { self.offsets[index].clone() } else { Knots::default() };
+        let mut stream = Stream {
+            location: teams.locations[index],
+            definitions: &self.definitions,
+            teams,
+            builder,
+            threads: reading.threads,
+            init: reading.init,
+            held: Held::default(),
+        };
+        let mut failure = None;
+        let mut event = 0_u64;
+        let read = self.reader.events(id, |ticks, what| {
+            let time = i64::try_from(ticks).ok().and_then(|ticks| self.ticks.nanos(offsets.apply(ticks)));
+            let taken = match time {
+                Some(nanos) => stream.take(Timestamp::<Global>::from_nanos(nanos), what),
+                None => Err(StreamError::Event("its time is more than 146 years from the origin".into())),
+            };
+            event += 1;
+            match taken {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(why) => {
+                    failure = Some((event - 1, why));
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        let open = if failure.is_none() && read.is_ok() {
+            stream.end().unwrap_or_else(|why| {
+                failure = Some((event, why));
+                0
+            })
+        } else {
+            0
+        };
+        if let Some((event, why)) = failure {
+            return Err(match why {
+                StreamError::Trace(why) => self.trace_error(why, &teams.locations),
+                StreamError::Event(why) => {
+                    Otf2Error::content(&self.reader.local(id, "evt"), format!("event {event}: {why}"))
+                }
+            });
+        }
+        self.check_events(index, read?)?;
+        if open > 0 && !reading.matching.lenient {
+            let why = format!("collective operations that never end: {open}");
+            return Err(Otf2Error::content(&self.reader.local(id, "evt"), why));
+        }
+        Ok(())
+    }
+
+    /// When the events of a trace's location were, in ticks as recorded: the same events.
+    pub(super) fn recorded(&self, index: usize) -> Result<Vec<i64>, Otf2Error> {
+        let mut recorded = vec![];
+        let read = self.reader.events(self.locations[index].id, |ticks, _| {
+            // `read` has refused others.
+            recorded.push(i64::try_from(ticks).unwrap_or(i64::MAX));
+            ControlFlow::Continue(())
+        })?;
+        self.check_events(index, read)?;
+        Ok(recorded)
+    }
+
+    fn check_events(&self, index: usize, read: u64) -> Result<(), Otf2Error> {
+        let ArchiveLocation { id, events, .. } = self.locations[index];
+        if read == events {
+            return Ok(());
+        }
+        let why = format!("there are {read} events, but the archive has {events} of this location");
+        Err(Otf2Error::content(&self.reader.local(id, "evt"), why))
+    }
+
+    /// The error, with the names of the locations that it has numbers of.
+    fn trace_error(&self, why: TraceError, locations: &[LocationId]) -> Otf2Error {
+        let of = |event: EventId| event.location;
+        let numbers = match why {
+            TraceError::Decreasing(event)
+            | TraceError::TooFar(event)
+            | TraceError::UnmatchedSend(event)
+            | TraceError::UnmatchedReceive(event)
+            | TraceError::NotEntered(event)
+            | TraceError::NotLeft(event)
+            | TraceError::UnknownPeer(event)
+            | TraceError::NotAMember { event, .. } => vec![of(event)],
+            TraceError::OtherKind { event, other } | TraceError::OtherRoot { event, other } => {
+                vec![of(event), of(other)]
+            }
+            TraceError::Absent { event, absent } => vec![of(event), absent],
+            TraceError::MemberTwice(location) | TraceError::TooManyEvents(location) => vec![location],
+            _ => vec![],
+        };
+        let name = |number: LocationId| {
+            let index = locations.iter().position(|&location| location == number)?;
+            let ArchiveLocation { id, name, .. } = &self.locations[index];
+            Some(format!("{} is {id} of the archive, {name:?}", number.index()))
+        };
+        let mut named: Vec<String> = numbers.into_iter().filter_map(name).collect();
+        named.dedup();
+        Otf2Error::Trace { path: self.reader.anchor().to_owned(), why, named }
+    }
+}
+
+/// Whether all files of locations are there, and whole as far as their last bytes tell.
+fn check_files(reader: &Reader, locations: &[ArchiveLocation]) -> Result<(), Otf2Error> {
+    let definitions = |location: &ArchiveLocation| reader.local(location.id, "def");
+    // Some archives have no local definitions at all; where only some are missing, references would be wrong.
+    let some = locations.iter().any(|location| definitions(location).exists());
+    let mut files: Vec<PathBuf> = locations.iter().filter(|_| some).map(definitions).collect();
+    let with_events = locations.iter().filter(|location| location.events > 0);
+    files.extend(with_events.map(|location| reader.local(location.id, "evt")));
+    files.iter().try_for_each(|file| check_end(file))
+}
+
+/// Every file of an archive ends with the end of file and of buffer.
+fn check_end(path: &Path) -> Result<(), Otf2Error> {
+    use std::io::{Read, Seek, SeekFrom};
+    let mut file = std::fs::File::open(path).map_err(Otf2Error::io(path))?;
+    let mut end = [0; 2];
+    let read = file.seek(SeekFrom::End(-2)).and_then(|_| file.read_exact(&mut end));
+    match read {
+        Ok(()) if end == [2, 1] => Ok(()),
+        _ => Err(Otf2Error::content(path, "the file is cut short, or of no OTF2 archive")),
+    }
+}

@@ -1,0 +1,140 @@
+//! What an archive says before its events: locations, communicators, regions, the clock.
+
+use std::collections::HashMap;
+
+use rustc_hash::FxHashMap;
+
+/// The global definitions that matter here; all by their references in the archive.
+#[derive(Debug, Default)]
+pub(super) struct Definitions {
+    /// Ticks per second; 0 if the archive does not say.
+    pub(super) resolution: u64,
+    pub(super) strings: HashMap<u32, String>,
+    pub(super) nodes: HashMap<u32, Node>,
+    pub(super) processes: HashMap<u32, Process>,
+    pub(super) locations: Vec<Location>,
+    pub(super) regions: FxHashMap<u32, Region>,
+    pub(super) groups: HashMap<u32, Group>,
+    pub(super) communicators: HashMap<u32, Communicator>,
+}
+
+/// A node of the system tree: a machine, a host, a socket.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    pub(super) class: u32,
+    pub(super) parent: u32,
+    /// Whether all that is below it shares memory.
+    pub(super) shares_memory: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Process {
+    pub(super) node: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Location {
+    pub(super) id: u64,
+    pub(super) name: u32,
+    pub(super) events: u64,
+    pub(super) process: u32,
+}
+
+/// A region, as far as its enter and leave mean anything to other locations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Region {
+    Other,
+    MpiInit,
+    MpiFinalize,
+    /// A barrier of the team of threads.
+    ThreadBarrier,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    pub(super) kind: u8,
+    pub(super) paradigm: u8,
+    /// Whether the members are locations, in any kind of group.
+    pub(super) of_locations: bool,
+    pub(super) members: Vec<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Communicator {
+    Within(u32),
+    /// Those of one group talk to those of the other.
+    Between([u32; 2]),
+}
+
+pub(super) const UNDEFINED: u32 = u32::MAX;
+
+// As `OTF2_Definitions.h` and `OTF2_GeneralDefinitions.h` have them.
+pub(super) const DOMAIN_SHARED_MEMORY: u8 = 1;
+pub(super) const GROUP_COMM_LOCATIONS: u8 = 4;
+pub(super) const GROUP_COMM_GROUP: u8 = 5;
+pub(super) const GROUP_COMM_SELF: u8 = 6;
+pub(super) const GROUP_GLOBAL_MEMBERS: u32 = 1;
+pub(super) const PARADIGM_OPENMP: u8 = 3;
+pub(super) const PARADIGM_MPI: u8 = 4;
+pub(super) const ROLE_BARRIER: u8 = 15;
+pub(super) const ROLE_IMPLICIT_BARRIER: u8 = 16;
+
+impl Definitions {
+    pub(super) fn string(&self, string: u32) -> &str {
+        self.strings.get(&string).map_or("", String::as_str)
+    }
+
+    pub(super) fn add_region(&mut self, region: u32, name: u32, role: u8, paradigm: u8) {
+        let kind = match (paradigm, role) {
+            (PARADIGM_MPI, _) => match self.string(name) {
+                "MPI_Init" | "MPI_Init_thread" => Region::MpiInit,
+                "MPI_Finalize" => Region::MpiFinalize,
+                _ => Region::Other,
+            },
+            (PARADIGM_OPENMP, ROLE_BARRIER | ROLE_IMPLICIT_BARRIER) => Region::ThreadBarrier,
+            _ => Region::Other,
+        };
+        if kind != Region::Other {
+            self.regions.insert(region, kind);
+        }
+    }
+
+    pub(super) fn region(&self, region: u32) -> Region {
+        self.regions.get(&region).copied().unwrap_or(Region::Other)
+    }
+
+    /// What a process runs on: the outermost part of the system that shares memory, or that is called a node; or else the
+    /// part that it is directly below.
+    pub(super) fn node_of(&self, process: u32) -> u32 {
+        let Some(Process { node: start }) = self.processes.get(&process).copied() else { return UNDEFINED };
+        let (mut found, mut at) = (start, start);
+        // A tree is not deeper than it has nodes; an archive may have a circle.
+        for _ in 0..self.nodes.len() {
+            let Some(node) = self.nodes.get(&at) else { break };
+            if node.shares_memory || self.string(node.class).eq_ignore_ascii_case("node") {
+                found = at;
+            }
+            at = node.parent;
+        }
+        found
+    }
+
+    /// The locations that communicators of a paradigm number.
+    pub(super) fn ranks(&self, paradigm: u8) -> &[u64] {
+        let of_paradigm = |group: &&Group| group.kind == GROUP_COMM_LOCATIONS && group.paradigm == paradigm;
+        self.groups.values().find(of_paradigm).map_or(&[], |group| &group.members)
+    }
+
+    /// The locations of a group of a communicator, by rank; `None` if there is no such group, or it is everyone's own one.
+    pub(super) fn members(&self, group: u32) -> Option<Vec<u64>> {
+        let group = self.groups.get(&group)?;
+        match group.kind {
+            GROUP_COMM_SELF => None,
+            GROUP_COMM_GROUP if !group.of_locations => {
+                let ranks = self.ranks(group.paradigm);
+                group.members.iter().map(|&rank| ranks.get(usize::try_from(rank).ok()?).copied()).collect()
+            }
+            _ => Some(group.members.clone()),
+        }
+    }
+}

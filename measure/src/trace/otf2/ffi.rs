@@ -1,0 +1,146 @@
+//! What is used of OTF2 3.0, as its headers declare it.
+#![expect(unsafe_code, reason = "OTF2 is a C library")]
+
+use core::ffi::{c_char, c_int, c_void};
+
+/// A thing that only OTF2 looks into.
+macro_rules! opaque {
+    ($($name:ident)*) => {$(
+        #[repr(C)]
+        pub(super) struct $name {
+            _inside: [u8; 0],
+        }
+    )*};
+}
+
+opaque! {
+    Reader GlobalDefReader DefReader EvtReader GlobalDefReaderCallbacks DefReaderCallbacks EvtReaderCallbacks AttributeList
+}
+
+pub(super) const SUCCESS: c_int = 0;
+pub(super) const CALLBACK_SUCCESS: c_int = 0;
+pub(super) const CALLBACK_INTERRUPT: c_int = 1;
+pub(super) const SUBSTRATE_POSIX: u8 = 1;
+
+/// The last two are a format and its arguments. A `va_list` is passed as an address on all platforms of OTF2.
+pub(super) type ErrorCallback =
+    extern "C" fn(*mut c_void, *const c_char, u64, *const c_char, c_int, *const c_char, *mut c_void) -> c_int;
+
+/// Functions that set the callback of a kind of record, and what this is called with behind what all are called with.
+macro_rules! callbacks {
+    (definitions $of:ident: $($set:ident($($argument:ty),*);)*) => {
+        unsafe extern "C" {$(
+            pub(super) fn $set(
+                callbacks: *mut $of,
+                callback: extern "C" fn(*mut c_void $(, $argument)*) -> c_int,
+            ) -> c_int;
+        )*}
+    };
+    (events $of:ident: $($set:ident($($argument:ty),*);)*) => {
+        unsafe extern "C" {$(
+            pub(super) fn $set(
+                callbacks: *mut $of,
+                callback: extern "C" fn(u64, u64, u64, *mut c_void, *mut AttributeList $(, $argument)*) -> c_int,
+            ) -> c_int;
+        )*}
+    };
+}
+
+callbacks! { definitions GlobalDefReaderCallbacks:
+    OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback(u64, u64, u64, u64);
+    OTF2_GlobalDefReaderCallbacks_SetStringCallback(u32, *const c_char);
+    OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeCallback(u32, u32, u32, u32);
+    OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeDomainCallback(u32, u8);
+    OTF2_GlobalDefReaderCallbacks_SetLocationGroupCallback(u32, u32, u8, u32, u32);
+    OTF2_GlobalDefReaderCallbacks_SetLocationCallback(u64, u32, u8, u64, u32);
+    OTF2_GlobalDefReaderCallbacks_SetRegionCallback(u32, u32, u32, u32, u8, u8, u32, u32, u32, u32);
+    OTF2_GlobalDefReaderCallbacks_SetGroupCallback(u32, u32, u8, u8, u32, u32, *const u64);
+    OTF2_GlobalDefReaderCallbacks_SetCommCallback(u32, u32, u32, u32, u32);
+    OTF2_GlobalDefReaderCallbacks_SetInterCommCallback(u32, u32, u32, u32, u32, u32);
+}
+
+callbacks! { definitions DefReaderCallbacks:
+    OTF2_DefReaderCallbacks_SetClockOffsetCallback(u64, i64, f64);
+}
+
+callbacks! { events EvtReaderCallbacks:
+    OTF2_EvtReaderCallbacks_SetEnterCallback(u32);
+    OTF2_EvtReaderCallbacks_SetLeaveCallback(u32);
+    OTF2_EvtReaderCallbacks_SetMpiSendCallback(u32, u32, u32, u64);
+    OTF2_EvtReaderCallbacks_SetMpiIsendCallback(u32, u32, u32, u64, u64);
+    OTF2_EvtReaderCallbacks_SetMpiIsendCompleteCallback(u64);
+    OTF2_EvtReaderCallbacks_SetMpiIrecvRequestCallback(u64);
+    OTF2_EvtReaderCallbacks_SetMpiRecvCallback(u32, u32, u32, u64);
+    OTF2_EvtReaderCallbacks_SetMpiIrecvCallback(u32, u32, u32, u64, u64);
+    OTF2_EvtReaderCallbacks_SetMpiRequestTestCallback(u64);
+    OTF2_EvtReaderCallbacks_SetMpiRequestCancelledCallback(u64);
+    OTF2_EvtReaderCallbacks_SetMpiCollectiveBeginCallback();
+    OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback(u8, u32, u32, u64, u64);
+    OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback(u64);
+    OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(u8, u32, u32, u64, u64, u64);
+    OTF2_EvtReaderCallbacks_SetThreadForkCallback(u8, u32);
+    OTF2_EvtReaderCallbacks_SetThreadJoinCallback(u8);
+    OTF2_EvtReaderCallbacks_SetThreadTeamBeginCallback(u32);
+    OTF2_EvtReaderCallbacks_SetThreadTeamEndCallback(u32);
+}
+
+unsafe extern "C" {
+    pub(super) fn OTF2_Error_RegisterCallback(callback: ErrorCallback, user_data: *mut c_void)
+    -> Option<ErrorCallback>;
+    pub(super) fn OTF2_Error_GetDescription(code: c_int) -> *const c_char;
+
+    pub(super) fn OTF2_Reader_Open(anchor: *const c_char) -> *mut Reader;
+    pub(super) fn OTF2_Reader_Close(reader: *mut Reader) -> c_int;
+    pub(super) fn OTF2_Reader_SetSerialCollectiveCallbacks(reader: *mut Reader) -> c_int;
+    pub(super) fn OTF2_Reader_GetChunkSize(reader: *mut Reader, events: *mut u64, definitions: *mut u64) -> c_int;
+    pub(super) fn OTF2_Reader_GetFileSubstrate(reader: *mut Reader, substrate: *mut u8) -> c_int;
+    pub(super) fn OTF2_Reader_SelectLocation(reader: *mut Reader, location: u64) -> c_int;
+
+    pub(super) fn OTF2_Reader_GetGlobalDefReader(reader: *mut Reader) -> *mut GlobalDefReader;
+    pub(super) fn OTF2_Reader_RegisterGlobalDefCallbacks(
+        reader: *mut Reader,
+        definitions: *mut GlobalDefReader,
+        callbacks: *const GlobalDefReaderCallbacks,
+        user_data: *mut c_void,
+    ) -> c_int;
+    pub(super) fn OTF2_Reader_ReadAllGlobalDefinitions(
+        reader: *mut Reader,
+        definitions: *mut GlobalDefReader,
+        read: *mut u64,
+    ) -> c_int;
+    pub(super) fn OTF2_GlobalDefReaderCallbacks_New() -> *mut GlobalDefReaderCallbacks;
+    pub(super) fn OTF2_GlobalDefReaderCallbacks_Delete(callbacks: *mut GlobalDefReaderCallbacks);
+
+    pub(super) fn OTF2_Reader_OpenDefFiles(reader: *mut Reader) -> c_int;
+    pub(super) fn OTF2_Reader_CloseDefFiles(reader: *mut Reader) -> c_int;
+    pub(super) fn OTF2_Reader_GetDefReader(reader: *mut Reader, location: u64) -> *mut DefReader;
+    pub(super) fn OTF2_Reader_CloseDefReader(reader: *mut Reader, definitions: *mut DefReader) -> c_int;
+    pub(super) fn OTF2_Reader_RegisterDefCallbacks(
+        reader: *mut Reader,
+        definitions: *mut DefReader,
+        callbacks: *const DefReaderCallbacks,
+        user_data: *mut c_void,
+    ) -> c_int;
+    pub(super) fn OTF2_Reader_ReadAllLocalDefinitions(
+        reader: *mut Reader,
+        definitions: *mut DefReader,
+        read: *mut u64,
+    ) -> c_int;
+    pub(super) fn OTF2_DefReaderCallbacks_New() -> *mut DefReaderCallbacks;
+    pub(super) fn OTF2_DefReaderCallbacks_Delete(callbacks: *mut DefReaderCallbacks);
+
+    pub(super) fn OTF2_Reader_OpenEvtFiles(reader: *mut Reader) -> c_int;
+    pub(super) fn OTF2_Reader_GetEvtReader(reader: *mut Reader, location: u64) -> *mut EvtReader;
+    pub(super) fn OTF2_Reader_CloseEvtReader(reader: *mut Reader, events: *mut EvtReader) -> c_int;
+    pub(super) fn OTF2_EvtReader_ApplyMappingTables(events: *mut EvtReader, action: bool) -> c_int;
+    pub(super) fn OTF2_EvtReader_ApplyClockOffsets(events: *mut EvtReader, action: bool) -> c_int;
+    pub(super) fn OTF2_Reader_RegisterEvtCallbacks(
+        reader: *mut Reader,
+        events: *mut EvtReader,
+        callbacks: *const EvtReaderCallbacks,
+        user_data: *mut c_void,
+    ) -> c_int;
+    pub(super) fn OTF2_Reader_ReadAllLocalEvents(reader: *mut Reader, events: *mut EvtReader, read: *mut u64) -> c_int;
+    pub(super) fn OTF2_EvtReaderCallbacks_New() -> *mut EvtReaderCallbacks;
+    pub(super) fn OTF2_EvtReaderCallbacks_Delete(callbacks: *mut EvtReaderCallbacks);
+}

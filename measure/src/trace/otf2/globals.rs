@@ -1,0 +1,114 @@
+//! Global definitions, as OTF2 hands them over one by one.
+#![expect(unsafe_code, reason = "OTF2 is a C library")]
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr::NonNull;
+
+use super::definitions::{
+    Communicator, DOMAIN_SHARED_MEMORY, Definitions, GROUP_COMM_LOCATIONS, GROUP_GLOBAL_MEMBERS, Group, Location, Node,
+    Process,
+};
+use super::ffi::{self, GlobalDefReaderCallbacks};
+
+/// Functions that add a record to the [`Definitions`], which are OTF2's user data.
+macro_rules! callbacks {
+    ($($name:ident($to:ident, $($argument:ident: $type:ty),*) $add:block)*) => {$(
+        extern "C" fn $name($to: *mut c_void, $($argument: $type),*) -> c_int {
+            // SAFETY: `Reader::definitions` registers these functions together with an address of definitions, which
+            // live and are nobody else's until OTF2 has read all; OTF2 calls them on the same thread, one at a time.
+            let $to = unsafe { &mut *$to.cast::<Definitions>() };
+            $add
+            ffi::CALLBACK_SUCCESS
+        }
+    )*};
+}
+
+callbacks! {
+    clock(to, resolution: u64, _global_offset: u64, _length: u64, _realtime: u64) {
+        to.resolution = resolution;
+    }
+    string(to, string: u32, text: *const c_char) {
+        if !text.is_null() {
+            // SAFETY: OTF2 hands over strings that end with a zero, for as long as the call takes.
+            let text = unsafe { CStr::from_ptr(text) };
+            to.strings.insert(string, text.to_string_lossy().into_owned());
+        }
+    }
+    node(to, node: u32, _name: u32, class: u32, parent: u32) {
+        to.nodes.insert(node, Node { class, parent, shares_memory: false });
+    }
+    domain(to, node: u32, domain: u8) {
+        if let Some(node) = to.nodes.get_mut(&node) {
+            node.shares_memory |= domain == DOMAIN_SHARED_MEMORY;
+        }
+    }
+    process(to, process: u32, _name: u32, _kind: u8, node: u32, _creator: u32) {
+        to.processes.insert(process, Process { node });
+    }
+    location(to, location: u64, name: u32, _kind: u8, events: u64, process: u32) {
+        to.locations.push(Location { id: location, name, events, process });
+    }
+    region(
+        to, region: u32, name: u32, _canonical: u32, _description: u32, role: u8, paradigm: u8, _flags: u32, _file: u32,
+        _begin: u32, _end: u32
+    ) {
+        to.add_region(region, name, role, paradigm);
+    }
+    group(to, group: u32, _name: u32, kind: u8, paradigm: u8, flags: u32, count: u32, members: *const u64) {
+        let members = match NonNull::new(members.cast_mut()) {
+            // SAFETY: OTF2 hands over so many members, for as long as the call takes.
+            Some(members) => unsafe { core::slice::from_raw_parts(members.as_ptr(), count as usize) },
+            None => &[],
+        };
+        let of_locations = kind == GROUP_COMM_LOCATIONS || flags & GROUP_GLOBAL_MEMBERS != 0;
+        to.groups.insert(group, Group { kind, paradigm, of_locations, members: members.to_vec() });
+    }
+    communicator(to, communicator: u32, _name: u32, group: u32, _parent: u32, _flags: u32) {
+        to.communicators.insert(communicator, Communicator::Within(group));
+    }
+    intercommunicator(to, communicator: u32, _name: u32, group: u32, other: u32, _common: u32, _flags: u32) {
+        to.communicators.insert(communicator, Communicator::Between([group, other]));
+    }
+}
+
+/// Which function takes which record.
+#[derive(Debug)]
+pub(super) struct Callbacks(NonNull<GlobalDefReaderCallbacks>);
+
+impl Callbacks {
+    /// Those that add to definitions; `None` without memory.
+    pub(super) fn new() -> Option<Self> {
+        // SAFETY: has no conditions.
+        let callbacks = Self(NonNull::new(unsafe { ffi::OTF2_GlobalDefReaderCallbacks_New() })?);
+        macro_rules! set {
+            ($($set:ident $function:ident)*) => {$(
+                // SAFETY: these are callbacks, and the function has the arguments that OTF2 has for such records.
+                unsafe { ffi::$set(callbacks.0.as_ptr(), $function) };
+            )*};
+        }
+        set! {
+            OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback clock
+            OTF2_GlobalDefReaderCallbacks_SetStringCallback string
+            OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeCallback node
+            OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeDomainCallback domain
+            OTF2_GlobalDefReaderCallbacks_SetLocationGroupCallback process
+            OTF2_GlobalDefReaderCallbacks_SetLocationCallback location
+            OTF2_GlobalDefReaderCallbacks_SetRegionCallback region
+            OTF2_GlobalDefReaderCallbacks_SetGroupCallback group
+            OTF2_GlobalDefReaderCallbacks_SetCommCallback communicator
+            OTF2_GlobalDefReaderCallbacks_SetInterCommCallback intercommunicator
+        }
+        Some(callbacks)
+    }
+
+    pub(super) fn as_ptr(&self) -> *const GlobalDefReaderCallbacks {
+        self.0.as_ptr()
+    }
+}
+
+impl Drop for Callbacks {
+    fn drop(&mut self) {
+        // SAFETY: OTF2 made them, and nobody else has them: who registers them copies them.
+        unsafe { ffi::OTF2_GlobalDefReaderCallbacks_Delete(self.0.as_ptr()) };
+    }
+}

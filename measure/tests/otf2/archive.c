@@ -1,0 +1,205 @@
+/* Writes an OTF2 archive as a program of three ranks would, one of them with a second thread, and clocks that are skewed.
+ *
+ * archive FOLDER TICKS_PER_SECOND ROUNDS VARIANT, where VARIANT is one of: plain, corrected (with clock offsets), lonely
+ * (with one of each location), repeated (with two of one time), unmatched, unended, unbegun, stranger (a rank that there is not).
+ */
+#include <otf2/otf2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANKS = 3, LOCATIONS = 4, THREAD = 3 };
+enum { WORLD, PAIR, OWN, TEAM };
+enum { MAIN, INIT, FINALIZE, BARRIER, REGIONS };
+
+/* The thread comes before the rank that it belongs to. */
+static const uint64_t location[LOCATIONS] = { 7, 20, 3, 11 };
+static const double offset[LOCATIONS] = { 0, -5000, 20000, -5000 };
+static const double drift[LOCATIONS] = { 0, 2e-5, -1e-5, 2e-5 };
+
+static OTF2_EvtWriter *writers[LOCATIONS];
+static uint64_t counts[LOCATIONS];
+static double ticks_per_second;
+
+static OTF2_FlushType before(void *u, OTF2_FileType t, OTF2_LocationRef l, void *c, bool f) { return OTF2_FLUSH; }
+static OTF2_TimeStamp after(void *u, OTF2_FileType t, OTF2_LocationRef l) { return 0; }
+static OTF2_FlushCallbacks flush = { before, after };
+
+static void check(OTF2_ErrorCode code) {
+    if (code != OTF2_SUCCESS) {
+        fprintf(stderr, "archive: %s\n", OTF2_Error_GetDescription(code));
+        exit(1);
+    }
+}
+
+/* What the clock of a location shows so many nanoseconds after the start. */
+static uint64_t at(int of, double nanos) {
+    double shown = 5e9 + nanos * (1 + drift[of]) + offset[of];
+    return (uint64_t)(shown * ticks_per_second / 1e9);
+}
+
+#define EVENT(kind, of, nanos, ...) \
+    (counts[of]++, check(OTF2_EvtWriter_##kind(writers[of], NULL, at(of, nanos) __VA_OPT__(,) __VA_ARGS__)))
+
+static void collective(int of, double from, double to, int op, uint32_t comm, uint32_t root, int sent, int received) {
+    EVENT(MpiCollectiveBegin, of, from);
+    EVENT(ParameterInt, of, from + 1, 0, op);
+    EVENT(MpiCollectiveEnd, of, to, op, comm, root, sent, received);
+}
+
+static void threads(double start) {
+    EVENT(ThreadFork, 1, start, OTF2_PARADIGM_OPENMP, 2);
+    for (int i = 0; i < 2; i++) {
+        int of = i ? THREAD : 1;
+        EVENT(ThreadTeamBegin, of, start + 100 + 400 * i, TEAM);
+        EVENT(Enter, of, start + 1000 + 1000 * i, BARRIER);
+        EVENT(Leave, of, start + 3000 + 100 * i, BARRIER);
+        EVENT(ThreadTeamEnd, of, start + 4000 + 500 * i, TEAM);
+    }
+    EVENT(ThreadJoin, 1, start + 5000, OTF2_PARADIGM_OPENMP);
+}
+
+static void one_round(int number, double start, const char *variant) {
+    static const int ops[] = { OTF2_COLLECTIVE_OP_BARRIER, OTF2_COLLECTIVE_OP_BCAST, OTF2_COLLECTIVE_OP_ALLREDUCE,
+                               OTF2_COLLECTIVE_OP_GATHERV, OTF2_COLLECTIVE_OP_SCAN };
+    int op = ops[number % 5], first = number == 0;
+    for (int i = 0; i < LOCATIONS; i++)
+        EVENT(Enter, i, start + 10 * i, MAIN);
+    EVENT(MpiSend, 0, start + 1000, first && !strcmp(variant, "stranger") ? 9 : 1, WORLD, 7, 64);
+    if (!first || strcmp(variant, "unmatched"))
+        EVENT(MpiRecv, 1, start + 3000, 0, WORLD, 7, 64);
+    EVENT(MpiIrecvRequest, 2, start + 2000, number);
+    EVENT(MpiIsend, 1, start + 3500, 2, WORLD, 9, 64, number);
+    EVENT(MpiIsendComplete, 1, start + 6000, number);
+    EVENT(MpiIrecv, 2, start + 6500, 1, WORLD, 9, 64, number);
+    for (int i = 0; i < RANKS; i++) {
+        int root = op == OTF2_COLLECTIVE_OP_BCAST ? 1 : op == OTF2_COLLECTIVE_OP_GATHERV ? 2 : -1;
+        int sent = op == OTF2_COLLECTIVE_OP_BARRIER ? 0 : op == OTF2_COLLECTIVE_OP_BCAST ? (i == root) * 8 : 8;
+        int received = op == OTF2_COLLECTIVE_OP_BARRIER ? 0 : op == OTF2_COLLECTIVE_OP_GATHERV ? (i == root) * 8 : 8;
+        if (first && i == 1 && !strcmp(variant, "unended"))
+            EVENT(MpiCollectiveBegin, i, start + 10000);
+        else if (first && i == 1 && !strcmp(variant, "unbegun"))
+            EVENT(MpiCollectiveEnd, i, start + 10000, op, WORLD, root, sent, received);
+        else
+            collective(i, start + 10000 + 500 * i, start + 15000 + 100 * i, op, WORLD, root, sent, received);
+    }
+    /* Its rank 0 is rank 2. */
+    collective(1, start + 20000, start + 21000, OTF2_COLLECTIVE_OP_REDUCE, PAIR, 0, 8, 0);
+    collective(2, start + 20000, start + 21000, OTF2_COLLECTIVE_OP_REDUCE, PAIR, 0, 8, 8);
+    collective(0, start + 20000, start + 21000, OTF2_COLLECTIVE_OP_BARRIER, OWN, -1, 0, 0);
+    EVENT(MpiIsend, 0, start + 22000, 0, OWN, 1, 8, 1000000 + number);
+    EVENT(MpiRecv, 0, start + 22500, 0, OWN, 1, 8);
+    EVENT(MpiIsendComplete, 0, start + 22600, 1000000 + number);
+    EVENT(MpiSend, 2, start + 23000, 1, PAIR, 4, 8);
+    EVENT(MpiRecv, 1, start + 24000, 0, PAIR, 4, 8);
+    threads(start + 30000);
+    for (int i = 0; i < LOCATIONS; i++) {
+        EVENT(ParameterInt, i, start + 40000, 0, number);
+        EVENT(Leave, i, start + 50000 + 10 * i, MAIN);
+    }
+}
+
+static void everyone(double start, uint32_t region) {
+    for (int i = 0; i < RANKS; i++) {
+        EVENT(Enter, i, start + 100 * i, region);
+        EVENT(Leave, i, start + 2000 + 10 * i, region);
+    }
+}
+
+static void local_definitions(OTF2_Archive *archive, const char *variant) {
+    /* Of regions alone: local 0 is global 2, and so on. */
+    static const uint64_t regions[REGIONS] = { 2, 3, 0, 1 };
+    check(OTF2_Archive_OpenDefFiles(archive));
+    for (int i = 0; i < LOCATIONS; i++) {
+        OTF2_DefWriter *writer = OTF2_Archive_GetDefWriter(archive, location[i]);
+        OTF2_IdMap *map = OTF2_IdMap_CreateFromUint64Array(REGIONS, regions, false);
+        check(OTF2_DefWriter_WriteMappingTable(writer, OTF2_MAPPING_REGION, map));
+        OTF2_IdMap_Free(map);
+        int many = !strcmp(variant, "corrected") ? 3 : !strcmp(variant, "lonely") ? 1 : !strcmp(variant, "repeated") ? 2 : 0;
+        for (int j = 0; j < many; j++) {
+            uint64_t time = at(i, !strcmp(variant, "repeated") ? 0 : j * 400000.0);
+            int64_t add = (int64_t)((-offset[i] - j * j * 150 * i) * ticks_per_second / 1e9);
+            check(OTF2_DefWriter_WriteClockOffset(writer, time, add, 0.5));
+        }
+        check(OTF2_Archive_CloseDefWriter(archive, writer));
+    }
+    check(OTF2_Archive_CloseDefFiles(archive));
+}
+
+static uint32_t strings;
+
+static uint32_t string(OTF2_GlobalDefWriter *writer, const char *text) {
+    check(OTF2_GlobalDefWriter_WriteString(writer, strings, text));
+    return strings++;
+}
+
+static void group(OTF2_GlobalDefWriter *w, int self, OTF2_GroupType type, OTF2_Paradigm paradigm, int n, uint64_t *members) {
+    check(OTF2_GlobalDefWriter_WriteGroup(w, self, string(w, ""), type, paradigm, OTF2_GROUP_FLAG_NONE, n, members));
+}
+
+static void communicators(OTF2_GlobalDefWriter *w) {
+    uint64_t ranks[] = { location[0], location[1], location[2] }, all[] = { 0, 1, 2 }, pair[] = { 2, 1 };
+    uint64_t team[] = { location[1], location[THREAD] }, both[] = { 0, 1 };
+    group(w, 0, OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_PARADIGM_MPI, RANKS, ranks);
+    group(w, 1, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI, RANKS, all);
+    group(w, 2, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI, 2, pair);
+    group(w, 3, OTF2_GROUP_TYPE_COMM_SELF, OTF2_PARADIGM_MPI, 0, NULL);
+    group(w, 4, OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_PARADIGM_OPENMP, 2, team);
+    group(w, 5, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_OPENMP, 2, both);
+    uint32_t name = string(w, "communicator");
+    uint32_t groups[] = { 1, 2, 3, 5 };
+    for (int i = 0; i < 4; i++)
+        check(OTF2_GlobalDefWriter_WriteComm(w, WORLD + i, name, groups[i], OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
+}
+
+static void global_definitions(OTF2_Archive *archive) {
+    OTF2_GlobalDefWriter *w = OTF2_Archive_GetGlobalDefWriter(archive);
+    check(OTF2_GlobalDefWriter_WriteClockProperties(w, (uint64_t)ticks_per_second, 0, at(0, 1e9), OTF2_UNDEFINED_TIMESTAMP));
+    string(w, "");
+    uint32_t machine = string(w, "machine"), node = string(w, "node"), host[2] = { string(w, "a"), string(w, "b") };
+    check(OTF2_GlobalDefWriter_WriteSystemTreeNode(w, 0, machine, machine, OTF2_UNDEFINED_SYSTEM_TREE_NODE));
+    for (int i = 0; i < 2; i++)
+        check(OTF2_GlobalDefWriter_WriteSystemTreeNode(w, 1 + i, host[i], node, 0));
+    for (int i = 0; i < RANKS; i++)
+        check(OTF2_GlobalDefWriter_WriteLocationGroup(w, i, string(w, "process"), OTF2_LOCATION_GROUP_TYPE_PROCESS, 1 + i / 2, OTF2_UNDEFINED_LOCATION_GROUP));
+    for (int i = LOCATIONS - 1; i >= 0; i--) {
+        char name[32];
+        sprintf(name, "location %d", i);
+        check(OTF2_GlobalDefWriter_WriteLocation(w, location[i], string(w, name), OTF2_LOCATION_TYPE_CPU_THREAD, counts[i], i == THREAD ? 1 : i));
+    }
+    const char *names[REGIONS] = { "work", "MPI_Init_thread", "MPI_Finalize", "!$omp barrier" };
+    for (int global = 0; global < REGIONS; global++) {
+        int i = (global + 2) % REGIONS;
+        uint32_t name = string(w, names[i]);
+        check(OTF2_GlobalDefWriter_WriteRegion(w, global, name, name, 0, i == BARRIER ? OTF2_REGION_ROLE_BARRIER : OTF2_REGION_ROLE_FUNCTION,
+            i == MAIN ? OTF2_PARADIGM_USER : i == BARRIER ? OTF2_PARADIGM_OPENMP : OTF2_PARADIGM_MPI, OTF2_REGION_FLAG_NONE, 0, 0, 0));
+    }
+    check(OTF2_GlobalDefWriter_WriteParameter(w, 0, string(w, "round"), OTF2_PARAMETER_TYPE_INT64));
+    communicators(w);
+    check(OTF2_Archive_CloseGlobalDefWriter(archive, w));
+}
+
+int main(int argc, char **argv) {
+    if (argc != 5)
+        return 2;
+    ticks_per_second = atof(argv[2]);
+    OTF2_Archive *archive = OTF2_Archive_Open(argv[1], "traces", OTF2_FILEMODE_WRITE, 256 * 1024, 256 * 1024,
+                                              OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
+    check(OTF2_Archive_SetFlushCallbacks(archive, &flush, NULL));
+    check(OTF2_Archive_SetSerialCollectiveCallbacks(archive));
+    check(OTF2_Archive_OpenEvtFiles(archive));
+    for (int i = 0; i < LOCATIONS; i++)
+        writers[i] = OTF2_Archive_GetEvtWriter(archive, location[i]);
+    everyone(0, INIT);
+    int rounds = atoi(argv[3]);
+    for (int i = 0; i < rounds; i++)
+        one_round(i, 10000 + i * 60000.0, argv[4]);
+    everyone(20000 + rounds * 60000.0, FINALIZE);
+    for (int i = 0; i < LOCATIONS; i++)
+        check(OTF2_Archive_CloseEvtWriter(archive, writers[i]));
+    check(OTF2_Archive_CloseEvtFiles(archive));
+    local_definitions(archive, argv[4]);
+    global_definitions(archive);
+    check(OTF2_Archive_Close(archive));
+    return 0;
+}
