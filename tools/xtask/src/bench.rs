@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::checks::mpi;
 use crate::shell::command;
 use crate::steps::Step;
-use crate::workspace::{MPI, Workspace};
+use crate::workspace::{MPI, OTF2, Workspace};
 
 /// Benchmarks that print a table and know `--gate`: package and name.
 const RATIOS: [(&str, &str); 8] = [
@@ -62,10 +62,11 @@ fn others(workspace: &Workspace) -> impl Iterator<Item = Step<'_>> {
     others.map(|(package, name)| Step::command(format!("criterion: {package} {name}"), bench(workspace, package, name)))
 }
 
-/// A benchmark, with all that its package can do without an MPI library.
+/// A benchmark, with all that its package can do without libraries that may not be there.
 fn bench(workspace: &Workspace, package: &str, name: &str) -> Command {
     let packages = workspace.packages.iter().filter(|known| known.name == package);
-    let features = packages.flat_map(|known| known.features.keys()).filter(|&feature| feature != MPI);
+    let here = |feature: &&String| ![MPI, OTF2].contains(&feature.as_str());
+    let features = packages.flat_map(|known| known.features.keys()).filter(here);
     let mut bench = command(&format!("cargo bench -p {package} --bench {name}"));
     bench.args(features.flat_map(|feature| ["--features", feature]));
     bench

@@ -84,6 +84,9 @@ impl Package {
 /// The feature that needs an MPI library to build.
 pub(crate) const MPI: &str = "mpi";
 
+/// The feature that needs the OTF2 library to build.
+pub(crate) const OTF2: &str = "otf2";
+
 impl Target {
     fn from_metadata(target: &Value) -> Self {
         Self {
