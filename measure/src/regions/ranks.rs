@@ -133,9 +133,10 @@ impl RankSet {
     /// The last single ranks and this one, if they are at equal distances.
     fn made_strided(&self, run: Run) -> Option<Run> {
         let singles = self.runs.get(self.runs.len().checked_sub(LEAST_STRIDED - 1)?..)?;
-        let stride = run.first - singles.last()?.first;
+        // Another rank may have sent ranks that are not higher: they make no run.
+        let stride = run.first.checked_sub(singles.last()?.first).filter(|stride| *stride > 0)?;
         let all_single = run.count == 1 && singles.iter().all(|single| single.count == 1);
-        let equal = singles.windows(2).all(|pair| pair[1].first - pair[0].first == stride);
+        let equal = singles.windows(2).all(|pair| pair[1].first.checked_sub(pair[0].first) == Some(stride));
         let first = singles.first()?.first;
         (all_single && equal).then_some(Run { first, count: LEAST_STRIDED as u32, stride })
     }
@@ -255,6 +256,16 @@ mod tests {
         assert!(set(&[run(0, 0, 1)], 0).is_none() && set(&[run(0, 1, 0)], 1).is_none());
         assert!(set(&[run(u32::MAX, u32::MAX, u32::MAX)], 1).is_none());
         assert!(set(&[], 1).is_none() && set(&[], 0).is_some() && set(&[run(0, 2, 1)], 101).is_none());
+    }
+
+    /// What a rank sends is not under the control of those who add it.
+    #[test]
+    fn ranks_that_are_not_higher_do_no_harm() {
+        let mut set: RankSet = [10, 20, 31].into_iter().collect();
+        for rank in [5, 5, 5, 5, 4] {
+            set.append(&RankSet::of(rank));
+        }
+        assert_eq!(set.to_string(), "10,20,31,5,5,5,5,4");
     }
 
     proptest! {
