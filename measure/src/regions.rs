@@ -22,7 +22,7 @@
 //! Ranks [`gather()`] one [`Report`] of their profiles, in a logarithmic number of rounds, and rank 0 shows it as the 2007
 //! paper on multi-resolution timers does: a [text](Report::text) that says which ranks took how long, and groups ranks by
 //! the bin of their [histograms](HistogramGroup) that has the most events. With the feature `json` it is
-//! [saved](Report::save) for `downbeat regions show`. A [`ReportDiff`] says what another run has otherwise.
+//! saved (`Report::save`) for `downbeat regions show`. A [`ReportDiff`] says what another run has otherwise.
 //!
 //! ```
 //! use downbeat_measure::{region, regions};
