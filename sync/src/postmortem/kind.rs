@@ -116,6 +116,22 @@ pub enum Pattern {
 }
 
 impl CollectiveKind {
+    /// The operations of MPI: all but forks and joins, which have events of their own.
+    pub const OF_MPI: [Self; 12] = [
+        Self::Barrier,
+        Self::Broadcast,
+        Self::Scatter,
+        Self::Gather,
+        Self::Reduce,
+        Self::Allreduce,
+        Self::Allgather,
+        Self::Alltoall,
+        Self::Alltoallv,
+        Self::ReduceScatter,
+        Self::Scan,
+        Self::Exscan,
+    ];
+
     /// Whose enter must come before whose exit.
     pub const fn pattern(self) -> Pattern {
         match self {

@@ -7,21 +7,6 @@ use downbeat_sync::postmortem::{
 };
 use fastrand::Rng;
 
-const KINDS: [CollectiveKind; 12] = [
-    CollectiveKind::Barrier,
-    CollectiveKind::Broadcast,
-    CollectiveKind::Scatter,
-    CollectiveKind::Gather,
-    CollectiveKind::Reduce,
-    CollectiveKind::Allreduce,
-    CollectiveKind::Allgather,
-    CollectiveKind::Alltoall,
-    CollectiveKind::Alltoallv,
-    CollectiveKind::ReduceScatter,
-    CollectiveKind::Scan,
-    CollectiveKind::Exscan,
-];
-
 /// An event: location and number.
 pub(crate) type Event = (usize, usize);
 
@@ -158,7 +143,7 @@ impl Program {
         let kind = match rng.usize(0..14) {
             12 => CollectiveKind::Fork,
             13 => CollectiveKind::Join,
-            i => KINDS[i],
+            i => CollectiveKind::OF_MPI[i],
         };
         Ongoing {
             team,

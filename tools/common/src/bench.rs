@@ -11,7 +11,7 @@ use downbeat_sync::{Comm, block_on_ready, collective};
 pub use global_time::{GlobalTime, SyncOptions};
 pub use method::MethodOptions;
 pub use nearness::NearnessOptions;
-pub use output::{OutputOptions, Results};
+pub use output::{Head, OutputOptions, Results};
 
 use crate::{Failure, Progress, agree_blocking};
 

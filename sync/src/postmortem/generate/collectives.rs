@@ -4,22 +4,6 @@ use super::SyntheticEvent;
 use super::replay::{Replay, WORLD};
 use crate::postmortem::{Action, CollectiveKind, CommunicatorId, LocationId, Pattern};
 
-/// All kinds that have no special events, in turn.
-const KINDS: [CollectiveKind; 12] = [
-    CollectiveKind::Barrier,
-    CollectiveKind::Broadcast,
-    CollectiveKind::Scatter,
-    CollectiveKind::Gather,
-    CollectiveKind::Reduce,
-    CollectiveKind::Allreduce,
-    CollectiveKind::Allgather,
-    CollectiveKind::Alltoall,
-    CollectiveKind::Alltoallv,
-    CollectiveKind::ReduceScatter,
-    CollectiveKind::Scan,
-    CollectiveKind::Exscan,
-];
-
 /// All processes, in the opposite order.
 const REVERSED: CommunicatorId = CommunicatorId(1);
 
@@ -36,8 +20,8 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'_, F> {
         if ranks < 2 {
             return Ok(());
         }
-        let turns = KINDS.len() as u32;
-        let kind = KINDS[(number % turns) as usize];
+        let turns = CollectiveKind::OF_MPI.len() as u32;
+        let kind = CollectiveKind::OF_MPI[(number % turns) as usize];
         let communicator = if (number / turns).is_multiple_of(2) { WORLD } else { REVERSED };
         let members: Vec<_> = match communicator {
             WORLD => (0..ranks).map(LocationId).collect(),

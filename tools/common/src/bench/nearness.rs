@@ -29,7 +29,10 @@ pub struct NearnessOptions {
 impl NearnessOptions {
     /// What the results depend on.
     pub fn factors(&self, factors: Factors) -> Factors {
-        self.within.map_or(factors.clone(), |within| factors.with("within", &within))
+        match self.within {
+            Some(within) => factors.with("within", &within),
+            None => factors,
+        }
     }
 
     /// Measures something while ranks are near each other before and after, as often as that takes. Beside what was found

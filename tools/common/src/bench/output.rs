@@ -80,15 +80,22 @@ fn as_object<S: serde::Serializer>(figures: &[(String, f64)], serializer: S) -> 
     serializer.collect_map(figures.iter().map(|(name, nanos)| (name, nanos)))
 }
 
-/// Everything, as one JSON document.
-#[derive(Serialize)]
-struct Report<'a> {
+/// What a JSON document of a launch begins with.
+#[derive(Debug, Serialize)]
+pub struct Head<'a> {
     schema: &'static str,
     version: u32,
     #[serde(serialize_with = "serialize_factors")]
     factors: &'a Factors,
     #[serde(serialize_with = "serialize_factors")]
     facts: &'a Factors,
+}
+
+/// Everything, as one JSON document.
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    head: Head<'a>,
     groups: &'a [Shown],
 }
 
@@ -116,9 +123,8 @@ impl OutputOptions {
     /// # Errors
     /// When standard output cannot be written.
     pub fn show(&self, results: &Results) -> Result<(), Failure> {
-        let Results { headline, factors, facts, shown: groups, .. } = results;
-        let report = Report { schema: "downbeat.bench", version: 1, factors, facts, groups };
-        self.show_as(results, &report, &format!("{headline}\n\n{}", results.table()))
+        let report = Report { head: results.head("downbeat.bench", 1), groups: &results.shown };
+        self.show_as(results, &report, &format!("{}\n\n{}", results.headline, results.table()))
     }
 
     /// Shows what was measured before a failure, which is what the program then speaks of: half a document would be none.
@@ -160,9 +166,9 @@ impl Results {
         &self.factors
     }
 
-    /// What is of this launch only.
-    pub fn facts(&self) -> &Factors {
-        &self.facts
+    /// What a document with the results begins with.
+    pub fn head(&self, schema: &'static str, version: u32) -> Head<'_> {
+        Head { schema, version, factors: &self.factors, facts: &self.facts }
     }
 
     /// What is said above the results.

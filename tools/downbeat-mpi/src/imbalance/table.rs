@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 
 use downbeat_common::Failure;
-use downbeat_common::bench::Results;
+use downbeat_common::bench::{Head, Results};
 use downbeat_common::output::{Table, percent, time};
-use downbeat_common::records::{Factors, serialize_factors};
 use downbeat_measure::{Imbalance, Measured, State};
 use serde::Serialize;
 
@@ -70,12 +69,8 @@ struct Latency {
 /// Everything, as one JSON document.
 #[derive(Serialize)]
 pub(super) struct Report<'a> {
-    schema: &'static str,
-    version: u32,
-    #[serde(serialize_with = "serialize_factors")]
-    factors: &'a Factors,
-    #[serde(serialize_with = "serialize_factors")]
-    facts: &'a Factors,
+    #[serde(flatten)]
+    head: Head<'a>,
     barriers: &'a [Uneven],
     latencies: &'a [Latency],
 }
@@ -142,9 +137,8 @@ impl Found {
     }
 
     pub(super) fn report<'a>(&'a self, results: &'a Results) -> Report<'a> {
-        let (factors, facts) = (results.factors(), results.facts());
         let (barriers, latencies) = (&self.imbalance, &self.latency);
-        Report { schema: "downbeat.imbalance", version: 1, factors, facts, barriers, latencies }
+        Report { head: results.head("downbeat.imbalance", 1), barriers, latencies }
     }
 
     pub(super) fn text(&self, results: &Results) -> String {
