@@ -3,8 +3,9 @@
 use downbeat_clock_core::{Global, Timestamp};
 
 use super::channels::{Channels, Key, MarkId, open};
-use super::teams::{Left, Teams, Track};
-use super::trace::{Location, Mark, NONE, Role, check_time};
+use super::distributed::Keeping;
+use super::teams::{Left, Matched, Teams, Track};
+use super::trace::{Location, Mark, Role};
 use super::{Action, CollectiveKind, CommunicatorId, EventId, LeftOut, LocationId, Place, Trace, TraceError};
 
 /// How strictly events are matched.
@@ -40,17 +41,29 @@ pub struct Matching {
 #[derive(Debug)]
 pub struct TraceBuilder {
     matching: Matching,
-    locations: Vec<Location>,
+    pub(super) locations: Vec<Location>,
     /// Whose messages a location sends and receives: mostly its own.
     speaks_for: Vec<u32>,
-    channels: Channels,
+    pub(super) channels: Channels,
     teams: Teams,
+    /// Whose events are kept, if not all are.
+    pub(super) keeping: Option<Keeping>,
 }
+
+/// Why matching fails, and in which order: messages by their events before collective operations.
+pub(super) type FaultKey = [u32; 4];
 
 impl TraceBuilder {
     /// Nothing yet.
     pub fn new(matching: Matching) -> Self {
-        Self { matching, locations: vec![], speaks_for: vec![], channels: Channels::default(), teams: Teams::default() }
+        Self {
+            matching,
+            locations: vec![],
+            speaks_for: vec![],
+            channels: Channels::default(),
+            teams: Teams::default(),
+            keeping: None,
+        }
     }
 
     /// Adds a location: a process with one thread, or a thread that messages are addressed to.
@@ -87,7 +100,11 @@ impl TraceBuilder {
     pub fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
         match members.iter().find(|member| member.index() >= self.locations.len()) {
             Some(unknown) => Err(TraceError::UnknownLocation(*unknown)),
-            None => self.teams.add(members),
+            None => {
+                let (keeping, processes) = (self.keeping.as_ref(), &self.speaks_for);
+                let keeps = |member: LocationId| keeping.is_none_or(|of| of.keeps(processes[member.index()]));
+                self.teams.add(members, keeps)
+            }
         }
     }
 
@@ -109,12 +126,10 @@ impl TraceBuilder {
         let Some(found) = self.locations.get_mut(location.index()) else {
             return Err(TraceError::UnknownLocation(location));
         };
-        if found.times.len() >= NONE as usize {
-            return Err(TraceError::TooManyEvents(location));
-        }
-        let event = EventId { location, event: found.times.len() as u32 };
-        check_time(found.times.last().copied(), time, event)?;
-        found.times.push(time);
+        let event = match &mut self.keeping {
+            None => found.add(location, time)?,
+            Some(keeping) => keeping.add(found, self.speaks_for[location.index()], location, time)?,
+        };
         match action {
             Action::Internal => Ok(()),
             Action::Send { to, communicator, tag } => self.message(event, Role::Send, to, communicator, tag),
@@ -138,6 +153,9 @@ impl TraceBuilder {
         }
         let this = self.speaks_for[event.location.index()];
         let (from, to) = if role == Role::Send { (this, peer) } else { (peer, this) };
+        if !self.keeps(from) && !self.keeps(to) {
+            return Ok(());
+        }
         let marks = &mut self.locations[event.location.index()].marks;
         let id = MarkId { location: event.location.0, mark: marks.len() as u32 };
         marks.push(open(event.event, role));
@@ -158,6 +176,11 @@ impl TraceBuilder {
         let at = event.location.index();
         let seat = self.teams.seat(team, event.location.0, self.speaks_for[at]);
         let seat = seat.ok_or(TraceError::NotAMember { event, communicator: team })?;
+        if !self.teams.concerns(seat) {
+            return Ok(());
+        }
+        let is_kept = self.keeps(self.speaks_for[at]);
+        self.teams.now = self.keeping.as_ref().map(Keeping::added);
         let mark = self.locations[at].marks.len() as u32;
         let (teams, locations) = (&mut self.teams, &mut self.locations[..]);
         let (role, (instance, counts)) = match action {
@@ -175,7 +198,7 @@ impl TraceBuilder {
             Action::End { .. } => (Role::Enter, (teams.enter(Track::Join, seat, event, mark)?, true)),
             _ => (Role::Enter, (teams.enter(Track::Collective, seat, event, mark)?, true)),
         };
-        if counts {
+        if counts && is_kept {
             self.locations[at].marks.push(seat.mark(event.event, role, instance));
         }
         Ok(())
@@ -185,32 +208,56 @@ impl TraceBuilder {
     ///
     /// # Errors
     /// When something has no partner: of several messages, the first of the first location; or else a collective operation.
-    pub fn finish(mut self) -> Result<Trace, TraceError> {
-        let mut left_out = LeftOut::default();
+    pub fn finish(self) -> Result<Trace, TraceError> {
         let left = self.channels.left(&self.locations);
+        if let Some((_, Some(why))) = self.first_fault(&left) {
+            return Err(why);
+        }
+        Ok(self.close(left).0)
+    }
+
+    /// Whether the events of a process are kept.
+    fn keeps(&self, process: u32) -> bool {
+        self.keeping.as_ref().is_none_or(|keeping| keeping.keeps(process))
+    }
+
+    /// What is to be refused first, and why, unless only who keeps an event of it can say so; nothing, if all is to be let
+    /// pass.
+    pub(super) fn first_fault(&self, left: &[(Role, MarkId)]) -> Option<(FaultKey, Option<TraceError>)> {
+        if self.matching.lenient {
+            return None;
+        }
         let event = |id: &MarkId| EventId {
             location: LocationId(id.location),
             event: self.locations[id.location as usize].marks[id.mark as usize].event,
         };
-        let first = left.iter().min_by_key(|(_, id)| event(id)).filter(|_| !self.matching.lenient);
-        if let Some((role, id)) = first {
-            let event = event(id);
-            return Err(match role {
-                Role::Send => TraceError::UnmatchedSend(event),
-                _ => TraceError::UnmatchedReceive(event),
-            });
+        let kept = left.iter().filter(|(_, id)| self.keeps(self.speaks_for[id.location as usize]));
+        let first = kept.map(|(role, id)| (event(id), *role)).min_by_key(|(event, _)| *event);
+        if let Some((event, role)) = first {
+            let why = if role == Role::Send { TraceError::UnmatchedSend } else { TraceError::UnmatchedReceive };
+            return Some(([0, event.location.0, event.event, 0], Some(why(event))));
         }
+        let ([team, track, index], why) = self.teams.first_incomplete(&self.locations)?;
+        Some(([1, team, track, index], why))
+    }
+
+    /// The trace, without what has no partner, and what else is known of its collective operations.
+    pub(super) fn close(mut self, left: Vec<(Role, MarkId)>) -> (Trace, Matched, Vec<u32>, Option<Keeping>) {
+        let mut left_out = LeftOut::default();
         for (role, id) in left {
             let mark = &mut self.locations[id.location as usize].marks[id.mark as usize];
             *mark = mark.alone();
-            *if role == Role::Send { &mut left_out.sends } else { &mut left_out.receives } += 1;
+            let is_kept = self.keeping.as_ref().is_none_or(|of| of.keeps(self.speaks_for[id.location as usize]));
+            *if role == Role::Send { &mut left_out.sends } else { &mut left_out.receives } += u64::from(is_kept);
         }
-        let (instances, slots) = self.teams.finish(self.matching.lenient, &mut self.locations, &mut left_out)?;
+        let mut matched = self.teams.finish(&mut self.locations, &mut left_out);
         for location in &mut self.locations {
             location.times.shrink_to_fit();
             location.marks.shrink_to_fit();
         }
-        Ok(Trace { locations: self.locations, instances, slots, left_out })
+        let (instances, slots) = (std::mem::take(&mut matched.instances), std::mem::take(&mut matched.slots));
+        let trace = Trace { locations: self.locations, instances, slots, left_out };
+        (trace, matched, self.speaks_for, self.keeping)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whether times can be true: looked at anew, with nothing that a correction is made of.
 
-mod late;
+pub(super) mod late;
 mod same;
 
 use core::fmt;
@@ -10,7 +10,7 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 use late::Party;
 pub use same::Difference;
 
-use super::{Collective, CollectiveKind, EventId, Latencies, Location, LocationId, Trace};
+use super::{CollectiveKind, EventId, Latencies, Location, LocationId, Message, Trace};
 
 /// What there is to say against times of a trace.
 ///
@@ -180,12 +180,15 @@ impl Verdict {
             verdict.order(location, trace.locations()[location.index()].times(), times.as_ref());
         }
         let time = |event: EventId| times[event.location.index()].as_ref()[event.event as usize];
-        verdict.look_at_messages(trace, time, latencies);
+        for message in trace.messages() {
+            let latency = latencies.between(trace, message.send.location, message.receive.location);
+            verdict.look_at_message(message, [time(message.send), time(message.receive)], latency);
+        }
         let (mut parties, mut counter) = (vec![], late::Counter::default());
         for collective in trace.collectives() {
             parties.clear();
             parties.extend(collective.members().map(|member| Party::new(member, trace, time)));
-            verdict.look_at(&collective, &parties, &mut counter, latencies);
+            verdict.look_at(collective.kind(), &parties, &mut counter, latencies);
         }
         Ok(verdict)
     }
@@ -208,7 +211,7 @@ impl Verdict {
         }
     }
 
-    fn order(&mut self, location: LocationId, before: &[Timestamp<Global>], after: &[Timestamp<Global>]) {
+    pub(super) fn order(&mut self, location: LocationId, before: &[Timestamp<Global>], after: &[Timestamp<Global>]) {
         for (event, (before, after)) in (1..).zip(before.windows(2).zip(after.windows(2))) {
             let event = EventId { location, event };
             if after[1] < after[0] {
@@ -221,39 +224,40 @@ impl Verdict {
         }
     }
 
-    fn look_at_messages(&mut self, trace: &Trace, time: impl Fn(EventId) -> Timestamp<Global>, latencies: &Latencies) {
-        for message in trace.messages() {
-            let (sent, received) = (time(message.send), time(message.receive));
-            let latency = latencies.between(trace, message.send.location, message.receive.location);
-            self.messages.total += 1;
-            if received < sent {
-                self.messages.reversed += 1;
-                self.reversal.add(sent - received);
-            }
-            let by = sent + latency - received;
-            if by > Duration::ZERO {
-                self.messages.violated += 1;
-                self.say(|| Fault::Early { send: message.send, receive: message.receive, by, kind: None });
-            }
+    pub(super) fn look_at_message(
+        &mut self,
+        message: Message,
+        [sent, received]: [Timestamp<Global>; 2],
+        latency: Duration,
+    ) {
+        self.messages.total += 1;
+        if received < sent {
+            self.messages.reversed += 1;
+            self.reversal.add(sent - received);
+        }
+        let by = sent + latency - received;
+        if by > Duration::ZERO {
+            self.messages.violated += 1;
+            self.say(|| Fault::Early { send: message.send, receive: message.receive, by, kind: None });
         }
     }
 
-    fn look_at(
+    pub(super) fn look_at(
         &mut self,
-        collective: &Collective<'_>,
+        kind: CollectiveKind,
         parties: &[Party],
         counter: &mut late::Counter,
         latencies: &Latencies,
     ) {
         let latencies = latencies.levels().map(Duration::as_nanos);
-        let (found, late) = counter.count(parties, collective.kind().pattern(), latencies);
+        let (found, late) = counter.count(parties, kind.pattern(), latencies);
         self.collectives += found;
         for (rank, _) in late.iter().enumerate().filter(|(_, late)| **late > 0) {
             if self.faults.len() >= Self::MOST_FAULTS {
                 return;
             }
-            let kind = Some(collective.kind());
-            let early = late::first_sender(parties, rank, collective.kind().pattern(), latencies);
+            let early = late::first_sender(parties, rank, kind.pattern(), latencies);
+            let kind = Some(kind);
             self.faults.extend(early.map(|(send, receive, by)| Fault::Early { send, receive, by, kind }));
         }
     }

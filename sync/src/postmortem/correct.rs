@@ -87,12 +87,44 @@ impl core::error::Error for Cycle {}
 /// What a correction makes of a trace.
 #[derive(Debug)]
 pub struct Corrected<'a> {
-    trace: &'a Trace,
-    latencies: Latencies,
-    times: Times,
-    stamps: Stamps,
-    passes: Vec<Pass>,
-    groups: Vec<Range<usize>>,
+    pub(super) trace: &'a Trace,
+    pub(super) latencies: Latencies,
+    pub(super) times: Times,
+    pub(super) stamps: Stamps,
+    pub(super) passes: Vec<Pass>,
+    pub(super) groups: Vec<Range<usize>>,
+}
+
+/// Which passes there were, and whether there is to be another.
+#[derive(Debug)]
+pub(super) struct Passes {
+    threshold: Option<Duration>,
+    most: usize,
+    pub(super) done: Vec<Pass>,
+    /// The last one was in vain, and the one before it is done again.
+    is_again: bool,
+}
+
+impl Passes {
+    pub(super) fn new(clock: &ControlledLogicalClock) -> Self {
+        Self { threshold: clock.threshold, most: clock.most_passes as usize, done: vec![], is_again: false }
+    }
+
+    /// A pass is done: with which control variable there is to be another, if there is.
+    pub(super) fn next(&mut self, pass: Pass) -> Option<ControlVariable> {
+        let last = self.done.last().copied();
+        self.done.push(pass);
+        let met = self.threshold.is_none_or(|threshold| pass.error <= threshold);
+        let vain = last.filter(|last| pass.error >= last.error);
+        let slower = pass.control.slower();
+        let is_slowest = vain.is_none() && slower == pass.control;
+        if met || is_slowest || self.is_again || self.done.len() >= self.most {
+            return None;
+        }
+        self.is_again = vain.is_some();
+        // Where it was in vain, intervals may as well keep more of their lengths.
+        Some(vain.map_or(slower, |last| last.control))
+    }
 }
 
 impl ControlledLogicalClock {
@@ -131,33 +163,17 @@ impl ControlledLogicalClock {
         let groups = groups(trace, self.workers);
         let mut stamps = Stamps::new(trace);
         let mut times = trace.locations.iter().map(|_| vec![]).collect();
-        let mut passes: Vec<Pass> = vec![];
+        let mut passes = Passes::new(self);
         let mut rule = self.rule;
         loop {
             let forward = Forward { trace, rule, latencies: self.latencies, groups: &groups };
             let (pass, found) = forward.run(&stamps, times)?;
             times = found;
-            let last = passes.last().copied();
-            passes.push(pass);
-            let met = self.threshold.is_none_or(|threshold| pass.error <= threshold);
-            let vain = last.filter(|last| pass.error >= last.error);
-            let slower = rule.control.slower();
-            let is_slowest = vain.is_none() && slower == rule.control;
-            if met || is_slowest || passes.len() >= self.most_passes as usize {
-                break;
-            }
+            let Some(control) = passes.next(pass) else { break };
+            rule.control = control;
             stamps.clear();
-            if let Some(last) = vain {
-                // It was in vain: intervals may as well keep more of their lengths.
-                rule.control = last.control;
-                let forward = Forward { trace, rule, latencies: self.latencies, groups: &groups };
-                let (pass, found) = forward.run(&stamps, times)?;
-                times = found;
-                passes.push(pass);
-                break;
-            }
-            rule.control = slower;
         }
+        let passes = passes.done;
         Ok(Corrected { trace, latencies: self.latencies, times, stamps, passes, groups })
     }
 }
@@ -194,6 +210,11 @@ impl Corrected<'_> {
     /// Moves what came before the jumps, too. To be done once.
     pub fn amortize(&mut self, gradient: Gradient) {
         limits::find(self.trace, &self.times, &self.latencies, &self.stamps, &self.groups);
+        self.stretch(gradient);
+    }
+
+    /// The same, where the limits have been found.
+    pub(super) fn stretch(&mut self, gradient: Gradient) {
         let parts = deal(std::mem::take(&mut self.times), &self.groups);
         let done = share(parts, |worker, mut times| {
             for (times, location) in times.iter_mut().zip(self.groups[worker].clone()) {

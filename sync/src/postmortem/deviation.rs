@@ -67,6 +67,24 @@ pub struct Above {
     pub length: u128,
 }
 
+/// A number of a report, by what becomes of it where reports on parts of a trace are put together.
+pub(super) enum Number<'a> {
+    Count(&'a mut u64),
+    Sum(&'a mut u128),
+    Signed(&'a mut i128),
+    Longest(&'a mut Duration),
+    /// Not negative.
+    Largest(&'a mut f64),
+    Least(&'a mut i128),
+    Greatest(&'a mut i128),
+}
+
+/// What consists of numbers.
+pub(super) trait Numbers {
+    /// Shows all of them, always in the same order.
+    fn numbers(&mut self, see: &mut impl FnMut(Number<'_>));
+}
+
 /// How many durations are in each [`DecimalBin`] of nanoseconds.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Bins {
@@ -218,7 +236,7 @@ fn ratio(part: f64, whole: f64) -> f64 {
 pub struct TruthError {
     events: u64,
     /// The first error, from which the others are counted, so that their squares stay small.
-    first: i128,
+    pub(super) first: Option<i128>,
     sum: i128,
     squares: u128,
     least: i128,
@@ -229,10 +247,7 @@ impl TruthError {
     /// Takes an event.
     pub fn add(&mut self, shown: Timestamp<Global>, truth: Timestamp<Global>) {
         let error = i128::from(shown.as_nanos()) - i128::from(truth.as_nanos());
-        if self.events == 0 {
-            self.first = error;
-        }
-        let beyond = error - self.first;
+        let beyond = error - *self.first.get_or_insert(error);
         self.events += 1;
         self.sum += beyond;
         self.squares = self.squares.saturating_add(beyond.unsigned_abs().saturating_mul(beyond.unsigned_abs()));
@@ -247,7 +262,7 @@ impl TruthError {
 
     /// The mean error, in nanoseconds: by how much times are ahead of the truth.
     pub fn bias(&self) -> f64 {
-        self.first as f64 + self.mean()
+        self.first.unwrap_or(0) as f64 + self.mean()
     }
 
     /// The error without the bias, in nanoseconds: the root of the mean square.
@@ -263,6 +278,38 @@ impl TruthError {
     /// The mean error beyond the first one.
     fn mean(&self) -> f64 {
         ratio(self.sum as f64, self.events as f64)
+    }
+}
+
+impl Numbers for Deviation {
+    fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
+        let Displacement { events, moved, largest, total, forward, bins } = &mut self.displacement;
+        [events, moved].into_iter().chain(bins.counts.iter_mut()).for_each(|count| see(Number::Count(count)));
+        see(Number::Longest(largest));
+        see(Number::Sum(total));
+        see(Number::Signed(forward));
+        for of in [&mut self.position, &mut self.distance] {
+            let Intervals { intervals, length, deviation, largest, largest_share, above, bins } = of;
+            [intervals].into_iter().chain(bins.counts.iter_mut()).for_each(|count| see(Number::Count(count)));
+            [length, deviation].into_iter().for_each(|sum| see(Number::Sum(sum)));
+            see(Number::Longest(largest));
+            see(Number::Largest(largest_share));
+            for Above { intervals, length } in above {
+                see(Number::Count(intervals));
+                see(Number::Sum(length));
+            }
+        }
+    }
+}
+
+/// Of errors that are counted from the same first one.
+impl Numbers for TruthError {
+    fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
+        see(Number::Count(&mut self.events));
+        see(Number::Signed(&mut self.sum));
+        see(Number::Sum(&mut self.squares));
+        see(Number::Least(&mut self.least));
+        see(Number::Greatest(&mut self.greatest));
     }
 }
 

@@ -10,10 +10,10 @@ use super::latencies::{Latencies, Site};
 /// or else they are of one group, and it is the latest beside that group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extremes {
-    latest: i64,
-    at: Option<Site>,
+    pub(super) latest: i64,
+    pub(super) at: Option<Site>,
     /// The latest of those that are so far from the latest of all.
-    beside: [i64; Latencies::LEVELS],
+    pub(super) beside: [i64; Latencies::LEVELS],
 }
 
 /// Nothing to wait for.
@@ -38,6 +38,24 @@ impl Extremes {
         }
         if is_latest {
             (self.latest, self.at) = (time, Some(site));
+        }
+    }
+
+    /// All senders of another one.
+    pub(super) fn merge(&mut self, other: &Self) {
+        let (Some(at), Some(site)) = (self.at, other.at) else {
+            if self.at.is_none() {
+                *self = *other;
+            }
+            return;
+        };
+        let (later, earlier) = if other.latest > self.latest { (*other, *self) } else { (*self, *other) };
+        let apart = site.level(at);
+        *self = later;
+        // What is so near that both are in one group has the same beside that.
+        for (level, beside) in self.beside.iter_mut().enumerate() {
+            let is_beside = apart.is_some_and(|apart| apart >= level);
+            *beside = (*beside).max(if is_beside { earlier.latest } else { earlier.beside[level] });
         }
     }
 
@@ -81,7 +99,11 @@ mod tests {
             rng.shuffle(&mut senders);
             senders.truncate(rng.usize(0..=senders.len()));
             let mut extremes = Extremes::NONE;
-            senders.iter().for_each(|(time, site)| extremes.add(*time, *site));
+            let (some, others) = senders.split_at(rng.usize(0..=senders.len()));
+            some.iter().for_each(|(time, site)| extremes.add(*time, *site));
+            let mut rest = Extremes::NONE;
+            others.iter().for_each(|(time, site)| rest.add(*time, *site));
+            extremes.merge(&rest);
             for receiver in (0..sites).map(site) {
                 let others = senders.iter().filter(|(_, site)| site.location != receiver.location);
                 let expected = others.map(|(time, site)| time + latencies.of(*site, receiver).as_nanos()).max();

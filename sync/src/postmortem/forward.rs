@@ -36,25 +36,25 @@ pub struct Pass {
 
 /// A location that is replayed.
 #[derive(Debug)]
-struct Replay<'a> {
+pub(super) struct Replay<'a> {
     location: u32,
-    trace: &'a Location,
+    pub(super) trace: &'a Location,
     clock: LogicalClock<Global>,
     /// The next mark.
-    mark: usize,
+    pub(super) mark: usize,
     /// As far as it has come.
     corrected: Vec<Timestamp<Global>>,
     error: Duration,
 }
 
 /// What all workers share.
-struct Shared<'a> {
+pub(super) struct Shared<'a> {
     forward: Forward<'a>,
-    stamps: &'a Stamps,
-    gates: Gates<'a>,
-    post: Post,
+    pub(super) stamps: &'a Stamps,
+    pub(super) gates: Gates<'a>,
+    pub(super) post: Post,
     /// Of all locations; whoever has one that is awake has it alone.
-    replays: Vec<Mutex<Replay<'a>>>,
+    pub(super) replays: Vec<Mutex<Replay<'a>>>,
 }
 
 /// Why a location is not replayed any further now.
@@ -73,13 +73,31 @@ const TURN: usize = 1 << 13;
 /// each other takes longer than what is gained.
 const MANY: usize = 256;
 
-impl Forward<'_> {
+impl<'a> Forward<'a> {
     /// Replays a trace; `stamps` have been cleared, and hold the jumps of receives and exits afterwards. The memory of
     /// `times` is used again.
     ///
     /// # Errors
     /// When events wait for each other in a circle.
-    pub(super) fn run(&self, stamps: &Stamps, times: Times) -> Result<(Pass, Times), Cycle> {
+    pub(super) fn run(&self, stamps: &'a Stamps, times: Times) -> Result<(Pass, Times), Cycle> {
+        let shared = self.begin(stamps, times, self.trace.locations.len(), |_| 0);
+        share(self.groups.to_vec(), |worker, group| shared.work(worker, group.map(|location| location as u32)));
+        let (replays, gates) = shared.end();
+        if let Some(stuck) = replays.iter().find(|replay| !replay.is_done()) {
+            return Err(cycle(stuck.location, &replays, &gates, stamps));
+        }
+        let error = largest_error(&replays);
+        Ok((Pass { control: self.rule.control, error }, corrected(replays)))
+    }
+
+    /// Of locations, so many are awake; of collective operations, so many enters beyond their slots are to come.
+    pub(super) fn begin(
+        &self,
+        stamps: &'a Stamps,
+        times: Times,
+        awake: usize,
+        beyond: impl Fn(u32) -> u32,
+    ) -> Shared<'a> {
         let locations = &self.trace.locations;
         let replays = locations.iter().zip(0..).zip(times).map(|((trace, location), mut corrected)| {
             corrected.clear();
@@ -88,34 +106,42 @@ impl Forward<'_> {
             let clock = LogicalClock::new(self.rule, start);
             Mutex::new(Replay { location, trace, clock, mark: 0, corrected, error: Duration::ZERO })
         });
-        let shared = Shared {
+        Shared {
             forward: *self,
             stamps,
-            gates: Gates::new(self.trace, self.latencies),
-            post: Post::new(self.groups.len(), locations.len()),
+            gates: Gates::new(self.trace, self.latencies, beyond),
+            post: Post::new(self.groups.len(), awake),
             replays: replays.collect(),
-        };
-        share(self.groups.to_vec(), |worker, group| shared.work(worker, group));
-        let Shared { gates, replays, .. } = shared;
-        let replays = replays.into_iter().map(|replay| replay.into_inner().unwrap_or_else(PoisonError::into_inner));
-        let replays: Vec<Replay<'_>> = replays.collect();
-        if let Some(stuck) = replays.iter().find(|replay| !replay.is_done()) {
-            return Err(cycle(stuck.location, &replays, &gates, stamps));
         }
-        let error = replays.iter().map(|replay| replay.error).max().unwrap_or_default();
-        Ok((Pass { control: self.rule.control, error }, replays.into_iter().map(|replay| replay.corrected).collect()))
     }
 }
 
-impl Shared<'_> {
+/// How far an event was moved at most.
+pub(super) fn largest_error(replays: &[Replay<'_>]) -> Duration {
+    replays.iter().map(|replay| replay.error).max().unwrap_or_default()
+}
+
+/// What became of all events.
+pub(super) fn corrected(replays: Vec<Replay<'_>>) -> Times {
+    replays.into_iter().map(|replay| replay.corrected).collect()
+}
+
+impl<'a> Shared<'a> {
+    /// When nobody works any more.
+    pub(super) fn end(self) -> (Vec<Replay<'a>>, Gates<'a>) {
+        let replays =
+            self.replays.into_iter().map(|replay| replay.into_inner().unwrap_or_else(PoisonError::into_inner));
+        (replays.collect(), self.gates)
+    }
+
     /// Replays locations until nothing is left to do for anyone; to begin with, these.
     ///
     /// Whoever wakes a location replays it, too: what it waited for is at hand, and threads would take longer to tell each
     /// other of every message than it takes to replay it. Only from those who have much to do, others take some. Who was
     /// woken first comes first: by then more of what it waits for is there, so that it comes farther at once.
-    fn work(&self, worker: usize, group: Range<usize>) {
+    pub(super) fn work(&self, worker: usize, ready: impl IntoIterator<Item = u32>) {
         self.post.sign_on(worker);
-        let mut ready: VecDeque<u32> = group.map(|location| location as u32).collect();
+        let mut ready: VecDeque<u32> = ready.into_iter().collect();
         loop {
             while let Some(location) = ready.pop_front() {
                 // Where it comes to rest, the last to replay it may still be about to say so.
@@ -210,7 +236,7 @@ fn cycle(stuck: u32, replays: &[Replay<'_>], gates: &Gates<'_>, stamps: &Stamps)
         let Some(mark) = replay.trace.marks.get(replay.mark) else { return Cycle { waits: vec![] } };
         let (location, other) = match mark.role() {
             Role::Exit => match gates.missing(mark.partner, mark.peer(), stamps) {
-                Some(slot) => (slot.location, slot.enter),
+                Some((_, slot)) => (slot.location, slot.enter),
                 None => return Cycle { waits: vec![] },
             },
             _ => (mark.peer(), mark.partner),
@@ -247,7 +273,7 @@ impl Replay<'_> {
         jump
     }
 
-    fn is_done(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         self.corrected.len() == self.trace.times.len()
     }
 }

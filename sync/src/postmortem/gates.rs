@@ -23,6 +23,30 @@ pub(super) struct Gate {
     waiting: BinaryHeap<Reverse<(u32, u32)>>,
 }
 
+/// So many ranks may leave.
+const ALL: u32 = u32::MAX;
+
+impl Gate {
+    /// One thing that was waited for is there.
+    fn came(&mut self) {
+        self.missing -= 1;
+        if self.missing == 0 {
+            self.open = ALL;
+        }
+    }
+
+    /// Hands over who can leave now, and waited for that.
+    fn wake(&mut self, mut wake: impl FnMut(u32)) {
+        while let Some(Reverse((rank, location))) = self.waiting.peek().copied() {
+            if rank >= self.open {
+                break;
+            }
+            self.waiting.pop();
+            wake(location);
+        }
+    }
+}
+
 /// The gates of all collective operations of a trace.
 #[derive(Debug)]
 pub(super) struct Gates<'a> {
@@ -32,12 +56,14 @@ pub(super) struct Gates<'a> {
 }
 
 impl<'a> Gates<'a> {
-    pub(super) fn new(trace: &'a Trace, latencies: Latencies) -> Self {
-        let gates = trace.instances.iter().map(|instance| {
-            let missing = trace.slots_of(instance).iter().filter(|slot| slot.enter != NONE).count() as u32;
+    /// `beyond` says how many [`merge`](Self::merge)s there will be of each.
+    pub(super) fn new(trace: &'a Trace, latencies: Latencies, beyond: impl Fn(u32) -> u32) -> Self {
+        let gates = (0..).zip(&trace.instances).map(|(number, instance)| {
+            let enters = trace.slots_of(instance).iter().filter(|slot| slot.enter != NONE).count() as u32;
+            let missing = enters + beyond(number);
             let mut gate = Gate { seen: Extremes::NONE, missing, open: 0, waiting: BinaryHeap::new() };
             if missing == 0 && instance.kind.pattern() != Pattern::ToLater {
-                gate.open = instance.members;
+                gate.open = ALL;
             }
             Mutex::new(gate)
         });
@@ -45,25 +71,24 @@ impl<'a> Gates<'a> {
     }
 
     /// A member enters at `time`, which is in the stamps already. Locations that waited for it alone are handed to `wake`.
-    pub(super) fn enter(&self, instance: u32, location: u32, time: i64, stamps: &Stamps, mut wake: impl FnMut(u32)) {
+    pub(super) fn enter(&self, instance: u32, location: u32, time: i64, stamps: &Stamps, wake: impl FnMut(u32)) {
         let found = &self.trace.instances[instance as usize];
         let mut gate = self.lock(instance);
         if found.kind.pattern() == Pattern::ToLater {
             self.advance(found, &mut gate, stamps);
         } else {
             gate.seen.add(time, self.trace.site(LocationId(location)));
-            gate.missing -= 1;
-            if gate.missing == 0 {
-                gate.open = found.members;
-            }
+            gate.came();
         }
-        while let Some(Reverse((rank, location))) = gate.waiting.peek().copied() {
-            if rank >= gate.open {
-                break;
-            }
-            gate.waiting.pop();
-            wake(location);
-        }
+        gate.wake(wake);
+    }
+
+    /// Members elsewhere have entered, of whose times these are the extremes.
+    pub(super) fn merge(&self, instance: u32, seen: &Extremes, wake: impl FnMut(u32)) {
+        let mut gate = self.lock(instance);
+        gate.seen.merge(seen);
+        gate.came();
+        gate.wake(wake);
     }
 
     /// When the member of this rank, whose exit is this mark, can leave at the earliest; `None` if the location has to
@@ -102,13 +127,12 @@ impl<'a> Gates<'a> {
         }
     }
 
-    /// An enter that has not come, for which a member of this rank waits, and whose it is.
-    pub(super) fn missing(&self, instance: u32, rank: u32, stamps: &Stamps) -> Option<Slot> {
+    /// An enter that has not come, for which a member of this rank waits: the number of its slot, and this.
+    pub(super) fn missing(&self, instance: u32, rank: u32, stamps: &Stamps) -> Option<(usize, Slot)> {
         let found = &self.trace.instances[instance as usize];
-        let slots = self.trace.slots_of(found).iter().enumerate();
-        let before = slots.filter(|(other, _)| found.kind.pattern() != Pattern::ToLater || *other < rank as usize);
-        let mut before = before.map(|(_, slot)| *slot);
-        before.find(|slot| slot.enter != NONE && stamps.get(slot.location, slot.enter).is_none())
+        let slots = self.trace.slots_of(found).iter().copied().enumerate();
+        let mut before = slots.filter(|(other, _)| found.kind.pattern() != Pattern::ToLater || *other < rank as usize);
+        before.find(|(_, slot)| slot.enter != NONE && stamps.get(slot.location, slot.enter).is_none())
     }
 
     fn lock(&self, instance: u32) -> MutexGuard<'_, Gate> {

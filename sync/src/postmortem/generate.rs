@@ -280,6 +280,12 @@ impl SyntheticProgram {
     pub fn trace(&self, matching: Matching) -> Result<Trace, SyntheticError> {
         self.validate()?;
         let mut builder = TraceBuilder::new(matching);
+        self.build(&mut builder)?;
+        Ok(builder.finish()?)
+    }
+
+    /// Adds all of it to a builder.
+    pub(super) fn build(&self, builder: &mut TraceBuilder) -> Result<(), SyntheticError> {
         let [process, thread] = self.reserved();
         for (location, place) in (0..).zip(self.places()) {
             let id = builder.add_location(place)?;
@@ -292,8 +298,7 @@ impl SyntheticProgram {
         self.run(|event| {
             let time = Timestamp::from_nanos(event.local.as_nanos());
             Ok::<_, SyntheticError>(builder.push(event.location, time, event.action)?)
-        })?;
-        Ok(builder.finish()?)
+        })
     }
 
     /// When everything happened in truth, by locations.

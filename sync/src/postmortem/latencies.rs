@@ -2,7 +2,7 @@
 
 use downbeat_clock_core::Duration;
 
-use super::{LocationId, Place, Trace};
+use super::{LocationId, Message, Place, Trace};
 
 /// The smallest latency of a message: between threads of one process, between processes of one node, and between nodes.
 ///
@@ -11,6 +11,43 @@ use super::{LocationId, Place, Trace};
 pub struct Latencies {
     /// One for each level, of which none is smaller than the one before.
     levels: [Duration; Latencies::LEVELS],
+}
+
+/// The smallest positive time that a message took on each level.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Least(pub(super) [Duration; Latencies::LEVELS]);
+
+impl Default for Least {
+    fn default() -> Self {
+        Self([Self::NONE; Latencies::LEVELS])
+    }
+}
+
+impl Least {
+    /// Of no message.
+    const NONE: Duration = Duration::MAX;
+
+    pub(super) fn add(&mut self, trace: &Trace, message: Message, took: Duration) {
+        let [from, to] = [message.send, message.receive].map(|event| trace.site(event.location));
+        if let Some(level) = to.level(from).filter(|_| took > Duration::ZERO) {
+            self.0[level] = self.0[level].min(took);
+        }
+    }
+
+    /// Those that are in order.
+    pub(super) fn latencies(mut self) -> Latencies {
+        let mut beyond = Self::NONE;
+        for level in self.0.iter_mut().rev().filter(|level| **level != Self::NONE) {
+            beyond = beyond.min(*level);
+            *level = beyond;
+        }
+        let mut below = Duration::ZERO;
+        let levels = self.0.map(|level| {
+            below = if level == Self::NONE { below } else { level };
+            below
+        });
+        Latencies { levels }
+    }
 }
 
 /// A location, and where it is.
@@ -40,32 +77,13 @@ impl Latencies {
     /// level without messages has no time, or the latency of the level below. What seems longer on one level than on the
     /// next is cut to that.
     pub fn measured(trace: &Trace) -> Self {
-        let mut least = [None::<Duration>; Self::LEVELS];
+        let mut least = Least::default();
         for message in trace.messages() {
-            let [from, to] = [message.send, message.receive].map(|event| trace.site(event.location));
-            let (Some(level), Some(sent), Some(received)) =
-                (to.level(from), trace.time(message.send), trace.time(message.receive))
-            else {
-                continue;
-            };
-            let took = received - sent;
-            let least = &mut least[level];
-            if took > Duration::ZERO && least.is_none_or(|least| took < least) {
-                *least = Some(took);
+            if let (Some(sent), Some(received)) = (trace.time(message.send), trace.time(message.receive)) {
+                least.add(trace, message, received - sent);
             }
         }
-        let mut beyond = Duration::MAX;
-        for level in least.iter_mut().rev().flatten() {
-            beyond = beyond.min(*level);
-            *level = beyond;
-        }
-        let mut below = Duration::ZERO;
-        Self {
-            levels: least.map(|level| {
-                below = level.unwrap_or(below);
-                below
-            }),
-        }
+        least.latencies()
     }
 
     /// Between threads of one process, between processes of one node, and between nodes.

@@ -26,7 +26,7 @@ pub(super) fn find(trace: &Trace, times: &Times, latencies: &Latencies, stamps: 
 }
 
 /// Every message has one receive, which knows where its send is: so this reads in order, and only writes here and there.
-fn of_sends(trace: &Trace, times: &Times, latencies: &Latencies, stamps: &Stamps, location: usize) {
+pub(super) fn of_sends(trace: &Trace, times: &Times, latencies: &Latencies, stamps: &Stamps, location: usize) {
     let to = trace.site(LocationId(location as u32));
     for mark in trace.locations[location].marks.iter().filter(|mark| mark.role() == Role::Receive) {
         let latency = latencies.of(trace.site(LocationId(mark.peer())), to);
@@ -35,14 +35,12 @@ fn of_sends(trace: &Trace, times: &Times, latencies: &Latencies, stamps: &Stamps
     }
 }
 
-fn of_enters(trace: &Trace, times: &Times, latencies: &Latencies, stamps: &Stamps, instance: &Instance) {
+pub(super) fn of_enters(trace: &Trace, times: &Times, latencies: &Latencies, stamps: &Stamps, instance: &Instance) {
     // Seen from the end of time, the first exit is the last, and its message goes the other way.
     let mut exits = Extremes::NONE;
     let add = |slot: &Slot, exits: &mut Extremes| {
-        if slot.exit != NONE {
-            let location = LocationId(slot.location);
-            let event = trace.locations[location.index()].marks[slot.exit as usize].event;
-            exits.add(-times[location.index()][event as usize].as_nanos(), trace.site(location));
+        if let Some(time) = exit_of(trace, times, slot) {
+            exits.add(-time, trace.site(LocationId(slot.location)));
         }
     };
     let slots = trace.slots_of(instance);
@@ -52,11 +50,22 @@ fn of_enters(trace: &Trace, times: &Times, latencies: &Latencies, stamps: &Stamp
     }
     for slot in slots.iter().rev() {
         if slot.enter != NONE {
-            let reach = exits.reach(trace.site(LocationId(slot.location)), latencies);
-            stamps.of(slot.location, slot.enter).store(reach.saturating_neg(), Ordering::Relaxed);
+            limit(trace, slot, &exits, latencies, stamps);
         }
         if in_order {
             add(slot, &mut exits);
         }
     }
+}
+
+/// When a member left, if that counts.
+pub(super) fn exit_of(trace: &Trace, times: &Times, slot: &Slot) -> Option<i64> {
+    let mark = trace.locations[slot.location as usize].marks.get(slot.exit as usize)?;
+    Some(times[slot.location as usize][mark.event as usize].as_nanos())
+}
+
+/// Sets the limit of a member's enter, for which these exits wait; seen from the end of time.
+pub(super) fn limit(trace: &Trace, slot: &Slot, exits: &Extremes, latencies: &Latencies, stamps: &Stamps) {
+    let reach = exits.reach(trace.site(LocationId(slot.location)), latencies);
+    stamps.of(slot.location, slot.enter).store(reach.saturating_neg(), Ordering::Relaxed);
 }

@@ -13,10 +13,15 @@ pub(super) enum Track {
     Join,
 }
 
+/// All of them, by their numbers.
+const TRACKS: [Track; 3] = [Track::Collective, Track::Fork, Track::Join];
+
 /// A communicator, or a team of threads.
 #[derive(Debug)]
 struct Team {
     members: Vec<u32>,
+    /// The ranks of those whose events are kept: mostly of all.
+    kept: Vec<u32>,
     tracks: [Counts; 3],
 }
 
@@ -53,9 +58,13 @@ struct Progress {
 #[derive(Debug, Default)]
 pub(super) struct Teams {
     teams: Vec<Team>,
-    /// Ranks of locations in teams.
-    ranks: FxHashMap<(u32, u32), u32>,
+    /// Seats of locations in teams.
+    seats: FxHashMap<(u32, u32), Seat>,
     instances: Vec<Instance>,
+    /// Of each operation, the number of the event that was the first of it, where that is known.
+    names: Vec<u64>,
+    /// The number of the event that is being added, where events are counted.
+    pub(super) now: Option<u64>,
     progress: Vec<Progress>,
     slots: Vec<Slot>,
 }
@@ -65,17 +74,44 @@ pub(super) struct Teams {
 pub(super) struct Seat {
     team: u32,
     pub(super) rank: u32,
+    /// Where it is among those whose events are kept, or [`NONE`].
+    slot: u32,
 }
 
+/// What became of all teams.
+#[derive(Debug)]
+pub(super) struct Matched {
+    pub(super) instances: Vec<Instance>,
+    pub(super) slots: Vec<Slot>,
+    pub(super) names: Vec<u64>,
+    /// Of every team, its members, and the ranks of those whose events are kept.
+    pub(super) teams: Vec<(Vec<u32>, Vec<u32>)>,
+}
+
+/// Which operation it is: that of a team, on a track, and the how manieth.
+pub(super) type OperationKey = [u32; 3];
+
 impl Teams {
-    pub(super) fn add(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
+    /// Adds a team, of which the events of some members are kept.
+    pub(super) fn add(
+        &mut self,
+        members: &[LocationId],
+        keeps: impl Fn(LocationId) -> bool,
+    ) -> Result<CommunicatorId, TraceError> {
         let team = u32::try_from(self.teams.len()).map_err(|_| TraceError::TooManyCollectives)?;
-        for (rank, member) in members.iter().enumerate() {
-            if self.ranks.insert((team, member.0), rank as u32).is_some() {
+        let mut kept = vec![];
+        for (rank, member) in (0..).zip(members) {
+            let mut slot = NONE;
+            if keeps(*member) {
+                slot = kept.len() as u32;
+                kept.push(rank);
+            }
+            if self.seats.insert((team, member.0), Seat { team, rank, slot }).is_some() {
                 return Err(TraceError::MemberTwice(*member));
             }
         }
-        self.teams.push(Team { members: members.iter().map(|member| member.0).collect(), tracks: Default::default() });
+        let members = members.iter().map(|member| member.0).collect();
+        self.teams.push(Team { members, kept, tracks: Default::default() });
         Ok(CommunicatorId(team))
     }
 
@@ -85,8 +121,12 @@ impl Teams {
 
     /// The seat of a location, or else of the one that it speaks for.
     pub(super) fn seat(&self, team: CommunicatorId, location: u32, speaks_for: u32) -> Option<Seat> {
-        let rank = self.ranks.get(&(team.0, location)).or_else(|| self.ranks.get(&(team.0, speaks_for)))?;
-        Some(Seat { team: team.0, rank: *rank })
+        self.seats.get(&(team.0, location)).or_else(|| self.seats.get(&(team.0, speaks_for))).copied()
+    }
+
+    /// Whether events of any member are kept.
+    pub(super) fn concerns(&self, seat: Seat) -> bool {
+        !self.teams[seat.team as usize].kept.is_empty()
     }
 
     /// A member enters its next operation: `mark` will be that of `event`. The number of the operation.
@@ -94,8 +134,9 @@ impl Teams {
         let (entered, _) = *self.counts(track, seat);
         let instance = self.instance(track, seat, entered, event)?;
         self.counts(track, seat).0 += 1;
-        let slot = self.slot(instance, seat);
-        (slot.location, slot.enter) = (event.location.0, mark);
+        if let Some(slot) = self.slot(instance, seat) {
+            (slot.location, slot.enter) = (event.location.0, mark);
+        }
         self.progress[instance as usize].enters += 1;
         Ok(instance)
     }
@@ -120,8 +161,9 @@ impl Teams {
             self.agree(instance, left, event)?;
         }
         self.counts(track, seat).1 += 1;
+        self.progress[instance as usize].exits += 1;
         let (sends, receives) = left.map_or((true, true), |left| role_of(left, seat.rank));
-        let slot = self.slot(instance, seat);
+        let Some(slot) = self.slot(instance, seat) else { return Ok((instance, false)) };
         if matches!(track, Track::Collective) && slot.location != event.location.0 {
             // Another thread of the process entered.
             return Err(TraceError::NotEntered(event));
@@ -135,7 +177,6 @@ impl Teams {
         if receives {
             slot.exit = mark;
         }
-        self.progress[instance as usize].exits += 1;
         Ok((instance, receives))
     }
 
@@ -151,7 +192,7 @@ impl Teams {
     fn agree(&mut self, instance: u32, left: Left, event: EventId) -> Result<(), TraceError> {
         let found = &mut self.instances[instance as usize];
         let progress = &mut self.progress[instance as usize];
-        if left.kind.has_root() && left.root >= found.members {
+        if left.kind.has_root() && left.root as usize >= self.teams[found.team as usize].members.len() {
             return Err(TraceError::OtherRoot { event, other: event });
         }
         let Some(other) = progress.said_by else {
@@ -186,50 +227,79 @@ impl Teams {
         }
         let instance = u32::try_from(self.instances.len()).map_err(|_| TraceError::TooManyCollectives)?;
         known.push(instance);
-        let members = team.members.len() as u32;
-        self.instances.push(Instance { kind: CollectiveKind::Barrier, root: 0, first: self.slots.len(), members });
+        let (first, members) = (self.slots.len(), team.kept.len() as u32);
+        self.instances.push(Instance { kind: CollectiveKind::Barrier, root: 0, team: seat.team, first, members });
+        self.names.extend(self.now);
         self.progress.push(Progress { said_by: None, seen: event, enters: 0, exits: 0 });
-        self.slots.extend(team.members.iter().map(|location| Slot { location: *location, enter: NONE, exit: NONE }));
+        let kept = team.kept.iter().map(|rank| team.members[*rank as usize]);
+        self.slots.extend(kept.map(|location| Slot { location, enter: NONE, exit: NONE }));
         Ok(instance)
     }
 
-    fn slot(&mut self, instance: u32, seat: Seat) -> &mut Slot {
-        &mut self.slots[self.instances[instance as usize].first + seat.rank as usize]
+    /// That of a member whose events are kept.
+    fn slot(&mut self, instance: u32, seat: Seat) -> Option<&mut Slot> {
+        let slot = (seat.slot != NONE).then_some(seat.slot as usize)?;
+        Some(&mut self.slots[self.instances[instance as usize].first + slot])
     }
 
-    /// The operations and their members.
-    ///
-    /// # Errors
-    /// When one is incomplete, unless this is to be counted.
-    pub(super) fn finish(
-        mut self,
-        lenient: bool,
-        locations: &mut [Location],
-        left_out: &mut LeftOut,
-    ) -> Result<(Vec<Instance>, Vec<Slot>), TraceError> {
-        for team in &self.teams {
-            for (counts, track) in team.tracks.iter().zip([Track::Collective, Track::Fork, Track::Join]) {
-                for (index, instance) in counts.instances.iter().enumerate() {
-                    let (found, progress) = (self.instances[*instance as usize], &self.progress[*instance as usize]);
-                    let slots = &mut self.slots[found.first..found.first + found.members as usize];
-                    if is_complete(&found, progress) {
-                        continue;
+    /// All operations that are not complete, in order.
+    fn incomplete(&self) -> Vec<(OperationKey, u32)> {
+        let mut found = vec![];
+        for (team, of) in (0..).zip(&self.teams) {
+            for (track, counts) in (0..).zip(&of.tracks) {
+                for (index, instance) in (0..).zip(&counts.instances) {
+                    let at = *instance as usize;
+                    if !is_complete(self.instances[at].kind, &self.progress[at], of.members.len() as u32) {
+                        found.push(([team, track, index], *instance));
                     }
-                    if !lenient {
-                        return Err(match track {
-                            Track::Collective => missing(slots, &counts.members, index as u32, progress, locations),
-                            Track::Fork => TraceError::NotEntered(progress.seen),
-                            Track::Join => TraceError::NotLeft(progress.seen),
-                        });
-                    }
-                    left_out.collectives += 1;
-                    forget(&found, progress, slots, locations);
                 }
             }
         }
+        found
+    }
+
+    /// The first operation that is incomplete, and what it is refused for, unless only who keeps an event of it can say so.
+    pub(super) fn first_incomplete(&self, locations: &[Location]) -> Option<(OperationKey, Option<TraceError>)> {
+        let (key, instance) = *self.incomplete().first()?;
+        let [team, track, index] = key;
+        let (team, progress) = (&self.teams[team as usize], &self.progress[instance as usize]);
+        let why = match TRACKS[track as usize] {
+            Track::Collective => self.missing(team, index, instance, locations),
+            Track::Fork => Some(TraceError::NotEntered(progress.seen)),
+            Track::Join => Some(TraceError::NotLeft(progress.seen)),
+        };
+        Some((key, why))
+    }
+
+    /// What an incomplete operation, the `index`-th of a team, is refused for.
+    fn missing(&self, team: &Team, index: u32, instance: u32, locations: &[Location]) -> Option<TraceError> {
+        let (found, progress) = (&self.instances[instance as usize], &self.progress[instance as usize]);
+        let counts = &team.tracks[Track::Collective as usize].members;
+        let never_entered = counts.iter().position(|(entered, _)| *entered <= index);
+        if let (Some(absent), Some(event)) = (never_entered, progress.said_by) {
+            return Some(TraceError::Absent { event, absent: LocationId(team.members[absent]) });
+        }
+        let Some(rank) = counts.iter().position(|(entered, left)| *left <= index && *entered > index) else {
+            return Some(TraceError::NotLeft(progress.seen));
+        };
+        let slot = self.slots[found.first + team.kept.binary_search(&(rank as u32)).ok()?];
+        let event = locations[slot.location as usize].marks.get(slot.enter as usize)?.event;
+        Some(TraceError::NotLeft(EventId { location: LocationId(slot.location), event }))
+    }
+
+    /// The operations and their members, and the best that can be made of those that are incomplete. These are counted where
+    /// the first member of their team is kept.
+    pub(super) fn finish(mut self, locations: &mut [Location], left_out: &mut LeftOut) -> Matched {
+        for ([team, ..], instance) in self.incomplete() {
+            let (found, kept) = (self.instances[instance as usize], &self.teams[team as usize].kept);
+            let slots = &mut self.slots[found.first..found.first + found.members as usize];
+            left_out.collectives += u64::from(kept.first() == Some(&0));
+            forget(&found, &self.progress[instance as usize], kept, slots, locations);
+        }
         self.slots.shrink_to_fit();
         self.instances.shrink_to_fit();
-        Ok((self.instances, self.slots))
+        let teams = self.teams.into_iter().map(|team| (team.members, team.kept)).collect();
+        Matched { instances: self.instances, slots: self.slots, names: self.names, teams }
     }
 }
 
@@ -247,48 +317,25 @@ fn role_of(left: Left, rank: u32) -> (bool, bool) {
     (sends && left.sent, receives && left.received)
 }
 
-fn is_complete(instance: &Instance, progress: &Progress) -> bool {
-    match instance.kind {
+fn is_complete(kind: CollectiveKind, progress: &Progress, members: u32) -> bool {
+    match kind {
         // How many threads there were is their business.
         _ if progress.said_by.is_none() => false,
         CollectiveKind::Fork | CollectiveKind::Join => true,
-        _ => progress.enters == instance.members && progress.exits == instance.members,
+        _ => progress.enters == members && progress.exits == members,
     }
-}
-
-/// What an incomplete operation is refused for.
-fn missing(
-    slots: &[Slot],
-    counts: &[(u32, u32)],
-    index: u32,
-    progress: &Progress,
-    locations: &[Location],
-) -> TraceError {
-    let never_entered = counts.iter().position(|(entered, _)| *entered <= index);
-    if let (Some(absent), Some(event)) = (never_entered, progress.said_by) {
-        return TraceError::Absent { event, absent: LocationId(slots[absent].location) };
-    }
-    let not_left = slots
-        .iter()
-        .zip(counts)
-        .find(|(slot, (entered, left))| *left <= index && *entered > index && slot.enter != NONE);
-    let event = not_left.map_or(progress.seen, |(slot, _)| EventId {
-        location: LocationId(slot.location),
-        event: locations[slot.location as usize].marks[slot.enter as usize].event,
-    });
-    TraceError::NotLeft(event)
 }
 
 /// Makes the best of an incomplete operation: nothing, if nobody left it; or else those who did not leave it gave data.
-fn forget(instance: &Instance, progress: &Progress, slots: &mut [Slot], locations: &mut [Location]) {
+fn forget(instance: &Instance, progress: &Progress, kept: &[u32], slots: &mut [Slot], locations: &mut [Location]) {
     let alone = |location: u32, mark: &mut u32, locations: &mut [Location]| {
         if let Some(found) = locations[location as usize].marks.get_mut(*mark as usize) {
             *found = Mark::alone(*found);
         }
         *mark = NONE;
     };
-    for (rank, slot) in slots.iter_mut().enumerate() {
-        let is_root = rank as u32 == instance.root;
+    for (rank, slot) in kept.iter().zip(slots) {
+        let is_root = *rank == instance.root;
         let sends = match instance.kind.pattern() {
             Pattern::FromRoot => is_root,
             Pattern::ToRoot => !is_root,

@@ -142,6 +142,8 @@ pub(super) enum Role {
 pub(super) struct Instance {
     pub(super) kind: CollectiveKind,
     pub(super) root: u32,
+    /// Whose it is.
+    pub(super) team: u32,
     /// Where its members are in the slots of the trace.
     pub(super) first: usize,
     pub(super) members: u32,
@@ -193,6 +195,18 @@ impl Mark {
 }
 
 impl Location {
+    /// Adds an event.
+    #[inline]
+    pub(super) fn add(&mut self, this: LocationId, time: Timestamp<Global>) -> Result<EventId, TraceError> {
+        if self.times.len() >= NONE as usize {
+            return Err(TraceError::TooManyEvents(this));
+        }
+        let event = EventId { location: this, event: self.times.len() as u32 };
+        check_time(self.times.last().copied(), time, event)?;
+        self.times.push(time);
+        Ok(event)
+    }
+
     /// Where it is.
     pub fn place(&self) -> Place {
         self.place
@@ -232,16 +246,17 @@ impl Trace {
 
     /// All messages, by their receivers.
     pub fn messages(&self) -> impl Iterator<Item = Message> + '_ {
-        self.ids().flat_map(move |location| {
-            let marks = &self.locations[location.index()].marks;
-            marks.iter().filter(|mark| mark.role() == Role::Receive).map(move |mark| {
-                let peer = LocationId(mark.peer());
-                let send = self.locations[peer.index()].marks[mark.partner as usize].event;
-                Message {
-                    send: EventId { location: peer, event: send },
-                    receive: EventId { location, event: mark.event },
-                }
-            })
+        self.ids().flat_map(move |location| self.received_by(location).map(|(message, _)| message))
+    }
+
+    /// The messages that a location receives, and the marks of their sends.
+    pub(super) fn received_by(&self, location: LocationId) -> impl Iterator<Item = (Message, u32)> + '_ {
+        let marks = &self.locations[location.index()].marks;
+        marks.iter().filter(|mark| mark.role() == Role::Receive).map(move |mark| {
+            let peer = LocationId(mark.peer());
+            let event = self.locations[peer.index()].marks[mark.partner as usize].event;
+            let send = EventId { location: peer, event };
+            (Message { send, receive: EventId { location, event: mark.event } }, mark.partner)
         })
     }
 

@@ -11,16 +11,22 @@ use super::Trace;
 /// Neighbouring locations for each worker, so that all have about as many events; fewer workers, if there are fewer
 /// locations.
 pub(super) fn groups(trace: &Trace, workers: usize) -> Vec<Range<usize>> {
-    let locations = trace.locations.len();
+    let events: Vec<u64> = trace.locations.iter().map(|location| location.times.len() as u64).collect();
+    balanced(&events, workers)
+}
+
+/// The same of anything with so many events.
+pub(super) fn balanced(events: &[u64], workers: usize) -> Vec<Range<usize>> {
+    let locations = events.len();
     let workers = workers.clamp(1, locations.max(1));
-    let (all, mut before, mut start) = (trace.events(), 0, 0);
+    let (all, mut before, mut start) = (events.iter().sum::<u64>(), 0, 0);
     let mut groups = Vec::with_capacity(workers);
     for worker in 0..workers {
         let (share, rest) = (all * (worker as u64 + 1) / workers as u64, workers - worker - 1);
         let mut end = start;
         // Everyone has one, and the last has what is left.
         while end < locations - rest && (end == start || rest == 0 || before < share) {
-            before += trace.locations[end].times.len() as u64;
+            before += events[end];
             end += 1;
         }
         groups.push(start..end);

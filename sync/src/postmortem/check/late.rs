@@ -10,15 +10,15 @@ use super::super::{EventId, Member, Pattern, Place, Relations, Trace};
 
 /// A member of a collective operation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Party {
-    place: Place,
-    enter: Option<(EventId, i64)>,
-    exit: Option<(EventId, i64)>,
+pub(in crate::postmortem) struct Party {
+    pub(in crate::postmortem) place: Place,
+    pub(in crate::postmortem) enter: Option<(EventId, i64)>,
+    pub(in crate::postmortem) exit: Option<(EventId, i64)>,
 }
 
 /// Keeps its memory from one operation to the next.
 #[derive(Debug, Default)]
-pub(super) struct Counter {
+pub(in crate::postmortem) struct Counter {
     /// For each rank, the number of enters that its exit is too early for.
     late: Vec<i64>,
     /// Ranks, those that are counted together being neighbours, in order.
@@ -28,7 +28,11 @@ pub(super) struct Counter {
 }
 
 impl Party {
-    pub(super) fn new(member: Member, trace: &Trace, time: impl Fn(EventId) -> Timestamp<Global>) -> Self {
+    pub(in crate::postmortem) fn new(
+        member: Member,
+        trace: &Trace,
+        time: impl Fn(EventId) -> Timestamp<Global>,
+    ) -> Self {
         let at = |event: u32| {
             let event = EventId { location: member.location, event };
             (event, time(event).as_nanos())
