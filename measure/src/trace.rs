@@ -83,7 +83,7 @@ mod text;
 mod writer;
 
 pub use difference::first_difference;
-pub use file::{Sessions, TraceFile};
+pub use file::{Sessions, TraceFile, Unread};
 pub use format::TraceFormat;
 pub use item::{Item, What};
 pub use reader::TraceReader;

@@ -6,7 +6,7 @@ pub mod files;
 mod settings;
 mod tables;
 
-pub use correction::CorrectionOptions;
+pub use correction::{CorrectionOptions, corrected_sessions};
 pub use document::{Document, PassReport, PreSyncReport, TruthStages};
 pub use settings::{Found, LatencyOption, MatchingOptions};
 pub use tables::{Contents, DeviationReport, LatencyReport, TruthReport, Violations, truth, violations};

@@ -7,7 +7,7 @@ use downbeat_common::{Failure, agree, cli};
 use downbeat_sync::{MpiComm, block_on_ready, collective};
 
 use crate::ranks::number_of;
-use crate::{bench, drift, imbalance, sync};
+use crate::{bench, drift, imbalance, sync, trace_correct};
 
 /// One global clock for the ranks of an MPI job.
 #[derive(Debug, Parser)]
@@ -31,6 +31,8 @@ enum Command {
     Imbalance(Box<imbalance::Options>),
     /// Shows how the clocks of the ranks drift apart over minutes, and what a line leaves of that
     Drift(Box<drift::Options>),
+    /// Corrects times of a trace, whose events the ranks share, so that no message arrives before it can have arrived
+    TraceCorrect(Box<trace_correct::Options>),
 }
 
 /// Does what the command line asks for. All ranks fail or none.
@@ -46,6 +48,7 @@ pub(crate) fn run(comm: &MpiComm) -> Result<(), Failure> {
         Command::Bench(options) => bench::run(&options, comm),
         Command::Imbalance(options) => imbalance::run(&options, comm),
         Command::Drift(options) => drift::run(&options, comm),
+        Command::TraceCorrect(options) => trace_correct::run(&options, comm),
     }
 }
 

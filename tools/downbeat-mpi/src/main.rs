@@ -10,6 +10,7 @@ mod ranks;
 mod session;
 mod settings;
 mod sync;
+mod trace_correct;
 mod truth;
 
 use std::panic;

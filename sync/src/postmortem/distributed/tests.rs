@@ -137,31 +137,18 @@ fn shared_by(
     let mut whole = found.next().unwrap();
     for other in found {
         match (&mut whole, other) {
-            (Ok(whole), Ok(other)) => {
-                whole.jumps.extend(other.jumps);
-                let parts = [(&mut whole.forward, other.forward), (&mut whole.times, other.times)];
+            (Ok(whole), Ok(mut other)) => {
+                whole.jumps.append(&mut other.jumps);
+                let parts = [(&mut whole.forward, &mut other.forward), (&mut whole.times, &mut other.times)];
                 for (whole, other) in parts {
                     for (whole, other) in whole.iter_mut().zip(other) {
                         assert!(whole.is_empty() || other.is_empty(), "both have events of a location");
-                        whole.extend(other);
+                        whole.append(other);
                     }
                 }
-                let rest = Outcome {
-                    jumps: whole.jumps.clone(),
-                    forward: whole.forward.clone(),
-                    times: whole.times.clone(),
-                    ..Outcome {
-                        totals: other.totals,
-                        latencies: other.latencies,
-                        verdicts: other.verdicts,
-                        passes: other.passes,
-                        jumps: vec![],
-                        deviation: other.deviation,
-                        truth: other.truth,
-                        forward: vec![],
-                        times: vec![],
-                    }
-                };
+                let of_parts = |of: &Outcome| (of.jumps.clone(), of.forward.clone(), of.times.clone());
+                let (jumps, forward, times) = of_parts(whole);
+                let rest = Outcome { jumps, forward, times, ..other };
                 assert_eq!(*whole, rest, "ranks do not agree");
             }
             (Err(one), Err(other)) => assert_eq!(*one, other, "ranks do not agree"),
@@ -347,7 +334,7 @@ fn mixed(rng: &mut Rng, of: Vec<Vec<Action>>) -> Vec<(u32, i64, Action)> {
 fn anything_is_corrected_alike_or_refused_alike() {
     let mut rng = Rng::with_seed(11);
     let mut seen = std::collections::BTreeMap::<String, u32>::new();
-    for case in 0..if cfg!(miri) { 3 } else { 700 } {
+    for case in 0..if cfg!(miri) { 3 } else { 250 } {
         let chaos = Chaos::new(&mut rng);
         let matching = Matching { lenient: rng.bool(), skip_alltoallv: rng.u8(..) < 50 };
         let mut clock = ControlledLogicalClock::new(Latencies::ZERO);
@@ -363,15 +350,15 @@ fn anything_is_corrected_alike_or_refused_alike() {
         let built = chaos.add(&mut builder);
         let trace = built.and_then(|()| builder.finish().map_err(|why| (END, why.to_string())));
         let expected = trace.and_then(|trace| serially(&trace, &clock));
-        for ranks in RANKS {
+        for ranks in [RANKS[case % 6], rng.u32(2..4)] {
             let found = shared_by(ranks, &chaos.shares(ranks), matching, &clock, |builder| chaos.add(builder));
             assert_eq!(found, expected, "case {case}, {ranks} ranks: {chaos:?}");
         }
         let kind = expected.map_or_else(|(_, why)| why.replace(|c: char| c.is_ascii_digit(), "#"), |_| String::new());
-        *seen.entry(kind.chars().take(60).collect()).or_default() += 1;
+        *seen.entry(kind).or_default() += 1;
     }
     let of = |part: &str| seen.iter().filter(|(kind, _)| kind.contains(part)).map(|(_, count)| count).sum::<u32>();
-    assert!(seen[""] > 300, "{seen:?}");
+    assert!(seen[""] > 100, "{seen:?}");
     for part in
         ["nobody receives", "nobody sent", "in a circle", "not entered", "never left", "different roots", "missing in"]
     {

@@ -115,15 +115,23 @@ pub(super) async fn agree_on_fit<T: AsRef<[Timestamp<Global>]>, C: Comm>(
 
 /// Puts together what all ranks found.
 pub(super) async fn total<C: Comm>(mine: &mut impl Numbers, comm: &C) -> Result<(), CommError> {
-    let mut words = vec![];
-    mine.numbers(&mut |number| words.extend(number.words()));
+    let (mut words, mut count) = (vec![], 0);
+    mine.numbers(&mut |number| {
+        let [low, high] = number.words();
+        // Nothing changes by a zero, and most are.
+        if [low, high] != [0; 2] {
+            words.extend([count, low, high]);
+        }
+        count += 1;
+    });
     let all = gather_everywhere(comm, words).await?;
     for words in (0..).zip(&all).filter(|(rank, _)| *rank != comm.rank()).map(|(_, words)| words) {
-        let mut words = words.as_chunks().0.iter();
+        let (mut words, mut count) = (words.as_chunks::<3>().0.iter().peekable(), 0);
         mine.numbers(&mut |number| {
-            if let Some(words) = words.next() {
-                number.absorb(*words);
+            if let Some([_, low, high]) = words.next_if(|[of, ..]| *of == count) {
+                number.absorb([*low, *high]);
             }
+            count += 1;
         });
     }
     Ok(())

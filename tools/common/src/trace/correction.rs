@@ -4,7 +4,8 @@ use clap::{Args, ValueEnum};
 use downbeat_clock_core::{ControlVariable, Duration, Timestamp};
 use downbeat_measure::trace::{Sessions, TraceFile};
 use downbeat_sync::postmortem::{
-    ClockMaps, ClockOwner, ControlledLogicalClock, Gradient, Interpolation, Latencies, Location, PreSynchronization,
+    ClockMaps, ClockOwner, ControlledLogicalClock, Gradient, Interpolation, Latencies, Location, LocationId,
+    PreSynchronization,
 };
 
 use super::document::PreSyncReport;
@@ -99,12 +100,30 @@ impl CorrectionOptions {
     /// # Errors
     /// When what the clocks showed makes no sense.
     pub fn pre_synchronize(&self, file: &mut TraceFile) -> Result<(Sessions, PreSyncReport), Failure> {
+        let (maps, report) = self.clock_maps(file, file.trace.locations(), file.trace.ids())?;
+        let Some(maps) = maps else { return Ok((file.sessions.clone(), report)) };
+        let sessions = corrected_sessions(&file.sessions, file.trace.ids(), &maps);
+        let corrected = maps.correct(&mut file.trace);
+        corrected.map_err(|why| Failure::Input(format!("{}: {why}", file.path.display())))?;
+        Ok((sessions, report))
+    }
+
+    /// What the times of all locations mean on one clock; nothing, if they are right as they are.
+    ///
+    /// # Errors
+    /// When what the clocks showed makes no sense.
+    pub fn clock_maps<T>(
+        &self,
+        file: &TraceFile<T>,
+        locations: &[Location],
+        mut ids: impl Iterator<Item = LocationId>,
+    ) -> Result<(Option<ClockMaps>, PreSyncReport), Failure> {
         let sessions = file.sessions.iter().map(Vec::len).max().unwrap_or(0);
         let otherwise = if sessions > 0 { PreSyncOption::Spline } else { PreSyncOption::None };
         let method = self.pre_synchronization.unwrap_or(otherwise);
         let mut report = PreSyncReport { method: method.name(), sessions, unknown: 0, sessions_left_out: 0 };
-        let Some(master) = file.trace.ids().nth(file.master as usize).filter(|_| method != PreSyncOption::None) else {
-            return Ok((file.sessions.clone(), report));
+        let Some(master) = ids.nth(file.master as usize).filter(|_| method != PreSyncOption::None) else {
+            return Ok((None, report));
         };
         let mut settings = PreSynchronization::new(master);
         settings.interpolation = method.into();
@@ -112,20 +131,18 @@ impl CorrectionOptions {
         settings.most_samples = self.samples.map_or(usize::MAX, |samples| samples as usize);
         settings.longest_session = self.session_length.unwrap_or(Duration::MAX);
         settings.lenient = self.matching.matching().lenient;
-        let places: Vec<_> = file.trace.locations().iter().map(Location::place).collect();
-        let path = file.path.clone();
-        let at_fault = |why: &dyn std::fmt::Display| Failure::Input(format!("{}: {why}", path.display()));
-        let maps = settings.maps(&places, &file.sessions).map_err(|why| at_fault(&why))?;
+        let places: Vec<_> = locations.iter().map(Location::place).collect();
+        let maps = settings.maps(&places, &file.sessions);
+        let maps = maps.map_err(|why| Failure::Input(format!("{}: {why}", file.path.display())))?;
         (report.unknown, report.sessions_left_out) = (maps.unknown, maps.left_out);
-        let sessions = corrected_sessions(file, &maps);
-        maps.correct(&mut file.trace).map_err(|why| at_fault(&why))?;
-        Ok((sessions, report))
+        Ok((Some(maps), report))
     }
 }
 
-fn corrected_sessions(file: &TraceFile, maps: &ClockMaps) -> Sessions {
-    let mut sessions = file.sessions.clone();
-    for (location, sessions) in file.trace.ids().zip(&mut sessions) {
+/// What clocks showed in their sessions, corrected as the times of events are.
+pub fn corrected_sessions(sessions: &Sessions, ids: impl Iterator<Item = LocationId>, maps: &ClockMaps) -> Sessions {
+    let mut sessions = sessions.clone();
+    for (location, sessions) in ids.zip(&mut sessions) {
         let map = maps.of(location);
         for sample in sessions.iter_mut().flatten() {
             sample.at = Timestamp::from_nanos(map.apply(sample.at).as_nanos());

@@ -48,6 +48,13 @@ pub struct Found {
     pub source: &'static str,
 }
 
+impl Found {
+    /// In the trace.
+    pub fn measured(latencies: Latencies) -> Self {
+        Self { latencies, source: "measured" }
+    }
+}
+
 impl FromStr for LatencyOption {
     type Err = String;
 
@@ -106,12 +113,16 @@ impl LatencyOption {
 
     /// Of a trace whose clocks are as right as they become from outside.
     pub fn find(&self, trace: &Trace) -> Found {
-        let (latencies, source) = match self {
-            Self::Measured => (Latencies::measured(trace), "measured"),
-            Self::Given(latencies) => (*latencies, "given"),
-            Self::Read(latencies) => (*latencies, "from a file"),
-        };
-        Found { latencies, source }
+        self.given().unwrap_or_else(|| Found::measured(Latencies::measured(trace)))
+    }
+
+    /// Those that are not to be measured.
+    pub fn given(&self) -> Option<Found> {
+        match self {
+            Self::Measured => None,
+            Self::Given(latencies) => Some(Found { latencies: *latencies, source: "given" }),
+            Self::Read(latencies) => Some(Found { latencies: *latencies, source: "from a file" }),
+        }
     }
 }
 

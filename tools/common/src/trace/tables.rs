@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use downbeat_clock_core::Duration;
-use downbeat_sync::postmortem::{Deviation, Displacement, Intervals, LeftOut, Relations, Trace, TruthError, Verdict};
+use downbeat_sync::postmortem::{
+    Deviation, Displacement, Intervals, LeftOut, Relations, Totals, Trace, TruthError, Verdict,
+};
 use serde::Serialize;
 
 use super::settings::Found;
@@ -38,6 +40,15 @@ impl Contents {
             collectives: trace.collectives().len(),
             left_out: Missing { sends, receives, collectives },
         }
+    }
+
+    /// Those of a trace with so many locations that ranks share.
+    pub fn of_parts(locations: usize, totals: Totals) -> Self {
+        let Totals { events, messages, collectives, left_out, .. } = totals;
+        let (messages, operations) = (messages as usize, collectives as usize);
+        let LeftOut { sends, receives, collectives, .. } = left_out;
+        let left_out = Missing { sends, receives, collectives };
+        Self { locations, events, messages, collectives: operations, left_out }
     }
 
     /// One line, or two.

@@ -1,0 +1,227 @@
+//! `downbeat-mpi trace-correct`: times of a trace corrected by ranks that share its events, as one would do it.
+
+mod blocks;
+
+use std::fmt::Display;
+use std::path::PathBuf;
+
+use clap::Args;
+use downbeat_clock_core::{Global, Timestamp};
+use downbeat_common::output::{self, print, print_json};
+use downbeat_common::trace::{
+    Contents, CorrectionOptions, Document, Found, LatencyReport, PreSyncReport, TruthReport, TruthStages, Violations,
+    corrected_sessions, files,
+};
+use downbeat_common::{Failure, agree};
+use downbeat_measure::trace::{Sessions, TraceFile, Unread};
+use downbeat_sync::postmortem::{
+    CorrectedPart, Deviation, Latencies, Location, PartBuilder, PartError, Shares, TracePart, TruthError, Verdict,
+};
+use downbeat_sync::{Comm, MpiComm, collective};
+
+use crate::command_line::block_on_ready_failure;
+use crate::ranks::number_of;
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "As downbeat trace correct, to the byte, with the events of a trace shared out to all ranks: each keeps those \
+                  of some processes, and all of them read the file.\n\n\
+                  Example:\n  downbeat trace generate -o wrong.dbtb && mpirun -np 4 downbeat-mpi trace-correct wrong.dbtb \
+                  -o right.dbtb"
+)]
+pub(crate) struct Options {
+    /// The trace, which stays as it is
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+    /// Where to write the corrected trace; what is there is replaced when all is done
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    #[command(flatten)]
+    correction: CorrectionOptions,
+    /// The same trace with its true times, to say how far they are missed
+    #[arg(long, value_name = "FILE")]
+    truth: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// The part of a file that a rank keeps.
+type FilePart = TraceFile<TracePart>;
+
+pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
+    block_on_ready_failure(options.run(comm))
+}
+
+impl Options {
+    async fn run<C: Comm>(&self, comm: &C) -> Result<(), Failure> {
+        let inputs: Vec<_> = [Some(&self.input), self.truth.as_ref()].into_iter().flatten().collect();
+        let inputs: Vec<_> = inputs.into_iter().map(PathBuf::as_path).collect();
+        let is_first = comm.rank() == 0;
+        let writable = if is_first { files::check_output("-o", &self.output, &inputs) } else { Ok(()) };
+        agree(comm, writable).await?;
+        let loads = TraceFile::loads_of(&self.input);
+        let shares = Shares::new(comm.size(), &loads);
+        let mut file = self.read(&self.input, &shares, &loads, comm).await?;
+        let truth = match &self.truth {
+            Some(path) => Some(self.read(path, &shares, &TraceFile::loads_of(path), comm).await?),
+            None => None,
+        };
+        let document = self.correct(&mut file, truth.as_ref(), comm).await?;
+        let shown = match is_first {
+            true if self.json => print_json(&document),
+            true => print(&document.text(&self.input, &self.output)),
+            false => Ok(()),
+        };
+        agree(comm, shown).await
+    }
+
+    /// All ranks read all of a file; where it is no good, all know the first mistake, whoever found it.
+    async fn read<C: Comm>(
+        &self,
+        path: &PathBuf,
+        shares: &Shares,
+        loads: &[(u32, u64)],
+        comm: &C,
+    ) -> Result<FilePart, Failure> {
+        let mut builder = PartBuilder::new(self.correction.matching.matching(), shares.clone(), comm.rank());
+        let read = TraceFile::load(path, &mut builder);
+        let after = read.as_ref().err().map_or(u64::MAX, |unread| unread.after);
+        let first = collective::all_combine(comm, after, u64::min).await.map_err(Failure::run)?;
+        let read = match read {
+            Ok(file) => Ok(Some(file)),
+            Err(Unread { after, why }) if after == first => Err(Failure::Input(why.to_string())),
+            // Another rank found a mistake before this one.
+            Err(_) => Ok(None),
+        };
+        let Some(file) = agree(comm, read).await? else { return Err(Failure::Input(String::new())) };
+        let is_same = file.loads == loads;
+        let is_same = agree(comm, is_same.then_some(()).ok_or_else(|| changed(path))).await.is_ok()
+            && collective::all_equal(comm, number_of(&loads)).await.map_err(Failure::run)?;
+        if !is_same {
+            return Err(changed(path));
+        }
+        let part = builder.finish(comm).await.map_err(|why| failure(path, why))?;
+        Ok(file.with(part))
+    }
+
+    async fn correct<C: Comm>(
+        &self,
+        file: &mut FilePart,
+        truth: Option<&FilePart>,
+        comm: &C,
+    ) -> Result<Document, Failure> {
+        let fail = |why: PartError| failure(&self.input, why);
+        let measured: Vec<Vec<Timestamp<Global>>> = times(&file.trace).map(<[_]>::to_vec).collect();
+        let (sessions, pre_synchronization) = self.pre_synchronize(file, comm).await?;
+        let latencies = match self.correction.latencies.given() {
+            Some(given) => given,
+            None => Found::measured(Latencies::measured_in_part(&file.trace, comm).await.map_err(Failure::run)?),
+        };
+        let before: Vec<_> = times(&file.trace).collect();
+        let judge = async |times: &[&[Timestamp<Global>]]| {
+            let verdict = Verdict::of_part(&file.trace, times, &latencies.latencies, comm).await;
+            verdict.map(|verdict| Violations::from(&verdict)).map_err(fail)
+        };
+        let as_measured = judge(&slices(&measured)).await?;
+        drop(measured);
+        let pre_synchronized = judge(&before).await?;
+
+        let clock = self.correction.clock(latencies.latencies);
+        let mut corrected = clock.forward_part(&file.trace, comm).await.map_err(fail)?;
+        let jumps = corrected.jumps().count() as u64;
+        let jumps = collective::all_combine(comm, jumps, |a, b| a + b).await.map_err(Failure::run)?;
+        if !self.correction.no_backward {
+            corrected.amortize(self.correction.gradient, comm).await.map_err(Failure::run)?;
+        }
+        let found = judge(&slices(corrected.times())).await?;
+        if found.count() > 0 {
+            let count = output::count(found.count() as usize, "violation");
+            return Err(Failure::Run(format!(
+                "{}: {count} are left, which is a mistake of this program",
+                self.input.display()
+            )));
+        }
+        let deviation = Deviation::of_part(&file.trace, corrected.times(), comm).await.map_err(fail)?;
+        let truth = match truth {
+            Some(truth) => Some(compare(file, &corrected, truth, comm).await?),
+            None => None,
+        };
+        let format = files::format(&self.output, file.format);
+        let written = if comm.rank() == 0 {
+            blocks::write(file, &self.output, format, corrected.times(), &sessions, comm)
+        } else {
+            blocks::serve(corrected.times(), comm)
+        };
+        agree(comm, written).await?;
+        let totals = file.trace.totals(comm).await.map_err(Failure::run)?;
+        Ok(Document {
+            schema: "downbeat.trace_correction",
+            version: 1,
+            contents: Contents::of_parts(file.trace.locations().len(), totals),
+            pre_synchronization,
+            latencies: LatencyReport::of(latencies),
+            passes: corrected.passes().iter().map(Into::into).collect(),
+            explicitly_corrected: jumps as usize,
+            as_measured,
+            pre_synchronized,
+            corrected: found,
+            deviation: (&deviation).into(),
+            truth,
+        })
+    }
+
+    async fn pre_synchronize<C: Comm>(
+        &self,
+        file: &mut FilePart,
+        comm: &C,
+    ) -> Result<(Sessions, PreSyncReport), Failure> {
+        // All ranks have all sessions, and find the same.
+        let (maps, report) = self.correction.clock_maps(file, file.trace.locations(), file.trace.ids())?;
+        let Some(maps) = maps else { return Ok((file.sessions.clone(), report)) };
+        let sessions = corrected_sessions(&file.sessions, file.trace.ids(), &maps);
+        file.trace.correct(&maps, comm).await.map_err(|why| failure(&self.input, why))?;
+        Ok((sessions, report))
+    }
+}
+
+async fn compare<C: Comm>(
+    file: &FilePart,
+    corrected: &CorrectedPart<'_>,
+    truth: &FilePart,
+    comm: &C,
+) -> Result<TruthStages, Failure> {
+    let events = |file: &FilePart| file.loads.iter().map(|(_, events)| *events).collect::<Vec<_>>();
+    if events(file) != events(truth) {
+        let why = format!("{} is another trace than {}", truth.path.display(), file.path.display());
+        return Err(Failure::option("--truth", why));
+    }
+    let fail = |why: PartError| failure(&truth.path, why);
+    let (before, expected): (Vec<_>, Vec<_>) = (times(&file.trace).collect(), times(&truth.trace).collect());
+    let before = TruthError::of_part(&file.trace, &before, &expected, comm).await.map_err(fail)?;
+    let after = TruthError::of_part(&file.trace, corrected.times(), &expected, comm).await.map_err(fail)?;
+    let [pre_synchronized, corrected] = [before, after].map(TruthReport::from);
+    Ok(TruthStages { pre_synchronized, corrected })
+}
+
+fn times(part: &TracePart) -> impl Iterator<Item = &[Timestamp<Global>]> {
+    part.locations().iter().map(Location::times)
+}
+
+fn slices(times: &[Vec<Timestamp<Global>>]) -> Vec<&[Timestamp<Global>]> {
+    times.iter().map(Vec::as_slice).collect()
+}
+
+/// What all ranks agree on is the trace's fault.
+fn failure(path: &PathBuf, why: PartError) -> Failure {
+    let at_fault = |why: &dyn Display| Failure::Input(format!("{}: {why}", path.display()));
+    match why {
+        PartError::Trace(why) => at_fault(&why),
+        PartError::Cycle(why) => at_fault(&why),
+        other => Failure::run(other),
+    }
+}
+
+fn changed(path: &PathBuf) -> Failure {
+    Failure::Run(format!("{}: ranks did not read the same, or it was changed meanwhile", path.display()))
+}
