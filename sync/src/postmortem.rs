@@ -7,13 +7,15 @@
 //! The times that are corrected are those of clocks that were synchronized before, as well as that can be done from
 //! outside: by a [`PreSynchronization`].
 //!
+//! A trace that is too large for one rank is shared by several: each has a [`TracePart`], made by a [`PartBuilder`].
+//!
 //! # Laws
 //! Of what is corrected, whatever the settings and the number of threads:
 //! - No message and no collective operation violates its latency.
 //! - Forward amortization moves no event back from where it was measured, and backward amortization none from where
 //!   forward amortization left it.
 //! - On a location, times do not decrease, and increase where they did before, if the spacing is at least 1 ns.
-//! - The result depends on nothing but the trace, its latencies and the settings: not on the number of threads.
+//! - The result depends on nothing but the trace, its latencies and the settings: not on the number of threads or ranks.
 //!
 //! # Cost
 //! An event takes 8 bytes in the trace and 8 corrected, and if it has to do with others 20 more; every member of a
@@ -26,6 +28,7 @@
 //! - A collective operation is left by the thread that entered it.
 //! - Where many threads of a rank send or receive with one tag in one communicator, their messages are told apart by
 //!   the order in which they were added.
+//! - Ranks that share a trace do not split processes, and each of them is shown all events.
 //! - Threads do not help much where all messages are waited for: replaying such a trace is as serial as the program was.
 
 mod backward;

@@ -17,6 +17,7 @@ mod no_std;
 mod packages;
 mod rank_program;
 mod tests;
+mod trace_correct;
 
 use crate::steps::Step;
 use crate::workspace::Workspace;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::checks::{bench_input, bench_program, bench_records, cluster, docs, lints, rank_program};
+use crate::checks::{bench_input, bench_program, bench_records, cluster, docs, lints, rank_program, trace_correct};
 use crate::features::powerset;
 use crate::shell::{self, command};
 use crate::steps::{Outcome, Step};
@@ -73,13 +73,14 @@ fn rank_program_steps<'a>(workspace: &'a Workspace, package: &'a Package, progra
             check(&executable, library, &workspace.variant(library.suffix))
         })
     };
-    let of_both: [(&str, Check); 6] = [
+    let of_both: [(&str, Check); 7] = [
         ("the rank program", rank_program::check),
         ("bench by every preset", bench_program::by_presets),
         ("bench of every operation", bench_program::of_operations),
         ("bench with bad input", bench_input::check),
         ("bench that is cut short", bench_records::cut_short),
         ("bench records after kill -9", bench_records::killed),
+        ("correcting a trace", trace_correct::check),
     ];
     let of_both = of_both.into_iter().flat_map(|(what, check)| [OPEN_MPI, MPICH].map(|of| step(of, what, check)));
     of_both
