@@ -41,7 +41,7 @@ pub struct Unread {
     /// How many things it says before.
     pub after: u64,
     /// Why.
-    pub why: RecordError,
+    pub why: Box<RecordError>,
 }
 
 /// What is read, and what its numbers are in a builder.
@@ -63,7 +63,7 @@ impl TraceFile {
     /// When it cannot be read, is no trace, or its events do not go together.
     pub fn read(path: &Path, matching: Matching) -> Result<Self, RecordError> {
         let mut builder = TraceBuilder::new(matching);
-        let file = TraceFile::load(path, &mut builder).map_err(|unread| unread.why)?;
+        let file = TraceFile::load(path, &mut builder).map_err(|unread| *unread.why)?;
         let trace = builder.finish().map_err(|why| RecordError::content(path, why.to_string()))?;
         Ok(file.with(trace))
     }
@@ -92,7 +92,7 @@ impl TraceFile<()> {
     /// When it cannot be read, is no trace, or its events cannot be added.
     pub fn load(path: &Path, builder: &mut TraceBuilder) -> Result<Self, Unread> {
         let mut after = 0;
-        Self::load_counting(path, builder, &mut after).map_err(|why| Unread { after, why })
+        Self::load_counting(path, builder, &mut after).map_err(|why| Unread { after, why: Box::new(why) })
     }
 
     fn load_counting(path: &Path, builder: &mut TraceBuilder, after: &mut u64) -> Result<Self, RecordError> {

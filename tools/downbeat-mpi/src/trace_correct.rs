@@ -3,7 +3,7 @@
 mod blocks;
 
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_clock_core::{Global, Timestamp};
@@ -79,7 +79,7 @@ impl Options {
     /// All ranks read all of a file; where it is no good, all know the first mistake, whoever found it.
     async fn read<C: Comm>(
         &self,
-        path: &PathBuf,
+        path: &Path,
         shares: &Shares,
         loads: &[(u32, u64)],
         comm: &C,
@@ -213,7 +213,7 @@ fn slices(times: &[Vec<Timestamp<Global>>]) -> Vec<&[Timestamp<Global>]> {
 }
 
 /// What all ranks agree on is the trace's fault.
-fn failure(path: &PathBuf, why: PartError) -> Failure {
+fn failure(path: &Path, why: PartError) -> Failure {
     let at_fault = |why: &dyn Display| Failure::Input(format!("{}: {why}", path.display()));
     match why {
         PartError::Trace(why) => at_fault(&why),
@@ -222,6 +222,6 @@ fn failure(path: &PathBuf, why: PartError) -> Failure {
     }
 }
 
-fn changed(path: &PathBuf) -> Failure {
+fn changed(path: &Path) -> Failure {
     Failure::Run(format!("{}: ranks did not read the same, or it was changed meanwhile", path.display()))
 }

@@ -39,7 +39,7 @@ pub(super) async fn find<C: Comm>(part: &TracePart, shared: &Shared<'_>, comm: &
             EVENT => Some(other),
             OPERATION => {
                 let absent = absent(part, shared, other).unwrap_or([u64::MAX; 2]);
-                let [rank, event] = all_combine(comm, absent, |a, b| a.min(b)).await?;
+                let [rank, event] = all_combine(comm, absent, Ord::min).await?;
                 (rank != u64::MAX).then_some(event)
             }
             _ => None,

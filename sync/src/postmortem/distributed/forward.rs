@@ -12,6 +12,7 @@ use super::super::forward::{Forward, Shared, Times, corrected, largest_error};
 use super::super::latencies::Site;
 use super::super::stamps::{Stamps, tell};
 use super::super::trace::{NONE, Role};
+use super::super::workers::groups;
 use super::super::{ControlledLogicalClock, Corrected, EventId, Gradient, LocationId, Pass};
 use super::exchange::{Boxes, boxes, exchange};
 use super::part::{event_of, word_of};
@@ -38,20 +39,20 @@ impl ControlledLogicalClock {
         comm: &C,
     ) -> Result<CorrectedPart<'a>, PartError> {
         let trace = &part.trace;
-        let everything = [0..trace.locations.len()];
+        let groups = groups(trace, 1);
         let mut stamps = Stamps::new(trace);
         let mut times: Times = trace.locations.iter().map(|_| vec![]).collect();
         let mut passes = Passes::new(self);
         let mut rule = self.rule;
         loop {
-            let forward = Forward { trace, rule, latencies: self.latencies, groups: &everything };
+            let forward = Forward { trace, rule, latencies: self.latencies, groups: &groups };
             let error;
             (error, times) = run(part, &forward, &stamps, times, comm).await?;
             let Some(control) = passes.next(Pass { control: rule.control, error }) else { break };
             rule.control = control;
             stamps.clear();
         }
-        let (passes, latencies, groups) = (passes.done, self.latencies, everything.to_vec());
+        let (passes, latencies) = (passes.done, self.latencies);
         Ok(CorrectedPart { part, corrected: Corrected { trace, latencies, times, stamps, passes, groups } })
     }
 }

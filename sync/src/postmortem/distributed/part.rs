@@ -139,7 +139,7 @@ async fn agree<C: Comm>(comm: &C, fault: Option<(FaultKey, Option<TraceError>)>)
         }
         None => (NOTHING, None),
     };
-    let first = all_combine(comm, mine, |a, b| a.min(b)).await?;
+    let first = all_combine(comm, mine, Ord::min).await?;
     if first == NOTHING {
         return Ok(());
     }

@@ -90,7 +90,7 @@ impl TruthError {
         let first = pairs().next().map_or([u64::MAX; 3], |(location, time, truth)| {
             [location, time.as_nanos() as u64, truth.as_nanos() as u64]
         });
-        let [location, time, truth] = all_combine(comm, first, |a, b| a.min(b)).await?;
+        let [location, time, truth] = all_combine(comm, first, Ord::min).await?;
         let first = i128::from(time as i64) - i128::from(truth as i64);
         let mut error = Self::default();
         error.first = (location != u64::MAX).then_some(first);
