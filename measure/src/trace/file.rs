@@ -80,6 +80,10 @@ impl TraceFile {
         times: &[impl AsRef<[Timestamp<Global>]>],
         sessions: &Sessions,
     ) -> Result<(), RecordError> {
+        let counts = times.iter().map(|times| times.as_ref().len() as u64);
+        if !counts.eq(self.loads.iter().map(|(_, events)| *events)) {
+            return Err(self.changed());
+        }
         let mut times: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
         self.write_with(path, format, |location| times.get_mut(location as usize)?.next().copied(), sessions)
     }
@@ -151,7 +155,7 @@ impl<T> TraceFile<T> {
         sessions: &Sessions,
     ) -> Result<(), RecordError> {
         let mut written = 0;
-        let changed = || RecordError::content(&self.path, "it is no longer what it was when it was read first");
+        let changed = || self.changed();
         let mut reader = TraceReader::open(&self.path)?;
         let mut writer = TraceWriter::create_line(path, format, reader.windows_end())?;
         let mut samples: Vec<_> = sessions.iter().map(|sessions| sessions.iter().flatten()).collect();
@@ -174,6 +178,10 @@ impl<T> TraceFile<T> {
             return Err(changed());
         }
         writer.finish_line(reader.windows_end())
+    }
+
+    fn changed(&self) -> RecordError {
+        RecordError::content(&self.path, "it is no longer what it was when it was read first")
     }
 }
 
