@@ -131,12 +131,25 @@ impl ControlledLogicalClock {
         let groups = groups(trace, self.workers);
         let mut stamps = Stamps::new(trace);
         let mut times = trace.locations.iter().map(|_| vec![]).collect();
+        let mut is_first = true;
+        let passes = self.passes(|rule| {
+            if !std::mem::take(&mut is_first) {
+                stamps.clear();
+            }
+            let forward = Forward { trace, rule, latencies: self.latencies, groups: &groups };
+            let (pass, found) = forward.run(&stamps, std::mem::take(&mut times))?;
+            times = found;
+            Ok(pass)
+        })?;
+        Ok(Corrected { trace, latencies: self.latencies, times, stamps, passes, groups })
+    }
+
+    /// Goes forward as often as is needed; `run` does it once.
+    pub(super) fn passes<E>(&self, mut run: impl FnMut(ClockRule) -> Result<Pass, E>) -> Result<Vec<Pass>, E> {
         let mut passes: Vec<Pass> = vec![];
         let mut rule = self.rule;
         loop {
-            let forward = Forward { trace, rule, latencies: self.latencies, groups: &groups };
-            let (pass, found) = forward.run(&stamps, times)?;
-            times = found;
+            let pass = run(rule)?;
             let last = passes.last().copied();
             passes.push(pass);
             let met = self.threshold.is_none_or(|threshold| pass.error <= threshold);
@@ -144,21 +157,16 @@ impl ControlledLogicalClock {
             let slower = rule.control.slower();
             let is_slowest = vain.is_none() && slower == rule.control;
             if met || is_slowest || passes.len() >= self.most_passes as usize {
-                break;
+                return Ok(passes);
             }
-            stamps.clear();
             if let Some(last) = vain {
                 // It was in vain: intervals may as well keep more of their lengths.
                 rule.control = last.control;
-                let forward = Forward { trace, rule, latencies: self.latencies, groups: &groups };
-                let (pass, found) = forward.run(&stamps, times)?;
-                times = found;
-                passes.push(pass);
-                break;
+                passes.push(run(rule)?);
+                return Ok(passes);
             }
             rule.control = slower;
         }
-        Ok(Corrected { trace, latencies: self.latencies, times, stamps, passes, groups })
     }
 }
 

@@ -40,32 +40,14 @@ impl Latencies {
     /// level without messages has no time, or the latency of the level below. What seems longer on one level than on the
     /// next is cut to that.
     pub fn measured(trace: &Trace) -> Self {
-        let mut least = [None::<Duration>; Self::LEVELS];
+        let mut least = Least::default();
         for message in trace.messages() {
             let [from, to] = [message.send, message.receive].map(|event| trace.site(event.location));
-            let (Some(level), Some(sent), Some(received)) =
-                (to.level(from), trace.time(message.send), trace.time(message.receive))
-            else {
-                continue;
-            };
-            let took = received - sent;
-            let least = &mut least[level];
-            if took > Duration::ZERO && least.is_none_or(|least| took < least) {
-                *least = Some(took);
+            if let (Some(sent), Some(received)) = (trace.time(message.send), trace.time(message.receive)) {
+                least.add(from, to, received - sent);
             }
         }
-        let mut beyond = Duration::MAX;
-        for level in least.iter_mut().rev().flatten() {
-            beyond = beyond.min(*level);
-            *level = beyond;
-        }
-        let mut below = Duration::ZERO;
-        Self {
-            levels: least.map(|level| {
-                below = level.unwrap_or(below);
-                below
-            }),
-        }
+        least.latencies()
     }
 
     /// Between threads of one process, between processes of one node, and between nodes.
@@ -81,6 +63,38 @@ impl Latencies {
     #[inline]
     pub(super) fn of(&self, from: Site, to: Site) -> Duration {
         to.level(from).map_or(Duration::ZERO, |level| self.levels[level])
+    }
+}
+
+/// The smallest positive latencies of some messages.
+#[derive(Debug, Default)]
+pub(super) struct Least {
+    levels: [Option<Duration>; Latencies::LEVELS],
+}
+
+impl Least {
+    /// One more message.
+    pub(super) fn add(&mut self, from: Site, to: Site, took: Duration) {
+        let Some(level) = to.level(from) else { return };
+        let least = &mut self.levels[level];
+        if took > Duration::ZERO && least.is_none_or(|least| took < least) {
+            *least = Some(took);
+        }
+    }
+
+    pub(super) fn latencies(mut self) -> Latencies {
+        let mut beyond = Duration::MAX;
+        for level in self.levels.iter_mut().rev().flatten() {
+            beyond = beyond.min(*level);
+            *level = beyond;
+        }
+        let mut below = Duration::ZERO;
+        Latencies {
+            levels: self.levels.map(|level| {
+                below = level.unwrap_or(below);
+                below
+            }),
+        }
     }
 }
 
