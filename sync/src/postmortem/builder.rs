@@ -3,7 +3,7 @@
 use downbeat_clock_core::{Global, Timestamp};
 
 use super::channels::{Channels, Key, MarkId, open};
-use super::teams::{Left, Teams, Track};
+use super::teams::{Left, Part, Teams, Track};
 use super::trace::{Location, Mark, NONE, Role, check_time};
 use super::{Action, CollectiveKind, CommunicatorId, EventId, LeftOut, LocationId, Place, Trace, TraceError};
 
@@ -132,53 +132,72 @@ impl TraceBuilder {
         communicator: CommunicatorId,
         tag: i32,
     ) -> Result<(), TraceError> {
+        let key = self.key(event, role, peer, communicator, tag)?;
+        let marks = &mut self.locations[event.location.index()].marks;
+        let id = MarkId { location: event.location.0, mark: marks.len() as u32 };
+        marks.push(open(event.event, role));
+        self.channels.add(key, role, id, &mut self.locations);
+        Ok(())
+    }
+
+    /// The channel of a message, of which this event is one end.
+    #[inline]
+    pub(super) fn key(
+        &self,
+        event: EventId,
+        role: Role,
+        peer: LocationId,
+        communicator: CommunicatorId,
+        tag: i32,
+    ) -> Result<Key, TraceError> {
         let peer = *self.speaks_for.get(peer.index()).ok_or(TraceError::UnknownPeer(event))?;
         if !self.teams.has(communicator) {
             return Err(TraceError::NotAMember { event, communicator });
         }
         let this = self.speaks_for[event.location.index()];
         let (from, to) = if role == Role::Send { (this, peer) } else { (peer, this) };
-        let marks = &mut self.locations[event.location.index()].marks;
-        let id = MarkId { location: event.location.0, mark: marks.len() as u32 };
-        marks.push(open(event.event, role));
-        self.channels.add(Key { from, to, communicator: communicator.0, tag }, role, id, &mut self.locations);
-        Ok(())
+        Ok(Key { from, to, communicator: communicator.0, tag })
     }
 
     fn collective(&mut self, event: EventId, action: Action) -> Result<(), TraceError> {
-        let (Action::Enter { communicator: team }
-        | Action::Exit { communicator: team, .. }
-        | Action::Fork { team }
-        | Action::Begin { team }
-        | Action::End { team }
-        | Action::Join { team }) = action
-        else {
-            return Ok(());
-        };
+        let Some(part) = self.part(event, action)? else { return Ok(()) };
         let at = event.location.index();
-        let seat = self.teams.seat(team, event.location.0, self.speaks_for[at]);
-        let seat = seat.ok_or(TraceError::NotAMember { event, communicator: team })?;
         let mark = self.locations[at].marks.len() as u32;
-        let (teams, locations) = (&mut self.teams, &mut self.locations[..]);
-        let (role, (instance, counts)) = match action {
-            Action::Exit { kind, root, sent, received, .. } => {
-                let counts = !(self.matching.skip_alltoallv && kind == CollectiveKind::Alltoallv);
-                let left = Left { kind, root, sent: sent && counts, received: received && counts };
-                (Role::Exit, teams.exit(Track::Collective, seat, Some(left), event, mark, locations)?)
-            }
-            Action::Begin { .. } => (Role::Exit, teams.exit(Track::Fork, seat, None, event, mark, locations)?),
-            Action::Join { .. } => {
-                let left = Left { kind: CollectiveKind::Join, root: seat.rank, sent: true, received: true };
-                (Role::Exit, teams.exit(Track::Join, seat, Some(left), event, mark, locations)?)
-            }
-            Action::Fork { .. } => (Role::Enter, (teams.fork(seat, event, mark)?, true)),
-            Action::End { .. } => (Role::Enter, (teams.enter(Track::Join, seat, event, mark)?, true)),
-            _ => (Role::Enter, (teams.enter(Track::Collective, seat, event, mark)?, true)),
+        let (role, (instance, counts)) = if part.enters {
+            (Role::Enter, (self.teams.enter(part, event, mark)?, true))
+        } else {
+            (Role::Exit, self.teams.exit(part, event, mark, &mut self.locations)?)
         };
         if counts {
-            self.locations[at].marks.push(seat.mark(event.event, role, instance));
+            self.locations[at].marks.push(part.seat.mark(event.event, role, instance));
         }
         Ok(())
+    }
+
+    /// What an event is in the operations of a team; `None` if it has to do with none.
+    pub(super) fn part(&self, event: EventId, action: Action) -> Result<Option<Part>, TraceError> {
+        let (team, track, enters) = match action {
+            Action::Internal | Action::Send { .. } | Action::Receive { .. } => return Ok(None),
+            Action::Enter { communicator } => (communicator, Track::Collective, true),
+            Action::Exit { communicator, .. } => (communicator, Track::Collective, false),
+            Action::Fork { team } => (team, Track::Fork, true),
+            Action::Begin { team } => (team, Track::Fork, false),
+            Action::End { team } => (team, Track::Join, true),
+            Action::Join { team } => (team, Track::Join, false),
+        };
+        let seat = self.teams.seat(team, event.location.0, self.speaks_for[event.location.index()]);
+        let seat = seat.ok_or(TraceError::NotAMember { event, communicator: team })?;
+        let of_root = |kind| Some(Left { kind, root: seat.rank, sent: true, received: true });
+        let says = match action {
+            Action::Exit { kind, root, sent, received, .. } => {
+                let counts = !(self.matching.skip_alltoallv && kind == CollectiveKind::Alltoallv);
+                Some(Left { kind, root, sent: sent && counts, received: received && counts })
+            }
+            Action::Fork { .. } => of_root(CollectiveKind::Fork),
+            Action::Join { .. } => of_root(CollectiveKind::Join),
+            _ => None,
+        };
+        Ok(Some(Part { track, seat, enters, says }))
     }
 
     /// The trace, now that all events are there.

@@ -38,15 +38,82 @@ pub(super) struct Left {
     pub(super) received: bool,
 }
 
+/// What an event is in the operations of a team.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub(super) track: Track,
+    pub(super) seat: Seat,
+    /// Whether it is an enter.
+    pub(super) enters: bool,
+    /// What it says of the operation, if anything.
+    pub(super) says: Option<Left>,
+}
+
 /// What is known of an operation before it is complete.
 #[derive(Debug)]
-struct Progress {
+pub(super) struct Progress {
     /// Who said of which kind it is.
-    said_by: Option<EventId>,
+    pub(super) said_by: Option<EventId>,
     /// Any event of it.
     seen: EventId,
-    enters: u32,
-    exits: u32,
+    pub(super) enters: u32,
+    pub(super) exits: u32,
+}
+
+impl Progress {
+    /// Of an operation of which this is the first event.
+    pub(super) const fn new(seen: EventId) -> Self {
+        Self { said_by: None, seen, enters: 0, exits: 0 }
+    }
+
+    /// The kind and the root are those that the first one named.
+    pub(super) fn agree(&mut self, found: &mut Instance, left: Left, event: EventId) -> Result<(), TraceError> {
+        if left.kind.has_root() && left.root >= found.members {
+            return Err(TraceError::OtherRoot { event, other: event });
+        }
+        let Some(other) = self.said_by else {
+            (found.kind, found.root, self.said_by) = (left.kind, left.root, Some(event));
+            return Ok(());
+        };
+        if found.kind != left.kind {
+            return Err(TraceError::OtherKind { event, other });
+        }
+        if left.kind.has_root() && found.root != left.root {
+            return Err(TraceError::OtherRoot { event, other });
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_complete(&self, instance: &Instance) -> bool {
+        match instance.kind {
+            // How many threads there were is their business.
+            _ if self.said_by.is_none() => false,
+            CollectiveKind::Fork | CollectiveKind::Join => true,
+            _ => self.enters == instance.members && self.exits == instance.members,
+        }
+    }
+
+    /// What an incomplete operation, the `index`-th of its track, is refused for; `enters` are those of all members.
+    pub(super) fn refusal(
+        &self,
+        track: Track,
+        index: u32,
+        members: &[u32],
+        counts: &[(u32, u32)],
+        enters: impl Fn(usize) -> Option<EventId>,
+    ) -> TraceError {
+        match track {
+            Track::Collective => {}
+            Track::Fork => return TraceError::NotEntered(self.seen),
+            Track::Join => return TraceError::NotLeft(self.seen),
+        }
+        let never_entered = counts.iter().position(|(entered, _)| *entered <= index);
+        if let (Some(absent), Some(event)) = (never_entered, self.said_by) {
+            return TraceError::Absent { event, absent: LocationId(members[absent]) };
+        }
+        let not_left = counts.iter().enumerate().filter(|(_, (entered, left))| *left <= index && *entered > index);
+        TraceError::NotLeft(not_left.filter_map(|(rank, _)| enters(rank)).next().unwrap_or(self.seen))
+    }
 }
 
 /// All teams, and what they did.
@@ -63,11 +130,20 @@ pub(super) struct Teams {
 /// A member of a team, by its rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seat {
-    team: u32,
+    pub(super) team: u32,
     pub(super) rank: u32,
 }
 
 impl Teams {
+    /// The members of a team, in the order of their ranks.
+    pub(super) fn members(&self, team: u32) -> &[u32] {
+        &self.teams[team as usize].members
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.teams.len()
+    }
+
     pub(super) fn add(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
         let team = u32::try_from(self.teams.len()).map_err(|_| TraceError::TooManyCollectives)?;
         for (rank, member) in members.iter().enumerate() {
@@ -89,10 +165,15 @@ impl Teams {
         Some(Seat { team: team.0, rank: *rank })
     }
 
-    /// A member enters its next operation: `mark` will be that of `event`. The number of the operation.
-    pub(super) fn enter(&mut self, track: Track, seat: Seat, event: EventId, mark: u32) -> Result<u32, TraceError> {
+    /// A member enters its next operation: `mark` will be that of `event`. The number of the operation. Only a fork says
+    /// what it is.
+    pub(super) fn enter(&mut self, part: Part, event: EventId, mark: u32) -> Result<u32, TraceError> {
+        let Part { track, seat, says, .. } = part;
         let (entered, _) = *self.counts(track, seat);
         let instance = self.instance(track, seat, entered, event)?;
+        if let Some(left) = says {
+            self.agree(instance, left, event)?;
+        }
         self.counts(track, seat).0 += 1;
         let slot = self.slot(instance, seat);
         (slot.location, slot.enter) = (event.location.0, mark);
@@ -104,23 +185,22 @@ impl Teams {
     /// logical receive, so that `mark` will be that of `event`. A thread that begins does not know what it leaves.
     pub(super) fn exit(
         &mut self,
-        track: Track,
-        seat: Seat,
-        left: Option<Left>,
+        part: Part,
         event: EventId,
         mark: u32,
         locations: &mut [Location],
     ) -> Result<(u32, bool), TraceError> {
+        let Part { track, seat, says, .. } = part;
         let (entered, exited) = *self.counts(track, seat);
         if matches!(track, Track::Collective) && exited >= entered {
             return Err(TraceError::NotEntered(event));
         }
         let instance = self.instance(track, seat, exited, event)?;
-        if let Some(left) = left {
+        if let Some(left) = says {
             self.agree(instance, left, event)?;
         }
         self.counts(track, seat).1 += 1;
-        let (sends, receives) = left.map_or((true, true), |left| role_of(left, seat.rank));
+        let (sends, receives) = says.map_or((true, true), |left| left.role_of(seat.rank));
         let slot = self.slot(instance, seat);
         if matches!(track, Track::Collective) && slot.location != event.location.0 {
             // Another thread of the process entered.
@@ -139,32 +219,9 @@ impl Teams {
         Ok((instance, receives))
     }
 
-    /// A member starts a team of threads, of which some may have been seen before.
-    pub(super) fn fork(&mut self, seat: Seat, event: EventId, mark: u32) -> Result<u32, TraceError> {
-        let instance = self.enter(Track::Fork, seat, event, mark)?;
-        let left = Left { kind: CollectiveKind::Fork, root: seat.rank, sent: true, received: true };
-        self.agree(instance, left, event)?;
-        Ok(instance)
-    }
-
     /// The kind and the root are those that the first one named.
     fn agree(&mut self, instance: u32, left: Left, event: EventId) -> Result<(), TraceError> {
-        let found = &mut self.instances[instance as usize];
-        let progress = &mut self.progress[instance as usize];
-        if left.kind.has_root() && left.root >= found.members {
-            return Err(TraceError::OtherRoot { event, other: event });
-        }
-        let Some(other) = progress.said_by else {
-            (found.kind, found.root, progress.said_by) = (left.kind, left.root, Some(event));
-            return Ok(());
-        };
-        if found.kind != left.kind {
-            return Err(TraceError::OtherKind { event, other });
-        }
-        if left.kind.has_root() && found.root != left.root {
-            return Err(TraceError::OtherRoot { event, other });
-        }
-        Ok(())
+        self.progress[instance as usize].agree(&mut self.instances[instance as usize], left, event)
     }
 
     /// How many operations a member has entered and left.
@@ -188,7 +245,7 @@ impl Teams {
         known.push(instance);
         let members = team.members.len() as u32;
         self.instances.push(Instance { kind: CollectiveKind::Barrier, root: 0, first: self.slots.len(), members });
-        self.progress.push(Progress { said_by: None, seen: event, enters: 0, exits: 0 });
+        self.progress.push(Progress::new(event));
         self.slots.extend(team.members.iter().map(|location| Slot { location: *location, enter: NONE, exit: NONE }));
         Ok(instance)
     }
@@ -212,15 +269,16 @@ impl Teams {
                 for (index, instance) in counts.instances.iter().enumerate() {
                     let (found, progress) = (self.instances[*instance as usize], &self.progress[*instance as usize]);
                     let slots = &mut self.slots[found.first..found.first + found.members as usize];
-                    if is_complete(&found, progress) {
+                    if progress.is_complete(&found) {
                         continue;
                     }
                     if !lenient {
-                        return Err(match track {
-                            Track::Collective => missing(slots, &counts.members, index as u32, progress, locations),
-                            Track::Fork => TraceError::NotEntered(progress.seen),
-                            Track::Join => TraceError::NotLeft(progress.seen),
-                        });
+                        let enters = |rank: usize| {
+                            let Slot { location, enter, .. } = slots[rank];
+                            let mark = locations[location as usize].marks.get(enter as usize)?;
+                            Some(EventId { location: LocationId(location), event: mark.event })
+                        };
+                        return Err(progress.refusal(track, index as u32, &team.members, &counts.members, enters));
                     }
                     left_out.collectives += 1;
                     forget(&found, progress, slots, locations);
@@ -233,50 +291,20 @@ impl Teams {
     }
 }
 
-/// Whether a member of this rank is a logical sender, and a logical receiver.
-fn role_of(left: Left, rank: u32) -> (bool, bool) {
-    if left.kind == CollectiveKind::Barrier {
-        return (true, true);
+impl Left {
+    /// Whether a member of this rank is a logical sender, and a logical receiver.
+    pub(super) fn role_of(self, rank: u32) -> (bool, bool) {
+        if self.kind == CollectiveKind::Barrier {
+            return (true, true);
+        }
+        let is_root = rank == self.root;
+        let (sends, receives) = match self.kind.pattern() {
+            Pattern::FromRoot => (is_root, !is_root),
+            Pattern::ToRoot => (!is_root, is_root),
+            Pattern::AllToAll | Pattern::ToLater => (true, true),
+        };
+        (sends && self.sent, receives && self.received)
     }
-    let is_root = rank == left.root;
-    let (sends, receives) = match left.kind.pattern() {
-        Pattern::FromRoot => (is_root, !is_root),
-        Pattern::ToRoot => (!is_root, is_root),
-        Pattern::AllToAll | Pattern::ToLater => (true, true),
-    };
-    (sends && left.sent, receives && left.received)
-}
-
-fn is_complete(instance: &Instance, progress: &Progress) -> bool {
-    match instance.kind {
-        // How many threads there were is their business.
-        _ if progress.said_by.is_none() => false,
-        CollectiveKind::Fork | CollectiveKind::Join => true,
-        _ => progress.enters == instance.members && progress.exits == instance.members,
-    }
-}
-
-/// What an incomplete operation is refused for.
-fn missing(
-    slots: &[Slot],
-    counts: &[(u32, u32)],
-    index: u32,
-    progress: &Progress,
-    locations: &[Location],
-) -> TraceError {
-    let never_entered = counts.iter().position(|(entered, _)| *entered <= index);
-    if let (Some(absent), Some(event)) = (never_entered, progress.said_by) {
-        return TraceError::Absent { event, absent: LocationId(slots[absent].location) };
-    }
-    let not_left = slots
-        .iter()
-        .zip(counts)
-        .find(|(slot, (entered, left))| *left <= index && *entered > index && slot.enter != NONE);
-    let event = not_left.map_or(progress.seen, |(slot, _)| EventId {
-        location: LocationId(slot.location),
-        event: locations[slot.location as usize].marks[slot.enter as usize].event,
-    });
-    TraceError::NotLeft(event)
 }
 
 /// Makes the best of an incomplete operation: nothing, if nobody left it; or else those who did not leave it gave data.
@@ -288,12 +316,8 @@ fn forget(instance: &Instance, progress: &Progress, slots: &mut [Slot], location
         *mark = NONE;
     };
     for (rank, slot) in slots.iter_mut().enumerate() {
-        let is_root = rank as u32 == instance.root;
-        let sends = match instance.kind.pattern() {
-            Pattern::FromRoot => is_root,
-            Pattern::ToRoot => !is_root,
-            Pattern::AllToAll | Pattern::ToLater => true,
-        };
+        let (sends, _) =
+            Left { kind: instance.kind, root: instance.root, sent: true, received: true }.role_of(rank as u32);
         let known = progress.said_by.is_some();
         if !known || !sends {
             alone(slot.location, &mut slot.enter, locations);
