@@ -39,12 +39,12 @@ pub struct Matching {
 /// ```
 #[derive(Debug)]
 pub struct TraceBuilder {
-    matching: Matching,
-    locations: Vec<Location>,
+    pub(super) matching: Matching,
+    pub(super) locations: Vec<Location>,
     /// Whose messages a location sends and receives: mostly its own.
     speaks_for: Vec<u32>,
     channels: Channels,
-    teams: Teams,
+    pub(super) teams: Teams,
 }
 
 impl TraceBuilder {

@@ -2,6 +2,7 @@
 
 mod late;
 mod same;
+mod streamed;
 
 use core::fmt;
 use core::ops::AddAssign;
@@ -9,8 +10,9 @@ use core::ops::AddAssign;
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use late::Party;
 pub use same::Difference;
+pub use streamed::StreamedVerdict;
 
-use super::{Collective, CollectiveKind, EventId, Latencies, Location, LocationId, Trace};
+use super::{CollectiveKind, EventId, Latencies, Location, LocationId, Message, Trace};
 
 /// What there is to say against times of a trace.
 ///
@@ -177,15 +179,28 @@ impl Verdict {
         check_fit(trace, times)?;
         let mut verdict = Self { events: trace.events(), ..Self::default() };
         for (location, times) in trace.ids().zip(times) {
-            verdict.order(location, trace.locations()[location.index()].times(), times.as_ref());
+            let before = trace.locations()[location.index()].times();
+            for (event, (before, after)) in (1..).zip(before.windows(2).zip(times.as_ref().windows(2))) {
+                let fault = verdict.step(EventId { location, event }, [before[0], before[1]], [after[0], after[1]]);
+                verdict.say(fault);
+            }
         }
         let time = |event: EventId| times[event.location.index()].as_ref()[event.event as usize];
-        verdict.look_at_messages(trace, time, latencies);
+        for message in trace.messages() {
+            let latency = latencies.between(trace, message.send.location, message.receive.location);
+            let fault = verdict.message(message, [time(message.send), time(message.receive)], latency);
+            verdict.say(fault);
+        }
         let (mut parties, mut counter) = (vec![], late::Counter::default());
         for collective in trace.collectives() {
             parties.clear();
             parties.extend(collective.members().map(|member| Party::new(member, trace, time)));
-            verdict.look_at(&collective, &parties, &mut counter, latencies);
+            for (_, fault) in verdict.look_at(collective.kind(), &parties, &mut counter, latencies) {
+                if verdict.faults.len() == Self::MOST_FAULTS {
+                    break;
+                }
+                verdict.say(fault());
+            }
         }
         Ok(verdict)
     }
@@ -202,60 +217,58 @@ impl Verdict {
         all
     }
 
-    fn say(&mut self, fault: impl FnOnce() -> Fault) {
-        if self.faults.len() < Self::MOST_FAULTS {
-            self.faults.push(fault());
-        }
+    fn say(&mut self, fault: Option<Fault>) {
+        self.faults.extend(fault.filter(|_| self.faults.len() < Self::MOST_FAULTS));
     }
 
-    fn order(&mut self, location: LocationId, before: &[Timestamp<Global>], after: &[Timestamp<Global>]) {
-        for (event, (before, after)) in (1..).zip(before.windows(2).zip(after.windows(2))) {
-            let event = EventId { location, event };
-            if after[1] < after[0] {
-                self.decreasing += 1;
-                self.say(|| Fault::Decreasing(event));
-            } else if after[1] == after[0] && before[1] > before[0] {
-                self.merged += 1;
-                self.say(|| Fault::Merged(event));
-            }
+    /// An event, and when the one before it on its location and it were, before and after.
+    fn step(&mut self, event: EventId, before: [Timestamp<Global>; 2], after: [Timestamp<Global>; 2]) -> Option<Fault> {
+        if after[1] < after[0] {
+            self.decreasing += 1;
+            return Some(Fault::Decreasing(event));
         }
+        let is_merged = after[1] == after[0] && before[1] > before[0];
+        self.merged += u64::from(is_merged);
+        is_merged.then_some(Fault::Merged(event))
     }
 
-    fn look_at_messages(&mut self, trace: &Trace, time: impl Fn(EventId) -> Timestamp<Global>, latencies: &Latencies) {
-        for message in trace.messages() {
-            let (sent, received) = (time(message.send), time(message.receive));
-            let latency = latencies.between(trace, message.send.location, message.receive.location);
-            self.messages.total += 1;
-            if received < sent {
-                self.messages.reversed += 1;
-                self.reversal.add(sent - received);
-            }
-            let by = sent + latency - received;
-            if by > Duration::ZERO {
-                self.messages.violated += 1;
-                self.say(|| Fault::Early { send: message.send, receive: message.receive, by, kind: None });
-            }
-        }
-    }
-
-    fn look_at(
+    /// A message: its ends, when they were, and how long it takes at least.
+    fn message(
         &mut self,
-        collective: &Collective<'_>,
-        parties: &[Party],
-        counter: &mut late::Counter,
-        latencies: &Latencies,
-    ) {
-        let latencies = latencies.levels().map(Duration::as_nanos);
-        let (found, late) = counter.count(parties, collective.kind().pattern(), latencies);
-        self.collectives += found;
-        for (rank, _) in late.iter().enumerate().filter(|(_, late)| **late > 0) {
-            if self.faults.len() >= Self::MOST_FAULTS {
-                return;
-            }
-            let kind = Some(collective.kind());
-            let early = late::first_sender(parties, rank, collective.kind().pattern(), latencies);
-            self.faults.extend(early.map(|(send, receive, by)| Fault::Early { send, receive, by, kind }));
+        Message { send, receive }: Message,
+        [sent, received]: [Timestamp<Global>; 2],
+        latency: Duration,
+    ) -> Option<Fault> {
+        self.messages.total += 1;
+        if received < sent {
+            self.messages.reversed += 1;
+            self.reversal.add(sent - received);
         }
+        let by = sent + latency - received;
+        (by > Duration::ZERO).then(|| {
+            self.messages.violated += 1;
+            Fault::Early { send, receive, by, kind: None }
+        })
+    }
+
+    /// A collective operation. The first of what there is to say against the exit of each rank that is given.
+    fn look_at<'a>(
+        &mut self,
+        kind: CollectiveKind,
+        parties: &'a [Party],
+        counter: &'a mut late::Counter,
+        latencies: &Latencies,
+    ) -> impl Iterator<Item = (usize, impl FnOnce() -> Option<Fault> + use<'a>)> + use<'a> {
+        let latencies = latencies.levels().map(Duration::as_nanos);
+        let (found, late) = counter.count(parties, kind.pattern(), latencies);
+        self.collectives += found;
+        late.iter().enumerate().filter(|(_, late)| **late > 0).map(move |(rank, _)| {
+            let fault = move || {
+                let (send, receive, by) = late::first_sender(parties, rank, kind.pattern(), latencies)?;
+                Some(Fault::Early { send, receive, by, kind: Some(kind) })
+            };
+            (rank, fault)
+        })
     }
 }
 

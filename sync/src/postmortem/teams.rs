@@ -6,7 +6,7 @@ use super::trace::{Instance, LeftOut, Location, Mark, NONE, Role, Slot};
 use super::{CollectiveKind, CommunicatorId, EventId, LocationId, Pattern, TraceError};
 
 /// Which of the operations of a team: each is counted by itself.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Track {
     Collective,
     Fork,
@@ -138,10 +138,6 @@ impl Teams {
     /// The members of a team, in the order of their ranks.
     pub(super) fn members(&self, team: u32) -> &[u32] {
         &self.teams[team as usize].members
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.teams.len()
     }
 
     pub(super) fn add(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
@@ -291,6 +287,11 @@ impl Teams {
     }
 }
 
+/// Whether a member of this rank is a logical sender, if it gave data.
+pub(super) fn sends(kind: CollectiveKind, root: u32, rank: u32) -> bool {
+    Left { kind, root, sent: true, received: true }.role_of(rank).0
+}
+
 impl Left {
     /// Whether a member of this rank is a logical sender, and a logical receiver.
     pub(super) fn role_of(self, rank: u32) -> (bool, bool) {
@@ -316,8 +317,7 @@ fn forget(instance: &Instance, progress: &Progress, slots: &mut [Slot], location
         *mark = NONE;
     };
     for (rank, slot) in slots.iter_mut().enumerate() {
-        let (sends, _) =
-            Left { kind: instance.kind, root: instance.root, sent: true, received: true }.role_of(rank as u32);
+        let sends = sends(instance.kind, instance.root, rank as u32);
         let known = progress.said_by.is_some();
         if !known || !sends {
             alone(slot.location, &mut slot.enter, locations);

@@ -11,9 +11,9 @@ use super::super::{EventId, Member, Pattern, Place, Relations, Trace};
 /// A member of a collective operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Party {
-    place: Place,
-    enter: Option<(EventId, i64)>,
-    exit: Option<(EventId, i64)>,
+    pub(super) place: Place,
+    pub(super) enter: Option<(EventId, i64)>,
+    pub(super) exit: Option<(EventId, i64)>,
 }
 
 /// Keeps its memory from one operation to the next.
