@@ -189,6 +189,10 @@ impl Links {
             return Err(TraceError::NotEntered(event).into());
         }
         let index = if enters { entered } else { left };
+        if enters && left > index {
+            // A thread ends after it was waited for: by itself.
+            return Err(StreamError::Disorder(event));
+        }
         let which = (seat.team, track, index);
         let is_first = index >= begun;
         if is_first {
