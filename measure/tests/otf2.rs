@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
-use downbeat_measure::trace::otf2::{Archive, Reading};
+use downbeat_measure::trace::otf2::{Archive, Reading, Writing};
 use downbeat_sync::postmortem::{CollectiveKind, ControlledLogicalClock, Latencies, Matching, Message, Trace};
 
 const NANOS: u64 = 1_000_000_000;
@@ -238,7 +238,7 @@ fn correct_and_check(ticks: u64, variant: &str, offsets: bool) {
     assert!(violations(&read.trace) > 0);
     let times = correct(&read.trace);
     let to = folder.0.join("to");
-    let written = archive.write_corrected(&read, &times, &to).unwrap();
+    let written = archive.write_corrected(&read, &times, &to, Writing::default()).unwrap();
     assert_eq!(written.anchor, to.join("traces.otf2"));
     let (old, new) = (shown(&anchor), shown(&written.anchor));
     let tick = 1e9 / ticks as f64;
@@ -304,7 +304,7 @@ fn many_offsets_take_many_chunks() {
         times.iter().map(next).collect()
     };
     let times: Vec<Vec<_>> = read.trace.locations().iter().map(|location| jitter(location.times())).collect();
-    let written = archive.write_corrected(&read, &times, &folder.0.join("to")).unwrap();
+    let written = archive.write_corrected(&read, &times, &folder.0.join("to"), Writing::default()).unwrap();
     assert!(written.knots.iter().any(|&knots| knots > 256 * 1024 / 27), "{:?}", written.knots);
     let shown = shown(&written.anchor);
     for (index, location) in archive.locations().iter().enumerate() {
@@ -323,11 +323,15 @@ fn what_cannot_be_written_leaves_nothing_behind() {
     let to = folder.0.join("to");
     fs::create_dir(&to).unwrap();
     assert!(
-        archive.write_corrected(&read, &times, &to).unwrap_err().to_string().ends_with("/to: this is there already")
+        archive
+            .write_corrected(&read, &times, &to, Writing::default())
+            .unwrap_err()
+            .to_string()
+            .ends_with("/to: this is there already")
     );
     fs::remove_dir(&to).unwrap();
     times[0].pop();
-    let error = archive.write_corrected(&read, &times, &to).unwrap_err().to_string();
+    let error = archive.write_corrected(&read, &times, &to, Writing::default()).unwrap_err().to_string();
     assert!(error.contains("the corrected times are not those of this archive"), "{error}");
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
 }
