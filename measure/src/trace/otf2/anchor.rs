@@ -14,6 +14,7 @@ const PLAIN_FILES: u8 = 1;
 const NOT_COMPRESSED: u8 = 1;
 /// The last format that is known; later ones only add to it.
 const FORMAT: u8 = 3;
+const TOO_MANY: &str = "it says that there are more definitions than there can be";
 /// What may follow is a zero.
 const END: [u8; 2] = [END_OF_FILE, END_OF_BUFFER];
 /// As OTF2 has it.
@@ -32,13 +33,19 @@ impl Anchor {
     /// Reads the anchor file of an archive whose files can be read one by one.
     pub(super) fn read(path: &Path, global_definitions: &Path) -> Result<Self, Otf2Error> {
         let bytes = fs::read(path).map_err(Otf2Error::io(path))?;
-        let most = fs::metadata(global_definitions).map_err(Otf2Error::io(global_definitions))?.len();
-        let cut = "the file is cut short, or of no OTF2 archive";
-        Self::parse(&bytes, most).map_err(|why| Otf2Error::content(path, why.unwrap_or(cut)))
+        let at_fault =
+            |why: Option<_>| Otf2Error::content(path, why.unwrap_or("the file is cut short, or of no OTF2 archive"));
+        let (anchor, definitions) = Self::parse(&bytes).map_err(at_fault)?;
+        let size = fs::metadata(global_definitions).map_err(Otf2Error::io(global_definitions))?.len();
+        // The shortest record has two bytes.
+        if definitions > size / 2 {
+            return Err(at_fault(Some(TOO_MANY)));
+        }
+        Ok(anchor)
     }
 
-    /// `Err(None)` where bytes are missing. `most` is the size of the global definitions.
-    fn parse(bytes: &[u8], most: u64) -> Result<Self, Option<&'static str>> {
+    /// And how many global definitions there are. `Err(None)` where bytes are missing.
+    fn parse(bytes: &[u8]) -> Result<(Self, u64), Option<&'static str>> {
         let mut rest = Rest { bytes, order: Order::Little };
         let [kind, order] = rest.take(2)? else { return Err(None) };
         rest.order = Order::of(*order).filter(|_| *kind == CHUNK_HEADER).ok_or(None)?;
@@ -55,13 +62,12 @@ impl Anchor {
         if rest.byte()? != NOT_COMPRESSED {
             return Err(Some("the files of this archive are compressed (zlib), which is not read"));
         }
-        let [locations, records] = [rest.number()?, rest.number()?];
+        let [locations, all] = [rest.number()?, rest.number()?];
         if ![events, definitions].iter().all(|size| CHUNK_SIZES.contains(size)) {
             return Err(Some("it says that chunks have a size that OTF2 does not write"));
         }
-        // The shortest record has two bytes.
-        if locations > records || records > most / 2 {
-            return Err(Some("it says that there are more definitions than there can be"));
+        if locations > all {
+            return Err(Some(TOO_MANY));
         }
         rest.strings(3)?;
         if format > 1 {
@@ -77,7 +83,7 @@ impl Anchor {
             return Err(None);
         }
         // They are in range.
-        Ok(Self { events: events as usize, definitions: definitions as usize })
+        Ok((Self { events: events as usize, definitions: definitions as usize }, all))
     }
 }
 
@@ -138,22 +144,22 @@ mod tests {
     #[test]
     fn sizes_of_chunks_are_read() {
         let expected = Anchor { events: 256 << 10, definitions: 4 << 20 };
-        assert_eq!(Anchor::parse(&anchor(), 100), Ok(expected));
+        assert_eq!(Anchor::parse(&anchor()), Ok((expected, 50)));
         let mut older = anchor();
         older[7] = 1;
-        assert_eq!(Anchor::parse(&older, 100), Ok(expected));
+        assert_eq!(Anchor::parse(&older), Ok((expected, 50)));
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
         let good = anchor();
         for length in 0..good.len() {
-            assert!(Anchor::parse(&good[..length], 100).is_err(), "{length}");
+            assert!(Anchor::parse(&good[..length]).is_err(), "{length}");
         }
         let refused = |at: usize, byte: u8, expected: &str| {
             let mut bytes = good.clone();
             bytes[at] = byte;
-            let why = Anchor::parse(&bytes, 100).unwrap_err();
+            let why = Anchor::parse(&bytes).unwrap_err();
             assert!(why.unwrap_or("cut").contains(expected), "{at}: {why:?}");
         };
         refused(0, 0, "cut");
@@ -165,7 +171,6 @@ mod tests {
         refused(28, 2, "SIONlib");
         refused(29, 2, "zlib");
         refused(33, 1, "more definitions");
-        refused(38, 51, "more definitions");
         refused(63, 2, "cut");
         refused(66, 0x80, "cut");
     }
