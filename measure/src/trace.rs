@@ -78,6 +78,8 @@ mod item;
 #[cfg(feature = "otf2")]
 pub mod otf2;
 mod reader;
+mod spill;
+mod streamed;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -89,4 +91,5 @@ pub use file::{Sessions, TraceFile, write_corrected};
 pub use format::TraceFormat;
 pub use item::{Item, What};
 pub use reader::TraceReader;
+pub use streamed::{StreamedCorrection, StreamedError, StreamedTrace};
 pub use writer::TraceWriter;

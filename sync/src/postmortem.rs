@@ -62,7 +62,9 @@ pub use generate::{SyntheticError, SyntheticEvent, SyntheticProgram, Traffic};
 pub use kind::{Action, CollectiveKind, Pattern};
 pub use knots::{Knot, KnotError, Knots, Window};
 pub use latencies::Latencies;
-pub use presync::{ClockMap, ClockMaps, ClockOwner, ClockSample, Interpolation, PreSyncError, PreSynchronization};
+pub use presync::{
+    ClockMap, ClockMaps, ClockOwner, ClockSample, Interpolation, PreSyncError, PreSynchronization, StreamedMaps,
+};
 pub use streaming::{
     Census, Linked, Matcher, Record, StreamError, StreamedBackward, StreamedForward, StreamedLatencies, Survey,
 };
