@@ -1,10 +1,13 @@
 //! How a trace is to be corrected: the options of all commands that do it.
 
+use std::path::Path;
+
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::{ControlVariable, Duration, Timestamp};
 use downbeat_measure::trace::{Sessions, TraceFile};
 use downbeat_sync::postmortem::{
-    ClockMaps, ClockOwner, ControlledLogicalClock, Gradient, Interpolation, Latencies, Location, PreSynchronization,
+    ClockMaps, ClockOwner, ControlledLogicalClock, Gradient, Interpolation, Latencies, Location, LocationId, Place,
+    PreSynchronization,
 };
 
 use super::document::PreSyncReport;
@@ -99,39 +102,53 @@ impl CorrectionOptions {
     /// # Errors
     /// When what the clocks showed makes no sense.
     pub fn pre_synchronize(&self, file: &mut TraceFile) -> Result<(Sessions, PreSyncReport), Failure> {
-        let sessions = file.sessions.iter().map(Vec::len).max().unwrap_or(0);
-        let otherwise = if sessions > 0 { PreSyncOption::Spline } else { PreSyncOption::None };
+        let places: Vec<_> = file.trace.locations().iter().map(Location::place).collect();
+        let ids: Vec<_> = file.trace.ids().collect();
+        let (maps, sessions, report) = self.clock_maps(&file.path, (&ids, &places), &file.sessions, file.master)?;
+        if let Some(maps) = maps {
+            let at_fault = |why| Failure::Input(format!("{}: {why}", file.path.display()));
+            maps.correct(&mut file.trace).map_err(at_fault)?;
+        }
+        Ok((sessions, report))
+    }
+
+    /// What makes one clock of all, if anything does: of the locations of the trace at `path`, what their clocks showed in
+    /// their sessions, and the number of whose is right. And what they showed on one clock.
+    ///
+    /// # Errors
+    /// When what the clocks showed makes no sense.
+    pub fn clock_maps(
+        &self,
+        path: &Path,
+        (ids, places): (&[LocationId], &[Place]),
+        sessions: &Sessions,
+        master: u32,
+    ) -> Result<(Option<ClockMaps>, Sessions, PreSyncReport), Failure> {
+        let most = sessions.iter().map(Vec::len).max().unwrap_or(0);
+        let otherwise = if most > 0 { PreSyncOption::Spline } else { PreSyncOption::None };
         let method = self.pre_synchronization.unwrap_or(otherwise);
-        let mut report = PreSyncReport { method: method.name(), sessions, unknown: 0, sessions_left_out: 0 };
-        let Some(master) = file.trace.ids().nth(file.master as usize).filter(|_| method != PreSyncOption::None) else {
-            return Ok((file.sessions.clone(), report));
+        let mut report = PreSyncReport { method: method.name(), sessions: most, unknown: 0, sessions_left_out: 0 };
+        let Some(master) = ids.get(master as usize).filter(|_| method != PreSyncOption::None) else {
+            return Ok((None, sessions.clone(), report));
         };
-        let mut settings = PreSynchronization::new(master);
+        let mut settings = PreSynchronization::new(*master);
         settings.interpolation = method.into();
         settings.owner = self.clock_of.into();
         settings.most_samples = self.samples.map_or(usize::MAX, |samples| samples as usize);
         settings.longest_session = self.session_length.unwrap_or(Duration::MAX);
         settings.lenient = self.matching.matching().lenient;
-        let places: Vec<_> = file.trace.locations().iter().map(Location::place).collect();
-        let path = file.path.clone();
-        let at_fault = |why: &dyn std::fmt::Display| Failure::Input(format!("{}: {why}", path.display()));
-        let maps = settings.maps(&places, &file.sessions).map_err(|why| at_fault(&why))?;
+        let at_fault = |why| Failure::Input(format!("{}: {why}", path.display()));
+        let maps = settings.maps(places, sessions).map_err(at_fault)?;
         (report.unknown, report.sessions_left_out) = (maps.unknown, maps.left_out);
-        let sessions = corrected_sessions(file, &maps);
-        maps.correct(&mut file.trace).map_err(|why| at_fault(&why))?;
-        Ok((sessions, report))
-    }
-}
-
-fn corrected_sessions(file: &TraceFile, maps: &ClockMaps) -> Sessions {
-    let mut sessions = file.sessions.clone();
-    for (location, sessions) in file.trace.ids().zip(&mut sessions) {
-        let map = maps.of(location);
-        for sample in sessions.iter_mut().flatten() {
-            sample.at = Timestamp::from_nanos(map.apply(sample.at).as_nanos());
+        let mut corrected = sessions.clone();
+        for (location, sessions) in ids.iter().zip(&mut corrected) {
+            let map = maps.of(*location);
+            for sample in sessions.iter_mut().flatten() {
+                sample.at = Timestamp::from_nanos(map.apply(sample.at).as_nanos());
+            }
         }
+        Ok((Some(maps), corrected, report))
     }
-    sessions
 }
 
 impl PreSyncOption {

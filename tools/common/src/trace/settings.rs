@@ -1,5 +1,6 @@
 //! Options that commands on traces share.
 
+use std::convert::Infallible;
 use std::fs;
 use std::str::FromStr;
 
@@ -106,12 +107,21 @@ impl LatencyOption {
 
     /// Of a trace whose clocks are as right as they become from outside.
     pub fn find(&self, trace: &Trace) -> Found {
+        let Ok(found) = self.find_by(|| Ok::<_, Infallible>(Latencies::measured(trace)));
+        found
+    }
+
+    /// The same, if they have to be measured by this.
+    ///
+    /// # Errors
+    /// Those of measuring.
+    pub fn find_by<E>(&self, measure: impl FnOnce() -> Result<Latencies, E>) -> Result<Found, E> {
         let (latencies, source) = match self {
-            Self::Measured => (Latencies::measured(trace), "measured"),
+            Self::Measured => (measure()?, "measured"),
             Self::Given(latencies) => (*latencies, "given"),
             Self::Read(latencies) => (*latencies, "from a file"),
         };
-        Found { latencies, source }
+        Ok(Found { latencies, source })
     }
 }
 

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use downbeat_clock_core::Duration;
-use downbeat_sync::postmortem::{Deviation, Displacement, Intervals, LeftOut, Relations, Trace, TruthError, Verdict};
+use downbeat_sync::postmortem::{
+    Census, Deviation, Displacement, Intervals, LeftOut, Relations, Trace, TruthError, Verdict,
+};
 use serde::Serialize;
 
 use super::settings::Found;
@@ -36,6 +38,18 @@ impl Contents {
             events: trace.events(),
             messages: trace.messages().count(),
             collectives: trace.collectives().len(),
+            left_out: Missing { sends, receives, collectives },
+        }
+    }
+
+    /// The same of a stream.
+    pub fn of_stream(census: &Census) -> Self {
+        let LeftOut { sends, receives, collectives, .. } = census.left_out;
+        Self {
+            locations: census.ids().len(),
+            events: census.events,
+            messages: census.messages as usize,
+            collectives: census.collectives as usize,
             left_out: Missing { sends, receives, collectives },
         }
     }

@@ -1,9 +1,12 @@
 //! `downbeat trace correct`: times of a trace corrected so that they can be true.
 
+mod streamed;
+
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use downbeat_clock_core::Timestamp;
 use downbeat_common::Failure;
 use downbeat_common::output::{self, print, print_json};
@@ -12,6 +15,7 @@ use downbeat_common::trace::{
 };
 use downbeat_measure::trace::TraceFile;
 use downbeat_sync::postmortem::{ControlledLogicalClock, Corrected, Deviation, Latencies, TruthError, Verdict};
+use serde::Serialize;
 
 #[derive(Args, Debug)]
 #[command(
@@ -38,23 +42,72 @@ pub(crate) struct Options {
     /// The same trace with its true times, to say how far they are missed
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
+    /// Read the trace again and again, with nothing in memory but what is under way: for traces larger than memory, of which
+    /// every event must come after those that it waits for, whatever their times. The result is the same. If nothing is
+    /// said, this is done with files of more than 2 GiB, as far as it can be
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = StreamingOption::Auto, num_args = 0..=1, require_equals = true, default_missing_value = "always", hide_default_value = true)]
+    streaming: StreamingOption,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum StreamingOption {
+    /// If the file is large, there is no truth, and events come in such an order
+    Auto,
+    /// Or else not at all
+    Always,
+    /// All events are held in memory
+    Never,
+}
+
+/// What is printed as JSON.
+#[derive(Debug, Serialize)]
+struct Printed<'a> {
+    #[serde(flatten)]
+    document: &'a Document,
+    /// Whether all events were read again and again, and never all held in memory.
+    streamed: bool,
+}
+
+/// Larger files are read again and again: in memory, their events take about as much again as four times that.
+const LARGE: u64 = 2 << 30;
+
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let inputs = [Some(&options.input), options.truth.as_ref()];
     let inputs: Vec<&Path> = inputs.into_iter().flatten().map(PathBuf::as_path).collect();
     files::check_output("-o", &options.output, &inputs)?;
-    let mut file = files::read(&options.input, options.correction.matching.matching())?;
-    let truth =
-        options.truth.as_ref().map(|path| files::read(path, options.correction.matching.matching())).transpose()?;
-    let document = options.correct(&mut file, truth.as_ref())?;
-    if options.json { print_json(&document) } else { print(&document.text(&options.input, &options.output)) }
+    let streamed = if options.streams()? { options.correct_streamed()? } else { None };
+    let is_streamed = streamed.is_some();
+    let document = streamed.map_or_else(|| options.correct_in_memory(), Ok)?;
+    if options.json {
+        return print_json(&Printed { document: &document, streamed: is_streamed });
+    }
+    let way = if is_streamed { "Never were all events in memory: the trace was read again and again\n" } else { "" };
+    print(&(document.text(&options.input, &options.output) + way))
 }
 
 impl Options {
+    /// Whether to read the trace again and again.
+    fn streams(&self) -> Result<bool, Failure> {
+        match (self.streaming, &self.truth) {
+            (StreamingOption::Always, Some(_)) => {
+                Err(Failure::option("--truth", "it is only compared with a trace in memory, not with --streaming"))
+            }
+            (StreamingOption::Always, None) => Ok(true),
+            (StreamingOption::Never, _) | (StreamingOption::Auto, Some(_)) => Ok(false),
+            (StreamingOption::Auto, None) => Ok(fs::metadata(&self.input).is_ok_and(|found| found.len() > LARGE)),
+        }
+    }
+
+    fn correct_in_memory(&self) -> Result<Document, Failure> {
+        let matching = self.correction.matching.matching();
+        let mut file = files::read(&self.input, matching)?;
+        let truth = self.truth.as_ref().map(|path| files::read(path, matching)).transpose()?;
+        self.correct(&mut file, truth.as_ref())
+    }
+
     fn correct(&self, file: &mut TraceFile, truth: Option<&TraceFile>) -> Result<Document, Failure> {
         let measured: Vec<Vec<Timestamp<_>>> = file.trace.times().into_iter().map(<[_]>::to_vec).collect();
         let (sessions, pre_synchronization) = self.correction.pre_synchronize(file)?;
@@ -75,13 +128,7 @@ impl Options {
             corrected.amortize(self.correction.gradient);
         }
         let found = judge(&corrected.times().iter().map(Vec::as_slice).collect::<Vec<_>>())?;
-        if found.count() > 0 {
-            let count = output::count(found.count() as usize, "violation");
-            return Err(Failure::Run(format!(
-                "{}: {count} are left, which is a mistake of this program",
-                self.input.display()
-            )));
-        }
+        self.check_nothing_left(&found)?;
         let deviation = Deviation::between(&file.trace, corrected.times()).map_err(Failure::run)?;
         let truth = truth.map(|truth| self.compare(file, &corrected, truth)).transpose()?;
         let format = files::format(&self.output, file.format);
@@ -100,6 +147,14 @@ impl Options {
             deviation: (&deviation).into(),
             truth,
         })
+    }
+
+    fn check_nothing_left(&self, found: &Violations) -> Result<(), Failure> {
+        if found.count() == 0 {
+            return Ok(());
+        }
+        let count = output::count(found.count() as usize, "violation");
+        Err(Failure::Run(format!("{}: {count} are left, which is a mistake of this program", self.input.display())))
     }
 
     fn at_fault(&self, why: &dyn std::fmt::Display) -> Failure {

@@ -1,0 +1,77 @@
+//! The same with a trace that is read again and again.
+
+use downbeat_common::Failure;
+use downbeat_common::trace::{Contents, Document, LatencyReport, Violations, files};
+use downbeat_measure::records::RecordError;
+use downbeat_measure::trace::{StreamedError, StreamedTrace};
+
+use super::{Options, StreamingOption};
+
+impl Options {
+    /// `None` if the order of events is not one for it, and may be otherwise.
+    pub(super) fn correct_streamed(&self) -> Result<Option<Document>, Failure> {
+        match self.stream() {
+            Ok(document) => Ok(Some(document)),
+            Err(Stop::Streamed(StreamedError::Disorder(_))) if self.streaming == StreamingOption::Auto => Ok(None),
+            // What was written and read beside the trace.
+            Err(Stop::Streamed(StreamedError::Record(why @ RecordError::Io { .. }))) => Err(Failure::run(why)),
+            Err(Stop::Streamed(why)) => Err(Failure::Input(why.to_string())),
+            Err(Stop::Failure(why)) => Err(why),
+        }
+    }
+
+    fn stream(&self) -> Result<Document, Stop> {
+        let trace = StreamedTrace::read(&self.input, self.correction.matching.matching());
+        let trace = trace.map_err(|why| match why {
+            StreamedError::Record(why) => Stop::Failure(Failure::Input(why.to_string())),
+            disorder => Stop::Streamed(disorder),
+        })?;
+        let (ids, places): (Vec<_>, _) = (trace.census.ids().collect(), trace.census.places());
+        let (maps, sessions, pre_synchronization) =
+            self.correction.clock_maps(&self.input, (&ids, &places), &trace.sessions, trace.master)?;
+        let maps = maps.as_ref();
+        let latencies = self.correction.latencies.find_by(|| trace.latencies(maps))?;
+        let clock = self.correction.clock(latencies.latencies);
+        let corrected = trace.correct(maps, &clock, !self.correction.no_backward, &self.output)?;
+        let passes = corrected.passes.iter().map(Into::into).collect();
+        let explicitly_corrected = corrected.jumps as usize;
+        let [as_measured, pre_synchronized] =
+            [&corrected.as_measured, &corrected.pre_synchronized].map(Violations::from);
+        let format = files::format(&self.output, trace.format);
+        let (found, deviation) = trace.write_corrected(&self.output, format, maps, corrected, &sessions)?;
+        let found = Violations::from(&found);
+        self.check_nothing_left(&found)?;
+        Ok(Document {
+            schema: "downbeat.trace_correction",
+            version: 1,
+            contents: Contents::of_stream(&trace.census),
+            pre_synchronization,
+            latencies: LatencyReport::of(latencies),
+            passes,
+            explicitly_corrected,
+            as_measured,
+            pre_synchronized,
+            corrected: found,
+            deviation: (&deviation).into(),
+            truth: None,
+        })
+    }
+}
+
+/// Why this ends early.
+enum Stop {
+    Streamed(StreamedError),
+    Failure(Failure),
+}
+
+impl From<StreamedError> for Stop {
+    fn from(why: StreamedError) -> Self {
+        Self::Streamed(why)
+    }
+}
+
+impl From<Failure> for Stop {
+    fn from(why: Failure) -> Self {
+        Self::Failure(why)
+    }
+}
