@@ -2,6 +2,9 @@
 
 #![expect(clippy::expect_used, reason = "in a test, that is how a failure is told")]
 
+#[path = "trace/streaming.rs"]
+mod streaming;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
