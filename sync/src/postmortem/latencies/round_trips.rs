@@ -1,0 +1,109 @@
+//! How long messages take, from messages there and back: by as much as clocks make the one seem longer, they make the
+//! other seem shorter.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use downbeat_clock_core::{Duration, Global, Timestamp};
+use rustc_hash::FxHashMap;
+
+use super::{Latencies, Site};
+use crate::postmortem::trace::Role;
+use crate::postmortem::{LocationId, Trace};
+
+/// A round trip may be interrupted for so many times as long as it takes.
+const NEAR: i64 = 10_000;
+
+/// A message that was received.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    sent: Timestamp<Global>,
+    received: Timestamp<Global>,
+    /// Since when the receiver had done nothing else.
+    waited: Duration,
+}
+
+/// What messages of a level took at least.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    one_way: Option<Duration>,
+    round_trip: Option<Duration>,
+}
+
+/// What is known of the latency of each level. The time is proportional to the messages, but for finding the next one
+/// among all locations; the memory, to locations and to pairs of processes that talk.
+pub(super) fn least(trace: &Trace) -> [Option<Duration>; Latencies::LEVELS] {
+    let mut levels = [Level::default(); Latencies::LEVELS];
+    // Of each pair, the last message either way.
+    let mut pairs = FxHashMap::<_, [Option<Arrival>; 2]>::default();
+    in_order(trace, |from, to, arrival| {
+        let Some(level) = to.level(from) else { return };
+        // Threads of a process talk as such.
+        let of = |site: Site| if level == 0 { site.location } else { site.place.process };
+        let (from, to) = (of(from), of(to));
+        let last = pairs.entry((level, from.min(to), from.max(to))).or_default();
+        let way = usize::from(from > to);
+        last[way] = Some(arrival);
+        levels[level].add(arrival, last[1 - way]);
+    });
+    levels.map(Level::latency)
+}
+
+impl Arrival {
+    fn took(&self) -> Duration {
+        self.received - self.sent
+    }
+
+    /// How long both messages took, if they are a round trip.
+    fn after(&self, back: &Self) -> Option<Duration> {
+        let both = self.took() + back.took();
+        let interrupted = (self.sent - back.received).abs().as_nanos();
+        let waited = self.waited.min(back.waited).as_nanos();
+        let counts = interrupted / NEAR <= both.as_nanos() && waited >= both.as_nanos() / 4;
+        (both > Duration::ZERO && counts).then_some(both)
+    }
+}
+
+impl Level {
+    /// A message, and the last one before it that went back.
+    fn add(&mut self, arrival: Arrival, back: Option<Arrival>) {
+        self.one_way = self.one_way.into_iter().chain([arrival.took()]).min();
+        let both = back.and_then(|back| arrival.after(&back));
+        self.round_trip = self.round_trip.into_iter().chain(both).min();
+    }
+
+    fn latency(self) -> Option<Duration> {
+        // Half of it, less a tenth.
+        let round_trip = self.round_trip.map(|both| Duration::from_nanos(both.as_nanos() / 20 * 9));
+        self.one_way.filter(|took| *took > Duration::ZERO).or(round_trip)
+    }
+}
+
+/// All messages in the order in which clocks say that they were received.
+fn in_order(trace: &Trace, mut see: impl FnMut(Site, Site, Arrival)) {
+    let time = |location: u32, event: u32| trace.locations[location as usize].times[event as usize];
+    let marks = trace.locations.iter().map(|location| location.marks.iter());
+    let receives = marks.map(|marks| marks.filter(|mark| mark.role() == Role::Receive).peekable());
+    let mut rest: Vec<_> = receives.collect();
+    let first = (0..).zip(&mut rest).filter_map(|(to, rest)| Some(Reverse((time(to, rest.peek()?.event), to))));
+    let mut next: BinaryHeap<_> = first.collect();
+    while let Some(mut top) = next.peek_mut() {
+        let Reverse((received, to)) = *top;
+        let rest = &mut rest[to as usize];
+        if let Some(mark) = rest.next() {
+            let from = mark.peer();
+            let sent = time(from, trace.locations[from as usize].marks[mark.partner as usize].event);
+            let waited = mark.event.checked_sub(1).map_or(Duration::ZERO, |before| received - time(to, before));
+            let site = |location| trace.site(LocationId(location));
+            see(site(from), site(to), Arrival { sent, received, waited });
+        }
+        match rest.peek() {
+            Some(mark) => *top = Reverse((time(to, mark.event), to)),
+            None => drop(PeekMut::pop(top)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
