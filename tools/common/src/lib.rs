@@ -13,6 +13,7 @@ pub mod output;
 mod progress;
 pub mod records;
 mod skew;
+pub mod trace;
 mod trial;
 
 use std::hash::{BuildHasher, RandomState};

@@ -2,10 +2,7 @@
 
 mod check;
 mod correct;
-mod files;
 mod generate;
-mod settings;
-mod tables;
 
 use clap::{Args, Subcommand};
 use downbeat_common::Failure;

@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use downbeat_common::output::{print, print_json};
+use downbeat_common::trace::{
+    Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, Violations, files, violations,
+};
 use downbeat_common::{Failure, output};
 use downbeat_measure::trace::{self, TraceFile};
 use downbeat_sync::postmortem::{Deviation, Verdict};
 use serde::Serialize;
-
-use super::files;
-use super::settings::{LatencyOption, MatchingOptions};
-use super::tables::{Contents, DeviationReport, LatencyReport, Violations, violations};
 
 #[derive(Args, Debug)]
 #[command(

@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_common::output::{count, print};
+use downbeat_common::trace::files;
 use downbeat_common::{Failure, cli};
 use downbeat_measure::records::RecordError;
 use downbeat_measure::trace::{Item, TraceFormat, TraceWriter, What};
 use downbeat_sync::SimError;
 use downbeat_sync::postmortem::{Action, CommunicatorId, Latencies, SyntheticEvent, SyntheticProgram, Traffic};
-
-use super::files;
 
 #[derive(Args, Debug)]
 #[command(after_help = "Equal options make equal traces. The clock of the first node is right.\n\n\

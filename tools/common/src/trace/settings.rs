@@ -5,13 +5,14 @@ use std::str::FromStr;
 
 use clap::Args;
 use downbeat_clock_core::Duration;
-use downbeat_common::cli;
 use downbeat_sync::postmortem::{Latencies, Matching, Trace};
 use serde::Deserialize;
 
+use crate::cli;
+
 /// How events are matched.
 #[derive(Args, Clone, Copy, Debug)]
-pub(super) struct MatchingOptions {
+pub struct MatchingOptions {
     /// Count what does not go together, such as messages that nobody received, rather than give up
     #[arg(long)]
     lenient: bool,
@@ -21,15 +22,18 @@ pub(super) struct MatchingOptions {
 }
 
 impl MatchingOptions {
-    pub(super) fn matching(self) -> Matching {
+    /// As the library wants it.
+    pub fn matching(self) -> Matching {
         Matching { lenient: self.lenient, skip_alltoallv: self.skip_alltoallv }
     }
 }
 
 /// Where the smallest latencies come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum LatencyOption {
+pub enum LatencyOption {
+    /// In the trace.
     Measured,
+    /// As they are.
     Given(Latencies),
     /// They were in a file.
     Read(Latencies),
@@ -37,9 +41,11 @@ pub(super) enum LatencyOption {
 
 /// The latencies that count.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
-    pub(super) latencies: Latencies,
-    pub(super) source: &'static str,
+pub struct Found {
+    /// How long messages take at least.
+    pub latencies: Latencies,
+    /// Where they come from, in a word or two.
+    pub source: &'static str,
 }
 
 impl FromStr for LatencyOption {
@@ -93,12 +99,13 @@ impl InFile {
 }
 
 impl LatencyOption {
-    pub(super) const HELP: &str = "How long messages take at least: measured in the trace; one time for all; three, \
+    /// What the option says of itself.
+    pub const HELP: &str = "How long messages take at least: measured in the trace; one time for all; three, \
                                    such as 200ns,500ns,2us, for those in a process, on a node, and between nodes; or a \
                                    file with same-process = \"200ns\", same-node and other-node";
 
     /// Of a trace whose clocks are as right as they become from outside.
-    pub(super) fn find(&self, trace: &Trace) -> Found {
+    pub fn find(&self, trace: &Trace) -> Found {
         let (latencies, source) = match self {
             Self::Measured => (Latencies::measured(trace), "measured"),
             Self::Given(latencies) => (*latencies, "given"),

@@ -3,15 +3,15 @@
 use std::fmt::Write as _;
 
 use downbeat_clock_core::Duration;
-use downbeat_common::output::{self, Table, time};
 use downbeat_sync::postmortem::{Deviation, Displacement, Intervals, LeftOut, Relations, Trace, TruthError, Verdict};
 use serde::Serialize;
 
 use super::settings::Found;
+use crate::output::{self, Table, time};
 
 /// What a trace consists of.
 #[derive(Debug, Serialize)]
-pub(super) struct Contents {
+pub struct Contents {
     locations: usize,
     events: u64,
     messages: usize,
@@ -28,7 +28,8 @@ struct Missing {
 }
 
 impl Contents {
-    pub(super) fn of(trace: &Trace) -> Self {
+    /// Counts.
+    pub fn of(trace: &Trace) -> Self {
         let LeftOut { sends, receives, collectives, .. } = trace.left_out();
         Self {
             locations: trace.locations().len(),
@@ -39,7 +40,8 @@ impl Contents {
         }
     }
 
-    pub(super) fn text(&self) -> String {
+    /// One line, or two.
+    pub fn text(&self) -> String {
         let Self { locations, events, messages, collectives, left_out } = self;
         let count = |number: usize, what| output::count(number, what);
         let mut text = format!(
@@ -66,7 +68,7 @@ impl Contents {
 
 /// How long messages take at least.
 #[derive(Debug, Serialize)]
-pub(super) struct LatencyReport {
+pub struct LatencyReport {
     source: &'static str,
     same_process_nanos: i64,
     same_node_nanos: i64,
@@ -74,14 +76,15 @@ pub(super) struct LatencyReport {
 }
 
 impl LatencyReport {
-    pub(super) fn of(found: Found) -> Self {
+    /// Those that count.
+    pub fn of(found: Found) -> Self {
         let [process, node, beyond] = found.latencies.levels().map(Duration::as_nanos);
         let source = found.source;
         Self { source, same_process_nanos: process, same_node_nanos: node, other_node_nanos: beyond }
     }
 
     /// As `--latencies` takes them, too.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let Self { source, same_process_nanos, same_node_nanos, other_node_nanos } = self;
         format!("Latencies: {same_process_nanos}ns,{same_node_nanos}ns,{other_node_nanos}ns ({source})\n")
     }
@@ -108,13 +111,15 @@ impl From<Relations> for RelationsReport {
 
 /// What is wrong with times.
 #[derive(Debug, Serialize)]
-pub(super) struct Violations {
+pub struct Violations {
     holds: bool,
     messages: RelationsReport,
     collectives: RelationsReport,
     largest_reversal_nanos: i64,
-    pub(super) decreasing: u64,
-    pub(super) merged: u64,
+    /// Events that are before the one before.
+    pub decreasing: u64,
+    /// Events that are no longer after the one before.
+    pub merged: u64,
     /// The first few.
     faults: Vec<String>,
 }
@@ -135,18 +140,18 @@ impl From<&Verdict> for Violations {
 
 impl Violations {
     /// All of them.
-    pub(super) fn count(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.messages.violated + self.collectives.violated + self.decreasing + self.merged
     }
 
     /// The first few by name.
-    pub(super) fn named(&self) -> String {
+    pub fn named(&self) -> String {
         self.faults.iter().map(|fault| format!("  {fault}\n")).collect()
     }
 }
 
 /// What is wrong with times, at several stages.
-pub(super) fn violations<'a>(stages: impl IntoIterator<Item = (&'a str, &'a Violations)>) -> String {
+pub fn violations<'a>(stages: impl IntoIterator<Item = (&'a str, &'a Violations)>) -> String {
     let cell = |count: u64, of: u64| format!("{count} ({})", percent(count as f64 / (of.max(1)) as f64));
     let headings =
         ["times", "messages: reversed", "violated", "collective pairs: reversed", "violated", "largest reversal"];
@@ -166,7 +171,7 @@ pub(super) fn violations<'a>(stages: impl IntoIterator<Item = (&'a str, &'a Viol
 
 /// What became of times: tables 3 and 4 of Becker et al. (2009).
 #[derive(Debug, Serialize)]
-pub(super) struct DeviationReport {
+pub struct DeviationReport {
     displacement: DisplacementReport,
     event_position: IntervalReport,
     event_distance: IntervalReport,
@@ -231,7 +236,8 @@ impl From<&Deviation> for DeviationReport {
 }
 
 impl DeviationReport {
-    pub(super) fn text(&self) -> String {
+    /// Both tables.
+    pub fn text(&self) -> String {
         let Self { displacement, event_position, event_distance } = self;
         let mut text = format!(
             "{} of {} events moved ({}); mean {}, largest {}\n\n",
@@ -269,7 +275,7 @@ impl DeviationReport {
 
 /// How far times are from the truth.
 #[derive(Debug, Serialize)]
-pub(super) struct TruthReport {
+pub struct TruthReport {
     bias_nanos: f64,
     centred_nanos: f64,
     largest_centred_nanos: f64,
@@ -286,7 +292,7 @@ impl From<TruthError> for TruthReport {
 }
 
 /// How far times are from the truth, at several stages.
-pub(super) fn truth<'a>(stages: impl IntoIterator<Item = (&'a str, &'a TruthReport)>) -> String {
+pub fn truth<'a>(stages: impl IntoIterator<Item = (&'a str, &'a TruthReport)>) -> String {
     let mut table = Table::new(["error against the truth", "bias", "centred", "largest, centred"]);
     for (stage, error) in stages {
         table.row([

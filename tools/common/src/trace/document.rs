@@ -3,44 +3,61 @@
 use std::path::Path;
 
 use downbeat_clock_core::Duration;
-use downbeat_common::output;
 use downbeat_sync::postmortem::Pass;
 use serde::Serialize;
 
-use super::super::tables::{Contents, DeviationReport, LatencyReport, TruthReport, Violations, truth, violations};
+use super::tables::{Contents, DeviationReport, LatencyReport, TruthReport, Violations, truth, violations};
+use crate::output;
 
 /// What is printed as JSON.
 #[derive(Debug, Serialize)]
-pub(super) struct Document {
-    pub(super) schema: &'static str,
-    pub(super) version: u32,
-    pub(super) contents: Contents,
-    pub(super) pre_synchronization: PreSyncReport,
-    pub(super) latencies: LatencyReport,
-    pub(super) passes: Vec<PassReport>,
+pub struct Document {
+    /// What this is.
+    pub schema: &'static str,
+    /// Of which version.
+    pub version: u32,
+    /// What the trace consists of.
+    pub contents: Contents,
+    /// How clocks were made one before.
+    pub pre_synchronization: PreSyncReport,
+    /// How long messages take at least.
+    pub latencies: LatencyReport,
+    /// In their order; the last one counts.
+    pub passes: Vec<PassReport>,
     /// Receives and exits that were moved beyond what events before them were.
-    pub(super) explicitly_corrected: usize,
-    pub(super) as_measured: Violations,
-    pub(super) pre_synchronized: Violations,
-    pub(super) corrected: Violations,
-    pub(super) deviation: DeviationReport,
-    pub(super) truth: Option<TruthStages>,
+    pub explicitly_corrected: usize,
+    /// What is wrong with times in the file.
+    pub as_measured: Violations,
+    /// What is wrong with them on one clock.
+    pub pre_synchronized: Violations,
+    /// What is wrong with them in the end.
+    pub corrected: Violations,
+    /// What became of times on one clock.
+    pub deviation: DeviationReport,
+    /// How far they are from the truth, if that is known.
+    pub truth: Option<TruthStages>,
 }
 
+/// How clocks were made one.
 #[derive(Debug, Serialize)]
-pub(super) struct PreSyncReport {
-    pub(super) method: &'static str,
+pub struct PreSyncReport {
+    /// As the option calls it.
+    pub method: &'static str,
     /// The most sessions that a clock has.
-    pub(super) sessions: usize,
+    pub sessions: usize,
     /// Locations whose clock was taken as right, for want of samples.
-    pub(super) unknown: usize,
-    pub(super) sessions_left_out: usize,
+    pub unknown: usize,
+    /// Sessions that contradict those before.
+    pub sessions_left_out: usize,
 }
 
+/// One pass over the trace.
 #[derive(Debug, Serialize)]
-pub(super) struct PassReport {
-    pub(super) control: f64,
-    pub(super) largest_displacement_nanos: i64,
+pub struct PassReport {
+    /// With what share of the clocks' speed.
+    pub control: f64,
+    /// How far an event was moved.
+    pub largest_displacement_nanos: i64,
 }
 
 impl From<&Pass> for PassReport {
@@ -49,14 +66,18 @@ impl From<&Pass> for PassReport {
     }
 }
 
+/// How far times are from the truth, before and after.
 #[derive(Debug, Serialize)]
-pub(super) struct TruthStages {
-    pub(super) pre_synchronized: TruthReport,
-    pub(super) corrected: TruthReport,
+pub struct TruthStages {
+    /// On one clock.
+    pub pre_synchronized: TruthReport,
+    /// In the end.
+    pub corrected: TruthReport,
 }
 
 impl Document {
-    pub(super) fn text(&self, input: &Path, output: &Path) -> String {
+    /// For people.
+    pub fn text(&self, input: &Path, output: &Path) -> String {
         let mut text = format!("{}: {}", input.display(), self.contents.text());
         text += &self.pre_synchronization.text();
         text += &self.latencies.text();

@@ -3,16 +3,24 @@
 use std::fs;
 use std::path::Path;
 
-use downbeat_common::Failure;
 use downbeat_measure::trace::{TraceFile, TraceFormat, TraceWriter};
 use downbeat_sync::postmortem::Matching;
 
-pub(super) fn read(path: &Path, matching: Matching) -> Result<TraceFile, Failure> {
+use crate::Failure;
+
+/// Reads a trace.
+///
+/// # Errors
+/// When it cannot be read, is none, or its events do not go together.
+pub fn read(path: &Path, matching: Matching) -> Result<TraceFile, Failure> {
     TraceFile::read(path, matching).map_err(|why| Failure::Input(why.to_string()))
 }
 
 /// Says no, before hours of work, where nothing can be written, or what is there is one of the files that are read.
-pub(super) fn check_output(option: &str, output: &Path, inputs: &[&Path]) -> Result<(), Failure> {
+///
+/// # Errors
+/// Names the option, and why.
+pub fn check_output(option: &str, output: &Path, inputs: &[&Path]) -> Result<(), Failure> {
     if let Some(input) = inputs.iter().find(|input| is_same(input, output)) {
         let why = format!("{} is the same file as {}, which is only read", output.display(), input.display());
         return Err(Failure::option(option, why));
@@ -36,6 +44,6 @@ fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 /// That of its name, or else the one given.
-pub(super) fn format(output: &Path, otherwise: TraceFormat) -> TraceFormat {
+pub fn format(output: &Path, otherwise: TraceFormat) -> TraceFormat {
     TraceFormat::of(output).unwrap_or(otherwise)
 }

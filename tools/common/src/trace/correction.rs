@@ -1,0 +1,168 @@
+//! How a trace is to be corrected: the options of all commands that do it.
+
+use clap::{Args, ValueEnum};
+use downbeat_clock_core::{ControlVariable, Duration, Timestamp};
+use downbeat_measure::trace::{Sessions, TraceFile};
+use downbeat_sync::postmortem::{
+    ClockMaps, ClockOwner, ControlledLogicalClock, Gradient, Interpolation, Latencies, Location, PreSynchronization,
+};
+
+use super::document::PreSyncReport;
+use super::settings::{LatencyOption, MatchingOptions};
+use crate::{Failure, cli};
+
+/// How a trace is to be corrected.
+#[derive(Args, Debug)]
+pub struct CorrectionOptions {
+    /// What is drawn through the sessions of a clock [default: spline; none, where there are no sessions]
+    #[arg(long, value_enum, value_name = "METHOD")]
+    pre_synchronization: Option<PreSyncOption>,
+    /// Who has a clock in common
+    #[arg(long, value_enum, default_value_t = OwnerOption::Process, value_name = "OWNER")]
+    clock_of: OwnerOption,
+    /// Take no more samples of a session than its first so many
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
+    samples: Option<u32>,
+    /// Take no samples that are later than so long after the first of their session
+    #[arg(long, value_name = "DURATION", value_parser = cli::not_negative, allow_hyphen_values = true)]
+    session_length: Option<Duration>,
+    /// How long messages take at least.
+    #[arg(long, value_name = "LATENCIES", help = LatencyOption::HELP, default_value = "measured", allow_hyphen_values = true)]
+    pub latencies: LatencyOption,
+    /// How fast clocks run after they were moved forward, as a share of their speed
+    #[arg(long, value_name = "SHARE", value_parser = control, default_value = "0.999", allow_hyphen_values = true)]
+    control: ControlVariable,
+    /// By how much intervals before a jump are stretched at most, where nothing stands in the way
+    #[arg(long, value_name = "SHARE", value_parser = gradient, default_value = "1%", allow_hyphen_values = true)]
+    pub gradient: Gradient,
+    /// Do it again with slower clocks as long as an event is moved farther than this [default: once is enough]
+    #[arg(long, value_name = "DURATION", value_parser = cli::not_negative, allow_hyphen_values = true)]
+    threshold: Option<Duration>,
+    /// So often at most
+    #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
+    max_passes: u32,
+    /// Leave what is before a jump where it is
+    #[arg(long)]
+    pub no_backward: bool,
+    /// How events are matched.
+    #[command(flatten)]
+    pub matching: MatchingOptions,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PreSyncOption {
+    /// Nothing: clocks are right as they are
+    None,
+    /// The line from the first session to the last
+    Linear,
+    /// The line that is closest to all samples
+    LeastSquares,
+    /// The constrained spline through all sessions; with two, as least-squares
+    Spline,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OwnerOption {
+    /// Nobody
+    Location,
+    /// The threads of a process
+    Process,
+    /// The processes of a node
+    Node,
+    /// All
+    Cluster,
+}
+
+fn control(text: &str) -> Result<ControlVariable, String> {
+    let share = text.parse().ok().and_then(ControlVariable::new);
+    share.ok_or_else(|| "must be a number from 0 to 1".to_owned())
+}
+
+fn gradient(text: &str) -> Result<Gradient, String> {
+    Gradient::new(cli::share(text)?).ok_or_else(|| "must be more than a billionth".to_owned())
+}
+
+impl CorrectionOptions {
+    /// The logical clock that is asked for, on one thread.
+    pub fn clock(&self, latencies: Latencies) -> ControlledLogicalClock {
+        let mut clock = ControlledLogicalClock::new(latencies);
+        clock.rule.control = self.control;
+        clock.threshold = self.threshold;
+        clock.most_passes = self.max_passes;
+        clock.gradient = self.gradient;
+        clock
+    }
+
+    /// Makes one clock of all. What the clocks showed in their sessions is corrected, too: a corrected trace is not to
+    /// be corrected for the same again.
+    ///
+    /// # Errors
+    /// When what the clocks showed makes no sense.
+    pub fn pre_synchronize(&self, file: &mut TraceFile) -> Result<(Sessions, PreSyncReport), Failure> {
+        let sessions = file.sessions.iter().map(Vec::len).max().unwrap_or(0);
+        let otherwise = if sessions > 0 { PreSyncOption::Spline } else { PreSyncOption::None };
+        let method = self.pre_synchronization.unwrap_or(otherwise);
+        let mut report = PreSyncReport { method: method.name(), sessions, unknown: 0, sessions_left_out: 0 };
+        let Some(master) = file.trace.ids().nth(file.master as usize).filter(|_| method != PreSyncOption::None) else {
+            return Ok((file.sessions.clone(), report));
+        };
+        let mut settings = PreSynchronization::new(master);
+        settings.interpolation = method.into();
+        settings.owner = self.clock_of.into();
+        settings.most_samples = self.samples.map_or(usize::MAX, |samples| samples as usize);
+        settings.longest_session = self.session_length.unwrap_or(Duration::MAX);
+        settings.lenient = self.matching.matching().lenient;
+        let places: Vec<_> = file.trace.locations().iter().map(Location::place).collect();
+        let path = file.path.clone();
+        let at_fault = |why: &dyn std::fmt::Display| Failure::Input(format!("{}: {why}", path.display()));
+        let maps = settings.maps(&places, &file.sessions).map_err(|why| at_fault(&why))?;
+        (report.unknown, report.sessions_left_out) = (maps.unknown, maps.left_out);
+        let sessions = corrected_sessions(file, &maps);
+        maps.correct(&mut file.trace).map_err(|why| at_fault(&why))?;
+        Ok((sessions, report))
+    }
+}
+
+fn corrected_sessions(file: &TraceFile, maps: &ClockMaps) -> Sessions {
+    let mut sessions = file.sessions.clone();
+    for (location, sessions) in file.trace.ids().zip(&mut sessions) {
+        let map = maps.of(location);
+        for sample in sessions.iter_mut().flatten() {
+            sample.at = Timestamp::from_nanos(map.apply(sample.at).as_nanos());
+        }
+    }
+    sessions
+}
+
+impl PreSyncOption {
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Linear => "linear",
+            Self::LeastSquares => "least-squares",
+            Self::Spline => "spline",
+        }
+    }
+}
+
+impl From<PreSyncOption> for Interpolation {
+    fn from(option: PreSyncOption) -> Self {
+        match option {
+            PreSyncOption::None => Self::Unchanged,
+            PreSyncOption::Linear => Self::Linear,
+            PreSyncOption::LeastSquares => Self::LeastSquares,
+            PreSyncOption::Spline => Self::Spline,
+        }
+    }
+}
+
+impl From<OwnerOption> for ClockOwner {
+    fn from(option: OwnerOption) -> Self {
+        match option {
+            OwnerOption::Location => Self::Location,
+            OwnerOption::Process => Self::Process,
+            OwnerOption::Node => Self::Node,
+            OwnerOption::Cluster => Self::Cluster,
+        }
+    }
+}
