@@ -11,7 +11,7 @@ use std::process::Command;
 
 use downbeat_measure::trace::TraceFile;
 use downbeat_sync::ThreadCluster;
-use downbeat_sync::postmortem::{Latencies, Matching, Verdict};
+use downbeat_sync::postmortem::{Latencies, Matching, PreSynchronization, Verdict};
 use recorder::{Recorder, patterns};
 
 /// What `downbeat trace` says with these arguments.

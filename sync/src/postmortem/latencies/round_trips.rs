@@ -31,23 +31,47 @@ struct Level {
     round_trip: Option<Duration>,
 }
 
+/// What the messages of a pair took at least, either way, within a while.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    number: i64,
+    least: [Option<Duration>; 2],
+}
+
 /// What is known of the latency of each level. The time is proportional to the messages, but for finding the next one
 /// among all locations; the memory, to locations and to pairs of processes that talk.
 pub(super) fn least(trace: &Trace) -> [Option<Duration>; Latencies::LEVELS] {
     let mut levels = [Level::default(); Latencies::LEVELS];
     // Of each pair, the last message either way.
     let mut pairs = FxHashMap::<_, [Option<Arrival>; 2]>::default();
-    in_order(trace, |from, to, arrival| {
-        let Some(level) = to.level(from) else { return };
-        // Threads of a process talk as such.
-        let of = |site: Site| if level == 0 { site.location } else { site.place.process };
-        let (from, to) = (of(from), of(to));
-        let last = pairs.entry((level, from.min(to), from.max(to))).or_default();
-        let way = usize::from(from > to);
+    between(trace, |level, pair, way, arrival| {
+        let last = pairs.entry((level, pair)).or_default();
         last[way] = Some(arrival);
         levels[level].add(arrival, last[1 - way]);
     });
+    drop(pairs);
+    // The quickest one there and the quickest one back can be quicker than any two that follow each other.
+    let lengths = levels.map(|level| level.round_trip.map_or(i64::MAX, |both| both.as_nanos().saturating_mul(NEAR)));
+    let mut windows = FxHashMap::<_, Window>::default();
+    between(trace, |level, pair, way, arrival| {
+        let number = arrival.received.as_nanos().div_euclid(lengths[level]);
+        let window = windows.entry((level, pair)).or_default();
+        if window.number != number {
+            *window = Window { number, ..Window::default() };
+        }
+        lower(&mut window.least[way], arrival.took());
+        if let [Some(there), Some(back)] = window.least
+            && levels[level].round_trip.is_some()
+            && there + back > Duration::ZERO
+        {
+            lower(&mut levels[level].round_trip, there + back);
+        }
+    });
     levels.map(Level::latency)
+}
+
+fn lower(least: &mut Option<Duration>, other: Duration) {
+    *least = Some(least.map_or(other, |least| least.min(other)));
 }
 
 impl Arrival {
@@ -68,9 +92,10 @@ impl Arrival {
 impl Level {
     /// A message, and the last one before it that went back.
     fn add(&mut self, arrival: Arrival, back: Option<Arrival>) {
-        self.one_way = self.one_way.into_iter().chain([arrival.took()]).min();
-        let both = back.and_then(|back| arrival.after(&back));
-        self.round_trip = self.round_trip.into_iter().chain(both).min();
+        lower(&mut self.one_way, arrival.took());
+        if let Some(both) = back.and_then(|back| arrival.after(&back)) {
+            lower(&mut self.round_trip, both);
+        }
     }
 
     fn latency(self) -> Option<Duration> {
@@ -78,6 +103,17 @@ impl Level {
         let round_trip = self.round_trip.map(|both| Duration::from_nanos(both.as_nanos() / 20 * 9));
         self.one_way.filter(|took| *took > Duration::ZERO).or(round_trip)
     }
+}
+
+/// All messages that take time, in order: with the level, the pair of processes, and which way it goes.
+fn between(trace: &Trace, mut see: impl FnMut(usize, [u32; 2], usize, Arrival)) {
+    in_order(trace, |from, to, arrival| {
+        let Some(level) = to.level(from) else { return };
+        // Threads of a process talk as such.
+        let of = |site: Site| if level == 0 { site.location } else { site.place.process };
+        let (from, to) = (of(from), of(to));
+        see(level, [from.min(to), from.max(to)], usize::from(from > to), arrival);
+    });
 }
 
 /// All messages in the order in which clocks say that they were received.

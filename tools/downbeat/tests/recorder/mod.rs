@@ -103,7 +103,7 @@ impl<M: Comm> Recorder<M> {
             }
             return;
         }
-        let algorithm = OffsetAlgorithm::skampi(NonZeroU32::new(20).unwrap());
+        let algorithm = OffsetAlgorithm::skampi(NonZeroU32::new(5).unwrap());
         let mut client = OffsetClient::<Local, Global>::new(algorithm, 0).unwrap();
         let found = (0..samples).filter_map(|_| client.measure_blocking(&self.clock, &local, comm).ok());
         let sample = |at: Timestamp<Local>, offset: Duration| (at - offset).as_nanos();
