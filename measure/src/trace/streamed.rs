@@ -112,11 +112,15 @@ impl StreamedTrace {
     /// When the file cannot be read again as it was, or a time is too far from the origin on one clock.
     pub fn latencies(&self, maps: Option<&ClockMaps>) -> Result<Latencies, StreamedError> {
         let mut latencies = StreamedLatencies::new(&self.census);
-        self.each(maps, |event, [_, time]| {
-            latencies.take(event, time);
-            Ok(())
-        })?;
-        Ok(latencies.finish())
+        loop {
+            self.each(maps, |event, [_, time]| {
+                latencies.take(event, time);
+                Ok(())
+            })?;
+            if !latencies.has_another_pass() {
+                return Ok(latencies.finish());
+            }
+        }
     }
 
     /// Corrects all times, after `maps` have made one clock of all, as

@@ -17,16 +17,25 @@ pub(super) enum Track {
 #[derive(Debug)]
 struct Team {
     members: Vec<u32>,
-    tracks: [Counts; 3],
+    tracks: [Operations; 3],
 }
 
 /// Operations of one track.
 #[derive(Debug, Default)]
-struct Counts {
+struct Operations {
     /// Their numbers in the trace, in order.
     instances: Vec<u32>,
-    /// How many every member has entered, and left; nothing as long as there are none.
-    members: Vec<(u32, u32)>,
+    /// What every member did; nothing as long as there are none.
+    columns: Vec<Column>,
+}
+
+/// What a member did in all operations of a track: so whoever takes part alone, in whatever a team, takes no more memory
+/// than that.
+#[derive(Clone, Debug, Default)]
+struct Column {
+    slots: Vec<Slot>,
+    entered: u32,
+    left: u32,
 }
 
 /// What an exit says of the operation.
@@ -124,7 +133,6 @@ pub(super) struct Teams {
     ranks: FxHashMap<(u32, u32), u32>,
     instances: Vec<Instance>,
     progress: Vec<Progress>,
-    slots: Vec<Slot>,
 }
 
 /// A member of a team, by its rank.
@@ -165,13 +173,14 @@ impl Teams {
     /// what it is.
     pub(super) fn enter(&mut self, part: Part, event: EventId, mark: u32) -> Result<u32, TraceError> {
         let Part { track, seat, says, .. } = part;
-        let (entered, _) = *self.counts(track, seat);
+        let entered = self.column(track, seat).entered;
         let instance = self.instance(track, seat, entered, event)?;
         if let Some(left) = says {
             self.agree(instance, left, event)?;
         }
-        self.counts(track, seat).0 += 1;
-        let slot = self.slot(instance, seat);
+        let column = self.column(track, seat);
+        column.entered += 1;
+        let slot = column.slot(entered, event);
         (slot.location, slot.enter) = (event.location.0, mark);
         self.progress[instance as usize].enters += 1;
         Ok(instance)
@@ -187,17 +196,18 @@ impl Teams {
         locations: &mut [Location],
     ) -> Result<(u32, bool), TraceError> {
         let Part { track, seat, says, .. } = part;
-        let (entered, exited) = *self.counts(track, seat);
-        if matches!(track, Track::Collective) && exited >= entered {
+        let Column { entered, left: number, .. } = *self.column(track, seat);
+        if matches!(track, Track::Collective) && number >= entered {
             return Err(TraceError::NotEntered(event));
         }
-        let instance = self.instance(track, seat, exited, event)?;
+        let instance = self.instance(track, seat, number, event)?;
         if let Some(left) = says {
             self.agree(instance, left, event)?;
         }
-        self.counts(track, seat).1 += 1;
         let (sends, receives) = says.map_or((true, true), |left| left.role_of(seat.rank));
-        let slot = self.slot(instance, seat);
+        let column = self.column(track, seat);
+        column.left += 1;
+        let slot = column.slot(number, event);
         if matches!(track, Track::Collective) && slot.location != event.location.0 {
             // Another thread of the process entered.
             return Err(TraceError::NotEntered(event));
@@ -220,14 +230,14 @@ impl Teams {
         self.progress[instance as usize].agree(&mut self.instances[instance as usize], left, event)
     }
 
-    /// How many operations a member has entered and left.
-    fn counts(&mut self, track: Track, seat: Seat) -> &mut (u32, u32) {
+    /// What a member did so far.
+    fn column(&mut self, track: Track, seat: Seat) -> &mut Column {
         let team = &mut self.teams[seat.team as usize];
-        let counts = &mut team.tracks[track as usize].members;
-        if counts.is_empty() {
-            counts.resize(team.members.len(), (0, 0));
+        let columns = &mut team.tracks[track as usize].columns;
+        if columns.is_empty() {
+            columns.resize(team.members.len(), Column::default());
         }
-        &mut counts[seat.rank as usize]
+        &mut columns[seat.rank as usize]
     }
 
     /// The `index`-th operation of a team, which is either known or the first that is not.
@@ -240,14 +250,9 @@ impl Teams {
         let instance = u32::try_from(self.instances.len()).map_err(|_| TraceError::TooManyCollectives)?;
         known.push(instance);
         let members = team.members.len() as u32;
-        self.instances.push(Instance { kind: CollectiveKind::Barrier, root: 0, first: self.slots.len(), members });
+        self.instances.push(Instance { kind: CollectiveKind::Barrier, root: 0, first: 0, members });
         self.progress.push(Progress::new(event));
-        self.slots.extend(team.members.iter().map(|location| Slot { location: *location, enter: NONE, exit: NONE }));
         Ok(instance)
-    }
-
-    fn slot(&mut self, instance: u32, seat: Seat) -> &mut Slot {
-        &mut self.slots[self.instances[instance as usize].first + seat.rank as usize]
     }
 
     /// The operations and their members.
@@ -260,30 +265,54 @@ impl Teams {
         locations: &mut [Location],
         left_out: &mut LeftOut,
     ) -> Result<(Vec<Instance>, Vec<Slot>), TraceError> {
-        for team in &self.teams {
-            for (counts, track) in team.tracks.iter().zip([Track::Collective, Track::Fork, Track::Join]) {
-                for (index, instance) in counts.instances.iter().enumerate() {
-                    let (found, progress) = (self.instances[*instance as usize], &self.progress[*instance as usize]);
-                    let slots = &mut self.slots[found.first..found.first + found.members as usize];
-                    if progress.is_complete(&found) {
-                        continue;
-                    }
-                    if !lenient {
+        let columns = self.teams.iter().flat_map(|team| &team.tracks).flat_map(|operations| &operations.columns);
+        let mut slots = Vec::with_capacity(columns.map(|column| column.slots.len()).sum());
+        for team in std::mem::take(&mut self.teams) {
+            for (operations, track) in team.tracks.into_iter().zip([Track::Collective, Track::Fork, Track::Join]) {
+                // Whoever is not in one operation is in none after it.
+                let mut present: Vec<_> = (0..).zip(&operations.columns).collect();
+                for (index, number) in operations.instances.iter().enumerate() {
+                    present.retain(|(_, column)| column.slots.len() > index);
+                    let found = &mut self.instances[*number as usize];
+                    let progress = &self.progress[*number as usize];
+                    let is_complete = progress.is_complete(found);
+                    if !is_complete && !lenient {
+                        let columns = &operations.columns;
+                        let counts: Vec<_> = columns.iter().map(|column| (column.entered, column.left)).collect();
                         let enters = |rank: usize| {
-                            let Slot { location, enter, .. } = slots[rank];
+                            let Slot { location, enter, .. } = *columns[rank].slots.get(index)?;
                             let mark = locations[location as usize].marks.get(enter as usize)?;
                             Some(EventId { location: LocationId(location), event: mark.event })
                         };
-                        return Err(progress.refusal(track, index as u32, &team.members, &counts.members, enters));
+                        return Err(progress.refusal(track, index as u32, &team.members, &counts, enters));
                     }
-                    left_out.collectives += 1;
-                    forget(&found, progress, slots, locations);
+                    found.first = slots.len();
+                    slots.extend(present.iter().map(|(_, column)| column.slots[index]));
+                    let slots = &mut slots[found.first..];
+                    if slots.len() < found.members as usize {
+                        let ranks = present.iter().map(|(rank, _)| *rank);
+                        leave_absent_out(found, ranks.zip(&*slots), locations);
+                    }
+                    if !is_complete {
+                        left_out.collectives += 1;
+                        forget(found, progress, slots, locations);
+                    }
                 }
             }
         }
-        self.slots.shrink_to_fit();
         self.instances.shrink_to_fit();
-        Ok((self.instances, self.slots))
+        Ok((self.instances, slots))
+    }
+}
+
+impl Column {
+    /// Its slot in an operation, which it has entered or left, or does so now.
+    fn slot(&mut self, operation: u32, event: EventId) -> &mut Slot {
+        let operation = operation as usize;
+        if operation == self.slots.len() {
+            self.slots.push(Slot { location: event.location.0, enter: NONE, exit: NONE });
+        }
+        &mut self.slots[operation]
     }
 }
 
@@ -306,6 +335,26 @@ impl Left {
         };
         (sends && self.sent, receives && self.received)
     }
+}
+
+/// Counts only those members of an operation that were there: each by its rank.
+fn leave_absent_out<'a>(
+    instance: &mut Instance,
+    present: impl Iterator<Item = (u32, &'a Slot)>,
+    locations: &mut [Location],
+) {
+    let (mut members, mut root) = (0, NONE);
+    for (rank, slot) in present {
+        if rank == instance.root {
+            root = members;
+        }
+        for mark in [slot.enter, slot.exit].into_iter().filter(|mark| *mark != NONE) {
+            let mark = &mut locations[slot.location as usize].marks[mark as usize];
+            *mark = mark.with(members, mark.partner);
+        }
+        members += 1;
+    }
+    (instance.members, instance.root) = (members, root);
 }
 
 /// Makes the best of an incomplete operation: nothing, if nobody left it; or else those who did not leave it gave data.
@@ -334,3 +383,6 @@ impl Seat {
         Mark::new(event, role, self.rank, instance)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -60,12 +60,18 @@ fn survey(definitions: TraceBuilder, pushes: &[Push]) -> Result<Census, StreamEr
 
 fn streamed(definitions: TraceBuilder, pushes: &[Push], clock: &ControlledLogicalClock) -> Result<Found, StreamError> {
     let census = survey(definitions, pushes)?;
-    let (mut least, mut before) = (StreamedLatencies::new(&census), StreamedVerdict::new(&census, clock.latencies));
-    let mut matcher = Matcher::new(&census);
-    for (location, time, action) in pushes {
-        let event = matcher.link(*location, *action)?;
-        least.take(event, *time);
-        before.take(event, *time, *time);
+    let (mut least, mut before) = (StreamedLatencies::new(&census), None);
+    loop {
+        let (mut verdict, mut matcher) = (StreamedVerdict::new(&census, clock.latencies), Matcher::new(&census));
+        for (location, time, action) in pushes {
+            let event = matcher.link(*location, *action)?;
+            least.take(event, *time);
+            verdict.take(event, *time, *time);
+        }
+        before = before.or(Some(verdict.finish()));
+        if !least.has_another_pass() {
+            break;
+        }
     }
     let (mut stack, mut jumps, mut forward) = (vec![], vec![], vec![]);
     let passes = clock.streamed_passes(|rule| {
@@ -109,7 +115,7 @@ fn streamed(definitions: TraceBuilder, pushes: &[Push], clock: &ControlledLogica
         jumps,
         forward,
         both,
-        verdicts: [before.finish(), after.finish()],
+        verdicts: [before.unwrap(), after.finish()],
         deviation: deviation.finish(),
     })
 }

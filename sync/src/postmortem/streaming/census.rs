@@ -49,7 +49,7 @@ pub struct Survey {
     links: Links,
     last: Vec<Option<Timestamp<Global>>>,
     withheld: FxHashSet<(u64, u32)>,
-    received: u64,
+    received: Vec<u64>,
     events: u64,
 }
 
@@ -66,6 +66,8 @@ pub struct Census {
     counts: Vec<[(u32, Vec<(u32, u32)>); 3]>,
     /// Members that gave no data: the operation, and the rank.
     withheld: FxHashSet<(u64, u32)>,
+    /// How many messages every location receives; nothing, for the last ones, if none.
+    pub(super) received: Vec<u64>,
     /// How many events there are.
     pub events: u64,
     /// How many messages.
@@ -93,6 +95,7 @@ impl Survey {
         }
         if self.last.len() <= location.index() {
             self.last.resize(location.index() + 1, None);
+            self.received.resize(location.index() + 1, 0);
         }
         let id = self.links.next(location)?;
         let last = &mut self.last[location.index()];
@@ -100,7 +103,9 @@ impl Survey {
         *last = Some(time);
         self.events += 1;
         let link = self.links.link(definitions, None, id, action)?;
-        self.received += u64::from(matches!(link, Link::Receive { .. }));
+        if matches!(link, Link::Receive { .. }) {
+            self.received[location.index()] += 1;
+        }
         self.withheld.extend(self.links.over.take().iter().flat_map(Ongoing::withheld));
         Ok(())
     }
@@ -136,7 +141,8 @@ impl Survey {
         }
         let Links { operations, counts, .. } = self.links;
         let Self { withheld, events, received, .. } = self;
-        Ok(Census { definitions, counts, withheld, events, messages: received, collectives: operations, left_out })
+        let messages = received.iter().sum();
+        Ok(Census { definitions, counts, withheld, received, events, messages, collectives: operations, left_out })
     }
 }
 
