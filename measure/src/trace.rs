@@ -74,8 +74,10 @@ mod format;
 #[cfg(test)]
 mod hostile;
 mod item;
+mod new_file;
 #[cfg(feature = "otf2")]
 pub mod otf2;
+pub mod perfetto;
 mod reader;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,90 @@
+//! A file that appears when it is complete.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::records::RecordError;
+
+/// So much is written at once.
+pub(super) const CHUNK: usize = 256 << 10;
+
+/// A file that is there when [`finish`](Self::finish) returns; what was there before is so until then.
+#[derive(Debug)]
+pub(super) struct NewFile {
+    file: File,
+    /// Where it is to be.
+    path: PathBuf,
+    /// Where it is before it is complete.
+    beside: PathBuf,
+    finished: bool,
+}
+
+impl NewFile {
+    /// Begins a file that will be at `path`.
+    ///
+    /// # Errors
+    /// When no file can be made there, or what is there is something else than a file.
+    pub(super) fn create(path: &Path) -> Result<Self, RecordError> {
+        let path = place(path)?;
+        let (beside, file) = create_beside(&path).map_err(RecordError::io(&path))?;
+        Ok(Self { file, path, beside, finished: false })
+    }
+
+    /// Writes what is in the buffer, which is empty afterwards.
+    pub(super) fn write(&mut self, buffer: &mut Vec<u8>) -> Result<(), RecordError> {
+        self.file.write_all(buffer).map_err(RecordError::io(&self.path))?;
+        buffer.clear();
+        Ok(())
+    }
+
+    /// Replaces what was at its place.
+    pub(super) fn finish(mut self) -> Result<(), RecordError> {
+        self.file
+            .sync_all()
+            .and_then(|()| fs::rename(&self.beside, &self.path))
+            .map_err(RecordError::io(&self.path))?;
+        self.finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if !self.finished {
+            // There is nobody to tell.
+            let _ = fs::remove_file(&self.beside);
+        }
+    }
+}
+
+/// Where a file is to be: if there is a link, where it leads to.
+fn place(path: &Path) -> Result<PathBuf, RecordError> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(RecordError::content(path, "it is not a file")),
+        // A folder that must not be written to does not make the file writable.
+        Ok(found) if found.permissions().readonly() => Err(RecordError::content(path, "it must not be written to")),
+        Ok(_) => fs::canonicalize(path).map_err(RecordError::io(path)),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
+        Err(why) => Err(RecordError::Io { path: path.to_owned(), why }),
+    }
+}
+
+/// A new file in the same folder, so that it can be renamed.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    /// As many may have been left behind by programs that were killed, and had the same number.
+    const MOST: u32 = 1_000;
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    for attempt in 0..MOST {
+        let mut beside = OsString::from(".");
+        beside.push(name);
+        beside.push(format!(".{}-{attempt}.part", std::process::id()));
+        let beside = path.with_file_name(beside);
+        match OpenOptions::new().write(true).create_new(true).open(&beside) {
+            Err(why) if why.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|file| (beside, file)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
