@@ -65,6 +65,7 @@
 //! # }
 //! ```
 
+mod beside;
 mod binary;
 mod bytes;
 mod definitions;
@@ -84,6 +85,7 @@ mod tests;
 mod text;
 mod writer;
 
+pub use beside::unfinished;
 pub use difference::first_difference;
 pub use file::{Sessions, TraceFile};
 pub use format::TraceFormat;
