@@ -87,7 +87,7 @@ mod writer;
 
 pub use beside::unfinished;
 pub use difference::first_difference;
-pub use file::{Sessions, TraceFile};
+pub use file::{Sessions, TraceFile, write_corrected};
 pub use format::TraceFormat;
 pub use item::{Item, What};
 pub use reader::TraceReader;

@@ -136,10 +136,11 @@ fn everything_that_matters_is_read() {
 
     let read = archive.read(&Reading::default()).unwrap();
     let trace = &read.trace;
-    let of_archive = |location| archive.locations()[read.locations.iter().position(|&at| at == location).unwrap()].id;
+    let of_archive =
+        |location| archive.locations()[read.origin.locations.iter().position(|&at| at == location).unwrap()].id;
     let place = |id: u64| {
         let index = archive.locations().iter().position(|found| found.id == id).unwrap();
-        trace.locations()[read.locations[index].index()].place()
+        trace.locations()[read.origin.locations[index].index()].place()
     };
     assert_eq!([7, 20, 3, 11].map(|id| place(id).node), [1, 1, 2, 1]);
     assert_eq!([7, 20, 3, 11].map(|id| place(id).process), [0, 1, 2, 1]);
@@ -148,7 +149,7 @@ fn everything_that_matters_is_read() {
     let shown = shown(&anchor);
     for (index, location) in archive.locations().iter().enumerate() {
         let times: Vec<i64> = shown[&location.id].iter().filter(in_trace).map(|event| event.0).collect();
-        assert_eq!(nanos(trace.locations()[read.locations[index].index()].times()), times);
+        assert_eq!(nanos(trace.locations()[read.origin.locations[index].index()].times()), times);
         assert_eq!(location.events as usize, shown[&location.id].len());
     }
 
@@ -212,7 +213,7 @@ fn clock_offsets_are_added_as_otf2_does_or_not_at_all() {
                 for (index, location) in archive.locations().iter().enumerate() {
                     let to_nanos = |event: &Shown| (event.0 as f64 / ticks as f64 * 1e9).round() as i64;
                     let times: Vec<i64> = shown[&location.id].iter().filter(in_trace).map(to_nanos).collect();
-                    let found = nanos(read.trace.locations()[read.locations[index].index()].times());
+                    let found = nanos(read.trace.locations()[read.origin.locations[index].index()].times());
                     let close = |(a, b): (&i64, &i64)| (a - b).abs() <= i64::from(ticks != NANOS);
                     assert!(found.len() == times.len() && found.iter().zip(&times).all(close), "{variant} {offsets}");
                 }
@@ -238,7 +239,7 @@ fn correct_and_check(ticks: u64, variant: &str, offsets: bool, writing: Writing)
     assert!(violations(&read.trace) > 0);
     let times = correct(&read.trace);
     let to = folder.0.join("to");
-    let written = archive.write_corrected(&read, &times, &to, writing).unwrap();
+    let written = archive.write_corrected(&read.trace, &read.origin, &times, &to, writing).unwrap();
     assert_eq!(written.anchor, to.join("traces.otf2"));
     let (old, new) = (shown(&anchor), shown(&written.anchor));
     let tick = 1e9 / ticks as f64;
@@ -248,7 +249,7 @@ fn correct_and_check(ticks: u64, variant: &str, offsets: bool, writing: Writing)
             |events: &[Shown]| events.iter().map(|(_, what, rest)| (what.clone(), rest.clone())).collect::<Vec<_>>();
         assert_eq!(what(old), what(new));
         let shown: Vec<f64> = new.iter().filter(in_trace).map(|event| event.0 as f64 * tick).collect();
-        let expected = &times[read.locations[index].index()];
+        let expected = &times[read.origin.locations[index].index()];
         assert_eq!(shown.len(), expected.len());
         let rewritten = written.rewritten[index];
         let most = if rewritten { 0.5_f64.max(tick / 2.0) } else { 1.5_f64.max(1.0 + tick / 2.0) };
@@ -328,7 +329,7 @@ fn any_times_can_be_written() {
         let read = archive.read(&Reading::default()).unwrap();
         let times = jittered(&read.trace, round as u64, 3_000, 1);
         let to = folder.0.join("to");
-        let written = archive.write_corrected(&read, &times, &to, Writing::default()).unwrap();
+        let written = archive.write_corrected(&read.trace, &read.origin, &times, &to, Writing::default()).unwrap();
         assert_eq!(written.rewritten, [true; 4]);
         assert_eq!(first_difference(&anchor, &written.anchor).unwrap(), None);
         let again = Archive::open(&written.anchor).unwrap().read(&Reading::default()).unwrap();
@@ -365,7 +366,7 @@ fn events_that_are_not_moved_are_rewritten_as_they_were() {
     let read = archive.read(&Reading::default()).unwrap();
     let times: Vec<Vec<_>> = read.trace.times().into_iter().map(<[_]>::to_vec).collect();
     let writing = Writing { rewrite: true, workers: 2 };
-    let written = archive.write_corrected(&read, &times, &folder.0.join("to"), writing).unwrap();
+    let written = archive.write_corrected(&read.trace, &read.origin, &times, &folder.0.join("to"), writing).unwrap();
     let [old, new] = [&anchor, &written.anchor].map(|anchor| files(&anchor.with_extension("")));
     assert!(old.values().eq(new.values()));
 }
@@ -378,7 +379,7 @@ fn what_else_differs_is_named() {
     let read = archive.read(&Reading::default()).unwrap();
     let to = folder.0.join("to");
     let writing = Writing { rewrite: true, workers: 1 };
-    let other = archive.write_corrected(&read, &correct(&read.trace), &to, writing).unwrap().anchor;
+    let other = archive.write_corrected(&read.trace, &read.origin, &correct(&read.trace), &to, writing).unwrap().anchor;
     for (file, at, expected) in [
         ("7.evt", 200, "/to/traces/7.evt: event "),
         ("7.def", 25, "/to/traces/7.def: definition 0 that is no clock offset: this is not what comes here in "),
@@ -407,12 +408,13 @@ fn many_offsets_take_many_chunks() {
     let archive = Archive::open(&anchor).unwrap();
     let read = archive.read(&Reading::default()).unwrap();
     let times = jittered(&read.trace, 3, 3_000, 14);
-    let written = archive.write_corrected(&read, &times, &folder.0.join("to"), Writing::default()).unwrap();
+    let written =
+        archive.write_corrected(&read.trace, &read.origin, &times, &folder.0.join("to"), Writing::default()).unwrap();
     assert!(written.knots.iter().any(|&knots| knots > 256 * 1024 / 27), "{:?}", written.knots);
     let shown = shown(&written.anchor);
     for (index, location) in archive.locations().iter().enumerate() {
         let found = shown[&location.id].iter().filter(in_trace);
-        let expected = &times[read.locations[index].index()];
+        let expected = &times[read.origin.locations[index].index()];
         assert!(found.zip(expected).all(|(found, expected)| (found.0 - expected.as_nanos()).abs() <= 1));
     }
 }
@@ -427,14 +429,15 @@ fn what_cannot_be_written_leaves_nothing_behind() {
     fs::create_dir(&to).unwrap();
     assert!(
         archive
-            .write_corrected(&read, &times, &to, Writing::default())
+            .write_corrected(&read.trace, &read.origin, &times, &to, Writing::default())
             .unwrap_err()
             .to_string()
             .ends_with("/to: this is there already")
     );
     fs::remove_dir(&to).unwrap();
     times[0].pop();
-    let error = archive.write_corrected(&read, &times, &to, Writing::default()).unwrap_err().to_string();
+    let error =
+        archive.write_corrected(&read.trace, &read.origin, &times, &to, Writing::default()).unwrap_err().to_string();
     assert!(error.contains("the corrected times are not those of this archive"), "{error}");
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
 }

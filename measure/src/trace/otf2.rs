@@ -19,7 +19,7 @@
 //! let latency = Duration::from_nanos(500);
 //! let latencies = Latencies::new(latency, latency, latency).ok_or("a latency is negative")?;
 //! let corrected = ControlledLogicalClock::new(latencies).correct(&read.trace)?;
-//! let written = archive.write_corrected(&read, corrected.times(), Path::new("corrected"), Writing::default())?;
+//! let written = archive.write_corrected(&read.trace, &read.origin, corrected.times(), Path::new("corrected"), Writing::default())?;
 //! println!("{}", written.anchor.display());
 //! # Ok(())
 //! # }
@@ -62,7 +62,7 @@ mod stream;
 mod teams;
 mod write;
 
-pub use archive::{Archive, ArchiveLocation, ArchiveTrace, Reading};
+pub use archive::{Archive, ArchiveLocation, ArchiveTrace, Origin, Reading};
 pub use difference::first_difference;
 pub use error::Otf2Error;
-pub use write::{Writing, Written};
+pub use write::{Writing, Written, check_place};

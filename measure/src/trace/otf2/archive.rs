@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use downbeat_clock_core::{Global, Timestamp};
-use downbeat_sync::postmortem::{EventId, Knots, LocationId, Matching, Trace, TraceBuilder, TraceError};
+use downbeat_clock_core::{self as clock_core, Global, Timestamp};
+use downbeat_sync::postmortem::{EventId, Knot, Knots, LocationId, Matching, Trace, TraceBuilder, TraceError};
 
 use super::Otf2Error;
 use super::anchor::Anchor;
@@ -15,6 +15,7 @@ use super::files::{globals, local};
 use super::reader::Reader;
 use super::stream::{Held, Stream, StreamError};
 use super::teams::{TeamError, Teams};
+use crate::trace::Sessions;
 
 /// An archive that is open for reading. It is never changed.
 #[derive(Debug)]
@@ -63,11 +64,18 @@ impl Default for Reading {
     }
 }
 
-/// A trace, and which of its locations is which one of the archive.
+/// A trace, and how it was made of an archive.
 #[derive(Debug)]
 pub struct ArchiveTrace {
     /// The events that may matter to other locations.
     pub trace: Trace,
+    /// What has to be known to write it.
+    pub origin: Origin,
+}
+
+/// How a trace was made of an archive.
+#[derive(Debug)]
+pub struct Origin {
     /// The location in the trace of each one of [`Archive::locations`].
     pub locations: Vec<LocationId>,
     /// Whether the clock offsets of the archive were added.
@@ -119,6 +127,21 @@ impl Archive {
         self.definitions.resolution
     }
 
+    /// The clock offsets as what clocks showed when they were compared, each in a session of its own: of every location of
+    /// the trace.
+    pub fn sessions(&self, origin: &Origin) -> Sessions {
+        let mut sessions = vec![vec![]; origin.locations.len()];
+        let nanos = |ticks: i64| self.ticks.nanos(ticks).unwrap_or(i64::MAX);
+        for (location, offsets) in origin.locations.iter().zip(&self.offsets) {
+            let sample = |knot: &Knot| clock_core::Knot {
+                at: Timestamp::from_nanos(nanos(knot.at)),
+                image: Timestamp::from_nanos(nanos(knot.at.saturating_add(knot.offset))),
+            };
+            sessions[location.index()] = offsets.knots().iter().map(|knot| vec![sample(knot)]).collect();
+        }
+        sessions
+    }
+
     /// Reads all events that may matter to other locations, and what is entered and left.
     ///
     /// # Errors
@@ -134,7 +157,7 @@ impl Archive {
         }
         let locations = teams.locations;
         let trace = builder.finish().map_err(|why| self.trace_error(why, &locations))?;
-        Ok(ArchiveTrace { trace, locations, offsets: reading.offsets })
+        Ok(ArchiveTrace { trace, origin: Origin { locations, offsets: reading.offsets } })
     }
 
     fn read_location(

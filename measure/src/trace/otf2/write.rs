@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_sync::postmortem::{KnotError, Knots, LocationId, Window};
+use downbeat_sync::postmortem::{KnotError, Knots, LocationId, Trace, Window};
 
 use super::event_file::EventFile;
 use super::events::is_in_trace;
 use super::files::{self, folder, local};
-use super::{Archive, ArchiveTrace, Otf2Error, offsets};
+use super::{Archive, Origin, Otf2Error, offsets};
 use crate::trace::beside;
 
 /// How a corrected archive is written.
@@ -45,9 +45,11 @@ pub struct Written {
 /// One location's times, in the order of its events in the trace.
 #[derive(Clone, Copy)]
 pub(super) struct Times<'a> {
-    pub(super) read: &'a ArchiveTrace,
+    pub(super) trace: &'a Trace,
     pub(super) location: LocationId,
     pub(super) times: &'a [Timestamp<Global>],
+    /// Clock offsets of the archive that were added when it was read.
+    pub(super) offsets: Option<&'a Knots>,
 }
 
 /// Offsets are too many if there are more than these, and one for every so many events.
@@ -82,7 +84,8 @@ impl Archive {
     /// [`Trace::leeway`]: downbeat_sync::postmortem::Trace::leeway
     pub fn write_corrected(
         &self,
-        read: &ArchiveTrace,
+        trace: &Trace,
+        origin: &Origin,
         times: &[Vec<Timestamp<Global>>],
         folder: &Path,
         writing: Writing,
@@ -92,9 +95,11 @@ impl Archive {
         let anchor = making.folder.join(&name);
         self.copy_others(&making.folder)?;
         let written = each(self.locations().len(), writing.workers, |index| {
-            let found = read.locations.get(index).and_then(|&location| Some((location, times.get(location.index())?)));
+            let found =
+                origin.locations.get(index).and_then(|&location| Some((location, times.get(location.index())?)));
             let (location, times) = found.ok_or_else(|| self.other(index))?;
-            self.write_location(index, Times { read, location, times }, &anchor, writing.rewrite)
+            let offsets = origin.offsets.then(|| &self.offsets[index]);
+            self.write_location(index, Times { trace, location, times, offsets }, &anchor, writing.rewrite)
         })?;
         making.end(folder)?;
         let (knots, rewritten) = written.into_iter().unzip();
@@ -113,9 +118,7 @@ impl Archive {
         let [from, to] = [&self.anchor, anchor].map(|anchor| local(anchor, id, "evt"));
         let knots = match () {
             // There is nothing to correct; what the times of its other events are is not touched.
-            () if times.times.is_empty() => {
-                Some(if times.read.offsets { self.offsets[index].clone() } else { Knots::default() })
-            }
+            () if times.times.is_empty() => Some(times.offsets.cloned().unwrap_or_default()),
             () if rewrite => None,
             () => self.knots(index, times)?,
         };
@@ -135,9 +138,9 @@ impl Archive {
 
     /// The offsets that make these times of a location's; `None` if there are none, or too many.
     fn knots(&self, index: usize, times: Times<'_>) -> Result<Option<Knots>, Otf2Error> {
-        let Times { read, location, times } = times;
+        let Times { trace, location, times, .. } = times;
         let path = local(&self.anchor, self.locations()[index].id, "evt");
-        let mut leeway = read.trace.leeway(location, times);
+        let mut leeway = trace.leeway(location, times);
         let mut windows = Vec::with_capacity(times.len());
         let mut file = EventFile::open(&path, self.chunks.events)?;
         while let Some(record) = file.next()? {
@@ -228,6 +231,14 @@ fn each<T: Send>(
     });
     all.sort_unstable_by_key(|(index, _)| *index);
     all.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Whether an archive could be written to this folder, before that is tried.
+///
+/// # Errors
+/// When it is there already, or cannot be made.
+pub fn check_place(folder: &Path) -> Result<(), Otf2Error> {
+    Making::begin(folder).map(drop)
 }
 
 /// A folder that goes away again, unless it becomes what was wanted.
