@@ -3,10 +3,14 @@
 mod correction;
 mod document;
 pub mod files;
+mod recording;
 mod settings;
 mod tables;
+mod unfinished;
 
 pub use correction::CorrectionOptions;
 pub use document::{Document, PassReport, PreSyncReport, TruthStages};
+pub use recording::{ArchiveReport, Place, Recording};
 pub use settings::{Found, LatencyOption, MatchingOptions};
 pub use tables::{Contents, DeviationReport, LatencyReport, TruthReport, Violations, truth, violations};
+pub use unfinished::Unfinished;
