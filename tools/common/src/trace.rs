@@ -3,6 +3,7 @@
 mod correction;
 mod document;
 pub mod files;
+mod items;
 mod recording;
 mod settings;
 mod tables;
@@ -10,6 +11,7 @@ mod unfinished;
 
 pub use correction::CorrectionOptions;
 pub use document::{Document, PassReport, PreSyncReport, TruthStages};
+pub use items::{for_each_item, unwritable};
 pub use recording::{ArchiveReport, Place, Recording};
 pub use settings::{Found, LatencyOption, MatchingOptions};
 pub use tables::{Contents, DeviationReport, LatencyReport, TruthReport, Violations, truth, violations};

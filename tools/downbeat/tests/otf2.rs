@@ -276,3 +276,47 @@ fn a_signal_leaves_nothing_behind() {
         }
     }
 }
+
+#[test]
+fn an_archive_is_converted() {
+    let folder = Folder::new("convert").with_archive("corrected", 1_000_000_000, 30);
+    let before = folder.files();
+    let said = folder.says("convert corrected/traces.otf2 a.dbt");
+    assert!(
+        said.starts_with("a.dbt: 4 locations, ") && said.contains("\nLeft out, of kinds that no trace has: "),
+        "{said}"
+    );
+    folder.says("convert corrected/traces.otf2 raw.dbtb --as-recorded");
+    folder.says("convert raw.dbtb raw.dbt");
+    let [added, raw] = ["a.dbt", "raw.dbt"].map(|name| fs::read_to_string(folder.path(name)).unwrap());
+    let of = |text: &str, what: &str| text.lines().filter(|line| line.contains(what)).count();
+    assert_eq!((of(&added, "sample "), of(&added, "region ")), (0, of(&raw, "region ")));
+    assert!(of(&raw, "sample ") >= 6 && of(&raw, " send ") == of(&added, " send ") && of(&raw, " send ") > 30);
+    assert_eq!(added.lines().last(), raw.lines().last());
+
+    let [archive, file] = ["corrected/traces.otf2", "a.dbt"]
+        .map(|name| folder.call(&format!("check {name} --latencies 500ns --json")).stdout)
+        .map(|said| serde_json::from_slice::<Value>(&said).unwrap());
+    assert_eq!(
+        archive["violations"]["faults"].as_array().unwrap().len(),
+        file["violations"]["faults"].as_array().unwrap().len()
+    );
+    assert_eq!(archive["contents"]["messages"], file["contents"]["messages"]);
+    folder.says("convert corrected/traces.otf2 a.pftrace");
+    let shown = fs::read(folder.path("a.pftrace")).unwrap();
+    assert!(
+        ["!$omp barrier", "MPI_Init_thread", "location 3"]
+            .iter()
+            .all(|name| { shown.windows(name.len()).any(|bytes| bytes == name.as_bytes()) })
+    );
+    let after: Vec<_> =
+        folder.files().into_iter().filter(|(path, _)| path.starts_with(folder.path("corrected"))).collect();
+    assert!(before.iter().filter(|(path, _)| path.starts_with(folder.path("corrected"))).eq(&after));
+
+    // What is wrong with it is one line.
+    let cut = folder.path("corrected/traces/20.evt");
+    let bytes = fs::read(&cut).unwrap();
+    fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+    assert!(folder.fails(2, "convert corrected/traces.otf2 b.pftrace").contains("traces/20.evt: "));
+    assert!(!folder.path("b.pftrace").exists());
+}

@@ -60,6 +60,12 @@ pub(super) fn is_archive(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "otf2")
 }
 
+#[cfg(not(feature = "otf2"))]
+pub(super) fn without_otf2(path: &Path) -> Failure {
+    let why = "this program was built without OTF2; with it, `cargo build --release -p downbeat --features otf2`";
+    Failure::Input(format!("{}: {why}", path.display()))
+}
+
 impl Recording {
     /// Reads a trace, or an archive; clock offsets of this are added to its times, or else they are its sessions.
     ///
@@ -95,8 +101,7 @@ impl Recording {
 
     #[cfg(not(feature = "otf2"))]
     fn read_archive(path: &Path, _: Matching, _: bool) -> Result<Self, Failure> {
-        let why = "this program was built without OTF2; with it, `cargo build --release -p downbeat --features otf2`";
-        Err(Failure::Input(format!("{}: {why}", path.display())))
+        Err(without_otf2(path))
     }
 
     /// Writes it with other times, and other local times of samples; all else is as it was.

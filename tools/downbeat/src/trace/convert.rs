@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat_common::Failure;
 use downbeat_common::output::{count, print};
-use downbeat_common::trace::files;
-use downbeat_measure::records::RecordError;
+use downbeat_common::trace::{Unfinished, files, for_each_item, unwritable};
 use downbeat_measure::trace::perfetto::{PerfettoSummary, PerfettoSurvey, PerfettoWriter};
-use downbeat_measure::trace::{Item, TraceFormat, TraceReader, TraceWriter};
+use downbeat_measure::trace::{Item, TraceFormat, TraceWriter};
 
 #[derive(Args, Debug)]
 #[command(
     after_help = "A name that ends in .dbt stands for text, in .dbtb for bytes, and in .pftrace or .perfetto-trace for \
-                  Perfetto, which shows it: open it in https://ui.perfetto.dev.\n\n\
+                  Perfetto, which shows it: open it in https://ui.perfetto.dev. NAME.otf2 is the anchor file of an OTF2 \
+                  archive, which can be read.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt && downbeat trace convert wrong.dbt wrong.pftrace\n  \
-                  downbeat trace generate -o wrong.dbtb && downbeat trace correct wrong.dbtb -o right.dbtb && downbeat \
-                  trace convert right.dbtb right.pftrace"
+                  downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt && downbeat \
+                  trace convert right.dbt right.pftrace"
 )]
 pub(crate) struct Options {
     /// The trace, which stays as it is
@@ -25,17 +25,21 @@ pub(crate) struct Options {
     /// Where to write it; what is there is replaced when all is done
     #[arg(value_name = "OUT")]
     output: PathBuf,
+    /// Leave times of an OTF2 archive as they were recorded, and make sessions of its clock offsets
+    #[arg(long)]
+    as_recorded: bool,
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let Options { input, output } = options;
+    let Options { input, output, as_recorded } = options;
     let to = Target::of(output)?;
+    let _unfinished = Unfinished::of(output)?;
     files::check_output("OUT", output, &[input])?;
-    let text = match to {
+    let (mut text, left_out) = match to {
         Target::Trace(format) => {
             let mut writer = TraceWriter::create(output, format).map_err(Failure::run)?;
             let (mut locations, mut events) = (0, 0);
-            read(input, |item| {
+            let left_out = for_each_item(input, !as_recorded, |item| {
                 match item {
                     Item::Location { .. } | Item::Thread { .. } => locations += 1,
                     Item::Event { .. } => events += 1,
@@ -44,19 +48,22 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
                 writer.write(item)
             })?;
             writer.finish().map_err(Failure::run)?;
-            contents(output, locations, events)
+            (contents(output, locations, events), left_out)
         }
         Target::Perfetto => {
             let mut survey = PerfettoSurvey::default();
-            read(input, |item| {
+            for_each_item(input, !as_recorded, |item| {
                 survey.take(item);
                 Ok(())
             })?;
-            let mut writer = PerfettoWriter::create(output, &survey).map_err(|why| at_fault(input, why))?;
-            read(input, |item| writer.write(item))?;
-            said(output, &writer.finish().map_err(Failure::run)?)
+            let mut writer = PerfettoWriter::create(output, &survey).map_err(|why| unwritable(input, why))?;
+            let left_out = for_each_item(input, !as_recorded, |item| writer.write(item))?;
+            (said(output, &writer.finish().map_err(Failure::run)?), left_out)
         }
     };
+    if left_out > 0 {
+        text += &format!("Left out, of kinds that no trace has: {}\n", count(left_out as usize, "event"));
+    }
     print(&text)
 }
 
@@ -79,23 +86,6 @@ impl Target {
                 Err(Failure::option("OUT", format!("{}: {why}", output.display())))
             }
         }
-    }
-}
-
-/// Hands over all that a trace says.
-fn read(input: &Path, mut take: impl FnMut(&Item<'_>) -> Result<(), RecordError>) -> Result<(), Failure> {
-    let mut reader = TraceReader::open(input).map_err(|why| Failure::Input(why.to_string()))?;
-    while let Some(item) = reader.next_item().map_err(|why| Failure::Input(why.to_string()))? {
-        take(&item).map_err(|why| at_fault(input, why))?;
-    }
-    Ok(())
-}
-
-/// What cannot be written because of what it is, or else because of where it goes.
-fn at_fault(input: &Path, why: RecordError) -> Failure {
-    match why {
-        RecordError::Unwritable(why) => Failure::Input(format!("{}: {why}", input.display())),
-        why => Failure::run(why),
     }
 }
 
