@@ -50,7 +50,9 @@ fn main() -> ExitCode {
         ratios[turns / 2]
     });
     println!("\n| in the time that OTF2 takes to read it | found | must not exceed |\n|---|---|---|");
-    println!("| the whole correction | {corrected:.2} | {PROMISED} |\n| with all events rewritten | {rewritten:.2} | |");
+    println!(
+        "| the whole correction | {corrected:.2} | {PROMISED} |\n| with all events rewritten | {rewritten:.2} | |"
+    );
     u8::from(corrected > PROMISED && is("--gate")).into()
 }
 
