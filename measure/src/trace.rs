@@ -75,8 +75,10 @@ mod format;
 #[cfg(test)]
 mod hostile;
 mod item;
+mod new_file;
 #[cfg(feature = "otf2")]
 pub mod otf2;
+pub mod perfetto;
 mod reader;
 mod spill;
 mod streamed;

@@ -12,6 +12,9 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_measure::trace::otf2::{Archive, Reading, Writing, first_difference};
 use downbeat_sync::postmortem::{CollectiveKind, ControlledLogicalClock, Latencies, Matching, Message, Trace};
 
+#[path = "otf2/items.rs"]
+mod items;
+
 const NANOS: u64 = 1_000_000_000;
 const LATENCY: Duration = Duration::from_nanos(500);
 

@@ -11,6 +11,9 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+#[path = "trace/convert.rs"]
+mod convert;
+
 /// A folder of a test's own, in which the program is called.
 struct Folder(PathBuf);
 
@@ -323,7 +326,7 @@ fn a_full_disk_leaves_nothing_behind() {
 fn the_examples_of_the_help_work_when_they_are_pasted() {
     let program = Path::new(env!("CARGO_BIN_EXE_downbeat"));
     let folder = Folder::new("help");
-    for command in ["correct", "check", "generate"] {
+    for command in ["correct", "check", "convert", "generate"] {
         let help = folder.says(&format!("{command} --help"));
         let examples: String = help.split_once("Examples:\n").expect("there are examples").1.to_owned();
         // The help is wrapped to the width of the terminal.

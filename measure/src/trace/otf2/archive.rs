@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use downbeat_clock_core::{self as clock_core, Global, Timestamp};
+use downbeat_clock_core::{self as clock_core, Global, Local, Timestamp};
 use downbeat_sync::postmortem::{EventId, Knot, Knots, LocationId, Matching, Trace, TraceBuilder, TraceError};
 
 use super::Otf2Error;
@@ -13,6 +13,7 @@ use super::event_file::{EventFile, Record};
 use super::events::{Event, Mappings, is_in_trace};
 use super::files::{globals, local};
 use super::reader::Reader;
+use super::sink::{ReadError, Sink};
 use super::stream::{Held, Stream, StreamError};
 use super::teams::{TeamError, Teams};
 use crate::trace::Sessions;
@@ -23,9 +24,9 @@ pub struct Archive {
     /// Its anchor file, `NAME.otf2`.
     pub(super) anchor: PathBuf,
     pub(super) chunks: Anchor,
-    definitions: Definitions,
+    pub(super) definitions: Definitions,
     pub(super) ticks: Ticks,
-    locations: Vec<ArchiveLocation>,
+    pub(super) locations: Vec<ArchiveLocation>,
     /// The clock offsets that the archive has, of each location.
     pub(super) offsets: Vec<Knots>,
     mappings: Vec<Mappings>,
@@ -131,15 +132,20 @@ impl Archive {
     /// the trace.
     pub fn sessions(&self, origin: &Origin) -> Sessions {
         let mut sessions = vec![vec![]; origin.locations.len()];
-        let nanos = |ticks: i64| self.ticks.nanos(ticks).unwrap_or(i64::MAX);
-        for (location, offsets) in origin.locations.iter().zip(&self.offsets) {
-            let sample = |knot: &Knot| clock_core::Knot {
-                at: Timestamp::from_nanos(nanos(knot.at)),
-                image: Timestamp::from_nanos(nanos(knot.at.saturating_add(knot.offset))),
-            };
-            sessions[location.index()] = offsets.knots().iter().map(|knot| vec![sample(knot)]).collect();
+        for (index, location) in origin.locations.iter().enumerate() {
+            sessions[location.index()] = self.sessions_of(index);
         }
         sessions
+    }
+
+    /// Those of one location.
+    pub(super) fn sessions_of(&self, index: usize) -> Vec<Vec<clock_core::Knot<Local, Global>>> {
+        let nanos = |ticks: i64| self.ticks.nanos(ticks).unwrap_or(i64::MAX);
+        let sample = |knot: &Knot| clock_core::Knot {
+            at: Timestamp::from_nanos(nanos(knot.at)),
+            image: Timestamp::from_nanos(nanos(knot.at.saturating_add(knot.offset))),
+        };
+        self.offsets[index].knots().iter().map(|knot| vec![sample(knot)]).collect()
     }
 
     /// Reads all events that may matter to other locations, and what is entered and left.
@@ -148,51 +154,65 @@ impl Archive {
     /// When a file is damaged, or its events do not make a trace.
     pub fn read(&self, reading: &Reading) -> Result<ArchiveTrace, Otf2Error> {
         let mut builder = TraceBuilder::new(reading.matching);
-        let mut teams = Teams::new(&self.definitions, &mut builder).map_err(|why| match why {
-            TeamError::Trace(why) => self.trace_error(why, &[]),
-            TeamError::Definitions(why) => Otf2Error::content(&globals(&self.anchor), why),
-        })?;
-        for index in 0..self.locations.len() {
-            self.read_location(index, reading, &mut teams, &mut builder)?;
-        }
-        let locations = teams.locations;
+        let found = self.read_into(reading, &mut builder);
+        let (locations, _) = found.map_err(|why| why.or_else(|why, locations| self.trace_error(why, locations)))?;
         let trace = builder.finish().map_err(|why| self.trace_error(why, &locations))?;
         Ok(ArchiveTrace { trace, origin: Origin { locations, offsets: reading.offsets } })
     }
 
-    fn read_location(
+    /// Hands over all events that a trace has. The locations in the order of the archive, and how many events were of kinds
+    /// that no trace has.
+    pub(super) fn read_into<S: Sink>(
+        &self,
+        reading: &Reading,
+        sink: &mut S,
+    ) -> Result<(Vec<LocationId>, u64), ReadError<S::Error>> {
+        let mut teams = Teams::new(&self.definitions, sink).map_err(|why| match why {
+            TeamError::Sink(why) => ReadError::Sink(why, vec![]),
+            TeamError::Definitions(why) => Otf2Error::content(&globals(&self.anchor), why).into(),
+        })?;
+        sink.begin_events().map_err(|why| ReadError::Sink(why, teams.locations.clone()))?;
+        let mut left_out = 0;
+        for index in 0..self.locations.len() {
+            left_out += self.read_location(index, reading, &mut teams, sink)?;
+        }
+        Ok((teams.locations, left_out))
+    }
+
+    fn read_location<S: Sink>(
         &self,
         index: usize,
         reading: &Reading,
         teams: &mut Teams,
-        builder: &mut TraceBuilder,
-    ) -> Result<(), Otf2Error> {
+        sink: &mut S,
+    ) -> Result<u64, ReadError<S::Error>> {
         let ArchiveLocation { id, events, .. } = self.locations[index];
         let path = local(&self.anchor, id, "evt");
         // An event has a byte at least, whatever the definitions say.
         let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
-        builder.reserve(teams.locations[index], usize::try_from(events.min(bytes)).unwrap_or(0), 0);
+        sink.reserve(teams.locations[index], usize::try_from(events.min(bytes)).unwrap_or(0));
         let offsets = if reading.offsets { self.offsets[index].clone() } else { Knots::default() };
         let mut stream = Stream {
             location: teams.locations[index],
             definitions: &self.definitions,
             teams,
-            builder,
+            sink,
             threads: reading.threads,
             init: reading.init,
             held: Held::default(),
         };
-        let at_fault = |event: u64, why: StreamError, locations: &[LocationId]| match why {
-            StreamError::Trace(why) => self.trace_error(why, locations),
-            StreamError::Event(why) => Otf2Error::content(&path, format!("event {event}: {why}")),
+        let at_fault = |event: u64, why: StreamError<S::Error>, locations: &[LocationId]| match why {
+            StreamError::Sink(why) => ReadError::Sink(why, locations.to_vec()),
+            StreamError::Event(why) => Otf2Error::content(&path, format!("event {event}: {why}")).into(),
         };
-        let mut read = 0;
+        let (mut read, mut left_out) = (0, 0);
         if events > 0 {
             let mut file = EventFile::open(&path, self.chunks.events)?;
             let order = file.order();
             while let Some(record) = file.next()? {
                 read += 1;
                 if !is_in_trace(record.kind) {
+                    left_out += 1;
                     continue;
                 }
                 let taken = match (self.time(&record, &offsets), Event::of(&record, order, &self.mappings[index])) {
@@ -206,12 +226,12 @@ impl Archive {
         let open = stream.end().map_err(|why| at_fault(read, why, &stream.teams.locations))?;
         if read != events {
             let why = format!("there are {read} events, but the archive has {events} of this location");
-            return Err(Otf2Error::content(&path, why));
+            return Err(Otf2Error::content(&path, why).into());
         }
         if open > 0 && !reading.matching.lenient {
-            return Err(Otf2Error::content(&path, format!("collective operations that never end: {open}")));
+            return Err(Otf2Error::content(&path, format!("collective operations that never end: {open}")).into());
         }
-        Ok(())
+        Ok(left_out)
     }
 
     #[inline]
@@ -221,7 +241,7 @@ impl Archive {
     }
 
     /// The error, with the names of the locations that it has numbers of.
-    fn trace_error(&self, why: TraceError, locations: &[LocationId]) -> Otf2Error {
+    pub(super) fn trace_error(&self, why: TraceError, locations: &[LocationId]) -> Otf2Error {
         let of = |event: EventId| event.location;
         let numbers = match why {
             TraceError::Decreasing(event)

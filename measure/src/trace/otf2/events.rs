@@ -8,17 +8,40 @@ use super::record::Order;
 /// An event, as far as it may matter to other locations. References are the archive's global ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    Enter { region: u32 },
-    Leave { region: u32 },
-    Send { to: u32, communicator: u32, tag: u32 },
-    Receive { from: u32, communicator: u32, tag: u32 },
+    Enter {
+        region: u32,
+    },
+    Leave {
+        region: u32,
+    },
+    Send {
+        to: u32,
+        communicator: u32,
+        tag: u32,
+    },
+    Receive {
+        from: u32,
+        communicator: u32,
+        tag: u32,
+    },
     CollectiveBegin,
-    CollectiveEnd { operation: u8, communicator: u32, root: u32, sent: u64, received: u64 },
+    CollectiveEnd {
+        operation: u8,
+        communicator: u32,
+        root: u32,
+        sent: u64,
+        received: u64,
+    },
     Fork,
     Join,
-    TeamBegin { team: u32 },
-    TeamEnd { team: u32 },
-    Other,
+    TeamBegin {
+        team: u32,
+    },
+    TeamEnd {
+        team: u32,
+    },
+    /// Another one, of this kind of record.
+    Other(u8),
 }
 
 /// What numbers of a location mean in the whole archive, where they are not the same.
@@ -41,6 +64,10 @@ const THREAD_FORK: u8 = 53;
 const THREAD_JOIN: u8 = 54;
 const THREAD_TEAM_BEGIN: u8 = 55;
 const THREAD_TEAM_END: u8 = 56;
+const MPI_ISEND_COMPLETE: u8 = 16;
+const MPI_IRECV_REQUEST: u8 = 17;
+const MPI_REQUEST_TEST: u8 = 20;
+const MPI_REQUEST_CANCELLED: u8 = 21;
 const NON_BLOCKING_COLLECTIVE_REQUEST: u8 = 85;
 const NON_BLOCKING_COLLECTIVE_COMPLETE: u8 = 86;
 
@@ -52,6 +79,28 @@ pub(super) fn is_in_trace(kind: u8) -> bool {
 }
 
 impl Event {
+    /// What it is called where it is nothing to other locations.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Enter { .. } => "enter",
+            Self::Leave { .. } => "leave",
+            Self::Send { .. } => "send",
+            Self::Receive { .. } => "receive",
+            Self::CollectiveBegin => "collective operation",
+            Self::CollectiveEnd { .. } => "end of a collective operation",
+            Self::Fork => "fork",
+            Self::Join => "join",
+            Self::TeamBegin { .. } => "thread-begin",
+            Self::TeamEnd { .. } => "thread-end",
+            Self::Other(MPI_ISEND_COMPLETE) => "send complete",
+            Self::Other(MPI_IRECV_REQUEST) => "receive posted",
+            Self::Other(MPI_REQUEST_TEST) => "request tested",
+            Self::Other(MPI_REQUEST_CANCELLED) => "request cancelled",
+            Self::Other(NON_BLOCKING_COLLECTIVE_REQUEST) => "non-blocking collective operation",
+            Self::Other(_) => "end of a non-blocking collective operation",
+        }
+    }
+
     /// What a record of a kind that is in a trace says; `None` if its data make no sense.
     #[inline]
     pub(super) fn of(record: &Record<'_>, order: Order, mappings: &Mappings) -> Option<Self> {
@@ -77,7 +126,7 @@ impl Event {
             THREAD_JOIN => Self::Join,
             THREAD_TEAM_BEGIN => Self::TeamBegin { team: data.mapped(&mappings.communicators)? },
             THREAD_TEAM_END => Self::TeamEnd { team: data.mapped(&mappings.communicators)? },
-            _ => Self::Other,
+            kind => Self::Other(kind),
         })
     }
 }

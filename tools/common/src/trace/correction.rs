@@ -4,12 +4,13 @@ use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::{ControlVariable, Duration, Timestamp};
-use downbeat_measure::trace::{Sessions, TraceFile};
+use downbeat_measure::trace::Sessions;
 use downbeat_sync::postmortem::{
     ClockMaps, ClockOwner, ControlledLogicalClock, Gradient, Interpolation, Latencies, Location, LocationId, Place,
     PreSynchronization,
 };
 
+use super::Recording;
 use super::document::PreSyncReport;
 use super::settings::{LatencyOption, MatchingOptions};
 use crate::{Failure, cli};
@@ -17,7 +18,8 @@ use crate::{Failure, cli};
 /// How a trace is to be corrected.
 #[derive(Args, Debug)]
 pub struct CorrectionOptions {
-    /// What is drawn through the sessions of a clock [default: spline; none, where there are no sessions]
+    /// What is drawn through the sessions of a clock [default: spline; none, where there are no sessions; what is between
+    /// the clock offsets of an OTF2 archive, which are its sessions, as all who read it]
     #[arg(long, value_enum, value_name = "METHOD")]
     pre_synchronization: Option<PreSyncOption>,
     /// Who has a clock in common
@@ -96,12 +98,35 @@ impl CorrectionOptions {
         clock
     }
 
+    /// Reads the trace that is to be corrected.
+    ///
+    /// # Errors
+    /// When it cannot be read, is none, or its events do not go together.
+    pub fn read(&self, path: &Path) -> Result<Recording, Failure> {
+        Recording::read(path, self.matching.matching(), self.pre_synchronization.is_none())
+    }
+
+    fn method(&self, sessions: &Sessions) -> (PreSyncOption, usize) {
+        let sessions = sessions.iter().map(Vec::len).max().unwrap_or(0);
+        let otherwise = if sessions > 0 { PreSyncOption::Spline } else { PreSyncOption::None };
+        (self.pre_synchronization.unwrap_or(otherwise), sessions)
+    }
+
+    /// Whether times of events are others when clocks were made one.
+    pub fn moves_clocks(&self, file: &Recording) -> bool {
+        self.method(&file.sessions).0 != PreSyncOption::None
+    }
+
     /// Makes one clock of all. What the clocks showed in their sessions is corrected, too: a corrected trace is not to
     /// be corrected for the same again.
     ///
     /// # Errors
     /// When what the clocks showed makes no sense.
-    pub fn pre_synchronize(&self, file: &mut TraceFile) -> Result<(Sessions, PreSyncReport), Failure> {
+    pub fn pre_synchronize(&self, file: &mut Recording) -> Result<(Sessions, PreSyncReport), Failure> {
+        if file.applied > 0 {
+            let report = PreSyncReport { method: "archive", sessions: file.applied, unknown: 0, sessions_left_out: 0 };
+            return Ok((file.sessions.clone(), report));
+        }
         let places: Vec<_> = file.trace.locations().iter().map(Location::place).collect();
         let ids: Vec<_> = file.trace.ids().collect();
         let (maps, sessions, report) = self.clock_maps(&file.path, (&ids, &places), &file.sessions, file.master)?;
@@ -124,9 +149,7 @@ impl CorrectionOptions {
         sessions: &Sessions,
         master: u32,
     ) -> Result<(Option<ClockMaps>, Sessions, PreSyncReport), Failure> {
-        let most = sessions.iter().map(Vec::len).max().unwrap_or(0);
-        let otherwise = if most > 0 { PreSyncOption::Spline } else { PreSyncOption::None };
-        let method = self.pre_synchronization.unwrap_or(otherwise);
+        let (method, most) = self.method(sessions);
         let mut report = PreSyncReport { method: method.name(), sessions: most, unknown: 0, sessions_left_out: 0 };
         let Some(master) = ids.get(master as usize).filter(|_| method != PreSyncOption::None) else {
             return Ok((None, sessions.clone(), report));

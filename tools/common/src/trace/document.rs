@@ -6,6 +6,7 @@ use downbeat_clock_core::Duration;
 use downbeat_sync::postmortem::Pass;
 use serde::Serialize;
 
+use super::recording::ArchiveReport;
 use super::tables::{Contents, DeviationReport, LatencyReport, TruthReport, Violations, truth, violations};
 use crate::output;
 
@@ -36,6 +37,8 @@ pub struct Document {
     pub deviation: DeviationReport,
     /// How far they are from the truth, if that is known.
     pub truth: Option<TruthStages>,
+    /// How an archive says its times.
+    pub archive: Option<ArchiveReport>,
 }
 
 /// How clocks were made one.
@@ -96,7 +99,11 @@ impl Document {
         if let Some(TruthStages { pre_synchronized, corrected }) = &self.truth {
             text += &format!("\n{}", truth([("pre-synchronized", pre_synchronized), ("corrected", corrected)]));
         }
-        text + &format!("\n{}: no violation is left\n", output.display())
+        text.push('\n');
+        if let Some(archive) = &self.archive {
+            text += &archive.text();
+        }
+        text + &format!("{}: no violation is left\n", output.display())
     }
 }
 

@@ -110,7 +110,7 @@ fn percent(share: f64) -> String {
 }
 
 /// How many of a kind are wrong.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct RelationsReport {
     total: u64,
     reversed: u64,
@@ -124,7 +124,7 @@ impl From<Relations> for RelationsReport {
 }
 
 /// What is wrong with times.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Violations {
     holds: bool,
     messages: RelationsReport,

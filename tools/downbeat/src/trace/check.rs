@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use downbeat_common::output::{print, print_json};
 use downbeat_common::trace::{
-    Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, Violations, files, violations,
+    Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, Recording, Violations, files, violations,
 };
 use downbeat_common::{Failure, output};
-use downbeat_measure::trace::{self, TraceFile};
 use downbeat_sync::postmortem::{Deviation, Verdict};
 use serde::Serialize;
 
@@ -69,10 +68,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
 }
 
-fn look(file: &TraceFile, original: Option<&TraceFile>, latencies: &LatencyOption) -> Result<Document, Failure> {
+fn look(file: &Recording, original: Option<&Recording>, latencies: &LatencyOption) -> Result<Document, Failure> {
     let latencies = latencies.find(&file.trace);
-    let difference = original.map(|original| trace::first_difference(&original.path, &file.path)).transpose();
-    let difference = difference.map_err(|why| Failure::Input(why.to_string()))?.flatten();
+    let difference = original.map(|original| original.first_difference(file)).transpose()?.flatten();
     // Of another trace, there is nothing to be said beside that.
     let original = original.filter(|_| difference.is_none());
     let times = file.trace.times();

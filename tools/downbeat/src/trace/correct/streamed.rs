@@ -54,6 +54,7 @@ impl Options {
             corrected: found,
             deviation: (&deviation).into(),
             truth: None,
+            archive: None,
         })
     }
 }
