@@ -75,6 +75,9 @@ pub struct StreamedCorrection {
     times: Listed,
 }
 
+/// An event, when it was measured, and when it was on one clock.
+type Seen = (Linked, [Timestamp<Global>; 2]);
+
 /// What reads the events of a file once more.
 struct Reading<'a> {
     trace: &'a StreamedTrace,
@@ -238,14 +241,9 @@ impl<'a> Reading<'a> {
         Self { trace, matcher: Matcher::new(&trace.census), maps, far: None, events: 0 }
     }
 
-    /// The next event, when it was measured, and when it was on one clock; `None`, if that cannot be had of all.
+    /// The next event; `None`, if not all can be had on one clock.
     #[inline]
-    fn take(
-        &mut self,
-        location: u32,
-        time: Timestamp<Global>,
-        what: What<'_>,
-    ) -> Result<Option<(Linked, [Timestamp<Global>; 2])>, StreamedError> {
+    fn take(&mut self, location: u32, time: Timestamp<Global>, what: What<'_>) -> Result<Option<Seen>, StreamedError> {
         let changed = || changed(&self.trace.path);
         let (location, action) = self.trace.numbers.of(location, what).ok_or_else(changed)?;
         self.events += 1;

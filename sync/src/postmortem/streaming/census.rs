@@ -9,7 +9,7 @@ use super::super::latencies::Site;
 use super::super::teams::sends;
 use super::super::trace::check_time;
 use super::super::{Action, CollectiveKind, EventId, LeftOut, LocationId, Place, TraceBuilder, TraceError};
-use super::matcher::{Links, Ongoing, Which};
+use super::matcher::{Counts, Links, Ongoing, Which};
 use super::{Link, Operation};
 
 /// Why a stream cannot be corrected.
@@ -63,7 +63,7 @@ pub struct Census {
     /// Without events.
     pub(super) definitions: TraceBuilder,
     /// Of all teams, for their tracks: how many operations every member enters and leaves.
-    counts: Vec<[(u32, Vec<(u32, u32)>); 3]>,
+    counts: Vec<[Counts; 3]>,
     /// Members that gave no data: the operation, and the rank.
     withheld: FxHashSet<(u64, u32)>,
     /// How many messages every location receives; nothing, for the last ones, if none.
@@ -132,7 +132,7 @@ impl Survey {
                 continue;
             }
             if !lenient {
-                let counts = &self.links.counts[*team as usize][*track as usize].1;
+                let counts = &self.links.counts[*team as usize][*track as usize].members;
                 let members = definitions.teams.members(*team);
                 let refusal = ongoing.progress.refusal(*track, *index, members, counts, |rank| ongoing.enters[rank]);
                 return Err(refusal.into());
@@ -163,7 +163,7 @@ impl Census {
 
     /// How many operations a member enters and leaves.
     fn of(&self, (team, track, _): Which) -> &[(u32, u32)] {
-        self.counts.get(team as usize).map_or(&[], |tracks| &tracks[track as usize].1)
+        self.counts.get(team as usize).map_or(&[], |tracks| &tracks[track as usize].members)
     }
 
     /// How many events an operation has.

@@ -63,7 +63,7 @@ impl<'a> StreamedForward<'a> {
                 let gate = self.gates.entry(of.number).or_insert_with(|| Gate::new(of.members));
                 let to = (self.census.site(location), &self.latencies);
                 let counts = |rank| self.census.counts(of, kind, root, rank);
-                let reach = gate.reach(before, to, Some(counts), |location| self.census.site(location));
+                let reach = gate.reach(before, to, Some(&counts), |location| self.census.site(location));
                 Some(reach.ok_or(StreamError::Disorder(event.id))?)
             }
         };

@@ -33,7 +33,7 @@ impl Gate {
         to: (Site, &Latencies),
         site: impl Fn(u32) -> Site,
     ) -> i64 {
-        self.reach(before, to, None::<fn(u32) -> bool>, site).unwrap_or(NEVER)
+        self.reach(before, to, None::<&fn(u32) -> bool>, site).unwrap_or(NEVER)
     }
 
     /// When what others gave reaches a member: all of them, or only those before a rank; `None` if one is not there that
@@ -42,13 +42,13 @@ impl Gate {
         &mut self,
         before: Option<u32>,
         (receiver, latencies): (Site, &Latencies),
-        counts: Option<impl Fn(u32) -> bool>,
+        counts: Option<&impl Fn(u32) -> bool>,
         site: impl Fn(u32) -> Site,
     ) -> Option<i64> {
         let end = before.map_or(self.there.len(), |rank| rank as usize);
         while self.next < end {
             let (time, location) = self.there[self.next];
-            let is_seen = counts.as_ref().map_or(time != NEVER, |counts| counts(self.next as u32));
+            let is_seen = counts.map_or(time != NEVER, |counts| counts(self.next as u32));
             if is_seen && time == NEVER {
                 return None;
             }

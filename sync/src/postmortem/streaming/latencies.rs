@@ -9,6 +9,9 @@ use super::super::latencies::round_trips::{Arrival, Pair, RoundTrips};
 use super::super::{EventId, Latencies};
 use super::{Census, Link, Linked};
 
+/// Messages of a pair, in order; and which way they go.
+type Held = BTreeMap<(Timestamp<Global>, EventId), (usize, Arrival)>;
+
 /// [`Latencies::measured`], of a stream.
 ///
 /// Messages of two processes are needed in the order in which clocks say that they were received. So each is held until
@@ -23,8 +26,8 @@ pub struct StreamedLatencies<'a> {
     missing: Vec<u64>,
     /// All locations that receive, by their processes.
     receivers: FxHashMap<u32, Vec<u32>>,
-    /// What is held, in order; and which way it goes.
-    held: FxHashMap<Pair, BTreeMap<(Timestamp<Global>, EventId), (usize, Arrival)>>,
+    /// What is held.
+    held: FxHashMap<Pair, Held>,
     trips: RoundTrips,
 }
 

@@ -61,6 +61,14 @@ pub(super) struct Ongoing {
     missing: u32,
 }
 
+/// Operations of a track so far.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    begun: u32,
+    /// How many every member has entered, and left; nothing as long as there are none.
+    pub(super) members: Vec<(u32, u32)>,
+}
+
 /// All that is under way.
 #[derive(Debug, Default)]
 pub(super) struct Links {
@@ -74,8 +82,8 @@ pub(super) struct Links {
     pub(super) operations: u64,
     /// The last operation that came to its end.
     pub(super) over: Option<Ongoing>,
-    /// Of all teams, for their tracks: how many operations there were, and how many every member has entered and left.
-    pub(super) counts: Vec<[(u32, Vec<(u32, u32)>); 3]>,
+    /// Of all teams, for their tracks.
+    pub(super) counts: Vec<[Counts; 3]>,
 }
 
 /// Says of every event of a stream, in the order in which a [`Survey`](super::Survey) saw them, what others have to do
@@ -198,7 +206,7 @@ impl Links {
         if is_first {
             self.begin(which, members, event, census);
         }
-        let counts = &mut self.counts[seat.team as usize][track as usize].1[seat.rank as usize];
+        let counts = &mut self.counts[seat.team as usize][track as usize].members[seat.rank as usize];
         *(if enters { &mut counts.0 } else { &mut counts.1 }) += 1;
         let Some(ongoing) = self.ongoing.get_mut(&which) else {
             // It seemed to be over. A thread may begin or end beside those that were waited for; but nobody says anything new.
@@ -231,11 +239,11 @@ impl Links {
         if self.counts.len() <= team {
             self.counts.resize_with(team + 1, Default::default);
         }
-        let (begun, counts) = &mut self.counts[team][track as usize];
-        if counts.is_empty() {
-            counts.resize(members as usize, (0, 0));
+        let counts = &mut self.counts[team][track as usize];
+        if counts.members.is_empty() {
+            counts.members.resize(members as usize, (0, 0));
         }
-        (*begun, counts[seat.rank as usize])
+        (counts.begun, counts.members[seat.rank as usize])
     }
 
     fn begin(&mut self, which: Which, members: u32, seen: EventId, census: Option<&Census>) {
@@ -250,7 +258,7 @@ impl Links {
             missing: census.map_or(0, |census| census.events_of(which)),
         };
         self.operations += 1;
-        self.counts[which.0 as usize][which.1 as usize].0 += 1;
+        self.counts[which.0 as usize][which.1 as usize].begun += 1;
         self.ongoing.insert(which, ongoing);
     }
 
@@ -261,7 +269,7 @@ impl Links {
         match track {
             Track::Collective => progress.is_complete(instance),
             Track::Fork | Track::Join => {
-                let counts = || &self.counts[which.0 as usize][track as usize].1;
+                let counts = || &self.counts[which.0 as usize][track as usize].members;
                 progress.said_by.is_some()
                     && progress.enters + progress.exits >= instance.members
                     && counts().iter().all(|(entered, left)| *entered > index || *left > index)

@@ -1,5 +1,9 @@
 //! Traces that are read again and again, beside the same in memory.
 
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
+
 use super::*;
 
 #[test]
@@ -95,5 +99,24 @@ fn what_does_not_fit_beside_the_output_leaves_nothing_behind() {
         assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
         assert!(said.starts_with("downbeat: ") && said.contains("out: File too large"), "{said}");
         assert_eq!(folder.names(), ["a.dbt"]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn whoever_ends_it_finds_nothing_left_behind() {
+    let folder = Folder::new("streamed-ended");
+    folder.says("generate -o a.dbtb --events 150000");
+    for (signal, millis) in [("-INT", 50), ("-TERM", 300), ("-INT", 900)] {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_downbeat"));
+        program.args(["trace", "correct", "a.dbtb", "-o", "out", "--streaming"]).stdout(Stdio::null());
+        let mut running = program.current_dir(&folder.0).spawn().expect("the program starts");
+        sleep(Duration::from_millis(millis));
+        let told = Command::new("kill").args([signal, &running.id().to_string()]).status();
+        told.expect("there is such a program");
+        // It may have been done before that.
+        running.wait().expect("it ends");
+        let _ = fs::remove_file(folder.path("out"));
+        assert_eq!(folder.names(), ["a.dbtb"], "{signal} after {millis} ms");
     }
 }
