@@ -12,11 +12,13 @@ impl Options {
     pub(super) fn correct_streamed(&self) -> Result<Option<Document>, Failure> {
         match self.stream() {
             Ok(document) => Ok(Some(document)),
-            Err(Stop::Streamed(StreamedError::Disorder(_))) if self.streaming == StreamingOption::Auto => Ok(None),
-            // What was written and read beside the trace.
-            Err(Stop::Streamed(StreamedError::Record(why @ RecordError::Io { .. }))) => Err(Failure::run(why)),
-            Err(Stop::Streamed(why)) => Err(Failure::Input(why.to_string())),
             Err(Stop::Failure(why)) => Err(why),
+            Err(Stop::Streamed(why)) => match *why {
+                StreamedError::Disorder(_) if self.streaming == StreamingOption::Auto => Ok(None),
+                // What was written and read beside the trace.
+                StreamedError::Record(why @ RecordError::Io { .. }) => Err(Failure::run(why)),
+                why => Err(Failure::Input(why.to_string())),
+            },
         }
     }
 
@@ -24,13 +26,13 @@ impl Options {
         let trace = StreamedTrace::read(&self.input, self.correction.matching.matching());
         let trace = trace.map_err(|why| match why {
             StreamedError::Record(why) => Stop::Failure(Failure::Input(why.to_string())),
-            disorder => Stop::Streamed(disorder),
+            disorder => disorder.into(),
         })?;
         let (ids, places): (Vec<_>, _) = (trace.census.ids().collect(), trace.census.places());
         let (maps, sessions, pre_synchronization) =
             self.correction.clock_maps(&self.input, (&ids, &places), &trace.sessions, trace.master)?;
         let maps = maps.as_ref();
-        let latencies = self.correction.latencies.find_by(|| trace.latencies(maps))?;
+        let latencies = self.correction.latencies.find_by(|| trace.latencies(maps).map_err(Stop::from))?;
         let clock = self.correction.clock(latencies.latencies);
         let corrected = trace.correct(maps, &clock, !self.correction.no_backward, &self.output)?;
         let passes = corrected.passes.iter().map(Into::into).collect();
@@ -61,13 +63,13 @@ impl Options {
 
 /// Why this ends early.
 enum Stop {
-    Streamed(StreamedError),
+    Streamed(Box<StreamedError>),
     Failure(Failure),
 }
 
 impl From<StreamedError> for Stop {
     fn from(why: StreamedError) -> Self {
-        Self::Streamed(why)
+        Self::Streamed(Box::new(why))
     }
 }
 
