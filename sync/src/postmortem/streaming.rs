@@ -20,8 +20,6 @@ mod gate;
 mod latencies;
 mod matcher;
 mod record;
-#[cfg(test)]
-mod tests;
 
 pub use backward::StreamedBackward;
 pub use census::{Census, StreamError, Survey};
