@@ -489,3 +489,27 @@ fn files_that_are_cut_short_are_errors() {
     }
     Archive::open(&anchor).unwrap();
 }
+
+#[test]
+fn damaged_events_are_no_reason_to_panic() {
+    let folder = Folder::new();
+    let anchor = folder.archive(NANOS, 2, "plain");
+    let lenient = Reading { matching: Matching { lenient: true, ..Matching::default() }, ..Reading::default() };
+    let mut refused = 0;
+    for name in ["7.evt", "20.evt"] {
+        let path = anchor.with_extension("").join(name);
+        let content = fs::read(&path).unwrap();
+        for at in 0..content.len() - 2 {
+            for byte in [0, content[at] ^ 1, content[at] ^ 0x80, 0xff] {
+                let mut damaged = content.clone();
+                damaged[at] = byte;
+                fs::write(&path, damaged).unwrap();
+                let read = Archive::open(&anchor).unwrap().read(&lenient);
+                refused += usize::from(read.is_err_and(|why| !why.to_string().contains('\n')));
+            }
+        }
+        fs::write(&path, content).unwrap();
+    }
+    assert!(refused > 1_000, "{refused}");
+    Archive::open(&anchor).unwrap().read(&Reading::default()).unwrap();
+}
