@@ -40,6 +40,9 @@
 //! Numbers count from 0, in the order of the lines; times are whole nanoseconds, and never decrease on a location.
 //! What is named comes before what names it. Lines may also end as on Windows, and have at most eight mebibytes.
 //!
+//! What is read can be written in the other format, or for a viewer: see [`perfetto`]. `downbeat trace correct` makes times
+//! true, and `downbeat trace convert` shows what came of it.
+//!
 //! A [`TraceReader`] and a [`TraceWriter`] have one thing at a time in memory; a [`TraceFile`] has the times of all
 //! events, and what a correction needs to know of them.
 //!

@@ -60,7 +60,7 @@ pub enum Item<'a> {
     },
 }
 
-/// What an event is: the [`Action`](downbeat_sync::postmortem::Action)s of a trace, and what is nothing to other
+/// What an event is: the [`Action`]s of a trace, and what is nothing to other
 /// locations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What<'a> {

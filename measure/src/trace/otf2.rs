@@ -37,6 +37,10 @@
 //! | enter and leave, requests | internal events |
 //! | everything else | none, but it is moved as what is around it |
 //!
+//! [`Archive::for_each_item`] hands over the same as a file would say it: what is internal is an enter, a leave or a note,
+//! and everything else is left out and counted. Where a region is a barrier, too, it is entered before that, and left after
+//! it. How long messages are is in no such file.
+//!
 //! Messages of one sender, receiver, communicator and tag are matched in the order in which their receives were complete,
 //! which need not be that in which they were posted. What follows from that is true nevertheless, as messages do not
 //! overtake each other; it may be less than what could be known.

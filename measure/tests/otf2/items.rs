@@ -7,7 +7,7 @@ use downbeat_measure::trace::otf2::{Archive, Otf2Error, Reading};
 use downbeat_measure::trace::{Item, TraceFile, TraceFormat, TraceWriter};
 use downbeat_sync::postmortem::{CollectiveKind, EventId, Matching, Trace};
 
-use super::{Folder, NANOS, shown};
+use super::support::{Folder, NANOS, shown};
 
 /// An archive as a file of text, and how many events were left out.
 fn converted(anchor: &Path, reading: &Reading) -> (TraceFile, String, u64) {

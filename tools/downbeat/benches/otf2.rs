@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
     let writer = compile(&sources.join("../../measure/tests/otf2/archive.c"), &folder);
     let reader = compile(&sources.join("benches/otf2/read.c"), &folder);
-    let archive = folder.join("archive");
+    let archive = folder.join("written");
     let (anchor, to) = (archive.join("traces.otf2"), folder.join("to"));
     seconds(Command::new(writer).arg(&archive).args(["1000000000", &rounds.to_string(), "plain"]));
 

@@ -174,10 +174,8 @@ pub(super) fn view(file: &[u8]) -> Viewed {
             assert_eq!(kind, 1);
             open.push(this);
         }
-        if let Some(flow) = number(&event, 47) {
-            if let Some(other) = flows.insert(flow, this) {
-                viewed.arrows.push([other, this]);
-            }
+        if let Some(other) = number(&event, 47).and_then(|flow| flows.insert(flow, this)) {
+            viewed.arrows.push([other, this]);
         }
     }
     let in_order = |mut of: Vec<(Option<u64>, String)>| {

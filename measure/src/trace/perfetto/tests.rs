@@ -184,76 +184,98 @@ fn notes_are_numbered_as_long_as_that_is_worth_it() {
     assert!(export(repeated.as_bytes()).unwrap().0.len() < 250_000);
 }
 
-/// An event by numbers, of a location.
-fn event() -> impl Strategy<Value = (u8, u8, u8)> {
-    (0_u8..3, 0_u8..12, 0_u8..2)
+/// An end of a message: whether it is the send, from whom to whom, with which tag, and where it is shown.
+type End = (bool, u8, u8, u8, usize);
+
+/// What is to be shown, by a program that knows nothing of files.
+#[derive(Default)]
+struct Model {
+    text: String,
+    /// Of each location, what has begun: what it was, and where it is shown.
+    open: [Vec<(String, usize)>; 3],
+    /// Names and ends.
+    shown: Vec<(String, Option<usize>)>,
+    ends: Vec<End>,
+}
+
+impl Model {
+    fn add(&mut self, time: usize, location: u8, kind: u8, number: u8) {
+        let (other, region) = ((location + 1) % 3, ["f", "g"][number as usize]);
+        let line = match kind {
+            0 | 1 => self.begin(location, format!("enter {number}"), region, region),
+            2 | 3 => self.end(time, location, format!("leave {number}"), region, region),
+            4 => self.begin(location, format!("collective {number}"), &format!("collective {number}"), "collective"),
+            5 => {
+                let line = format!("collective-end {number} reduce 0 both");
+                self.end(time, location, line, &format!("collective {number}"), "reduce")
+            }
+            6 => self.begin(location, format!("fork {number}"), &format!("fork {number}"), "fork"),
+            7 => self.end(time, location, format!("join {number}"), &format!("fork {number}"), "fork"),
+            _ => {
+                let is_send = kind.is_multiple_of(2);
+                // The last location is a thread of the one before.
+                let [this, peer] = [location, other].map(|location| location.min(1));
+                let (from, to) = if is_send { (this, peer) } else { (peer, this) };
+                self.ends.push((is_send, from, to, number, self.shown.len()));
+                let word = if is_send { "send" } else { "receive" };
+                self.shown.push((word.to_owned(), Some(time)));
+                format!("{word} {other} 0 {number}")
+            }
+        };
+        self.text += &format!("{location} {time} {line}\n");
+    }
+
+    fn begin(&mut self, location: u8, line: String, what: &str, name: &str) -> String {
+        self.open[location as usize].push((what.to_owned(), self.shown.len()));
+        self.shown.push((name.to_owned(), None));
+        line
+    }
+
+    fn end(&mut self, time: usize, location: u8, line: String, what: &str, name: &str) -> String {
+        let open = &mut self.open[location as usize];
+        let Some(at) = open.iter().rposition(|(begun, _)| begun == what) else {
+            self.shown.push((name.to_owned(), Some(time)));
+            return line;
+        };
+        self.shown[open[at].1].0 = name.to_owned();
+        for (_, ended) in open.drain(at..) {
+            self.shown[ended].1 = Some(time);
+        }
+        line
+    }
+
+    /// The first send and the first receive, the second ones, and so on.
+    fn arrows(&self) -> Vec<[usize; 2]> {
+        let of = |is_send: bool, like: &End| -> Vec<usize> {
+            let alike = |end: &&End| end.0 == is_send && (end.1, end.2, end.3) == (like.1, like.2, like.3);
+            self.ends.iter().filter(alike).map(|end| end.4).collect()
+        };
+        let mut arrows = vec![];
+        for send in self.ends.iter().filter(|end| end.0) {
+            let place = of(true, send).iter().position(|at| *at == send.4).unwrap();
+            arrows.extend(of(false, send).get(place).map(|receive| [send.4.min(*receive), send.4.max(*receive)]));
+        }
+        arrows.sort_unstable();
+        arrows
+    }
 }
 
 proptest! {
     // Files are written to the disk.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever happens, what is shown is what a much simpler program makes of the same events.
     #[test]
-    fn slices_and_arrows_are_as_expected(all in proptest::collection::vec(event(), 0..80)) {
-        let mut text = String::new();
-        let (mut open, mut expected): (Vec<Vec<(String, usize)>>, Vec<(String, Option<usize>)>) = (vec![vec![]; 3], vec![]);
-        let mut ends: Vec<(bool, u8, u8, u8, usize)> = vec![];
+    fn slices_and_arrows_are_as_expected(all in proptest::collection::vec((0_u8..3, 0_u8..12, 0_u8..2), 0..80)) {
+        let mut model = Model::default();
         for (time, (location, kind, number)) in all.into_iter().enumerate() {
-            let (location_index, other) = (location as usize, (location + 1) % 3);
-            let (line, slice, begins) = match kind {
-                0 | 1 => (format!("enter {number}"), format!("{}", ["f", "g"][number as usize]), true),
-                2 | 3 => (format!("leave {number}"), format!("{}", ["f", "g"][number as usize]), false),
-                4 => (format!("collective {number}"), format!("collective {number}"), true),
-                5 => (format!("collective-end {number} reduce 0 both"), format!("collective {number}"), false),
-                6 => (format!("fork {number}"), format!("fork {number}"), true),
-                7 => (format!("join {number}"), format!("fork {number}"), false),
-                _ => {
-                    let is_send = kind % 2 == 0;
-                    let rank = |location: u8| location.min(1);
-                    let (from, to) = if is_send { (location, other) } else { (other, location) };
-                    ends.push((is_send, rank(from), rank(to), number, expected.len()));
-                    expected.push((if is_send { "send" } else { "receive" }.to_owned(), Some(time)));
-                    let word = if is_send { "send" } else { "receive" };
-                    text += &format!("{location} {time} {word} {other} 0 {number}\n");
-                    continue;
-                }
-            };
-            text += &format!("{location} {time} {line}\n");
-            let open = &mut open[location_index];
-            let name = |is_known: bool| match slice.split_once(' ') {
-                Some(("collective", _)) if is_known => "reduce".to_owned(),
-                Some((name, _)) => name.to_owned(),
-                None => slice.clone(),
-            };
-            if begins {
-                open.push((slice.clone(), expected.len()));
-                expected.push((name(false), None));
-            } else if let Some(at) = open.iter().rposition(|(begun, _)| *begun == slice) {
-                expected[open[at].1].0 = name(true);
-                for (_, ended) in open.drain(at..) {
-                    expected[ended].1 = Some(time);
-                }
-            } else {
-                expected.push((name(true), Some(time)));
-            }
+            model.add(time, location, kind, number);
         }
-        let (found, summary) = viewed(&text);
-        let shown: Vec<_> = found.shown.iter().map(|shown| (shown.name.clone(), shown.end.map(|end| end as usize))).collect();
-        prop_assert_eq!(shown, expected);
-        let of = |wanted: bool, like: &(bool, u8, u8, u8, usize)| {
-            let alike = |end: &&(bool, u8, u8, u8, usize)| end.0 == wanted && (end.1, end.2, end.3) == (like.1, like.2, like.3);
-            ends.iter().filter(alike).map(|end| end.4).collect::<Vec<_>>()
-        };
-        let mut arrows = vec![];
-        for send in ends.iter().filter(|end| end.0) {
-            let place = of(true, send).iter().position(|at| *at == send.4).unwrap();
-            arrows.extend(of(false, send).get(place).map(|receive| [send.4.min(*receive), send.4.max(*receive)]));
-        }
-        arrows.sort();
-        let mut drawn = found.arrows.clone();
-        drawn.sort();
-        prop_assert_eq!(ends.len() as u64 - 2 * arrows.len() as u64, summary.unmatched);
-        prop_assert_eq!(drawn, arrows);
+        let (mut found, summary) = viewed(&model.text);
+        let shown = found.shown.iter().map(|shown| (shown.name.clone(), shown.end.map(|end| end as usize)));
+        prop_assert_eq!(shown.collect::<Vec<_>>(), &model.shown[..]);
+        let arrows = model.arrows();
+        found.arrows.sort_unstable();
+        prop_assert_eq!(model.ends.len() as u64 - 2 * arrows.len() as u64, summary.unmatched);
+        prop_assert_eq!(found.arrows, arrows);
     }
 }
