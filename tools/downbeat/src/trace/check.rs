@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use downbeat_common::output::{print, print_json};
 use downbeat_common::trace::{
-    Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, Violations, files, violations,
+    Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, Movement, Violations, files, violations,
 };
 use downbeat_common::{Failure, output};
 use downbeat_measure::trace::{self, TraceFile};
@@ -48,6 +48,8 @@ struct Document {
     /// The first thing in which it is another trace than the original, besides times.
     difference: Option<String>,
     deviation: Option<DeviationReport>,
+    /// Where and when events were moved.
+    movement: Option<Movement>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
@@ -85,9 +87,10 @@ fn look(file: &TraceFile, original: Option<&TraceFile>, latencies: &LatencyOptio
         version: 1,
         contents: Contents::of(&file.trace),
         latencies: LatencyReport::of(latencies),
-        violations: (&verdict).into(),
+        violations: Violations::of(&verdict, &file.names),
         difference,
         deviation: deviation.as_ref().map(Into::into),
+        movement: original.map(|original| Movement::between(&original.trace, &times, &file.names)),
     })
 }
 

@@ -8,10 +8,10 @@ use downbeat_clock_core::Timestamp;
 use downbeat_common::Failure;
 use downbeat_common::output::{self, print, print_json};
 use downbeat_common::trace::{
-    Contents, CorrectionOptions, Document, LatencyReport, TruthReport, TruthStages, Violations, files,
+    Contents, CorrectionOptions, Document, LatencyReport, Movement, TruthStages, Violations, files,
 };
 use downbeat_measure::trace::TraceFile;
-use downbeat_sync::postmortem::{ControlledLogicalClock, Corrected, Deviation, Latencies, TruthError, Verdict};
+use downbeat_sync::postmortem::{ControlledLogicalClock, Deviation, Latencies, Verdict};
 
 #[derive(Args, Debug)]
 #[command(
@@ -61,7 +61,7 @@ impl Options {
         let latencies = self.correction.latencies.find(&file.trace);
         let judge = |times: &[&[Timestamp<_>]]| {
             let verdict = Verdict::of(&file.trace, times, &latencies.latencies);
-            verdict.map(|verdict| Violations::from(&verdict)).map_err(Failure::run)
+            verdict.map(|verdict| Violations::of(&verdict, &file.names)).map_err(Failure::run)
         };
         let as_measured = judge(&measured.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
         drop(measured);
@@ -83,7 +83,13 @@ impl Options {
             )));
         }
         let deviation = Deviation::between(&file.trace, corrected.times()).map_err(Failure::run)?;
-        let truth = truth.map(|truth| self.compare(file, &corrected, truth)).transpose()?;
+        let movement = Movement::between(&file.trace, corrected.times(), &file.names);
+        let truth = truth.map(|truth| {
+            let stages = TruthStages::between(&file.trace, corrected.times(), &truth.trace);
+            let why = || format!("{} is another trace than {}", truth.path.display(), file.path.display());
+            stages.ok_or_else(|| Failure::option("--truth", why()))
+        });
+        let truth = truth.transpose()?;
         let format = files::format(&self.output, file.format);
         file.write_corrected(&self.output, format, corrected.times(), &sessions).map_err(Failure::run)?;
         Ok(Document {
@@ -98,6 +104,7 @@ impl Options {
             pre_synchronized,
             corrected: found,
             deviation: (&deviation).into(),
+            movement,
             truth,
         })
     }
@@ -111,22 +118,5 @@ impl Options {
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         clock.workers = self.threads.map_or_else(cores, |threads| threads as usize);
         clock
-    }
-
-    fn compare(&self, file: &TraceFile, corrected: &Corrected<'_>, truth: &TraceFile) -> Result<TruthStages, Failure> {
-        let (times, expected) = (file.trace.times(), truth.trace.times());
-        if !times.iter().map(|times| times.len()).eq(expected.iter().map(|times| times.len())) {
-            let why = format!("{} is another trace than {}", truth.path.display(), file.path.display());
-            return Err(Failure::option("--truth", why));
-        }
-        let mut errors = [TruthError::default(); 2];
-        for ((before, after), truth) in times.into_iter().zip(corrected.times()).zip(expected) {
-            for ((before, after), truth) in before.iter().zip(after).zip(truth) {
-                errors[0].add(*before, *truth);
-                errors[1].add(*after, *truth);
-            }
-        }
-        let [pre_synchronized, corrected] = errors.map(TruthReport::from);
-        Ok(TruthStages { pre_synchronized, corrected })
     }
 }
