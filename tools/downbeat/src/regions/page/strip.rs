@@ -1,17 +1,15 @@
 //! The ranks of a program, each in the colour of its group.
 
-mod rectangles;
-
 use std::collections::BTreeMap;
 
 use downbeat_measure::regions::{EventReport, HistogramGroup, RankPlace};
 
 use crate::page::axis::linear_ticks;
+use crate::page::bins::Unit;
+use crate::page::rectangles::{Rectangle, hatching, rectangles};
 use crate::page::style;
-use crate::page::svg::{Anchor, Canvas, LINE, Picture, WIDTH, fitting, number, text_width};
+use crate::page::svg::{Anchor, Canvas, LINE, Picture, WIDTH, number, text_width};
 use crate::page::units::{count, of};
-use crate::regions::unit::Unit;
-use rectangles::{Rectangle, hatching, rectangles};
 
 /// So many cells there are at most; if there are more ranks, several share one.
 const MOST_CELLS: u32 = 128 * 128;
@@ -75,7 +73,7 @@ pub(super) fn picture(name: &str, events: &EventReport, ranks: u32, unit: Unit) 
     borders(&mut canvas, &grid, top, cells.len());
     let bottom = top + grid.rows as f64 * grid.height;
     name_ranks(&mut canvas, &grid, top, ranks, shared);
-    let title = format!("{}: the group of each rank", fitting(name, 280.0));
+    let title = format!("{name}: the group of each rank");
     Some(Picture::new(title, describe(events, ranks, unit), bottom + 22.0 + LINE, canvas))
 }
 

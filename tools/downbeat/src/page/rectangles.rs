@@ -6,13 +6,13 @@ use crate::page::svg::number;
 
 /// Cells that are alike, in a row, and in rows below each other: column and row of the first, how many of each.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Rectangle {
-    pub(super) at: (usize, usize),
-    pub(super) size: (usize, usize),
+pub(crate) struct Rectangle {
+    pub(crate) at: (usize, usize),
+    pub(crate) size: (usize, usize),
 }
 
 /// As few rectangles as there are of neighbours in rows that are the same in the row below.
-pub(super) fn rectangles<C: Copy + Ord>(cells: &[C], columns: usize) -> BTreeMap<C, Vec<Rectangle>> {
+pub(crate) fn rectangles<C: Copy + Ord>(cells: &[C], columns: usize) -> BTreeMap<C, Vec<Rectangle>> {
     let mut found: BTreeMap<C, Vec<Rectangle>> = BTreeMap::new();
     // Those that reach to the row above, by where they begin.
     let mut above: BTreeMap<usize, (C, usize)> = BTreeMap::new();
@@ -42,7 +42,7 @@ pub(super) fn rectangles<C: Copy + Ord>(cells: &[C], columns: usize) -> BTreeMap
 }
 
 /// Lines that rise across a rectangle.
-pub(super) fn hatching((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
+pub(crate) fn hatching((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
     const APART: f64 = 6.0;
     let lines = ((width + height) / APART) as usize;
     // Each begins on the left or lower side, so far around the corner, and ends on the upper or right side.
