@@ -10,7 +10,7 @@ mod tables;
 mod truth;
 
 pub use correction::CorrectionOptions;
-pub use deviation::{BinReport, DeviationReport, IntervalReport};
+pub use deviation::{AboveReport, BinReport, DeviationReport, IntervalReport};
 pub use document::{Document, PassReport, PreSyncReport};
 pub use movement::{LocationReport, Movement, Slices};
 pub use settings::{Found, LatencyOption, MatchingOptions};

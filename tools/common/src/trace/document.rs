@@ -98,7 +98,8 @@ impl Document {
 }
 
 impl PreSyncReport {
-    fn text(&self) -> String {
+    /// One line, or more where something is wrong.
+    pub fn text(&self) -> String {
         let mut text = match self.method {
             "none" => "Pre-synchronization: none\n".to_owned(),
             method => format!("Pre-synchronization: {method}, of {}\n", output::count(self.sessions, "session")),

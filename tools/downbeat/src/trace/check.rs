@@ -1,6 +1,6 @@
 //! `downbeat trace check`: what cannot be true of times.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_common::output::{print, print_json};
@@ -11,6 +11,8 @@ use downbeat_common::{Failure, output};
 use downbeat_measure::trace::{self, TraceFile};
 use downbeat_sync::postmortem::{Deviation, Verdict};
 use serde::Serialize;
+
+use super::page::{PageOptions, Shown};
 
 #[derive(Args, Debug)]
 #[command(
@@ -35,6 +37,11 @@ pub(crate) struct Options {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    /// Print histograms, too, of how far events were moved and intervals changed
+    #[arg(long, conflicts_with = "json", requires = "against")]
+    histograms: bool,
+    #[command(flatten)]
+    page: PageOptions,
 }
 
 /// What is printed as JSON.
@@ -54,9 +61,12 @@ struct Document {
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let matching = options.matching.matching();
+    options.page.check([&*options.file].into_iter().chain(options.against.as_deref()))?;
     let file = files::read(&options.file, matching)?;
     let original = options.against.as_ref().map(|path| files::read(path, matching)).transpose()?;
     let document = look(&file, original.as_ref(), &options.latencies)?;
+    let title = format!("Check of {}", options.file.display());
+    options.page.write(&title, &document.shown(&file.names, options.against.as_deref()))?;
     if options.json {
         print_json(&document)?;
     } else {
@@ -95,6 +105,22 @@ fn look(file: &TraceFile, original: Option<&TraceFile>, latencies: &LatencyOptio
 }
 
 impl Document {
+    fn shown<'a>(&'a self, names: &'a [String], against: Option<&Path>) -> Shown<'a> {
+        let deviation = self.deviation.as_ref().zip(self.movement.as_ref());
+        Shown {
+            contents: &self.contents,
+            conditions: vec![],
+            latencies: &self.latencies,
+            stages: vec![("in the file", &self.violations)],
+            corrected: None,
+            passes: &[],
+            since: against.map(|against| format!("Since {}", against.display())).unwrap_or_default(),
+            deviation,
+            truth: None,
+            names,
+        }
+    }
+
     fn text(&self, options: &Options) -> String {
         let Self { contents, latencies, violations: found, deviation, .. } = self;
         let mut text = format!("{}: {}{}\n", options.file.display(), contents.text(), latencies.text());
@@ -111,6 +137,9 @@ impl Document {
         }
         if let (Some(deviation), Some(original)) = (deviation, &options.against) {
             text += &format!("\nSince {}:\n{}", original.display(), deviation.text());
+            if options.histograms {
+                text += &format!("\n{}", deviation.histograms());
+            }
         }
         text
     }

@@ -13,6 +13,8 @@ use downbeat_common::trace::{
 use downbeat_measure::trace::TraceFile;
 use downbeat_sync::postmortem::{ControlledLogicalClock, Deviation, Latencies, Verdict};
 
+use super::page::{PageOptions, Shown};
+
 #[derive(Args, Debug)]
 #[command(
     after_help = "First, clocks are made one by the sessions in which they were compared, as far as the trace has any. \
@@ -41,17 +43,29 @@ pub(crate) struct Options {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    /// Print histograms, too, of how far events are moved and intervals changed
+    #[arg(long, conflicts_with = "json")]
+    histograms: bool,
+    #[command(flatten)]
+    page: PageOptions,
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let inputs = [Some(&options.input), options.truth.as_ref()];
     let inputs: Vec<&Path> = inputs.into_iter().flatten().map(PathBuf::as_path).collect();
     files::check_output("-o", &options.output, &inputs)?;
+    options.page.check(inputs.iter().copied().chain([&*options.output]))?;
     let mut file = files::read(&options.input, options.correction.matching.matching())?;
     let truth =
         options.truth.as_ref().map(|path| files::read(path, options.correction.matching.matching())).transpose()?;
     let document = options.correct(&mut file, truth.as_ref())?;
-    if options.json { print_json(&document) } else { print(&document.text(&options.input, &options.output)) }
+    let title = format!("Correction of {}", options.input.display());
+    options.page.write(&title, &Shown::correction(&document, &file.names))?;
+    if options.json {
+        return print_json(&document);
+    }
+    let histograms = if options.histograms { document.deviation.histograms() } else { String::new() };
+    print(&(document.text(&options.input, &options.output) + &histograms))
 }
 
 impl Options {
