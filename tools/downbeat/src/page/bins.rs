@@ -67,7 +67,7 @@ pub(crate) fn axis(label: &str, bins: impl Iterator<Item = DecimalBin> + Clone, 
     Axis::exact(label, first as f64, last as f64 + 1.0, ticks(first, last, width, unit))
 }
 
-/// As many as there is room for.
+/// As many as there is room for. Where 0 is on the axis, it has one.
 fn ticks(first: usize, last: usize, width: f64, unit: Unit) -> Vec<(f64, String)> {
     let slot = width / (last + 1 - first) as f64;
     // The first digit of a bin is 1 at the beginning of its power of ten; there is none for 0.
@@ -83,12 +83,16 @@ fn ticks(first: usize, last: usize, width: f64, unit: Unit) -> Vec<(f64, String)
     };
     let all: Vec<usize> = (0..10).collect();
     let choices = [&all[..], &[1, 3, 5, 7], &[1, 4, 7], &[1, 5], &[1]];
-    choices.into_iter().map(with).find(|ticks| fits(ticks)).unwrap_or_else(|| {
+    let mut ticks = choices.into_iter().map(with).find(|ticks| fits(ticks)).unwrap_or_else(|| {
         // Powers of ten that are too near to each other, or a single one.
         let each = with(&[1]);
         let every = 1 + (each.len() as f64 * 80.0 / width) as usize;
         each.into_iter().step_by(every).collect()
-    })
+    });
+    if let Some(next) = ticks.first_mut().filter(|(at, _)| first == 0 && *at == 1.0) {
+        *next = (0.0, "0".to_owned());
+    }
+    ticks
 }
 
 /// Draws the bar of a bin; returns where the bin begins and ends.
@@ -131,7 +135,7 @@ mod tests {
         assert_eq!(ticks(40, 900), ["50 ns", "70 ns", "100 ns", "300 ns", "500 ns", "700 ns"]);
         assert_eq!(ticks(600, 6_000_000), ["1 µs", "10 µs", "100 µs", "1 ms"]);
         let all = ticks(0, u64::MAX);
-        assert!((3..=7).contains(&all.len()) && all[0] == "1 ns", "{all:?}");
+        assert!((3..=7).contains(&all.len()) && all[0] == "0", "{all:?}");
         assert_eq!(ticks(5, 5).len(), LEAST_BINS, "a single bar is no wider than others");
     }
 }

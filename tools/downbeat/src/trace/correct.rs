@@ -64,8 +64,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.json {
         return print_json(&document);
     }
-    let histograms = if options.histograms { document.deviation.histograms() } else { String::new() };
-    print(&(document.text(&options.input, &options.output) + &histograms))
+    let mut text = document.text(&options.input, &options.output);
+    if options.histograms {
+        text += &format!("\n{}", document.deviation.histograms());
+    }
+    print(&text)
 }
 
 impl Options {

@@ -155,7 +155,7 @@ impl<'a> Shown<'a> {
     }
 
     fn changes(&self, page: &mut Page, deviation: &DeviationReport, movement: &Movement) {
-        let [moved, positions, distances] = intervals::histograms(deviation).map(Some);
+        let [moved, positions, distances] = intervals::histograms(deviation);
         let name = |name: &str| name.to_owned();
         page.section("events", &format!("{}: moved events", self.since));
         let over_time = movement::picture(movement, self.names);
@@ -169,7 +169,7 @@ impl<'a> Shown<'a> {
         page.pictures([
             (name("positions-changed"), positions),
             (name("distances-changed"), distances),
-            (name("shares-changed"), Some(intervals::picture(deviation))),
+            (name("shares-changed"), intervals::picture(deviation)),
         ]);
         page.note(
             "The position of an event is the interval from the first event of its location, its distance that from the \

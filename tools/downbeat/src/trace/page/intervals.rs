@@ -34,8 +34,8 @@ fn words(bin: &BinReport) -> String {
     if bin.high_nanos == 0 { "0".to_owned() } else { unit().span(DecimalBin::of(bin.low_nanos)) }
 }
 
-/// All three, with the same axis of times.
-pub(super) fn histograms(found: &DeviationReport) -> [Picture; 3] {
+/// All three, with the same axis of times; those of something.
+pub(super) fn histograms(found: &DeviationReport) -> [Option<Picture>; 3] {
     let bins = bins(found);
     let most = bins.iter().flat_map(|bins| bins.iter()).map(|bin| bin.count).max().unwrap_or(1);
     let all = bins.iter().flat_map(|bins| bins.iter()).map(|bin| DecimalBin::of(bin.low_nanos));
@@ -49,7 +49,8 @@ pub(super) fn histograms(found: &DeviationReport) -> [Picture; 3] {
             bins::draw(&mut frame, &class, DecimalBin::of(bin.low_nanos), bin.count as f64);
         }
         let said = |bin: &BinReport| format!("{}: {}.", words(bin), count(bin.count));
-        frame.finish(title.to_owned(), bins.iter().map(said).collect::<Vec<_>>().join(" "))
+        let description = bins.iter().map(said).collect::<Vec<_>>().join(" ");
+        (!bins.is_empty()).then(|| frame.finish(title.to_owned(), description))
     })
 }
 
@@ -84,8 +85,11 @@ fn threshold(share: f64) -> String {
     format!("{} %", 100.0 * share)
 }
 
-/// Which shares of intervals, and of their time, are changed by more than what.
-pub(super) fn picture(found: &DeviationReport) -> Picture {
+/// Which shares of intervals, and of their time, are changed by more than what; `None` if there are none.
+pub(super) fn picture(found: &DeviationReport) -> Option<Picture> {
+    if found.event_distance.intervals == 0 {
+        return None;
+    }
     let all = KINDS.map(|kind| shares(&kind, found));
     let least = all.iter().flatten().copied().filter(|share| *share > 0.0).fold(0.1, f64::min);
     // Powers of ten, and one step below them what is nothing.
@@ -116,7 +120,7 @@ pub(super) fn picture(found: &DeviationReport) -> Picture {
         format!("{}: {shares}.", kind.0)
     };
     let description = KINDS.iter().map(said).collect::<Vec<_>>().join(" ");
-    frame.finish("Intervals that are changed by more than a share of themselves".to_owned(), description)
+    Some(frame.finish("Intervals that are changed by more than a share of themselves".to_owned(), description))
 }
 
 /// Both parts of the paper's table.

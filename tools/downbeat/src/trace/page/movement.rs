@@ -39,11 +39,12 @@ pub(super) fn picture(movement: &Movement, names: &[String]) -> Option<Picture> 
     let y = Axis::exact("location", 0.0, rows as f64, labels(rows, height, *shared, names));
     let mut frame = Frame::below(canvas, above, x, y, rows as f64 * height);
     let (first, next) = (frame.at_x(0.0), frame.at_x(slices.length as f64));
-    let place = |of: &Rectangle, top: f64| outline(of.drawn((first, top), (next - first, height)));
+    // No lines of the grid are to be seen through cells.
+    let (top, width) = (frame.top(), (next - first) * slices.count as f64);
+    frame.canvas.rectangle("paper", (first, top), (width, rows as f64 * height));
+    let place = |of: &Rectangle| outline(of.drawn((first, top), (next - first, height)));
     for level in there {
-        let top = frame.top();
-        let words: String = shapes[&level].iter().map(|shape| place(shape, top)).collect();
-        frame.canvas.raw_path(&class(level), &words);
+        frame.canvas.raw_path(&class(level), &shapes[&level].iter().map(place).collect::<String>());
     }
     let each = if *shared > 1 { format!(", {} in a row", of(*shared, "location", "locations")) } else { String::new() };
     Some(frame.finish(format!("How far events are moved, over time{each}"), describe(movement)))

@@ -13,10 +13,16 @@ const BAR: f64 = 12.0;
 
 /// What is counted.
 const KINDS: [(&str, Share); 4] = [
-    ("messages that arrive before they are sent", |found| (found.messages.reversed, found.messages.total)),
-    ("messages that arrive too early", |found| (found.messages.violated, found.messages.total)),
-    ("collective pairs: left before it is entered", |found| (found.collectives.reversed, found.collectives.total)),
-    ("collective pairs: left too early", |found| (found.collectives.violated, found.collectives.total)),
+    ("messages reversed: received before they were sent", |found| (found.messages.reversed, found.messages.total)),
+    ("messages violated: received too early for their latency", |found| {
+        (found.messages.violated, found.messages.total)
+    }),
+    ("collective pairs reversed: left before another entered", |found| {
+        (found.collectives.reversed, found.collectives.total)
+    }),
+    ("collective pairs violated: left too early for the latency", |found| {
+        (found.collectives.violated, found.collectives.total)
+    }),
 ];
 
 type Share = fn(&Violations) -> (u64, u64);
@@ -28,8 +34,8 @@ pub(super) fn picture(stages: &[Stage<'_>], corrected: Option<(usize, usize)>) -
     let bars = |share: &Share| (0..).zip(stages).map(|(i, (stage, found))| (*stage, i, share(found))).collect();
     let mut groups: Vec<Group<'_>> = KINDS.iter().map(|(what, share)| (*what, bars(share))).collect();
     groups.extend(corrected.map(|(corrected, of)| {
-        let bar = ("explicitly", stages.len(), (corrected as u64, of as u64));
-        ("receives and exits that were corrected", vec![bar])
+        let bar = ("corrected explicitly", stages.len(), (corrected as u64, of as u64));
+        ("receives and exits moved beyond the events before them", vec![bar])
     }));
     groups.retain(|(_, bars)| bars.iter().any(|(_, _, (_, of))| *of > 0));
     if groups.is_empty() {
@@ -45,6 +51,7 @@ pub(super) fn picture(stages: &[Stage<'_>], corrected: Option<(usize, usize)>) -
     for (what, bars) in &groups {
         canvas.text("quiet", (2.0, y + LINE - 4.0), Anchor::Start, what);
         y += LINE;
+        canvas.line("axis", (left, y), (left, y + LINE * bars.len() as f64));
         for (stage, series, found) in bars {
             let length = if most > 0.0 { room * share(*found) / most } else { 0.0 };
             canvas.text("", (left - 6.0, y + LINE - 5.0), Anchor::End, stage);
@@ -55,8 +62,8 @@ pub(super) fn picture(stages: &[Stage<'_>], corrected: Option<(usize, usize)>) -
         }
         y += 7.0;
     }
-    canvas.line("axis", (left, 2.0), (left, y - 5.0));
-    Some(Picture::new("Violations at every stage".to_owned(), describe(&groups), y, canvas))
+    let title = if stages.len() > 1 { "Violations at every stage" } else { "Violations" };
+    Some(Picture::new(title.to_owned(), describe(&groups), y, canvas))
 }
 
 fn describe(groups: &[Group<'_>]) -> String {
