@@ -111,17 +111,23 @@ fn walk(
     after: &[Timestamp<Global>],
 ) -> LocationReport {
     let (mut moved, mut total, mut farthest, mut at) = (0, 0_u128, 0_i64, 0);
-    for (before, after) in before.iter().zip(after) {
-        let by = (*after - *before).as_nanos();
-        let cell = row[slices.slice(*before)].get_or_insert(by);
-        if by.unsigned_abs() > cell.unsigned_abs() {
-            *cell = by;
+    let (mut from, mut pairs) = (0, before.iter().zip(after));
+    for (slice, cell) in row.iter_mut().enumerate() {
+        // Times never decrease.
+        let events = before[from..].partition_point(|time| slices.slice(*time) <= slice);
+        for (before, after) in pairs.by_ref().take(events) {
+            let by = (*after - *before).as_nanos();
+            let so_far = cell.get_or_insert(by);
+            if by.unsigned_abs() > so_far.unsigned_abs() {
+                *so_far = by;
+            }
+            if by.unsigned_abs() > farthest.unsigned_abs() {
+                (farthest, at) = (by, slices.since(*before));
+            }
+            moved += u64::from(by != 0);
+            total += u128::from(by.unsigned_abs());
         }
-        if by.unsigned_abs() > farthest.unsigned_abs() {
-            (farthest, at) = (by, slices.since(*before));
-        }
-        moved += u64::from(by != 0);
-        total += u128::from(by.unsigned_abs());
+        from += events;
     }
     LocationReport {
         location: 0,

@@ -23,7 +23,8 @@ use super::page::{PageOptions, Shown};
                   A name that ends in .dbt stands for text, in .dbtb for bytes.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt\n  \
                   downbeat trace generate -o wrong.dbtb --truth truth.dbtb && downbeat trace correct wrong.dbtb -o \
-                  right.dbtb --truth truth.dbtb --pre-synchronization linear --latencies 200ns,500ns,2us"
+                  right.dbtb --truth truth.dbtb --pre-synchronization linear --latencies 200ns,500ns,2us --page \
+                  correction.html"
 )]
 pub(crate) struct Options {
     /// The trace, which stays as it is

@@ -162,7 +162,8 @@ impl<'a> Shown<'a> {
         page.pictures([(name("moved"), moved), (name("moved-over-time"), over_time)]);
         page.note(
             "There are nine bins to every power of ten, and heights are spaced by ratios, so that a single event is seen \
-             beside a million. Over time, every cell shows the event in it that is moved the farthest.",
+             beside a million. Over time, every cell shows the event in it that is moved the farthest, and a cell that is \
+             empty has none.",
         );
         page.table(&movement::table(movement));
         page.section("intervals", &format!("{}: changed intervals", self.since));
