@@ -12,7 +12,7 @@ mod truth;
 pub use correction::CorrectionOptions;
 pub use deviation::{AboveReport, BinReport, DeviationReport, IntervalReport};
 pub use document::{Document, PassReport, PreSyncReport};
-pub use movement::{LocationReport, Movement, Slices};
+pub use movement::{LocationReport, Movement, MovementWalk, Slices};
 pub use settings::{Found, LatencyOption, MatchingOptions};
 pub use tables::{Contents, LatencyReport, RelationsReport, Violations, percent, violations};
 pub use truth::{TruthReport, TruthStages};

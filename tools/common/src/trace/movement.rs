@@ -1,5 +1,7 @@
 //! Which locations a correction moves when, and how far, in as much memory as a picture of it takes.
 
+use std::cmp::Reverse;
+
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::postmortem::{Location, Trace};
 use serde::Serialize;
@@ -61,20 +63,25 @@ pub struct Slices {
 }
 
 impl Slices {
-    /// From the first event to the last.
+    /// The time of a trace.
     pub fn of(trace: &Trace) -> Self {
         let ends = |location: &Location| Some([*location.times().first()?, *location.times().last()?]);
         let ends = || trace.locations().iter().filter_map(ends);
         let begin = ends().map(|[first, _]| first).min().unwrap_or(Timestamp::from_nanos(0));
         let end = ends().map(|[_, last]| last).max().unwrap_or(begin);
+        Self::between(begin, end)
+    }
+
+    /// From the first event to the last.
+    pub fn between(begin: Timestamp<Global>, end: Timestamp<Global>) -> Self {
         let whole = end.as_nanos().abs_diff(begin.as_nanos());
         let length = whole / MOST_SLICES + 1;
         Self { begin, length, count: (whole / length) as usize + 1 }
     }
 
-    /// In which slice a time is.
+    /// In which slice a time is; what is later is in the last one.
     pub fn slice(&self, time: Timestamp<Global>) -> usize {
-        (self.since(time) / self.length) as usize
+        ((self.since(time) / self.length) as usize).min(self.count.saturating_sub(1))
     }
 
     fn since(&self, time: Timestamp<Global>) -> u64 {
@@ -82,61 +89,87 @@ impl Slices {
     }
 }
 
-impl Movement {
-    /// What becomes of the times of `trace` when they are replaced by `times`, of all events of all locations. They have such
-    /// names.
-    pub fn between<T: AsRef<[Timestamp<Global>]>>(trace: &Trace, times: &[T], names: &[String]) -> Self {
-        let slices = Slices::of(trace);
-        let shared = trace.locations().len().div_ceil(MOST_ROWS).max(1);
-        let mut cells = vec![None; trace.locations().len().div_ceil(shared) * slices.count];
-        let mut all = vec![];
-        for (location, (before, after)) in trace.locations().iter().zip(times).enumerate() {
-            let name = names.get(location).map_or_else(String::new, |name| short_name(name));
-            let row = &mut cells[location / shared * slices.count..][..slices.count];
-            all.push(LocationReport { location, name, ..walk(&slices, row, before.times(), after.as_ref()) });
-        }
-        all.retain(|location| location.moved > 0);
-        // The first of those that are moved as far comes first.
-        all.sort_by_key(|location| std::cmp::Reverse(location.farthest_nanos.unsigned_abs()));
-        all.truncate(MOST_NAMED);
-        Self { slices, shared, cells, farthest: all }
-    }
+/// Takes event by event, in as much memory as there are cells and locations.
+#[derive(Debug)]
+pub struct MovementWalk {
+    slices: Slices,
+    shared: usize,
+    cells: Vec<Option<i64>>,
+    locations: Vec<Walk>,
 }
 
-/// Goes through the events of a location.
-fn walk(
-    slices: &Slices,
-    row: &mut [Option<i64>],
-    before: &[Timestamp<Global>],
-    after: &[Timestamp<Global>],
-) -> LocationReport {
-    let (mut moved, mut total, mut farthest, mut at) = (0, 0_u128, 0_i64, 0);
-    let (mut from, mut pairs) = (0, before.iter().zip(after));
-    for (slice, cell) in row.iter_mut().enumerate() {
-        // Times never decrease.
-        let events = before[from..].partition_point(|time| slices.slice(*time) <= slice);
-        for (before, after) in pairs.by_ref().take(events) {
-            let by = (*after - *before).as_nanos();
+/// How far a location has come.
+#[derive(Debug)]
+struct Walk {
+    report: LocationReport,
+    total: u128,
+    /// The slice of its last event, and when that ends.
+    slice: usize,
+    end: u64,
+}
+
+impl MovementWalk {
+    /// Of locations with such names, and events within that time.
+    pub fn new(slices: Slices, names: &[String]) -> Self {
+        let walk = |(location, name): (usize, &String)| {
+            let name = short_name(name);
+            let (events, moved, farthest_nanos, at_nanos) = (0, 0, 0, 0);
+            let report = LocationReport { location, name, events, moved, mean_nanos: 0.0, farthest_nanos, at_nanos };
+            Walk { report, total: 0, slice: 0, end: slices.length }
+        };
+        let shared = names.len().div_ceil(MOST_ROWS).max(1);
+        let cells = vec![None; names.len().div_ceil(shared) * slices.count];
+        Self { slices, shared, cells, locations: names.iter().enumerate().map(walk).collect() }
+    }
+
+    /// The next event of a location: when it was, and when it is now.
+    pub fn take(&mut self, location: usize, before: Timestamp<Global>, after: Timestamp<Global>) {
+        let Some(Walk { report, total, slice, end }) = self.locations.get_mut(location) else { return };
+        let (by, since) = ((after - before).as_nanos(), self.slices.since(before));
+        if since >= *end {
+            *slice = self.slices.slice(before);
+            *end = (*slice as u64 + 1).saturating_mul(self.slices.length);
+        }
+        if let Some(cell) = self.cells.get_mut(location / self.shared * self.slices.count + *slice) {
             let so_far = cell.get_or_insert(by);
             if by.unsigned_abs() > so_far.unsigned_abs() {
                 *so_far = by;
             }
-            if by.unsigned_abs() > farthest.unsigned_abs() {
-                (farthest, at) = (by, slices.since(*before));
-            }
-            moved += u64::from(by != 0);
-            total += u128::from(by.unsigned_abs());
         }
-        from += events;
+        if by.unsigned_abs() > report.farthest_nanos.unsigned_abs() {
+            (report.farthest_nanos, report.at_nanos) = (by, since);
+        }
+        report.events += 1;
+        report.moved += u64::from(by != 0);
+        *total += u128::from(by.unsigned_abs());
     }
-    LocationReport {
-        location: 0,
-        name: String::new(),
-        events: before.len() as u64,
-        moved,
-        mean_nanos: total as f64 / before.len().max(1) as f64,
-        farthest_nanos: farthest,
-        at_nanos: at,
+
+    /// Of all events.
+    pub fn finish(self) -> Movement {
+        let Self { slices, shared, cells, locations } = self;
+        let mean = |Walk { report, total, .. }: Walk| {
+            let mean_nanos = total as f64 / report.events.max(1) as f64;
+            LocationReport { mean_nanos, ..report }
+        };
+        let mut farthest: Vec<_> = locations.into_iter().map(mean).filter(|location| location.moved > 0).collect();
+        // The first of those that are moved as far comes first.
+        farthest.sort_by_key(|location| Reverse(location.farthest_nanos.unsigned_abs()));
+        farthest.truncate(MOST_NAMED);
+        Movement { slices, shared, cells, farthest }
+    }
+}
+
+impl Movement {
+    /// What becomes of the times of `trace` when they are replaced by `times`, of all events of all locations. They have such
+    /// names.
+    pub fn between<T: AsRef<[Timestamp<Global>]>>(trace: &Trace, times: &[T], names: &[String]) -> Self {
+        let mut walk = MovementWalk::new(Slices::of(trace), names);
+        for (location, (before, after)) in trace.locations().iter().zip(times).enumerate() {
+            for (before, after) in before.times().iter().zip(after.as_ref()) {
+                walk.take(location, *before, *after);
+            }
+        }
+        walk.finish()
     }
 }
 
