@@ -65,6 +65,7 @@
 //! # }
 //! ```
 
+mod beside;
 mod binary;
 mod bytes;
 mod definitions;
@@ -82,8 +83,9 @@ mod tests;
 mod text;
 mod writer;
 
+pub use beside::unfinished;
 pub use difference::first_difference;
-pub use file::{Sessions, TraceFile};
+pub use file::{Sessions, TraceFile, write_corrected};
 pub use format::TraceFormat;
 pub use item::{Item, What};
 pub use reader::TraceReader;

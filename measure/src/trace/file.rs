@@ -79,30 +79,44 @@ impl TraceFile {
         times: &[impl AsRef<[Timestamp<Global>]>],
         sessions: &Sessions,
     ) -> Result<(), RecordError> {
-        let changed = || RecordError::content(&self.path, "it is no longer what it was when it was read first");
-        let mut reader = TraceReader::open(&self.path)?;
-        let mut writer = TraceWriter::create_line(path, format, reader.windows_end())?;
-        let mut times: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
-        let mut samples: Vec<_> = sessions.iter().map(|sessions| sessions.iter().flatten()).collect();
-        while let Some((mut item, windows_end)) = reader.next_line()? {
-            match &mut item {
-                Item::Event { location, time, .. } => {
-                    let times = times.get_mut(*location as usize);
-                    *time = *times.and_then(Iterator::next).ok_or_else(changed)?;
-                }
-                Item::Sample { location, local, .. } => {
-                    let samples = samples.get_mut(*location as usize);
-                    *local = samples.and_then(Iterator::next).ok_or_else(changed)?.at;
-                }
-                _ => {}
-            }
-            writer.write_line(&item, windows_end)?;
-        }
-        if times.iter_mut().any(|rest| rest.next().is_some()) || samples.iter_mut().any(|rest| rest.next().is_some()) {
-            return Err(changed());
-        }
-        writer.finish_line(reader.windows_end())
+        write_corrected(&self.path, path, format, times, sessions)
     }
+}
+
+/// Writes the trace of a file to another one, as [`TraceFile::write_corrected`] does.
+///
+/// # Errors
+/// When that cannot be written, or this one cannot be read again as it was.
+pub fn write_corrected(
+    from: &Path,
+    to: &Path,
+    format: TraceFormat,
+    times: &[impl AsRef<[Timestamp<Global>]>],
+    sessions: &Sessions,
+) -> Result<(), RecordError> {
+    let changed = || RecordError::content(from, "it is no longer what it was when it was read first");
+    let mut reader = TraceReader::open(from)?;
+    let mut writer = TraceWriter::create_line(to, format, reader.windows_end())?;
+    let mut times: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
+    let mut samples: Vec<_> = sessions.iter().map(|sessions| sessions.iter().flatten()).collect();
+    while let Some((mut item, windows_end)) = reader.next_line()? {
+        match &mut item {
+            Item::Event { location, time, .. } => {
+                let times = times.get_mut(*location as usize);
+                *time = *times.and_then(Iterator::next).ok_or_else(changed)?;
+            }
+            Item::Sample { location, local, .. } => {
+                let samples = samples.get_mut(*location as usize);
+                *local = samples.and_then(Iterator::next).ok_or_else(changed)?.at;
+            }
+            _ => {}
+        }
+        writer.write_line(&item, windows_end)?;
+    }
+    if times.iter_mut().any(|rest| rest.next().is_some()) || samples.iter_mut().any(|rest| rest.next().is_some()) {
+        return Err(changed());
+    }
+    writer.finish_line(reader.windows_end())
 }
 
 impl Loading {

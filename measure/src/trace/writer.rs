@@ -1,11 +1,11 @@
 //! Writing a trace, one thing at a time, to a file that appears when it is complete.
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::TraceFormat;
+use super::beside;
 use super::binary::{self, State};
 use super::definitions::Definitions;
 use super::item::Item;
@@ -43,7 +43,8 @@ impl TraceWriter {
     /// The same, with a first line that ends as on Windows.
     pub(super) fn create_line(path: &Path, format: TraceFormat, windows_end: bool) -> Result<Self, RecordError> {
         let path = place(path)?;
-        let (beside, file) = create_beside(&path).map_err(RecordError::io(&path))?;
+        let create = |beside: &Path| OpenOptions::new().write(true).create_new(true).open(beside);
+        let (beside, file) = beside::create(&path, create).map_err(RecordError::io(&path))?;
         let mut buffer = Vec::with_capacity(CHUNK);
         match format {
             TraceFormat::Text => {
@@ -137,22 +138,4 @@ fn place(path: &Path) -> Result<PathBuf, RecordError> {
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
         Err(why) => Err(RecordError::Io { path: path.to_owned(), why }),
     }
-}
-
-/// A new file in the same folder, so that it can be renamed.
-fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
-    /// As many may have been left behind by programs that were killed, and had the same number.
-    const MOST: u32 = 1_000;
-    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    for attempt in 0..MOST {
-        let mut beside = OsString::from(".");
-        beside.push(name);
-        beside.push(format!(".{}-{attempt}.part", std::process::id()));
-        let beside = path.with_file_name(beside);
-        match OpenOptions::new().write(true).create_new(true).open(&beside) {
-            Err(why) if why.kind() == io::ErrorKind::AlreadyExists => {}
-            made => return made.map(|file| (beside, file)),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
 }

@@ -5,14 +5,18 @@ mod deviation;
 mod document;
 pub mod files;
 mod movement;
+mod recording;
 mod settings;
 mod tables;
 mod truth;
+mod unfinished;
 
 pub use correction::CorrectionOptions;
 pub use deviation::{AboveReport, BinReport, DeviationReport, IntervalReport};
 pub use document::{Document, PassReport, PreSyncReport};
 pub use movement::{LocationReport, Movement, MovementWalk, Slices};
+pub use recording::{ArchiveReport, Place, Recording};
 pub use settings::{Found, LatencyOption, MatchingOptions};
 pub use tables::{Contents, LatencyReport, RelationsReport, Violations, percent, violations};
 pub use truth::{TruthReport, TruthStages};
+pub use unfinished::Unfinished;

@@ -1,12 +1,15 @@
 //! How a trace is to be corrected: the options of all commands that do it.
 
+use std::path::Path;
+
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::{ControlVariable, Duration, Timestamp};
-use downbeat_measure::trace::{Sessions, TraceFile};
+use downbeat_measure::trace::Sessions;
 use downbeat_sync::postmortem::{
     ClockMaps, ClockOwner, ControlledLogicalClock, Gradient, Interpolation, Latencies, Location, PreSynchronization,
 };
 
+use super::Recording;
 use super::document::PreSyncReport;
 use super::settings::{LatencyOption, MatchingOptions};
 use crate::{Failure, cli};
@@ -14,7 +17,8 @@ use crate::{Failure, cli};
 /// How a trace is to be corrected.
 #[derive(Args, Debug)]
 pub struct CorrectionOptions {
-    /// What is drawn through the sessions of a clock [default: spline; none, where there are no sessions]
+    /// What is drawn through the sessions of a clock [default: spline; none, where there are no sessions; what is between
+    /// the clock offsets of an OTF2 archive, which are its sessions, as all who read it]
     #[arg(long, value_enum, value_name = "METHOD")]
     pre_synchronization: Option<PreSyncOption>,
     /// Who has a clock in common
@@ -93,12 +97,24 @@ impl CorrectionOptions {
         clock
     }
 
+    /// Reads the trace that is to be corrected.
+    ///
+    /// # Errors
+    /// When it cannot be read, is none, or its events do not go together.
+    pub fn read(&self, path: &Path) -> Result<Recording, Failure> {
+        Recording::read(path, self.matching.matching(), self.pre_synchronization.is_none())
+    }
+
     /// Makes one clock of all. What the clocks showed in their sessions is corrected, too: a corrected trace is not to
     /// be corrected for the same again.
     ///
     /// # Errors
     /// When what the clocks showed makes no sense.
-    pub fn pre_synchronize(&self, file: &mut TraceFile) -> Result<(Sessions, PreSyncReport), Failure> {
+    pub fn pre_synchronize(&self, file: &mut Recording) -> Result<(Sessions, PreSyncReport), Failure> {
+        if file.applied > 0 {
+            let report = PreSyncReport { method: "archive", sessions: file.applied, unknown: 0, sessions_left_out: 0 };
+            return Ok((file.sessions.clone(), report));
+        }
         let sessions = file.sessions.iter().map(Vec::len).max().unwrap_or(0);
         let otherwise = if sessions > 0 { PreSyncOption::Spline } else { PreSyncOption::None };
         let method = self.pre_synchronization.unwrap_or(otherwise);
@@ -123,7 +139,7 @@ impl CorrectionOptions {
     }
 }
 
-fn corrected_sessions(file: &TraceFile, maps: &ClockMaps) -> Sessions {
+fn corrected_sessions(file: &Recording, maps: &ClockMaps) -> Sessions {
     let mut sessions = file.sessions.clone();
     for (location, sessions) in file.trace.ids().zip(&mut sessions) {
         let map = maps.of(location);

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::deviation::DeviationReport;
 use super::movement::Movement;
+use super::recording::ArchiveReport;
 use super::tables::{Contents, LatencyReport, Violations, percent, violations};
 use super::truth::TruthStages;
 use crate::output;
@@ -41,6 +42,8 @@ pub struct Document {
     pub movement: Movement,
     /// How far they are from the truth, if that is known.
     pub truth: Option<TruthStages>,
+    /// How an archive says its times.
+    pub archive: Option<ArchiveReport>,
 }
 
 /// How clocks were made one.
@@ -93,7 +96,11 @@ impl Document {
         if let Some(truth) = &self.truth {
             text += &format!("\n{}", truth.text());
         }
-        text + &format!("\n{}: no violation is left\n", output.display())
+        text.push('\n');
+        if let Some(archive) = &self.archive {
+            text += &archive.text();
+        }
+        text + &format!("{}: no violation is left\n", output.display())
     }
 }
 

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat_common::output::{print, print_json};
 use downbeat_common::trace::{
-    Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, Movement, Violations, files, violations,
+    Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, Movement, Recording, Violations, files,
+    violations,
 };
 use downbeat_common::{Failure, output};
-use downbeat_measure::trace::{self, TraceFile};
 use downbeat_sync::postmortem::{Deviation, Verdict};
 use serde::Serialize;
 
@@ -81,10 +81,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
 }
 
-fn look(file: &TraceFile, original: Option<&TraceFile>, latencies: &LatencyOption) -> Result<Document, Failure> {
+fn look(file: &Recording, original: Option<&Recording>, latencies: &LatencyOption) -> Result<Document, Failure> {
     let latencies = latencies.find(&file.trace);
-    let difference = original.map(|original| trace::first_difference(&original.path, &file.path)).transpose();
-    let difference = difference.map_err(|why| Failure::Input(why.to_string()))?.flatten();
+    let difference = original.map(|original| original.first_difference(file)).transpose()?.flatten();
     // Of another trace, there is nothing to be said beside that.
     let original = original.filter(|_| difference.is_none());
     let times = file.trace.times();
@@ -109,7 +108,7 @@ impl Document {
         let deviation = self.deviation.as_ref().zip(self.movement.as_ref());
         Shown {
             contents: &self.contents,
-            conditions: vec![],
+            conditions: String::new(),
             latencies: &self.latencies,
             stages: vec![("in the file", &self.violations)],
             corrected: None,

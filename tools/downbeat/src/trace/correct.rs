@@ -8,9 +8,9 @@ use downbeat_clock_core::Timestamp;
 use downbeat_common::Failure;
 use downbeat_common::output::{self, print, print_json};
 use downbeat_common::trace::{
-    Contents, CorrectionOptions, Document, LatencyReport, Movement, TruthStages, Violations, files,
+    Contents, CorrectionOptions, Document, LatencyReport, Movement, Place, Recording, TruthStages, Unfinished,
+    Violations, files,
 };
-use downbeat_measure::trace::TraceFile;
 use downbeat_sync::postmortem::{ControlledLogicalClock, Deviation, Latencies, Verdict};
 
 use super::page::{PageOptions, Shown};
@@ -20,7 +20,8 @@ use super::page::{PageOptions, Shown};
     after_help = "First, clocks are made one by the sessions in which they were compared, as far as the trace has any. \
                   Then events are moved forward by a controlled logical clock, so that every message arrives after it \
                   can have arrived, and no collective operation is left before everyone needed is in it.\n\n\
-                  A name that ends in .dbt stands for text, in .dbtb for bytes.\n\n\
+                  A name that ends in .dbt stands for text, in .dbtb for bytes. NAME.otf2 is the anchor file of an OTF2 \
+                  archive; its copy has other clock offsets, and events with other times only where that is needed.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt\n  \
                   downbeat trace generate -o wrong.dbtb --truth truth.dbtb && downbeat trace correct wrong.dbtb -o \
                   right.dbtb --truth truth.dbtb --pre-synchronization linear --latencies 200ns,500ns,2us --page \
@@ -30,7 +31,7 @@ pub(crate) struct Options {
     /// The trace, which stays as it is
     #[arg(value_name = "IN")]
     input: PathBuf,
-    /// Where to write the corrected trace; what is there is replaced when all is done
+    /// Where to write the corrected trace: a file, which is replaced when all is done; for an OTF2 archive a new folder
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     #[command(flatten)]
@@ -38,6 +39,9 @@ pub(crate) struct Options {
     /// How many threads share the work; the result is the same [default: one for each core]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1024), allow_hyphen_values = true)]
     threads: Option<u32>,
+    /// Rewrite all events of an OTF2 archive, rather than only those that clock offsets cannot move apart
+    #[arg(long)]
+    rewrite: bool,
     /// The same trace with its true times, to say how far they are missed
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
@@ -52,11 +56,11 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let inputs = [Some(&options.input), options.truth.as_ref()];
-    let inputs: Vec<&Path> = inputs.into_iter().flatten().map(PathBuf::as_path).collect();
-    files::check_output("-o", &options.output, &inputs)?;
-    options.page.check(inputs.iter().copied().chain([&*options.output]))?;
-    let mut file = files::read(&options.input, options.correction.matching.matching())?;
+    let others: Vec<&Path> = options.truth.iter().map(PathBuf::as_path).collect();
+    let _unfinished = Unfinished::of(&options.output)?;
+    files::check_corrected("-o", &options.output, &options.input, &others)?;
+    options.page.check(others.iter().copied().chain([&*options.input, &*options.output]))?;
+    let mut file = options.correction.read(&options.input)?;
     let truth =
         options.truth.as_ref().map(|path| files::read(path, options.correction.matching.matching())).transpose()?;
     let document = options.correct(&mut file, truth.as_ref())?;
@@ -73,7 +77,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 impl Options {
-    fn correct(&self, file: &mut TraceFile, truth: Option<&TraceFile>) -> Result<Document, Failure> {
+    fn correct(&self, file: &mut Recording, truth: Option<&Recording>) -> Result<Document, Failure> {
         let measured: Vec<Vec<Timestamp<_>>> = file.trace.times().into_iter().map(<[_]>::to_vec).collect();
         let (sessions, pre_synchronization) = self.correction.pre_synchronize(file)?;
         let latencies = self.correction.latencies.find(&file.trace);
@@ -108,8 +112,8 @@ impl Options {
             stages.ok_or_else(|| Failure::option("--truth", why()))
         });
         let truth = truth.transpose()?;
-        let format = files::format(&self.output, file.format);
-        file.write_corrected(&self.output, format, corrected.times(), &sessions).map_err(Failure::run)?;
+        let place = Place { path: &self.output, rewrite: self.rewrite, workers: self.workers() };
+        let archive = file.write_corrected(&place, corrected.times(), &sessions)?;
         Ok(Document {
             schema: "downbeat.trace_correction",
             version: 1,
@@ -124,6 +128,7 @@ impl Options {
             deviation: (&deviation).into(),
             movement,
             truth,
+            archive,
         })
     }
 
@@ -133,8 +138,12 @@ impl Options {
 
     fn clock(&self, latencies: Latencies) -> ControlledLogicalClock {
         let mut clock = self.correction.clock(latencies);
-        let cores = || thread::available_parallelism().map_or(1, usize::from);
-        clock.workers = self.threads.map_or_else(cores, |threads| threads as usize);
+        clock.workers = self.workers();
         clock
+    }
+
+    fn workers(&self) -> usize {
+        let cores = || thread::available_parallelism().map_or(1, usize::from);
+        self.threads.map_or_else(cores, |threads| threads as usize)
     }
 }

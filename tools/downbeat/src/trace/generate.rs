@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_common::output::{count, print};
-use downbeat_common::trace::files;
+use downbeat_common::trace::{Unfinished, files};
 use downbeat_common::{Failure, cli};
 use downbeat_measure::records::RecordError;
 use downbeat_measure::trace::{Item, TraceFormat, TraceWriter, What};
@@ -97,8 +97,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.truth.as_ref() == Some(&options.output) {
         return Err(Failure::option("--truth", "it is the file of the trace itself"));
     }
+    let unfinished = Unfinished::of(&options.output)?;
     let events = write(&program, &options.output, Times::Local)?;
+    drop(unfinished);
     if let Some(truth) = &options.truth {
+        let _unfinished = Unfinished::of(truth)?;
         write(&program, truth, Times::True)?;
     }
     let locations = count(program.places().len(), "location");

@@ -11,7 +11,8 @@ use clap::Args;
 use downbeat_clock_core::Duration;
 use downbeat_common::Failure;
 use downbeat_common::trace::{
-    Contents, DeviationReport, Document, LatencyReport, Movement, PassReport, TruthStages, Violations, files, percent,
+    ArchiveReport, Contents, DeviationReport, Document, LatencyReport, Movement, PassReport, TruthStages, Violations,
+    files, percent,
 };
 
 use crate::page::units::{count, of, time};
@@ -35,8 +36,8 @@ type Stage<'a> = (&'static str, &'a Violations);
 #[derive(Debug)]
 pub(super) struct Shown<'a> {
     pub(super) contents: &'a Contents,
-    /// What else is to be known, in sentences.
-    pub(super) conditions: Vec<String>,
+    /// What else is to be known, in lines.
+    pub(super) conditions: String,
     pub(super) latencies: &'a LatencyReport,
     /// In their order.
     pub(super) stages: Vec<Stage<'a>>,
@@ -80,9 +81,10 @@ impl PageOptions {
 
 impl<'a> Shown<'a> {
     pub(super) fn correction(document: &'a Document, names: &'a [String]) -> Self {
+        let archive = document.archive.as_ref().map(ArchiveReport::text);
         Self {
             contents: &document.contents,
-            conditions: document.pre_synchronization.text().lines().map(str::to_owned).collect(),
+            conditions: document.pre_synchronization.text() + &archive.unwrap_or_default(),
             latencies: &document.latencies,
             stages: vec![
                 ("as measured", &document.as_measured),
@@ -100,7 +102,7 @@ impl<'a> Shown<'a> {
 
     fn fill(&self, page: &mut Page) {
         self.headlines(page);
-        for line in self.contents.text().lines().chain(self.conditions.iter().map(String::as_str)) {
+        for line in self.contents.text().lines().chain(self.conditions.lines()) {
             page.note(line);
         }
         page.section("violations", "Violations");
