@@ -124,6 +124,7 @@ mod tests {
         let begin = |length| Unit::of(Duration::from_nanos(1)).begin(DecimalBin::of(length));
         assert_eq!([begin(0), begin(7), begin(1_000_000)], ["0", "7 ns", "1 ms"]);
     }
+
     #[test]
     fn ticks_are_as_many_as_there_is_room_for() {
         let ticks = |first: u64, last: u64| -> Vec<String> {
