@@ -292,6 +292,12 @@ fn bad_input_is_refused_in_one_line() {
             "latencies.toml: same-node: a duration needs",
         );
     }
+    #[cfg(not(feature = "otf2"))]
+    for command in ["check a.otf2", "correct a.otf2 -o out", "check a.dbt --against a.otf2"] {
+        folder.refuses(command, "a.otf2: this program was built without OTF2; with it, `cargo build ");
+    }
+    folder
+        .refuses("correct a.dbt -o out.dbt --rewrite", "--rewrite: a.dbt is no OTF2 archive, of which alone that can");
     folder.refuses("correct circle.dbt -o out.dbt", "circle.dbt: events wait for each other in a circle: event ");
     folder.refuses("correct jump.dbt -o out.dbt", "jump.dbt: the clock of location 1 was set before session 1");
     folder.refuses("correct alone.dbt -o out.dbt --pre-synchronization linear --lenient --gradient 0", "--gradient");

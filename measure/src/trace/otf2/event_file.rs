@@ -82,9 +82,9 @@ impl EventFile {
             let at = self.at;
             match self.chunk.get(at) {
                 Some(&TIMESTAMP) => {
-                    let Some(time) = self.chunk.get(at + 1..at + 9) else { return Err(self.cut()) };
-                    self.time = self.order.number(time);
-                    self.at += 9;
+                    let Some(time) = self.chunk[at + 1..].first_chunk() else { return Err(self.cut()) };
+                    self.time = self.order.full(*time);
+                    self.at += 1 + time.len();
                 }
                 Some(&kind) if kind > TIMESTAMP => {
                     let found =

@@ -40,6 +40,15 @@ impl Order {
         }
     }
 
+    /// Of just as many.
+    #[inline]
+    pub(super) fn full(self, bytes: [u8; 8]) -> u64 {
+        match self {
+            Self::Little => u64::from_le_bytes(bytes),
+            Self::Big => u64::from_be_bytes(bytes),
+        }
+    }
+
     pub(super) fn bytes(self, number: u64) -> [u8; 8] {
         match self {
             Self::Little => number.to_le_bytes(),

@@ -105,6 +105,17 @@ impl CorrectionOptions {
         Recording::read(path, self.matching.matching(), self.pre_synchronization.is_none())
     }
 
+    fn method(&self, file: &Recording) -> (PreSyncOption, usize) {
+        let sessions = file.sessions.iter().map(Vec::len).max().unwrap_or(0);
+        let otherwise = if sessions > 0 { PreSyncOption::Spline } else { PreSyncOption::None };
+        (self.pre_synchronization.unwrap_or(otherwise), sessions)
+    }
+
+    /// Whether times of events are others when clocks were made one.
+    pub fn moves_clocks(&self, file: &Recording) -> bool {
+        self.method(file).0 != PreSyncOption::None
+    }
+
     /// Makes one clock of all. What the clocks showed in their sessions is corrected, too: a corrected trace is not to
     /// be corrected for the same again.
     ///
@@ -115,9 +126,7 @@ impl CorrectionOptions {
             let report = PreSyncReport { method: "archive", sessions: file.applied, unknown: 0, sessions_left_out: 0 };
             return Ok((file.sessions.clone(), report));
         }
-        let sessions = file.sessions.iter().map(Vec::len).max().unwrap_or(0);
-        let otherwise = if sessions > 0 { PreSyncOption::Spline } else { PreSyncOption::None };
-        let method = self.pre_synchronization.unwrap_or(otherwise);
+        let (method, sessions) = self.method(file);
         let mut report = PreSyncReport { method: method.name(), sessions, unknown: 0, sessions_left_out: 0 };
         let Some(master) = file.trace.ids().nth(file.master as usize).filter(|_| method != PreSyncOption::None) else {
             return Ok((file.sessions.clone(), report));

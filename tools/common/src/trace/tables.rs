@@ -113,7 +113,7 @@ pub fn percent(share: f64) -> String {
 }
 
 /// How many of a kind are wrong.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct RelationsReport {
     /// All.
     pub total: u64,
@@ -130,7 +130,7 @@ impl From<Relations> for RelationsReport {
 }
 
 /// What is wrong with times.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Violations {
     /// Whether that is nothing.
     pub holds: bool,

@@ -78,16 +78,15 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 impl Options {
     fn correct(&self, file: &mut Recording, truth: Option<&Recording>) -> Result<Document, Failure> {
-        let measured: Vec<Vec<Timestamp<_>>> = file.trace.times().into_iter().map(<[_]>::to_vec).collect();
+        let measured: Option<Vec<Vec<Timestamp<_>>>> =
+            self.correction.moves_clocks(file).then(|| file.trace.times().into_iter().map(<[_]>::to_vec).collect());
         let (sessions, pre_synchronization) = self.correction.pre_synchronize(file)?;
         let latencies = self.correction.latencies.find(&file.trace);
         let judge = |times: &[&[Timestamp<_>]]| {
             let verdict = Verdict::of(&file.trace, times, &latencies.latencies);
             verdict.map(|verdict| Violations::of(&verdict, &file.names)).map_err(Failure::run)
         };
-        let as_measured = judge(&measured.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
-        drop(measured);
-        let pre_synchronized = judge(&file.trace.times())?;
+        let as_measured = measured.map(|times| judge(&slices(&times))).transpose()?;
 
         let corrected = self.clock(latencies.latencies).forward(&file.trace);
         let mut corrected = corrected.map_err(|why| self.at_fault(&why))?;
@@ -96,7 +95,12 @@ impl Options {
         if !self.correction.no_backward {
             corrected.amortize(self.correction.gradient);
         }
-        let found = judge(&corrected.times().iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+        let times = corrected.times();
+        let ((found, movement), (pre_synchronized, deviation)) = self.both(
+            || (judge(&slices(times)), Movement::between(&file.trace, times, &file.names)),
+            || (judge(&file.trace.times()), Deviation::between(&file.trace, times).map_err(Failure::run)),
+        );
+        let (found, pre_synchronized, deviation) = (found?, pre_synchronized?, deviation?);
         if found.count() > 0 {
             let count = output::count(found.count() as usize, "violation");
             return Err(Failure::Run(format!(
@@ -104,8 +108,6 @@ impl Options {
                 self.input.display()
             )));
         }
-        let deviation = Deviation::between(&file.trace, corrected.times()).map_err(Failure::run)?;
-        let movement = Movement::between(&file.trace, corrected.times(), &file.names);
         let truth = truth.map(|truth| {
             let stages = TruthStages::between(&file.trace, corrected.times(), &truth.trace);
             let why = || format!("{} is another trace than {}", truth.path.display(), file.path.display());
@@ -122,7 +124,7 @@ impl Options {
             latencies: LatencyReport::of(latencies),
             passes,
             explicitly_corrected,
-            as_measured,
+            as_measured: as_measured.unwrap_or_else(|| pre_synchronized.clone()),
             pre_synchronized,
             corrected: found,
             deviation: (&deviation).into(),
@@ -142,8 +144,23 @@ impl Options {
         clock
     }
 
+    /// Does both, at once if there are threads for that.
+    fn both<A: Send, B: Send>(&self, one: impl FnOnce() -> A, other: impl FnOnce() -> B + Send) -> (A, B) {
+        if self.workers() == 1 {
+            return (one(), other());
+        }
+        thread::scope(|scope| {
+            let other = scope.spawn(other);
+            (one(), other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        })
+    }
+
     fn workers(&self) -> usize {
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         self.threads.map_or_else(cores, |threads| threads as usize)
     }
+}
+
+fn slices<T>(times: &[Vec<T>]) -> Vec<&[T]> {
+    times.iter().map(Vec::as_slice).collect()
 }
