@@ -3,6 +3,7 @@
 mod check;
 mod correct;
 mod generate;
+mod page;
 
 use clap::{Args, Subcommand};
 use downbeat_common::Failure;

@@ -8,10 +8,12 @@ use downbeat_clock_core::Timestamp;
 use downbeat_common::Failure;
 use downbeat_common::output::{self, print, print_json};
 use downbeat_common::trace::{
-    Contents, CorrectionOptions, Document, LatencyReport, Place, Recording, TruthReport, TruthStages, Unfinished,
+    Contents, CorrectionOptions, Document, LatencyReport, Movement, Place, Recording, TruthStages, Unfinished,
     Violations, files,
 };
-use downbeat_sync::postmortem::{ControlledLogicalClock, Corrected, Deviation, Latencies, TruthError, Verdict};
+use downbeat_sync::postmortem::{ControlledLogicalClock, Deviation, Latencies, Verdict};
+
+use super::page::{PageOptions, Shown};
 
 #[derive(Args, Debug)]
 #[command(
@@ -22,7 +24,8 @@ use downbeat_sync::postmortem::{ControlledLogicalClock, Corrected, Deviation, La
                   archive; its copy has other clock offsets, and events with other times only where that is needed.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt\n  \
                   downbeat trace generate -o wrong.dbtb --truth truth.dbtb && downbeat trace correct wrong.dbtb -o \
-                  right.dbtb --truth truth.dbtb --pre-synchronization linear --latencies 200ns,500ns,2us"
+                  right.dbtb --truth truth.dbtb --pre-synchronization linear --latencies 200ns,500ns,2us --page \
+                  correction.html"
 )]
 pub(crate) struct Options {
     /// The trace, which stays as it is
@@ -45,17 +48,32 @@ pub(crate) struct Options {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    /// Print histograms, too, of how far events are moved and intervals changed
+    #[arg(long, conflicts_with = "json")]
+    histograms: bool,
+    #[command(flatten)]
+    page: PageOptions,
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let others: Vec<&Path> = options.truth.iter().map(PathBuf::as_path).collect();
     let _unfinished = Unfinished::of(&options.output)?;
     files::check_corrected("-o", &options.output, &options.input, &others)?;
+    options.page.check(others.iter().copied().chain([&*options.input, &*options.output]))?;
     let mut file = options.correction.read(&options.input)?;
     let truth =
         options.truth.as_ref().map(|path| files::read(path, options.correction.matching.matching())).transpose()?;
     let document = options.correct(&mut file, truth.as_ref())?;
-    if options.json { print_json(&document) } else { print(&document.text(&options.input, &options.output)) }
+    let title = format!("Correction of {}", options.input.display());
+    options.page.write(&title, &Shown::correction(&document, &file.names))?;
+    if options.json {
+        return print_json(&document);
+    }
+    let mut text = document.text(&options.input, &options.output);
+    if options.histograms {
+        text += &format!("\n{}", document.deviation.histograms());
+    }
+    print(&text)
 }
 
 impl Options {
@@ -66,7 +84,7 @@ impl Options {
         let latencies = self.correction.latencies.find(&file.trace);
         let judge = |times: &[&[Timestamp<_>]]| {
             let verdict = Verdict::of(&file.trace, times, &latencies.latencies);
-            verdict.map(|verdict| Violations::from(&verdict)).map_err(Failure::run)
+            verdict.map(|verdict| Violations::of(&verdict, &file.names)).map_err(Failure::run)
         };
         let as_measured = measured.map(|times| judge(&slices(&times))).transpose()?;
 
@@ -78,8 +96,8 @@ impl Options {
             corrected.amortize(self.correction.gradient);
         }
         let times = corrected.times();
-        let (found, (pre_synchronized, deviation)) = self.both(
-            || judge(&slices(times)),
+        let ((found, movement), (pre_synchronized, deviation)) = self.both(
+            || (judge(&slices(times)), Movement::between(&file.trace, times, &file.names)),
             || (judge(&file.trace.times()), Deviation::between(&file.trace, times).map_err(Failure::run)),
         );
         let (found, pre_synchronized, deviation) = (found?, pre_synchronized?, deviation?);
@@ -90,7 +108,12 @@ impl Options {
                 self.input.display()
             )));
         }
-        let truth = truth.map(|truth| self.compare(file, &corrected, truth)).transpose()?;
+        let truth = truth.map(|truth| {
+            let stages = TruthStages::between(&file.trace, corrected.times(), &truth.trace);
+            let why = || format!("{} is another trace than {}", truth.path.display(), file.path.display());
+            stages.ok_or_else(|| Failure::option("--truth", why()))
+        });
+        let truth = truth.transpose()?;
         let place = Place { path: &self.output, rewrite: self.rewrite, workers: self.workers() };
         let archive = file.write_corrected(&place, corrected.times(), &sessions)?;
         Ok(Document {
@@ -105,6 +128,7 @@ impl Options {
             pre_synchronized,
             corrected: found,
             deviation: (&deviation).into(),
+            movement,
             truth,
             archive,
         })
@@ -134,23 +158,6 @@ impl Options {
     fn workers(&self) -> usize {
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         self.threads.map_or_else(cores, |threads| threads as usize)
-    }
-
-    fn compare(&self, file: &Recording, corrected: &Corrected<'_>, truth: &Recording) -> Result<TruthStages, Failure> {
-        let (times, expected) = (file.trace.times(), truth.trace.times());
-        if !times.iter().map(|times| times.len()).eq(expected.iter().map(|times| times.len())) {
-            let why = format!("{} is another trace than {}", truth.path.display(), file.path.display());
-            return Err(Failure::option("--truth", why));
-        }
-        let mut errors = [TruthError::default(); 2];
-        for ((before, after), truth) in times.into_iter().zip(corrected.times()).zip(expected) {
-            for ((before, after), truth) in before.iter().zip(after).zip(truth) {
-                errors[0].add(*before, *truth);
-                errors[1].add(*after, *truth);
-            }
-        }
-        let [pre_synchronized, corrected] = errors.map(TruthReport::from);
-        Ok(TruthStages { pre_synchronized, corrected })
     }
 }
 
