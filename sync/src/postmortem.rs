@@ -55,7 +55,7 @@ pub use backward::Gradient;
 pub use builder::{Matching, TraceBuilder};
 pub use check::{Difference, Fault, Misfit, Relations, Reversal, StreamedVerdict, Verdict};
 pub use correct::{ControlledLogicalClock, Corrected, Cycle};
-pub use deviation::{Above, Deviation, Displacement, Intervals, StreamedDeviation, TruthError};
+pub use deviation::{Above, Bins, Deviation, Displacement, Intervals, StreamedDeviation, TruthError};
 pub use error::TraceError;
 pub use forward::Pass;
 pub use generate::{SyntheticError, SyntheticEvent, SyntheticProgram, Traffic};

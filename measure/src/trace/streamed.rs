@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::postmortem::{
-    Census, ClockMaps, ControlledLogicalClock, Deviation, EventId, Latencies, Linked, Matcher, Matching, Pass, Record,
-    StreamError, StreamedBackward, StreamedDeviation, StreamedForward, StreamedLatencies, StreamedMaps,
+    Census, ClockMaps, ControlledLogicalClock, Deviation, EventId, Latencies, Linked, LocationId, Matcher, Matching,
+    Pass, Record, StreamError, StreamedBackward, StreamedDeviation, StreamedForward, StreamedLatencies, StreamedMaps,
     StreamedVerdict, Survey, TraceError, Verdict,
 };
 
@@ -52,6 +52,8 @@ pub struct StreamedTrace {
     pub format: TraceFormat,
     /// What there is in it.
     pub census: Census,
+    /// What locations are called, in their order.
+    pub names: Vec<String>,
     /// What the clocks of its locations showed when they were compared.
     pub sessions: Sessions,
     /// With whose; the number of a location.
@@ -66,6 +68,10 @@ pub struct StreamedCorrection {
     pub passes: Vec<Pass>,
     /// How many receives and exits had to be moved beyond what events before them were.
     pub jumps: u64,
+    /// How many receives and exits wait for anybody.
+    pub arrivals: u64,
+    /// When the first and the last of all events were on one clock; the origin, if there are none.
+    pub span: [Timestamp<Global>; 2],
     /// What there is to say against times in the file.
     pub as_measured: Verdict,
     /// What there is to say against them on one clock.
@@ -103,10 +109,10 @@ impl StreamedTrace {
                 return Err(if loading.is_disorder { StreamedError::Disorder(why) } else { why.into() });
             }
         }
-        let Loading { builder, survey, numbers, sessions, master, .. } = loading;
+        let Loading { builder, survey, numbers, names, sessions, master, .. } = loading;
         let census = survey.unwrap_or_default().finish(builder);
         let census = census.map_err(|why| RecordError::content(path, why.to_string()))?;
-        Ok(Self { path: path.to_owned(), format: reader.format(), census, sessions, master, numbers })
+        Ok(Self { path: path.to_owned(), format: reader.format(), census, names, sessions, master, numbers })
     }
 
     /// [`Latencies::measured`], of times on one clock.
@@ -142,7 +148,7 @@ impl StreamedTrace {
     ) -> Result<StreamedCorrection, StreamedError> {
         let mut stack = Stack::new(beside)?;
         let mut verdicts = Some([(); 2].map(|()| StreamedVerdict::new(&self.census, clock.latencies)));
-        let (mut judged, mut jumps) = (None, 0);
+        let (mut judged, mut jumps, mut arrivals, mut span) = (None, 0, 0, None);
         let passes = clock.streamed_passes(|rule| {
             stack.clear();
             let mut pass = StreamedForward::new(&self.census, rule, clock.latencies);
@@ -152,6 +158,8 @@ impl StreamedTrace {
                     as_measured.take(event, time, measured);
                     pre_synchronized.take(event, time, time);
                 }
+                let [first, last] = span.unwrap_or([time; 2]);
+                span = Some([time.min(first), time.max(last)]);
                 let record = pass.take(event, time)?;
                 record.push_to(|word| {
                     if failed.is_ok() {
@@ -162,7 +170,7 @@ impl StreamedTrace {
             })?;
             failed?;
             judged = judged.take().or(verdicts.take().map(|both| both.map(StreamedVerdict::finish)));
-            jumps = pass.jumps;
+            (jumps, arrivals) = (pass.jumps, pass.arrivals);
             Ok::<_, StreamedError>(pass.finish())
         })?;
         let mut times = List::new(beside, self.census.events)?;
@@ -175,22 +183,23 @@ impl StreamedTrace {
         backward.finish(&mut put)?;
         let [as_measured, pre_synchronized] = judged.unwrap_or_default();
         let (latencies, times) = (clock.latencies, times.finish()?);
-        Ok(StreamedCorrection { passes, jumps, as_measured, pre_synchronized, latencies, times })
+        let span = span.unwrap_or([Timestamp::ORIGIN; 2]);
+        Ok(StreamedCorrection { passes, jumps, arrivals, span, as_measured, pre_synchronized, latencies, times })
     }
 
     /// Writes the same trace to another file, as [`TraceFile::write_corrected`](super::TraceFile::write_corrected) does,
     /// and looks at it: what there is to say against its times, and what became of those on one clock. The file is there
-    /// only if there is nothing to say.
+    /// only if there is nothing to say. `see` is told of every event when it was on one clock, and when it is now.
     ///
     /// # Errors
     /// When the file cannot be written, or this one cannot be read again as it was.
     pub fn write_corrected(
         &self,
-        path: &Path,
-        format: TraceFormat,
+        (path, format): (&Path, TraceFormat),
         maps: Option<&ClockMaps>,
         correction: StreamedCorrection,
         sessions: &Sessions,
+        mut see: impl FnMut(LocationId, Timestamp<Global>, Timestamp<Global>),
     ) -> Result<(Verdict, Deviation), StreamedError> {
         let StreamedCorrection { latencies, mut times, .. } = correction;
         let (mut reading, mut deviation) = (Reading::new(self, maps), StreamedDeviation::default());
@@ -201,6 +210,7 @@ impl StreamedTrace {
             let time = Timestamp::from_nanos(times.next()? as i64);
             verdict.take(event, before, time);
             deviation.take(event.id.location, before, time);
+            see(event.id.location, before, time);
             Ok(time)
         })?;
         reading.finish()?;

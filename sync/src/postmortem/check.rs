@@ -114,15 +114,19 @@ impl core::error::Error for Misfit {}
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.describe(|event| event.to_string()))
+    }
+}
+
+impl Fault {
+    /// The same as [`Display`](fmt::Display), with other words for events: names of locations, say.
+    pub fn describe(&self, words: impl Fn(EventId) -> String) -> String {
         match self {
-            Self::Decreasing(event) => write!(f, "{event} is earlier than the event before it"),
-            Self::Merged(event) => write!(f, "{event} is no longer later than the event before it"),
+            Self::Decreasing(event) => format!("{} is earlier than the event before it", words(*event)),
+            Self::Merged(event) => format!("{} is no longer later than the event before it", words(*event)),
             Self::Early { send, receive, by, kind } => {
-                write!(f, "{receive} is {by} too early for {send}, ")?;
-                match kind {
-                    None => f.write_str("a message"),
-                    Some(kind) => write!(f, "{kind:?}"),
-                }
+                let what = kind.map_or_else(|| "a message".to_owned(), |kind| format!("{kind:?}"));
+                format!("{} is {by} too early for {}, {what}", words(*receive), words(*send))
             }
         }
     }

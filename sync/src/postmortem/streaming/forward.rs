@@ -21,6 +21,8 @@ pub struct StreamedForward<'a> {
     error: Duration,
     /// How many receives and exits were moved beyond what events before them were.
     pub jumps: u64,
+    /// How many there were.
+    pub arrivals: u64,
 }
 
 impl<'a> StreamedForward<'a> {
@@ -28,7 +30,7 @@ impl<'a> StreamedForward<'a> {
     pub fn new(census: &'a Census, rule: ClockRule, latencies: Latencies) -> Self {
         let clocks = vec![None; census.ids().len()];
         let (sent, gates) = (FxHashMap::default(), FxHashMap::default());
-        Self { census, rule, latencies, clocks, sent, gates, error: Duration::ZERO, jumps: 0 }
+        Self { census, rule, latencies, clocks, sent, gates, error: Duration::ZERO, jumps: 0, arrivals: 0 }
     }
 
     /// The next event, which was measured at `time`.
@@ -67,6 +69,7 @@ impl<'a> StreamedForward<'a> {
                 Some(reach.ok_or(StreamError::Disorder(event.id))?)
             }
         };
+        self.arrivals += u64::from(earliest.is_some());
         if let Some(earliest) = earliest.filter(|earliest| follows(*earliest)) {
             let jump = clock.receive(Timestamp::from_nanos(earliest));
             if jump > Duration::ZERO {

@@ -6,8 +6,11 @@ use downbeat_clock_core::Duration;
 use downbeat_sync::postmortem::Pass;
 use serde::Serialize;
 
+use super::deviation::DeviationReport;
+use super::movement::Movement;
 use super::recording::ArchiveReport;
-use super::tables::{Contents, DeviationReport, LatencyReport, TruthReport, Violations, truth, violations};
+use super::tables::{Contents, LatencyReport, Violations, percent, violations};
+use super::truth::TruthStages;
 use crate::output;
 
 /// What is printed as JSON.
@@ -35,6 +38,8 @@ pub struct Document {
     pub corrected: Violations,
     /// What became of times on one clock.
     pub deviation: DeviationReport,
+    /// Where and when they are moved.
+    pub movement: Movement,
     /// How far they are from the truth, if that is known.
     pub truth: Option<TruthStages>,
     /// How an archive says its times.
@@ -69,15 +74,6 @@ impl From<&Pass> for PassReport {
     }
 }
 
-/// How far times are from the truth, before and after.
-#[derive(Debug, Serialize)]
-pub struct TruthStages {
-    /// On one clock.
-    pub pre_synchronized: TruthReport,
-    /// In the end.
-    pub corrected: TruthReport,
-}
-
 impl Document {
     /// For people.
     pub fn text(&self, input: &Path, output: &Path) -> String {
@@ -94,10 +90,11 @@ impl Document {
             ("corrected", &self.corrected),
         ];
         text += &format!("\n{}", violations(stages));
-        text += &format!("Receives and exits corrected explicitly: {}\n", self.explicitly_corrected);
+        let share = percent(self.explicitly_corrected as f64 / self.contents.arrivals.max(1) as f64);
+        text += &format!("Receives and exits corrected explicitly: {} ({share})\n", self.explicitly_corrected);
         text += &format!("\nSince pre-synchronization, {}", self.deviation.text());
-        if let Some(TruthStages { pre_synchronized, corrected }) = &self.truth {
-            text += &format!("\n{}", truth([("pre-synchronized", pre_synchronized), ("corrected", corrected)]));
+        if let Some(truth) = &self.truth {
+            text += &format!("\n{}", truth.text());
         }
         text.push('\n');
         if let Some(archive) = &self.archive {
@@ -108,7 +105,8 @@ impl Document {
 }
 
 impl PreSyncReport {
-    fn text(&self) -> String {
+    /// One line, or more where something is wrong.
+    pub fn text(&self) -> String {
         let mut text = match self.method {
             "none" => "Pre-synchronization: none\n".to_owned(),
             method => format!("Pre-synchronization: {method}, of {}\n", output::count(self.sessions, "session")),

@@ -11,11 +11,13 @@ use downbeat_clock_core::Timestamp;
 use downbeat_common::Failure;
 use downbeat_common::output::{self, print, print_json};
 use downbeat_common::trace::{
-    Contents, CorrectionOptions, Document, LatencyReport, Place, Recording, TruthReport, TruthStages, Unfinished,
+    Contents, CorrectionOptions, Document, LatencyReport, Movement, Place, Recording, TruthStages, Unfinished,
     Violations, files,
 };
-use downbeat_sync::postmortem::{ControlledLogicalClock, Corrected, Deviation, Latencies, TruthError, Verdict};
+use downbeat_sync::postmortem::{ControlledLogicalClock, Deviation, Latencies, Verdict};
 use serde::Serialize;
+
+use super::page::{PageOptions, Shown};
 
 #[derive(Args, Debug)]
 #[command(
@@ -26,7 +28,8 @@ use serde::Serialize;
                   archive; its copy has other clock offsets, and events with other times only where that is needed.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt\n  \
                   downbeat trace generate -o wrong.dbtb --truth truth.dbtb && downbeat trace correct wrong.dbtb -o \
-                  right.dbtb --truth truth.dbtb --pre-synchronization linear --latencies 200ns,500ns,2us"
+                  right.dbtb --truth truth.dbtb --pre-synchronization linear --latencies 200ns,500ns,2us --page \
+                  correction.html"
 )]
 pub(crate) struct Options {
     /// The trace, which stays as it is
@@ -54,6 +57,11 @@ pub(crate) struct Options {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    /// Print histograms, too, of how far events are moved and intervals changed
+    #[arg(long, conflicts_with = "json")]
+    histograms: bool,
+    #[command(flatten)]
+    page: PageOptions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -82,14 +90,23 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let others: Vec<&Path> = options.truth.iter().map(PathBuf::as_path).collect();
     let _unfinished = Unfinished::of(&options.output)?;
     files::check_corrected("-o", &options.output, &options.input, &others)?;
+    options.page.check(others.iter().copied().chain([&*options.input, &*options.output]))?;
     let streamed = if options.streams()? { options.correct_streamed()? } else { None };
     let is_streamed = streamed.is_some();
-    let document = streamed.map_or_else(|| options.correct_in_memory(), Ok)?;
+    let (document, names) = streamed.map_or_else(|| options.correct_in_memory(), Ok)?;
+    let title = format!("Correction of {}", options.input.display());
+    options.page.write(&title, &Shown::correction(&document, &names))?;
     if options.json {
         return print_json(&Printed { document: &document, streamed: is_streamed });
     }
-    let way = if is_streamed { "Never were all events in memory: the trace was read again and again\n" } else { "" };
-    print(&(document.text(&options.input, &options.output) + way))
+    let mut text = document.text(&options.input, &options.output);
+    if is_streamed {
+        text += "Never were all events in memory: the trace was read again and again\n";
+    }
+    if options.histograms {
+        text += &format!("\n{}", document.deviation.histograms());
+    }
+    print(&text)
 }
 
 impl Options {
@@ -111,11 +128,13 @@ impl Options {
         }
     }
 
-    fn correct_in_memory(&self) -> Result<Document, Failure> {
+    /// And what locations are called.
+    fn correct_in_memory(&self) -> Result<(Document, Vec<String>), Failure> {
         let matching = self.correction.matching.matching();
         let mut file = self.correction.read(&self.input)?;
         let truth = self.truth.as_ref().map(|path| files::read(path, matching)).transpose()?;
-        self.correct(&mut file, truth.as_ref())
+        let document = self.correct(&mut file, truth.as_ref())?;
+        Ok((document, file.names))
     }
 
     fn correct(&self, file: &mut Recording, truth: Option<&Recording>) -> Result<Document, Failure> {
@@ -125,7 +144,7 @@ impl Options {
         let latencies = self.correction.latencies.find(&file.trace);
         let judge = |times: &[&[Timestamp<_>]]| {
             let verdict = Verdict::of(&file.trace, times, &latencies.latencies);
-            verdict.map(|verdict| Violations::from(&verdict)).map_err(Failure::run)
+            verdict.map(|verdict| Violations::of(&verdict, &file.names)).map_err(Failure::run)
         };
         let as_measured = measured.map(|times| judge(&slices(&times))).transpose()?;
 
@@ -137,13 +156,18 @@ impl Options {
             corrected.amortize(self.correction.gradient);
         }
         let times = corrected.times();
-        let (found, (pre_synchronized, deviation)) = self.both(
-            || judge(&slices(times)),
+        let ((found, movement), (pre_synchronized, deviation)) = self.both(
+            || (judge(&slices(times)), Movement::between(&file.trace, times, &file.names)),
             || (judge(&file.trace.times()), Deviation::between(&file.trace, times).map_err(Failure::run)),
         );
         let (found, pre_synchronized, deviation) = (found?, pre_synchronized?, deviation?);
         self.check_nothing_left(&found)?;
-        let truth = truth.map(|truth| self.compare(file, &corrected, truth)).transpose()?;
+        let truth = truth.map(|truth| {
+            let stages = TruthStages::between(&file.trace, corrected.times(), &truth.trace);
+            let why = || format!("{} is another trace than {}", truth.path.display(), file.path.display());
+            stages.ok_or_else(|| Failure::option("--truth", why()))
+        });
+        let truth = truth.transpose()?;
         let place = Place { path: &self.output, rewrite: self.rewrite, workers: self.workers() };
         let archive = file.write_corrected(&place, corrected.times(), &sessions)?;
         Ok(Document {
@@ -158,6 +182,7 @@ impl Options {
             pre_synchronized,
             corrected: found,
             deviation: (&deviation).into(),
+            movement,
             truth,
             archive,
         })
@@ -195,23 +220,6 @@ impl Options {
     fn workers(&self) -> usize {
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         self.threads.map_or_else(cores, |threads| threads as usize)
-    }
-
-    fn compare(&self, file: &Recording, corrected: &Corrected<'_>, truth: &Recording) -> Result<TruthStages, Failure> {
-        let (times, expected) = (file.trace.times(), truth.trace.times());
-        if !times.iter().map(|times| times.len()).eq(expected.iter().map(|times| times.len())) {
-            let why = format!("{} is another trace than {}", truth.path.display(), file.path.display());
-            return Err(Failure::option("--truth", why));
-        }
-        let mut errors = [TruthError::default(); 2];
-        for ((before, after), truth) in times.into_iter().zip(corrected.times()).zip(expected) {
-            for ((before, after), truth) in before.iter().zip(after).zip(truth) {
-                errors[0].add(*before, *truth);
-                errors[1].add(*after, *truth);
-            }
-        }
-        let [pre_synchronized, corrected] = errors.map(TruthReport::from);
-        Ok(TruthStages { pre_synchronized, corrected })
     }
 }
 

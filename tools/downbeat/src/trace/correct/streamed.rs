@@ -1,17 +1,18 @@
 //! The same with a trace that is read again and again.
 
 use downbeat_common::Failure;
-use downbeat_common::trace::{Contents, Document, LatencyReport, Violations, files};
+use downbeat_common::trace::{Contents, Document, LatencyReport, MovementWalk, Slices, Violations, files};
 use downbeat_measure::records::RecordError;
 use downbeat_measure::trace::{StreamedError, StreamedTrace};
+use downbeat_sync::postmortem::LocationId;
 
 use super::{Options, StreamingOption};
 
 impl Options {
     /// `None` if the order of events is not one for it, and may be otherwise.
-    pub(super) fn correct_streamed(&self) -> Result<Option<Document>, Failure> {
+    pub(super) fn correct_streamed(&self) -> Result<Option<(Document, Vec<String>)>, Failure> {
         match self.stream() {
-            Ok(document) => Ok(Some(document)),
+            Ok(done) => Ok(Some(done)),
             Err(Stop::Failure(why)) => Err(why),
             Err(Stop::Streamed(why)) => match *why {
                 StreamedError::Disorder(_) if self.streaming == StreamingOption::Auto => Ok(None),
@@ -22,7 +23,7 @@ impl Options {
         }
     }
 
-    fn stream(&self) -> Result<Document, Stop> {
+    fn stream(&self) -> Result<(Document, Vec<String>), Stop> {
         let trace = StreamedTrace::read(&self.input, self.correction.matching.matching());
         let trace = trace.map_err(|why| match why {
             StreamedError::Record(why) => Stop::Failure(Failure::Input(why.to_string())),
@@ -38,15 +39,19 @@ impl Options {
         let passes = corrected.passes.iter().map(Into::into).collect();
         let explicitly_corrected = corrected.jumps as usize;
         let [as_measured, pre_synchronized] =
-            [&corrected.as_measured, &corrected.pre_synchronized].map(Violations::from);
+            [&corrected.as_measured, &corrected.pre_synchronized].map(|found| Violations::of(found, &trace.names));
+        let contents = Contents::of_stream(&trace.census, corrected.arrivals);
+        let [begin, end] = corrected.span;
+        let mut movement = MovementWalk::new(Slices::between(begin, end), &trace.names);
         let format = files::format(&self.output, trace.format);
-        let (found, deviation) = trace.write_corrected(&self.output, format, maps, corrected, &sessions)?;
-        let found = Violations::from(&found);
+        let see = |location: LocationId, before, after| movement.take(location.index(), before, after);
+        let written = trace.write_corrected((&self.output, format), maps, corrected, &sessions, see)?;
+        let (found, deviation) = (Violations::of(&written.0, &trace.names), written.1);
         self.check_nothing_left(&found)?;
-        Ok(Document {
+        let document = Document {
             schema: "downbeat.trace_correction",
             version: 1,
-            contents: Contents::of_stream(&trace.census),
+            contents,
             pre_synchronization,
             latencies: LatencyReport::of(latencies),
             passes,
@@ -55,9 +60,11 @@ impl Options {
             pre_synchronized,
             corrected: found,
             deviation: (&deviation).into(),
+            movement: movement.finish(),
             truth: None,
             archive: None,
-        })
+        };
+        Ok((document, trace.names))
     }
 }
 
