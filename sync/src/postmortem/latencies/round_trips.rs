@@ -50,24 +50,29 @@ pub(super) fn least(trace: &Trace) -> [Option<Duration>; Latencies::LEVELS] {
         levels[level].add(arrival, last[1 - way]);
     });
     drop(pairs);
-    // The quickest one there and the quickest one back can be quicker than any two that follow each other.
-    let lengths = levels.map(|level| level.round_trip.map_or(i64::MAX, |both| both.as_nanos().saturating_mul(NEAR)));
+    if levels.iter().any(|level| level.window().is_some()) {
+        within_windows(trace, &mut levels);
+    }
+    levels.map(Level::latency)
+}
+
+/// The quickest message there and the quickest one back can be quicker than any two that follow each other.
+fn within_windows(trace: &Trace, levels: &mut [Level; Latencies::LEVELS]) {
+    let lengths = levels.map(Level::window);
     let mut windows = FxHashMap::<_, Window>::default();
     between(trace, |level, pair, way, arrival| {
-        let number = arrival.received.as_nanos().div_euclid(lengths[level]);
+        let Some(length) = lengths[level] else { return };
+        let number = arrival.received.as_nanos().div_euclid(length);
         let window = windows.entry((level, pair)).or_default();
         if window.number != number {
             *window = Window { number, ..Window::default() };
         }
         lower(&mut window.least[way], arrival.took());
-        if let [Some(there), Some(back)] = window.least
-            && levels[level].round_trip.is_some()
-            && there + back > Duration::ZERO
-        {
+        let [Some(there), Some(back)] = window.least else { return };
+        if there + back > Duration::ZERO {
             lower(&mut levels[level].round_trip, there + back);
         }
     });
-    levels.map(Level::latency)
 }
 
 fn lower(least: &mut Option<Duration>, other: Duration) {
@@ -98,10 +103,20 @@ impl Level {
         }
     }
 
+    /// Whether no message seems to take no time.
+    fn is_plain(self) -> bool {
+        self.one_way.is_some_and(|took| took > Duration::ZERO)
+    }
+
+    /// Within how many nanoseconds messages are a round trip, where that matters.
+    fn window(self) -> Option<i64> {
+        self.round_trip.filter(|_| !self.is_plain()).map(|both| both.as_nanos().saturating_mul(NEAR))
+    }
+
     fn latency(self) -> Option<Duration> {
         // Half of it, less a tenth.
         let round_trip = self.round_trip.map(|both| Duration::from_nanos(both.as_nanos() / 20 * 9));
-        self.one_way.filter(|took| *took > Duration::ZERO).or(round_trip)
+        if self.is_plain() { self.one_way } else { round_trip }
     }
 }
 

@@ -144,3 +144,18 @@ fn messages_that_nobody_waited_for_say_nothing() {
         assert!(measured <= 2_000, "{measured} with {ahead}");
     }
 }
+
+/// Most messages take five times as long as they need to; a question and an answer do not, but not the same ones.
+#[test]
+fn quick_messages_need_not_follow_each_other() {
+    for quick in [[0, 5], [5, 0], [3, 4]] {
+        let mut talk = Talk::new(-100_000, 0.0);
+        for round in 0..10 {
+            let asked = 5_000_000 + round * 1_000_000;
+            let [there, back] = quick.map(|quick| if quick == round { 2_000 } else { 10_000 });
+            talk.message(0, asked, asked, asked + there);
+            talk.message(1, asked + 50_000, asked + 1, asked + 50_000 + back);
+        }
+        assert_eq!(talk.measured(), 1_800, "{quick:?}");
+    }
+}
