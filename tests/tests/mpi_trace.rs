@@ -11,7 +11,7 @@ use std::{env, fs, process};
 
 use downbeat_measure::trace::{TraceFile, TraceFormat, What};
 use downbeat_sync::postmortem::{
-    CollectiveKind, ControlledLogicalClock, Latencies, Matching, PreSynchronization, TruthError, Verdict,
+    CollectiveKind, ControlledLogicalClock, Latencies, Location, Matching, PreSynchronization, TruthError, Verdict,
 };
 use downbeat_sync::{MpiComm, block_on_ready, collective};
 use job::job;
@@ -106,7 +106,7 @@ fn correct(wrong: &Path, truth: &Path, right: &Path, has_messages: bool) {
     let happened = Verdict::of(&truth, &truth.times(), &Latencies::ZERO).unwrap();
     assert_eq!((happened.messages.violated, happened.collectives.violated), (0, 0), "{:?}", happened.faults);
 
-    let places: Vec<_> = wrong.trace.locations().iter().map(|location| location.place()).collect();
+    let places: Vec<_> = wrong.trace.locations().iter().map(Location::place).collect();
     let master = wrong.trace.ids().next().unwrap();
     PreSynchronization::new(master).maps(&places, &wrong.sessions).unwrap().correct(&mut wrong.trace).unwrap();
     let before = Verdict::of(&wrong.trace, &wrong.trace.times(), &Latencies::ZERO).unwrap();

@@ -1,5 +1,7 @@
 //! Which enters and exits are of one collective operation: the first of each member, the second of each, and so on.
 
+mod finish;
+
 use rustc_hash::FxHashMap;
 
 use super::trace::{Instance, LeftOut, Location, Mark, NONE, Role, Slot};
@@ -254,55 +256,6 @@ impl Teams {
         self.progress.push(Progress::new(event));
         Ok(instance)
     }
-
-    /// The operations and their members.
-    ///
-    /// # Errors
-    /// When one is incomplete, unless this is to be counted.
-    pub(super) fn finish(
-        mut self,
-        lenient: bool,
-        locations: &mut [Location],
-        left_out: &mut LeftOut,
-    ) -> Result<(Vec<Instance>, Vec<Slot>), TraceError> {
-        let columns = self.teams.iter().flat_map(|team| &team.tracks).flat_map(|operations| &operations.columns);
-        let mut slots = Vec::with_capacity(columns.map(|column| column.slots.len()).sum());
-        for team in std::mem::take(&mut self.teams) {
-            for (operations, track) in team.tracks.into_iter().zip([Track::Collective, Track::Fork, Track::Join]) {
-                // Whoever is not in one operation is in none after it.
-                let mut present: Vec<_> = (0..).zip(&operations.columns).collect();
-                for (index, number) in operations.instances.iter().enumerate() {
-                    present.retain(|(_, column)| column.slots.len() > index);
-                    let found = &mut self.instances[*number as usize];
-                    let progress = &self.progress[*number as usize];
-                    let is_complete = progress.is_complete(found);
-                    if !is_complete && !lenient {
-                        let columns = &operations.columns;
-                        let counts: Vec<_> = columns.iter().map(|column| (column.entered, column.left)).collect();
-                        let enters = |rank: usize| {
-                            let Slot { location, enter, .. } = *columns[rank].slots.get(index)?;
-                            let mark = locations[location as usize].marks.get(enter as usize)?;
-                            Some(EventId { location: LocationId(location), event: mark.event })
-                        };
-                        return Err(progress.refusal(track, index as u32, &team.members, &counts, enters));
-                    }
-                    found.first = slots.len();
-                    slots.extend(present.iter().map(|(_, column)| column.slots[index]));
-                    let slots = &mut slots[found.first..];
-                    if slots.len() < found.members as usize {
-                        let ranks = present.iter().map(|(rank, _)| *rank);
-                        leave_absent_out(found, ranks.zip(&*slots), locations);
-                    }
-                    if !is_complete {
-                        left_out.collectives += 1;
-                        forget(found, progress, slots, locations);
-                    }
-                }
-            }
-        }
-        self.instances.shrink_to_fit();
-        Ok((self.instances, slots))
-    }
 }
 
 impl Column {
@@ -334,46 +287,6 @@ impl Left {
             Pattern::AllToAll | Pattern::ToLater => (true, true),
         };
         (sends && self.sent, receives && self.received)
-    }
-}
-
-/// Counts only those members of an operation that were there: each by its rank.
-fn leave_absent_out<'a>(
-    instance: &mut Instance,
-    present: impl Iterator<Item = (u32, &'a Slot)>,
-    locations: &mut [Location],
-) {
-    let (mut members, mut root) = (0, NONE);
-    for (rank, slot) in present {
-        if rank == instance.root {
-            root = members;
-        }
-        for mark in [slot.enter, slot.exit].into_iter().filter(|mark| *mark != NONE) {
-            let mark = &mut locations[slot.location as usize].marks[mark as usize];
-            *mark = mark.with(members, mark.partner);
-        }
-        members += 1;
-    }
-    (instance.members, instance.root) = (members, root);
-}
-
-/// Makes the best of an incomplete operation: nothing, if nobody left it; or else those who did not leave it gave data.
-fn forget(instance: &Instance, progress: &Progress, slots: &mut [Slot], locations: &mut [Location]) {
-    let alone = |location: u32, mark: &mut u32, locations: &mut [Location]| {
-        if let Some(found) = locations[location as usize].marks.get_mut(*mark as usize) {
-            *found = Mark::alone(*found);
-        }
-        *mark = NONE;
-    };
-    for (rank, slot) in slots.iter_mut().enumerate() {
-        let sends = sends(instance.kind, instance.root, rank as u32);
-        let known = progress.said_by.is_some();
-        if !known || !sends {
-            alone(slot.location, &mut slot.enter, locations);
-        }
-        if !known {
-            alone(slot.location, &mut slot.exit, locations);
-        }
     }
 }
 

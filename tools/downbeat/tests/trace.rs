@@ -326,6 +326,69 @@ fn bad_input_is_refused_in_one_line() {
     assert!(lenient.contains("\nLeft out: 1 message that nobody received, 0 messages "), "{lenient}");
 }
 
+/// Of two locations: what happened, why it is refused, and what a lenient reader counts instead, if anything helps.
+#[test]
+fn every_defect_is_one_error_and_a_count_where_that_can_be() {
+    let folder = Folder::new("defects");
+    let in_all = "collective-end 0 allreduce 0 both\n";
+    let defects = [
+        (
+            "0 0 send 1 0 0\nend 1\n",
+            "event 0 of location 0 sends a message that nobody receives",
+            Some("Left out: 1 message that nobody received, 0 messages that nobody sent, 0 "),
+        ),
+        (
+            "1 0 receive 0 0 0\nend 1\n",
+            "event 0 of location 1 receives a message that nobody sent",
+            Some("Left out: 0 messages that nobody received, 1 message that nobody sent, 0 "),
+        ),
+        (
+            &format!("0 0 collective 0\n0 1 {in_all}end 2\n"),
+            "event 1 of location 0 is in a collective operation that location 1 is missing in",
+            Some("0 messages that nobody sent, 1 collective operation without some members"),
+        ),
+        (
+            &format!("0 0 collective 0\n1 0 collective 0\n0 1 {in_all}end 3\n"),
+            "event 0 of location 1 enters a collective operation that is never left",
+            Some("0 messages that nobody sent, 1 collective operation without some members"),
+        ),
+        (
+            "sample 1 0 0 0\nsample 1 1 100 900\nsample 1 2 200 190\nend 0\n",
+            "the clock of location 1 was set before session 1",
+            Some("Sessions left out, as they contradict those before: 2"),
+        ),
+        (
+            "sample 1 0 0 0\nsample 1 1 100 100\nsample 1 2 90 110\nend 0\n",
+            "session 2 of location 1 is not later than the one before",
+            Some("Sessions left out, as they contradict those before: 1"),
+        ),
+        ("0 0 note x\n0 5 note", "line 6: the file is cut off here", None),
+        ("0 0 note x\n", "line 6: the file is cut off here", None),
+        ("0 0 note x\nend 2\n", "line 6: ", None),
+        ("0 5 note x\n0 4 note y\nend 2\n", "line 6: event 1 of location 0 is earlier than the event before it", None),
+        (
+            "0 0 receive 1 0 0\n0 1 send 1 0 0\n1 0 receive 0 0 0\n1 1 send 0 0 0\nend 4\n",
+            "events wait for each other in a circle: event 0 of location 0 for event 1 of location 1, which is after event 0 \
+             of location 1 for event 1 of location 0, which is after the first",
+            None,
+        ),
+    ];
+    for (body, error, counted) in defects {
+        let text = format!("# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n{body}");
+        fs::write(folder.path("a.dbt"), &text).expect("it can be written");
+        folder.refuses("correct a.dbt -o out.dbt", &format!("a.dbt: {error}"));
+        match counted {
+            Some(counted) => {
+                let said = folder.says("correct a.dbt -o out.dbt --lenient");
+                assert!(said.contains(counted), "{said}");
+                fs::remove_file(folder.path("out.dbt")).expect("it is there");
+            }
+            None => folder.refuses("correct a.dbt -o out.dbt --lenient", &format!("a.dbt: {error}")),
+        }
+        assert_eq!(fs::read_to_string(folder.path("a.dbt")).expect("it is there"), text);
+    }
+}
+
 /// A file that may not grow beyond a few kilobytes is as a disk that is full.
 #[cfg(unix)]
 #[test]

@@ -1,7 +1,7 @@
 //! Traces of programs that did run, on ranks that are threads and have wrong clocks: they are corrected, and what is known of
 //! the truth holds.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which says what it found")]
+#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
 
 mod recorder;
 
@@ -11,7 +11,7 @@ use std::process::Command;
 
 use downbeat_measure::trace::TraceFile;
 use downbeat_sync::ThreadCluster;
-use downbeat_sync::postmortem::{Latencies, Matching, PreSynchronization, Verdict};
+use downbeat_sync::postmortem::{Latencies, Matching, Verdict};
 use recorder::{Recorder, patterns};
 
 /// What `downbeat trace` says with these arguments.

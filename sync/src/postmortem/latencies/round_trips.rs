@@ -79,7 +79,7 @@ pub(in crate::postmortem) struct RoundTrips {
     /// Of each pair, the last message either way.
     last: FxHashMap<Pair, [Option<Arrival>; 2]>,
     /// The second time, how long windows are.
-    lengths: Option<[i64; Latencies::LEVELS]>,
+    lengths: Option<[Option<i64>; Latencies::LEVELS]>,
     windows: FxHashMap<Pair, Window>,
 }
 
@@ -92,16 +92,15 @@ impl RoundTrips {
             last[way] = Some(arrival);
             return level.add(arrival, last[1 - way]);
         };
-        let number = arrival.received.as_nanos().div_euclid(lengths[pair.level]);
+        let Some(length) = lengths[pair.level] else { return };
+        let number = arrival.received.as_nanos().div_euclid(length);
         let window = self.windows.entry(pair).or_default();
         if window.number != number {
             *window = Window { number, ..Window::default() };
         }
         lower(&mut window.least[way], arrival.took());
-        if let [Some(there), Some(back)] = window.least
-            && level.round_trip.is_some()
-            && there + back > Duration::ZERO
-        {
+        let [Some(there), Some(back)] = window.least else { return };
+        if there + back > Duration::ZERO {
             lower(&mut level.round_trip, there + back);
         }
     }
@@ -109,12 +108,12 @@ impl RoundTrips {
     /// When all messages came: whether they are to come again. The quickest one there and the quickest one back can be
     /// quicker than any two that follow each other.
     pub(in crate::postmortem) fn has_another_pass(&mut self) -> bool {
-        if self.lengths.is_some() || self.levels.iter().all(|level| level.round_trip.is_none()) {
+        let lengths = self.levels.map(Level::window);
+        if self.lengths.is_some() || lengths.iter().all(Option::is_none) {
             return false;
         }
         self.last = FxHashMap::default();
-        let length = |level: Level| level.round_trip.map_or(i64::MAX, |both| both.as_nanos().saturating_mul(NEAR));
-        self.lengths = Some(self.levels.map(length));
+        self.lengths = Some(lengths);
         true
     }
 
@@ -151,10 +150,20 @@ impl Level {
         }
     }
 
+    /// Whether no message seems to take no time.
+    fn is_plain(self) -> bool {
+        self.one_way.is_some_and(|took| took > Duration::ZERO)
+    }
+
+    /// Within how many nanoseconds messages are a round trip, where that matters.
+    fn window(self) -> Option<i64> {
+        self.round_trip.filter(|_| !self.is_plain()).map(|both| both.as_nanos().saturating_mul(NEAR))
+    }
+
     fn latency(self) -> Option<Duration> {
         // Half of it, less a tenth.
         let round_trip = self.round_trip.map(|both| Duration::from_nanos(both.as_nanos() / 20 * 9));
-        self.one_way.filter(|took| *took > Duration::ZERO).or(round_trip)
+        if self.is_plain() { self.one_way } else { round_trip }
     }
 }
 

@@ -57,7 +57,7 @@ fn skew(rank: u32) -> Skew {
     if rank == 0 {
         return Skew::default();
     }
-    let way = if rank % 2 == 0 { 1 } else { -1 };
+    let way = if rank.is_multiple_of(2) { 1 } else { -1 };
     Skew {
         offset: Duration::from_millis(i64::from(way) * 7 * i64::from(rank)),
         drift: f64::from(way * 20) * 1e-6,
