@@ -40,6 +40,9 @@
 //! Numbers count from 0, in the order of the lines; times are whole nanoseconds, and never decrease on a location.
 //! What is named comes before what names it. Lines may also end as on Windows, and have at most eight mebibytes.
 //!
+//! What is read can be written in the other format, or for a viewer: see [`perfetto`]. `downbeat trace correct` makes times
+//! true, and `downbeat trace convert` shows what came of it.
+//!
 //! A [`TraceReader`] and a [`TraceWriter`] have one thing at a time in memory; a [`TraceFile`] has the times of all
 //! events, and what a correction needs to know of them.
 //!
@@ -65,6 +68,7 @@
 //! # }
 //! ```
 
+mod beside;
 mod binary;
 mod bytes;
 mod definitions;
@@ -74,17 +78,23 @@ mod format;
 #[cfg(test)]
 mod hostile;
 mod item;
+mod new_file;
 #[cfg(feature = "otf2")]
 pub mod otf2;
+pub mod perfetto;
 mod reader;
+mod spill;
+mod streamed;
 #[cfg(test)]
 mod tests;
 mod text;
 mod writer;
 
+pub use beside::unfinished;
 pub use difference::first_difference;
-pub use file::{Sessions, TraceFile, Unread};
+pub use file::{Sessions, TraceFile, Unread, write_corrected};
 pub use format::TraceFormat;
 pub use item::{Item, What};
 pub use reader::TraceReader;
+pub use streamed::{StreamedCorrection, StreamedError, StreamedTrace};
 pub use writer::TraceWriter;

@@ -1,122 +1,17 @@
-//! Archives that OTF2 itself wrote, read, corrected, and read again by its own program.
+//! Archives that OTF2 itself wrote, as they are read.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "all of this is a test")]
 
-use std::collections::BTreeMap;
+#[path = "otf2/items.rs"]
+mod items;
+#[path = "otf2/support.rs"]
+mod support;
+
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 
-use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_measure::trace::otf2::{Archive, Reading};
-use downbeat_sync::postmortem::{CollectiveKind, ControlledLogicalClock, Latencies, Matching, Message, Trace};
-
-const NANOS: u64 = 1_000_000_000;
-const LATENCY: Duration = Duration::from_nanos(500);
-
-fn words(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output().unwrap_or_else(|why| panic!("{program}: {why}"));
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && err.is_empty(), "{program} {arguments:?}: {out}{err}");
-    out.into_owned()
-}
-
-/// What writes archives, compiled once.
-fn writer() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("otf2-archive-{}", std::process::id()));
-        let flags = words("otf2-config", &["--cflags", "--ldflags", "--libs"]);
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/otf2/archive.c");
-        let arguments = [&["-o", program.to_str().unwrap(), source], &*flags.split_whitespace().collect::<Vec<_>>()];
-        words("cc", &arguments.concat());
-        program
-    })
-}
-
-/// A folder of its own, which goes away with it.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("otf2-{}-{number}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    /// An archive inside of it; its anchor file.
-    fn archive(&self, ticks: u64, rounds: u32, variant: &str) -> PathBuf {
-        let folder = self.0.join(variant);
-        let (ticks, rounds) = (ticks.to_string(), rounds.to_string());
-        words(writer().to_str().unwrap(), &[folder.to_str().unwrap(), &ticks, &rounds, variant]);
-        folder.join("traces.otf2")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).unwrap();
-    }
-}
-
-/// An event as OTF2's own program shows it: when it was, in ticks, what, and the rest.
-type Shown = (i64, String, String);
-
-/// What that shows of each location.
-fn shown(anchor: &Path) -> BTreeMap<u64, Vec<Shown>> {
-    let mut events: BTreeMap<u64, Vec<Shown>> = BTreeMap::new();
-    for line in words("otf2-print", &[anchor.to_str().unwrap()]).lines() {
-        let mut columns = line.split_whitespace();
-        let (Some(what), Some(location), Some(time)) = (columns.next(), columns.next(), columns.next()) else {
-            continue;
-        };
-        let (Ok(location), Ok(time)) = (location.parse(), time.parse()) else { continue };
-        events.entry(location).or_default().push((time, what.to_owned(), columns.collect()));
-    }
-    events
-}
-
-/// Which of the events are in a trace.
-fn in_trace(event: &&Shown) -> bool {
-    event.1 != "PARAMETER_INT64"
-}
-
-fn nanos(times: &[Timestamp<Global>]) -> Vec<i64> {
-    times.iter().map(|time| time.as_nanos()).collect()
-}
-
-fn correct(trace: &Trace) -> Vec<Vec<Timestamp<Global>>> {
-    let latencies = Latencies::new(LATENCY, LATENCY, LATENCY).unwrap();
-    ControlledLogicalClock::new(latencies).correct(trace).unwrap().into_times()
-}
-
-/// How many messages are faster than the latency.
-fn violations(trace: &Trace) -> usize {
-    let times = |message: &Message| trace.time(message.receive).zip(trace.time(message.send)).unwrap();
-    let between = trace.messages().filter(|message| message.send.location != message.receive.location);
-    between
-        .filter(|message| {
-            let (receive, send) = times(message);
-            receive - send < LATENCY
-        })
-        .count()
-}
-
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else {
-            found.insert(path.clone(), fs::read(path).unwrap());
-        }
-    }
-    found
-}
+use downbeat_sync::postmortem::{CollectiveKind, Matching};
+use support::{Folder, NANOS, Shown, files, in_trace, nanos, shown};
 
 fn error(anchor: &Path) -> String {
     let read = Archive::open(anchor).and_then(|archive| archive.read(&Reading::default()));
@@ -136,10 +31,11 @@ fn everything_that_matters_is_read() {
 
     let read = archive.read(&Reading::default()).unwrap();
     let trace = &read.trace;
-    let of_archive = |location| archive.locations()[read.locations.iter().position(|&at| at == location).unwrap()].id;
+    let of_archive =
+        |location| archive.locations()[read.origin.locations.iter().position(|&at| at == location).unwrap()].id;
     let place = |id: u64| {
         let index = archive.locations().iter().position(|found| found.id == id).unwrap();
-        trace.locations()[read.locations[index].index()].place()
+        trace.locations()[read.origin.locations[index].index()].place()
     };
     assert_eq!([7, 20, 3, 11].map(|id| place(id).node), [1, 1, 2, 1]);
     assert_eq!([7, 20, 3, 11].map(|id| place(id).process), [0, 1, 2, 1]);
@@ -148,7 +44,7 @@ fn everything_that_matters_is_read() {
     let shown = shown(&anchor);
     for (index, location) in archive.locations().iter().enumerate() {
         let times: Vec<i64> = shown[&location.id].iter().filter(in_trace).map(|event| event.0).collect();
-        assert_eq!(nanos(trace.locations()[read.locations[index].index()].times()), times);
+        assert_eq!(nanos(trace.locations()[read.origin.locations[index].index()].times()), times);
         assert_eq!(location.events as usize, shown[&location.id].len());
     }
 
@@ -212,7 +108,7 @@ fn clock_offsets_are_added_as_otf2_does_or_not_at_all() {
                 for (index, location) in archive.locations().iter().enumerate() {
                     let to_nanos = |event: &Shown| (event.0 as f64 / ticks as f64 * 1e9).round() as i64;
                     let times: Vec<i64> = shown[&location.id].iter().filter(in_trace).map(to_nanos).collect();
-                    let found = nanos(read.trace.locations()[read.locations[index].index()].times());
+                    let found = nanos(read.trace.locations()[read.origin.locations[index].index()].times());
                     let close = |(a, b): (&i64, &i64)| (a - b).abs() <= i64::from(ticks != NANOS);
                     assert!(found.len() == times.len() && found.iter().zip(&times).all(close), "{variant} {offsets}");
                 }
@@ -222,114 +118,6 @@ fn clock_offsets_are_added_as_otf2_does_or_not_at_all() {
         fs::remove_dir_all(folder.0.join("corrected")).unwrap();
         fs::remove_dir_all(folder.0.join("lonely")).unwrap();
     }
-}
-
-/// Corrects an archive, and looks at the result with OTF2's own program.
-fn correct_and_check(ticks: u64, variant: &str, offsets: bool) {
-    let folder = Folder::new();
-    let anchor = folder.archive(ticks, 50, variant);
-    // What others keep beside it, and an archive that was written before, are none of it.
-    fs::create_dir(anchor.with_extension("older")).unwrap();
-    fs::write(anchor.with_extension("older").join("1.evt"), "").unwrap();
-    fs::write(anchor.with_file_name("scorep.cfg"), "").unwrap();
-    let before = files(anchor.parent().unwrap());
-    let archive = Archive::open(&anchor).unwrap();
-    let read = archive.read(&Reading { offsets, ..Reading::default() }).unwrap();
-    assert!(violations(&read.trace) > 0);
-    let times = correct(&read.trace);
-    let to = folder.0.join("to");
-    let written = archive.write_corrected(&read, &times, &to).unwrap();
-    assert_eq!(written.anchor, to.join("traces.otf2"));
-    let (old, new) = (shown(&anchor), shown(&written.anchor));
-    let tick = 1e9 / ticks as f64;
-    for (index, location) in archive.locations().iter().enumerate() {
-        let [old, new] = [&old, &new].map(|shown| &shown[&location.id]);
-        let what =
-            |events: &[Shown]| events.iter().map(|(_, what, rest)| (what.clone(), rest.clone())).collect::<Vec<_>>();
-        assert_eq!(what(old), what(new));
-        let shown: Vec<f64> = new.iter().filter(in_trace).map(|event| event.0 as f64 * tick).collect();
-        let expected = &times[read.locations[index].index()];
-        assert_eq!(shown.len(), expected.len());
-        for (shown, expected) in shown.iter().zip(nanos(expected)) {
-            assert!((shown - expected as f64).abs() <= (1.5_f64).max(1.0 + tick / 2.0) + 1e-3, "{shown} {expected}");
-        }
-        assert!(new.is_sorted_by_key(|event| event.0));
-        assert!((2..old.len()).contains(&written.knots[index]), "{:?}", written.knots);
-    }
-    for more in ["-G", "-M", "-I"] {
-        let [old, new] =
-            [&anchor, &written.anchor].map(|anchor| words("otf2-print", &[more, anchor.to_str().unwrap()]));
-        assert_eq!(old, new);
-    }
-    // Nothing but local definitions differs, and what was read is as it was.
-    let after = files(&to);
-    for (path, content) in &before {
-        assert_eq!(&fs::read(path).unwrap(), content);
-        if !path.starts_with(anchor.with_extension("")) && path.with_extension("otf2") != anchor {
-            continue;
-        }
-        let copy = to.join(path.strip_prefix(anchor.parent().unwrap()).unwrap());
-        assert!(copy.extension().unwrap() == "def" && copy.parent() != Some(&to) || after[&copy] == *content);
-    }
-    assert_eq!(after.len() + 2, before.len());
-    let again = Archive::open(&written.anchor).unwrap().read(&Reading::default()).unwrap();
-    if ticks >= NANOS {
-        assert_eq!(violations(&again.trace), 0);
-    }
-}
-
-#[test]
-fn a_corrected_archive_has_the_corrected_times_and_all_else() {
-    correct_and_check(NANOS, "plain", true);
-    correct_and_check(NANOS, "corrected", true);
-    correct_and_check(NANOS, "corrected", false);
-    correct_and_check(NANOS, "lonely", true);
-    correct_and_check(2_593_993_000, "plain", true);
-    correct_and_check(24_000_000, "plain", true);
-}
-
-#[test]
-fn many_offsets_take_many_chunks() {
-    let folder = Folder::new();
-    let anchor = folder.archive(NANOS, 1_000, "plain");
-    let archive = Archive::open(&anchor).unwrap();
-    let read = archive.read(&Reading::default()).unwrap();
-    let mut random = fastrand::Rng::with_seed(3);
-    let mut jitter = |times: &[Timestamp<Global>]| -> Vec<Timestamp<Global>> {
-        let mut last = i64::MIN;
-        let next = |time: &Timestamp<Global>| {
-            last = (time.as_nanos() + random.i64(0..3_000)).max(last + 1);
-            Timestamp::from_nanos(last)
-        };
-        times.iter().map(next).collect()
-    };
-    let times: Vec<Vec<_>> = read.trace.locations().iter().map(|location| jitter(location.times())).collect();
-    let written = archive.write_corrected(&read, &times, &folder.0.join("to")).unwrap();
-    assert!(written.knots.iter().any(|&knots| knots > 256 * 1024 / 27), "{:?}", written.knots);
-    let shown = shown(&written.anchor);
-    for (index, location) in archive.locations().iter().enumerate() {
-        let found = shown[&location.id].iter().filter(in_trace);
-        let expected = &times[read.locations[index].index()];
-        assert!(found.zip(expected).all(|(found, expected)| (found.0 - expected.as_nanos()).abs() <= 1));
-    }
-}
-
-#[test]
-fn what_cannot_be_written_leaves_nothing_behind() {
-    let folder = Folder::new();
-    let archive = Archive::open(&folder.archive(NANOS, 2, "plain")).unwrap();
-    let read = archive.read(&Reading::default()).unwrap();
-    let mut times: Vec<Vec<_>> = read.trace.locations().iter().map(|location| location.times().to_vec()).collect();
-    let to = folder.0.join("to");
-    fs::create_dir(&to).unwrap();
-    assert!(
-        archive.write_corrected(&read, &times, &to).unwrap_err().to_string().ends_with("/to: this is there already")
-    );
-    fs::remove_dir(&to).unwrap();
-    times[0].pop();
-    let error = archive.write_corrected(&read, &times, &to).unwrap_err().to_string();
-    assert!(error.contains("the corrected times are not those of this archive"), "{error}");
-    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
 }
 
 #[test]
@@ -378,4 +166,28 @@ fn files_that_are_cut_short_are_errors() {
         fs::write(&path, &content).unwrap();
     }
     Archive::open(&anchor).unwrap();
+}
+
+#[test]
+fn damaged_events_are_no_reason_to_panic() {
+    let folder = Folder::new();
+    let anchor = folder.archive(NANOS, 2, "plain");
+    let lenient = Reading { matching: Matching { lenient: true, ..Matching::default() }, ..Reading::default() };
+    let mut refused = 0;
+    for name in ["7.evt", "20.evt"] {
+        let path = anchor.with_extension("").join(name);
+        let content = fs::read(&path).unwrap();
+        for at in 0..content.len() - 2 {
+            for byte in [0, content[at] ^ 1, content[at] ^ 0x80, 0xff] {
+                let mut damaged = content.clone();
+                damaged[at] = byte;
+                fs::write(&path, damaged).unwrap();
+                let read = Archive::open(&anchor).unwrap().read(&lenient);
+                refused += usize::from(read.is_err_and(|why| !why.to_string().contains('\n')));
+            }
+        }
+        fs::write(&path, content).unwrap();
+    }
+    assert!(refused > 1_000, "{refused}");
+    Archive::open(&anchor).unwrap().read(&Reading::default()).unwrap();
 }

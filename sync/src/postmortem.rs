@@ -50,15 +50,16 @@ mod leeway;
 mod limits;
 mod presync;
 mod stamps;
+mod streaming;
 mod teams;
 mod trace;
 mod workers;
 
 pub use backward::Gradient;
 pub use builder::{Matching, TraceBuilder};
-pub use check::{Difference, Fault, Misfit, Relations, Reversal, Verdict};
+pub use check::{Difference, Fault, Misfit, Relations, Reversal, StreamedVerdict, Verdict};
 pub use correct::{ControlledLogicalClock, Corrected, Cycle};
-pub use deviation::{Above, Deviation, Displacement, Intervals, TruthError};
+pub use deviation::{Above, Bins, Deviation, Displacement, Intervals, StreamedDeviation, TruthError};
 pub use distributed::{CorrectedPart, PartBuilder, PartError, Shares, Totals, TracePart};
 pub use error::TraceError;
 pub use forward::Pass;
@@ -66,5 +67,10 @@ pub use generate::{SyntheticError, SyntheticEvent, SyntheticProgram, Traffic};
 pub use kind::{Action, CollectiveKind, Pattern};
 pub use knots::{Knot, KnotError, Knots, Window};
 pub use latencies::Latencies;
-pub use presync::{ClockMap, ClockMaps, ClockOwner, ClockSample, Interpolation, PreSyncError, PreSynchronization};
+pub use presync::{
+    ClockMap, ClockMaps, ClockOwner, ClockSample, Interpolation, PreSyncError, PreSynchronization, StreamedMaps,
+};
+pub use streaming::{
+    Census, Linked, Matcher, Record, StreamError, StreamedBackward, StreamedForward, StreamedLatencies, Survey,
+};
 pub use trace::{Collective, CommunicatorId, EventId, LeftOut, Location, LocationId, Member, Message, Place, Trace};

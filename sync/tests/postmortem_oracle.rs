@@ -4,6 +4,8 @@
 
 #[path = "postmortem/program.rs"]
 mod program;
+#[path = "postmortem/streaming.rs"]
+mod streaming;
 
 use std::collections::BTreeMap;
 

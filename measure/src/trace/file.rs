@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use downbeat_clock_core::{Global, Knot, Local, Timestamp};
-use downbeat_sync::postmortem::{Action, CommunicatorId, LocationId, Matching, Trace, TraceBuilder};
+use downbeat_sync::postmortem::{
+    Action, CommunicatorId, LocationId, Matching, StreamError, Survey, Trace, TraceBuilder,
+};
 
 use super::item::{Item, What};
 use super::{TraceFormat, TraceReader, TraceWriter};
@@ -46,14 +48,24 @@ pub struct Unread {
 
 /// What is read, and what its numbers are in a builder.
 #[derive(Debug)]
-struct Loading<'a> {
-    builder: &'a mut TraceBuilder,
+pub(super) struct Loading<'a> {
+    pub(super) builder: &'a mut TraceBuilder,
+    /// Events are not kept, but go here.
+    pub(super) survey: Option<Survey>,
+    /// Whether the last event came before what it waits for.
+    pub(super) is_disorder: bool,
+    pub(super) numbers: Numbers,
+    pub(super) names: Vec<String>,
+    pub(super) sessions: Sessions,
+    pub(super) master: u32,
+    loads: Vec<(u32, u64)>,
+}
+
+/// What the numbers of a file are in a trace.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
     locations: Vec<LocationId>,
     communicators: Vec<CommunicatorId>,
-    names: Vec<String>,
-    sessions: Sessions,
-    master: u32,
-    loads: Vec<(u32, u64)>,
 }
 
 impl TraceFile {
@@ -80,12 +92,7 @@ impl TraceFile {
         times: &[impl AsRef<[Timestamp<Global>]>],
         sessions: &Sessions,
     ) -> Result<(), RecordError> {
-        let counts = times.iter().map(|times| times.as_ref().len() as u64);
-        if !counts.eq(self.loads.iter().map(|(_, events)| *events)) {
-            return Err(self.changed());
-        }
-        let mut times: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
-        self.write_with(path, format, |location| times.get_mut(location as usize)?.next().copied(), sessions)
+        write_corrected(&self.path, path, format, times, sessions)
     }
 }
 
@@ -101,15 +108,7 @@ impl TraceFile<()> {
 
     fn load_counting(path: &Path, builder: &mut TraceBuilder, after: &mut u64) -> Result<Self, RecordError> {
         let mut reader = TraceReader::open(path)?;
-        let mut loading = Loading {
-            builder,
-            locations: vec![],
-            communicators: vec![],
-            names: vec![],
-            sessions: vec![],
-            master: 0,
-            loads: vec![],
-        };
+        let mut loading = Loading::new(builder, None);
         while let Some(item) = reader.next_item()? {
             if let Err(why) = loading.take(&item) {
                 return Err(reader.error(why));
@@ -155,50 +154,100 @@ impl<T> TraceFile<T> {
         sessions: &Sessions,
     ) -> Result<(), RecordError> {
         let mut written = 0;
-        let changed = || self.changed();
-        let mut reader = TraceReader::open(&self.path)?;
-        let mut writer = TraceWriter::create_line(path, format, reader.windows_end())?;
-        let mut samples: Vec<_> = sessions.iter().map(|sessions| sessions.iter().flatten()).collect();
-        while let Some((mut item, windows_end)) = reader.next_line()? {
-            match &mut item {
-                Item::Event { location, time: shown, .. } => {
-                    *shown = time(*location).ok_or_else(changed)?;
-                    written += 1;
-                }
-                Item::Sample { location, local, .. } => {
-                    let samples = samples.get_mut(*location as usize);
-                    *local = samples.and_then(Iterator::next).ok_or_else(changed)?.at;
-                }
-                _ => {}
-            }
-            writer.write_line(&item, windows_end)?;
+        let (writer, windows_end) = copy([&self.path, path], format, sessions, |location, _, _| {
+            written += 1;
+            time(location).ok_or_else(|| changed(&self.path))
+        })?;
+        if written != self.loads.iter().map(|(_, events)| events).sum::<u64>() {
+            return Err(changed(&self.path));
         }
-        let events = self.loads.iter().map(|(_, events)| events).sum::<u64>();
-        if written != events || samples.iter_mut().any(|rest| rest.next().is_some()) {
-            return Err(changed());
-        }
-        writer.finish_line(reader.windows_end())
-    }
-
-    fn changed(&self) -> RecordError {
-        RecordError::content(&self.path, "it is no longer what it was when it was read first")
+        writer.finish_line(windows_end)
     }
 }
 
-impl Loading<'_> {
-    fn take(&mut self, item: &Item<'_>) -> Result<(), String> {
+/// Writes the trace of a file to another one, as [`TraceFile::write_corrected`] does.
+///
+/// # Errors
+/// When that cannot be written, or this one cannot be read again as it was.
+pub fn write_corrected(
+    from: &Path,
+    to: &Path,
+    format: TraceFormat,
+    times: &[impl AsRef<[Timestamp<Global>]>],
+    sessions: &Sessions,
+) -> Result<(), RecordError> {
+    let mut times: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
+    let (writer, windows_end) = copy([from, to], format, sessions, |location, _, _| {
+        let times = times.get_mut(location as usize);
+        times.and_then(Iterator::next).copied().ok_or_else(|| changed(from))
+    })?;
+    if times.iter_mut().any(|rest| rest.next().is_some()) {
+        return Err(changed(from));
+    }
+    writer.finish_line(windows_end)
+}
+
+/// That a file cannot be read again.
+pub(super) fn changed(path: &Path) -> RecordError {
+    RecordError::content(path, "it is no longer what it was when it was read first")
+}
+
+/// Copies a trace, but for local times of samples, and for times of events, which `time` is asked for: of whose event, when
+/// it was, and what it is. What is left is to finish it, with the last line end.
+pub(super) fn copy(
+    [from, to]: [&Path; 2],
+    format: TraceFormat,
+    sessions: &Sessions,
+    mut time: impl FnMut(u32, Timestamp<Global>, What<'_>) -> Result<Timestamp<Global>, RecordError>,
+) -> Result<(TraceWriter, bool), RecordError> {
+    let mut reader = TraceReader::open(from)?;
+    let mut writer = TraceWriter::create_line(to, format, reader.windows_end())?;
+    let mut samples: Vec<_> = sessions.iter().map(|sessions| sessions.iter().flatten()).collect();
+    while let Some((mut item, windows_end)) = reader.next_line()? {
+        match &mut item {
+            Item::Event { location, time: at, what } => *at = time(*location, *at, *what)?,
+            Item::Sample { location, local, .. } => {
+                let samples = samples.get_mut(*location as usize);
+                *local = samples.and_then(Iterator::next).ok_or_else(|| changed(from))?.at;
+            }
+            _ => {}
+        }
+        writer.write_line(&item, windows_end)?;
+    }
+    match samples.iter_mut().any(|rest| rest.next().is_some()) {
+        true => Err(changed(from)),
+        false => Ok((writer, reader.windows_end())),
+    }
+}
+
+impl<'a> Loading<'a> {
+    pub(super) fn new(builder: &'a mut TraceBuilder, survey: Option<Survey>) -> Self {
+        Self {
+            builder,
+            survey,
+            is_disorder: false,
+            numbers: Numbers::default(),
+            names: vec![],
+            sessions: vec![],
+            master: 0,
+            loads: vec![],
+        }
+    }
+
+    pub(super) fn take(&mut self, item: &Item<'_>) -> Result<(), String> {
         match *item {
             Item::Location { place, name } => {
                 let id = self.builder.add_location(place).map_err(|why| why.to_string())?;
                 self.add(id, self.loads.len() as u32, name);
             }
             Item::Thread { rank, name } => {
-                let id = self.builder.add_thread(self.locations[rank as usize]);
+                let id = self.builder.add_thread(self.numbers.locations[rank as usize]);
                 self.add(id.map_err(|why| why.to_string())?, self.loads[rank as usize].0, name);
             }
             Item::Communicator { members } => {
-                let members: Vec<_> = members.iter().map(|member| self.locations[*member as usize]).collect();
-                self.communicators.push(self.builder.add_communicator(&members).map_err(|why| why.to_string())?);
+                let members: Vec<_> = members.iter().map(|member| self.numbers.locations[*member as usize]).collect();
+                let id = self.builder.add_communicator(&members).map_err(|why| why.to_string())?;
+                self.numbers.communicators.push(id);
             }
             Item::Region { .. } => {}
             Item::Master { location } => self.master = location,
@@ -211,8 +260,14 @@ impl Loading<'_> {
             }
             Item::Event { location, time, what } => {
                 self.loads[location as usize].1 += 1;
-                let location = self.locations[location as usize];
-                self.builder.push(location, time, self.action(what)).map_err(|why| why.to_string())?;
+                let (location, action) = self.numbers.of(location, what).ok_or("it names what there is not")?;
+                let Some(survey) = &mut self.survey else {
+                    return self.builder.push(location, time, action).map_err(|why| why.to_string());
+                };
+                survey.push(self.builder, location, time, action).map_err(|why| {
+                    self.is_disorder = matches!(why, StreamError::Disorder(_));
+                    why.to_string()
+                })?;
             }
         }
         Ok(())
@@ -220,30 +275,35 @@ impl Loading<'_> {
 
     fn add(&mut self, id: LocationId, process: u32, name: &str) {
         self.loads.push((process, 0));
-        self.locations.push(id);
+        self.numbers.locations.push(id);
         self.names.push(name.to_owned());
         self.sessions.push(vec![]);
     }
+}
 
-    fn action(&self, what: What<'_>) -> Action {
-        let location = |number: u32| self.locations[number as usize];
-        let communicator = |number: u32| self.communicators[number as usize];
-        match what {
+impl Numbers {
+    /// Whose event it is, and what it is to others; `None` if it names something that there is not.
+    #[inline]
+    pub(super) fn of(&self, location: u32, what: What<'_>) -> Option<(LocationId, Action)> {
+        let location_of = |number: u32| self.locations.get(number as usize).copied();
+        let communicator = |number: u32| self.communicators.get(number as usize).copied();
+        let action = match what {
             What::Enter { .. } | What::Leave { .. } | What::Note(_) => Action::Internal,
             What::Send { to, communicator: within, tag } => {
-                Action::Send { to: location(to), communicator: communicator(within), tag }
+                Action::Send { to: location_of(to)?, communicator: communicator(within)?, tag }
             }
             What::Receive { from, communicator: within, tag } => {
-                Action::Receive { from: location(from), communicator: communicator(within), tag }
+                Action::Receive { from: location_of(from)?, communicator: communicator(within)?, tag }
             }
-            What::Collective { communicator: within } => Action::Enter { communicator: communicator(within) },
+            What::Collective { communicator: within } => Action::Enter { communicator: communicator(within)? },
             What::CollectiveEnd { communicator: within, kind, root, sent, received } => {
-                Action::Exit { communicator: communicator(within), kind, root, sent, received }
+                Action::Exit { communicator: communicator(within)?, kind, root, sent, received }
             }
-            What::Fork { team } => Action::Fork { team: communicator(team) },
-            What::ThreadBegin { team } => Action::Begin { team: communicator(team) },
-            What::ThreadEnd { team } => Action::End { team: communicator(team) },
-            What::Join { team } => Action::Join { team: communicator(team) },
-        }
+            What::Fork { team } => Action::Fork { team: communicator(team)? },
+            What::ThreadBegin { team } => Action::Begin { team: communicator(team)? },
+            What::ThreadEnd { team } => Action::End { team: communicator(team)? },
+            What::Join { team } => Action::Join { team: communicator(team)? },
+        };
+        Some((location_of(location)?, action))
     }
 }

@@ -1,7 +1,7 @@
 //! What a trace says, one thing at a time.
 
 use downbeat_clock_core::{Global, Local, Timestamp};
-use downbeat_sync::postmortem::{CollectiveKind, Place};
+use downbeat_sync::postmortem::{Action, CollectiveKind, CommunicatorId, Place};
 
 /// One thing that a trace says.
 ///
@@ -60,7 +60,7 @@ pub enum Item<'a> {
     },
 }
 
-/// What an event is: the [`Action`](downbeat_sync::postmortem::Action)s of a trace, and what is nothing to other
+/// What an event is: the [`Action`]s of a trace, and what is nothing to other
 /// locations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What<'a> {
@@ -132,6 +132,30 @@ pub enum What<'a> {
         /// All of them, and the one that started them.
         team: u32,
     },
+}
+
+impl What<'_> {
+    /// What an action is in a file; `None` for what is nothing to other locations.
+    pub fn of(action: Action) -> Option<Self> {
+        let number = |of: CommunicatorId| of.index() as u32;
+        Some(match action {
+            Action::Internal => return None,
+            Action::Send { to, communicator, tag } => {
+                Self::Send { to: to.index() as u32, communicator: number(communicator), tag }
+            }
+            Action::Receive { from, communicator, tag } => {
+                Self::Receive { from: from.index() as u32, communicator: number(communicator), tag }
+            }
+            Action::Enter { communicator } => Self::Collective { communicator: number(communicator) },
+            Action::Exit { communicator, kind, root, sent, received } => {
+                Self::CollectiveEnd { communicator: number(communicator), kind, root, sent, received }
+            }
+            Action::Fork { team } => Self::Fork { team: number(team) },
+            Action::Begin { team } => Self::ThreadBegin { team: number(team) },
+            Action::End { team } => Self::ThreadEnd { team: number(team) },
+            Action::Join { team } => Self::Join { team: number(team) },
+        })
+    }
 }
 
 /// Collective operations, by the numbers that they have in binary files.

@@ -1,19 +1,14 @@
 //! Writing a trace, one thing at a time, to a file that appears when it is complete.
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::TraceFormat;
 use super::binary::{self, State};
 use super::definitions::Definitions;
 use super::item::Item;
+use super::new_file::{CHUNK, NewFile};
 use super::text;
 use crate::records::RecordError;
-
-/// So much is written at once.
-const CHUNK: usize = 256 << 10;
 
 /// Writes a trace, one thing at a time. The file is there when [`finish`](Self::finish) returns, and what was there
 /// before is so until then.
@@ -23,12 +18,7 @@ pub struct TraceWriter {
     definitions: Definitions,
     state: State,
     buffer: Vec<u8>,
-    file: File,
-    /// Where the trace is to be.
-    path: PathBuf,
-    /// Where it is before it is complete.
-    beside: PathBuf,
-    finished: bool,
+    file: NewFile,
 }
 
 impl TraceWriter {
@@ -42,8 +32,7 @@ impl TraceWriter {
 
     /// The same, with a first line that ends as on Windows.
     pub(super) fn create_line(path: &Path, format: TraceFormat, windows_end: bool) -> Result<Self, RecordError> {
-        let path = place(path)?;
-        let (beside, file) = create_beside(&path).map_err(RecordError::io(&path))?;
+        let file = NewFile::create(path)?;
         let mut buffer = Vec::with_capacity(CHUNK);
         match format {
             TraceFormat::Text => {
@@ -57,7 +46,7 @@ impl TraceWriter {
             }
         }
         let (definitions, state) = (Definitions::default(), State::default());
-        Ok(Self { format, definitions, state, buffer, file, path, beside, finished: false })
+        Ok(Self { format, definitions, state, buffer, file })
     }
 
     /// Writes what comes next.
@@ -78,13 +67,7 @@ impl TraceWriter {
             }
             TraceFormat::Binary => binary::write(&mut self.buffer, item, &mut self.state),
         }
-        if self.buffer.len() >= CHUNK { self.flush() } else { Ok(()) }
-    }
-
-    fn flush(&mut self) -> Result<(), RecordError> {
-        self.file.write_all(&self.buffer).map_err(RecordError::io(&self.path))?;
-        self.buffer.clear();
-        Ok(())
+        if self.buffer.len() >= CHUNK { self.file.write(&mut self.buffer) } else { Ok(()) }
     }
 
     /// Ends the trace, and replaces what was at its place.
@@ -104,55 +87,11 @@ impl TraceWriter {
             }
             TraceFormat::Binary => binary::write_end(&mut self.buffer, self.definitions.events),
         }
-        self.flush()?;
-        self.file
-            .sync_all()
-            .and_then(|()| fs::rename(&self.beside, &self.path))
-            .map_err(RecordError::io(&self.path))?;
-        self.finished = true;
-        Ok(())
-    }
-}
-
-impl Drop for TraceWriter {
-    fn drop(&mut self) {
-        if !self.finished {
-            // There is nobody to tell.
-            let _ = fs::remove_file(&self.beside);
-        }
+        self.file.write(&mut self.buffer)?;
+        self.file.finish()
     }
 }
 
 fn end_line(buffer: &mut Vec<u8>, windows_end: bool) {
     buffer.extend_from_slice(if windows_end { b"\r\n" } else { b"\n" });
-}
-
-/// Where a file is to be: if there is a link, where it leads to.
-fn place(path: &Path) -> Result<PathBuf, RecordError> {
-    match fs::metadata(path) {
-        Ok(found) if !found.is_file() => Err(RecordError::content(path, "it is not a file")),
-        // A folder that must not be written to does not make the file writable.
-        Ok(found) if found.permissions().readonly() => Err(RecordError::content(path, "it must not be written to")),
-        Ok(_) => fs::canonicalize(path).map_err(RecordError::io(path)),
-        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
-        Err(why) => Err(RecordError::Io { path: path.to_owned(), why }),
-    }
-}
-
-/// A new file in the same folder, so that it can be renamed.
-fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
-    /// As many may have been left behind by programs that were killed, and had the same number.
-    const MOST: u32 = 1_000;
-    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    for attempt in 0..MOST {
-        let mut beside = OsString::from(".");
-        beside.push(name);
-        beside.push(format!(".{}-{attempt}.part", std::process::id()));
-        let beside = path.with_file_name(beside);
-        match OpenOptions::new().write(true).create_new(true).open(&beside) {
-            Err(why) if why.kind() == io::ErrorKind::AlreadyExists => {}
-            made => return made.map(|file| (beside, file)),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
 }

@@ -1,7 +1,8 @@
 /* Writes an OTF2 archive as a program of three ranks would, one of them with a second thread, and clocks that are skewed.
  *
  * archive FOLDER TICKS_PER_SECOND ROUNDS VARIANT, where VARIANT is one of: plain, corrected (with clock offsets), lonely
- * (with one of each location), repeated (with two of one time), unmatched, unended, unbegun, stranger (a rank that there is not).
+ * (with one of each location), repeated (with two of one time), shared (by several events each, times are), unmatched,
+ * unended, unbegun, stranger (a rank that there is not).
  */
 #include <otf2/otf2.h>
 #include <stdio.h>
@@ -20,6 +21,8 @@ static const double drift[LOCATIONS] = { 0, 2e-5, -1e-5, 2e-5 };
 static OTF2_EvtWriter *writers[LOCATIONS];
 static uint64_t counts[LOCATIONS];
 static double ticks_per_second;
+/* What the clocks of locations other than the first show is a multiple of that, in nanoseconds. */
+static uint64_t step = 1;
 
 static OTF2_FlushType before(void *u, OTF2_FileType t, OTF2_LocationRef l, void *c, bool f) { return OTF2_FLUSH; }
 static OTF2_TimeStamp after(void *u, OTF2_FileType t, OTF2_LocationRef l) { return 0; }
@@ -35,6 +38,8 @@ static void check(OTF2_ErrorCode code) {
 /* What the clock of a location shows so many nanoseconds after the start. */
 static uint64_t at(int of, double nanos) {
     double shown = 5e9 + nanos * (1 + drift[of]) + offset[of];
+    if (of > 0)
+        shown = (uint64_t)(shown / step) * (double)step;
     return (uint64_t)(shown * ticks_per_second / 1e9);
 }
 
@@ -183,6 +188,8 @@ int main(int argc, char **argv) {
     if (argc != 5)
         return 2;
     ticks_per_second = atof(argv[2]);
+    if (!strcmp(argv[4], "shared"))
+        step = 4000;
     OTF2_Archive *archive = OTF2_Archive_Open(argv[1], "traces", OTF2_FILEMODE_WRITE, 256 * 1024, 256 * 1024,
                                               OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
     check(OTF2_Archive_SetFlushCallbacks(archive, &flush, NULL));

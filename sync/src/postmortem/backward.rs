@@ -38,35 +38,51 @@ struct Point {
 /// Amortizes all jumps of a location, from the last to the first. `stamps` have the jumps of receives, and the limits of
 /// sends.
 pub(super) fn amortize(marks: &[Mark], stamps: &[AtomicI64], times: &mut [Timestamp<Global>], gradient: Gradient) {
-    let mut hull = vec![];
+    let mut hull = Hull::default();
     for (index, (mark, stamp)) in marks.iter().zip(stamps).enumerate().rev() {
         let jump = stamp.load(Ordering::Relaxed);
         if !matches!(mark.role(), Role::Receive | Role::Exit) || jump <= 0 {
             continue;
         }
         let Some((before, [received, ..])) = times.split_at_mut_checked(mark.event as usize) else { continue };
-        let end = Point { at: received.as_nanos() - jump, by: jump };
-        let start = Point { at: end.at - gradient.spread(jump), by: 0 };
-        if before.last().is_none_or(|last| last.as_nanos() <= start.at) {
+        let stretch = Stretch::new(*received, jump, gradient);
+        if before.last().is_none_or(|last| !stretch.reaches(*last)) {
             continue;
         }
-        hull.clear();
-        hull.push(end);
-        for (mark, stamp) in marks[..index].iter().zip(&stamps[..index]).rev() {
-            let at = before[mark.event as usize].as_nanos();
-            if at <= start.at {
-                break;
-            }
-            if matches!(mark.role(), Role::Send | Role::Enter) {
-                let point = Point { at, by: stamp.load(Ordering::Relaxed).saturating_sub(at) };
-                if is_below(point, start, end) {
-                    extend(&mut hull, point);
-                }
-            }
-        }
-        extend(&mut hull, start);
-        raise(before, &hull);
+        let marks = marks[..index].iter().zip(&stamps[..index]).rev();
+        let limits = marks.map(|(mark, stamp)| {
+            let is_limited = matches!(mark.role(), Role::Send | Role::Enter);
+            (before[mark.event as usize], is_limited.then(|| stamp.load(Ordering::Relaxed)))
+        });
+        hull.bend(stretch, limits);
+        hull.raise(before.iter_mut().rev());
     }
+}
+
+/// The interval before a receive that was moved forward, which is stretched for it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    start: Point,
+    end: Point,
+}
+
+impl Stretch {
+    /// Before a receive, which is now at `received`.
+    pub(super) fn new(received: Timestamp<Global>, jump: i64, gradient: Gradient) -> Self {
+        let end = Point { at: received.as_nanos() - jump, by: jump };
+        Self { start: Point { at: end.at - gradient.spread(jump), by: 0 }, end }
+    }
+
+    /// Whether an event before the receive is in the interval.
+    pub(super) fn reaches(self, event: Timestamp<Global>) -> bool {
+        event.as_nanos() > self.start.at
+    }
+}
+
+/// How far events of an interval are moved: a lower convex hull, whose first point is the rightmost. To be used again.
+#[derive(Debug, Default)]
+pub(super) struct Hull {
+    points: Vec<Point>,
 }
 
 /// Whether a point is below the straight line between two others, and not before or behind them.
@@ -76,34 +92,61 @@ fn is_below(point: Point, left: Point, right: Point) -> bool {
     i128::from(up) * i128::from(wide) < i128::from(high) * i128::from(along)
 }
 
-/// Adds a point to the left of a lower convex hull.
-fn extend(hull: &mut Vec<Point>, point: Point) {
-    if let Some(last) = hull.last().filter(|last| last.at == point.at) {
-        if last.by <= point.by {
-            return;
+impl Hull {
+    /// The hull of the straight line over an interval and of the limits of its events, which come from the last to the
+    /// first.
+    pub(super) fn bend(
+        &mut self,
+        stretch: Stretch,
+        events: impl IntoIterator<Item = (Timestamp<Global>, Option<i64>)>,
+    ) {
+        let Stretch { start, end } = stretch;
+        self.points.clear();
+        self.points.push(end);
+        for (at, limit) in events {
+            if !stretch.reaches(at) {
+                break;
+            }
+            let Some(limit) = limit else { continue };
+            let point = Point { at: at.as_nanos(), by: limit.saturating_sub(at.as_nanos()) };
+            if is_below(point, start, end) {
+                self.extend(point);
+            }
         }
-        hull.pop();
+        self.extend(start);
     }
-    while let [.., right, middle] = hull[..] {
-        if is_below(middle, point, right) {
-            break;
-        }
-        hull.pop();
-    }
-    hull.push(point);
-}
 
-/// Moves events by what a hull, whose first point is the rightmost, says; those to its left stay.
-fn raise(times: &mut [Timestamp<Global>], hull: &[Point]) {
-    let mut parts = hull.windows(2);
-    let Some([mut right, mut left]) = parts.next().and_then(|part| <[Point; 2]>::try_from(part).ok()) else { return };
-    for time in times.iter_mut().rev() {
-        let at = time.as_nanos();
-        while at < left.at {
-            let Some(next) = parts.next().and_then(|part| <[Point; 2]>::try_from(part).ok()) else { return };
-            [right, left] = next;
+    /// Adds a point to the left.
+    fn extend(&mut self, point: Point) {
+        if let Some(last) = self.points.last().filter(|last| last.at == point.at) {
+            if last.by <= point.by {
+                return;
+            }
+            self.points.pop();
         }
-        *time = Timestamp::from_nanos(at + left.by + part(at - left.at, right.by - left.by, right.at - left.at));
+        while let [.., right, middle] = self.points[..] {
+            if is_below(middle, point, right) {
+                break;
+            }
+            self.points.pop();
+        }
+        self.points.push(point);
+    }
+
+    /// Moves events, which come from the last to the first; those to the left of the hull stay.
+    pub(super) fn raise<'a>(&self, times: impl IntoIterator<Item = &'a mut Timestamp<Global>>) {
+        let mut parts = self.points.windows(2);
+        let Some([mut right, mut left]) = parts.next().and_then(|part| <[Point; 2]>::try_from(part).ok()) else {
+            return;
+        };
+        for time in times {
+            let at = time.as_nanos();
+            while at < left.at {
+                let Some(next) = parts.next().and_then(|part| <[Point; 2]>::try_from(part).ok()) else { return };
+                [right, left] = next;
+            }
+            *time = Timestamp::from_nanos(at + left.by + part(at - left.at, right.by - left.by, right.at - left.at));
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use downbeat_clock_core::{Global, Timestamp};
 
 use super::channels::{Channels, Key, MarkId, open};
 use super::distributed::Keeping;
-use super::teams::{Left, Matched, Teams, Track};
+use super::teams::{Left, Matched, Part, Teams, Track};
 use super::trace::{Location, Mark, Role};
 use super::{Action, CollectiveKind, CommunicatorId, EventId, LeftOut, LocationId, Place, Trace, TraceError};
 
@@ -40,12 +40,12 @@ pub struct Matching {
 /// ```
 #[derive(Debug)]
 pub struct TraceBuilder {
-    matching: Matching,
+    pub(super) matching: Matching,
     pub(super) locations: Vec<Location>,
     /// Whose messages a location sends and receives: mostly its own.
     speaks_for: Vec<u32>,
     pub(super) channels: Channels,
-    teams: Teams,
+    pub(super) teams: Teams,
     /// Whose events are kept, if not all are.
     pub(super) keeping: Option<Keeping>,
 }
@@ -101,9 +101,12 @@ impl TraceBuilder {
         match members.iter().find(|member| member.index() >= self.locations.len()) {
             Some(unknown) => Err(TraceError::UnknownLocation(*unknown)),
             None => {
-                let (keeping, processes) = (self.keeping.as_ref(), &self.speaks_for);
-                let keeps = |member: LocationId| keeping.is_none_or(|of| of.keeps(processes[member.index()]));
-                self.teams.add(members, keeps)
+                let kept = self.keeping.as_ref().map(|keeping| {
+                    let ranks = (0..).zip(members);
+                    let kept = ranks.filter(|(_, member)| keeping.keeps(self.speaks_for[member.index()]));
+                    kept.map(|(rank, _)| rank).collect()
+                });
+                self.teams.add(members, kept)
             }
         }
     }
@@ -147,61 +150,80 @@ impl TraceBuilder {
         communicator: CommunicatorId,
         tag: i32,
     ) -> Result<(), TraceError> {
+        let key = self.key(event, role, peer, communicator, tag)?;
+        if !self.keeps(key.from) && !self.keeps(key.to) {
+            return Ok(());
+        }
+        let marks = &mut self.locations[event.location.index()].marks;
+        let id = MarkId { location: event.location.0, mark: marks.len() as u32 };
+        marks.push(open(event.event, role));
+        self.channels.add(key, role, id, &mut self.locations);
+        Ok(())
+    }
+
+    /// The channel of a message, of which this event is one end.
+    #[inline]
+    pub(super) fn key(
+        &self,
+        event: EventId,
+        role: Role,
+        peer: LocationId,
+        communicator: CommunicatorId,
+        tag: i32,
+    ) -> Result<Key, TraceError> {
         let peer = *self.speaks_for.get(peer.index()).ok_or(TraceError::UnknownPeer(event))?;
         if !self.teams.has(communicator) {
             return Err(TraceError::NotAMember { event, communicator });
         }
         let this = self.speaks_for[event.location.index()];
         let (from, to) = if role == Role::Send { (this, peer) } else { (peer, this) };
-        if !self.keeps(from) && !self.keeps(to) {
-            return Ok(());
-        }
-        let marks = &mut self.locations[event.location.index()].marks;
-        let id = MarkId { location: event.location.0, mark: marks.len() as u32 };
-        marks.push(open(event.event, role));
-        self.channels.add(Key { from, to, communicator: communicator.0, tag }, role, id, &mut self.locations);
-        Ok(())
+        Ok(Key { from, to, communicator: communicator.0, tag })
     }
 
     fn collective(&mut self, event: EventId, action: Action) -> Result<(), TraceError> {
-        let (Action::Enter { communicator: team }
-        | Action::Exit { communicator: team, .. }
-        | Action::Fork { team }
-        | Action::Begin { team }
-        | Action::End { team }
-        | Action::Join { team }) = action
-        else {
-            return Ok(());
-        };
-        let at = event.location.index();
-        let seat = self.teams.seat(team, event.location.0, self.speaks_for[at]);
-        let seat = seat.ok_or(TraceError::NotAMember { event, communicator: team })?;
-        if !self.teams.concerns(seat) {
+        let Some(part) = self.part(event, action)? else { return Ok(()) };
+        if !self.teams.concerns(part.seat) {
             return Ok(());
         }
-        let is_kept = self.keeps(self.speaks_for[at]);
         self.teams.now = self.keeping.as_ref().map(Keeping::added);
+        let at = event.location.index();
         let mark = self.locations[at].marks.len() as u32;
-        let (teams, locations) = (&mut self.teams, &mut self.locations[..]);
-        let (role, (instance, counts)) = match action {
-            Action::Exit { kind, root, sent, received, .. } => {
-                let counts = !(self.matching.skip_alltoallv && kind == CollectiveKind::Alltoallv);
-                let left = Left { kind, root, sent: sent && counts, received: received && counts };
-                (Role::Exit, teams.exit(Track::Collective, seat, Some(left), event, mark, locations)?)
-            }
-            Action::Begin { .. } => (Role::Exit, teams.exit(Track::Fork, seat, None, event, mark, locations)?),
-            Action::Join { .. } => {
-                let left = Left { kind: CollectiveKind::Join, root: seat.rank, sent: true, received: true };
-                (Role::Exit, teams.exit(Track::Join, seat, Some(left), event, mark, locations)?)
-            }
-            Action::Fork { .. } => (Role::Enter, (teams.fork(seat, event, mark)?, true)),
-            Action::End { .. } => (Role::Enter, (teams.enter(Track::Join, seat, event, mark)?, true)),
-            _ => (Role::Enter, (teams.enter(Track::Collective, seat, event, mark)?, true)),
+        let (role, (instance, counts)) = if part.enters {
+            (Role::Enter, (self.teams.enter(part, event, mark)?, true))
+        } else {
+            (Role::Exit, self.teams.exit(part, event, mark, &mut self.locations)?)
         };
-        if counts && is_kept {
-            self.locations[at].marks.push(seat.mark(event.event, role, instance));
+        if counts && part.is_kept {
+            self.locations[at].marks.push(part.seat.mark(event.event, role, instance));
         }
         Ok(())
+    }
+
+    /// What an event is in the operations of a team; `None` if it has to do with none.
+    pub(super) fn part(&self, event: EventId, action: Action) -> Result<Option<Part>, TraceError> {
+        let (team, track, enters) = match action {
+            Action::Internal | Action::Send { .. } | Action::Receive { .. } => return Ok(None),
+            Action::Enter { communicator } => (communicator, Track::Collective, true),
+            Action::Exit { communicator, .. } => (communicator, Track::Collective, false),
+            Action::Fork { team } => (team, Track::Fork, true),
+            Action::Begin { team } => (team, Track::Fork, false),
+            Action::End { team } => (team, Track::Join, true),
+            Action::Join { team } => (team, Track::Join, false),
+        };
+        let speaks_for = self.speaks_for[event.location.index()];
+        let seat = self.teams.seat(team, event.location.0, speaks_for);
+        let seat = seat.ok_or(TraceError::NotAMember { event, communicator: team })?;
+        let of_root = |kind| Some(Left { kind, root: seat.rank, sent: true, received: true });
+        let says = match action {
+            Action::Exit { kind, root, sent, received, .. } => {
+                let counts = !(self.matching.skip_alltoallv && kind == CollectiveKind::Alltoallv);
+                Some(Left { kind, root, sent: sent && counts, received: received && counts })
+            }
+            Action::Fork { .. } => of_root(CollectiveKind::Fork),
+            Action::Join { .. } => of_root(CollectiveKind::Join),
+            _ => None,
+        };
+        Ok(Some(Part { track, seat, is_kept: self.keeps(speaks_for), enters, says }))
     }
 
     /// The trace, now that all events are there.

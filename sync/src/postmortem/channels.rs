@@ -3,6 +3,8 @@
 //! What waits for its other end is a list of marks, linked through the very fields that will name that end: so it takes no
 //! memory of its own, however late the other end comes.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 
 use super::trace::{Location, Mark, NONE, Role};
@@ -31,56 +33,47 @@ struct Waiting {
     last: MarkId,
 }
 
-/// All channels in which something waits, and some in which nothing does.
+/// All channels in which something waits.
 #[derive(Debug, Default)]
 pub(super) struct Channels {
-    waiting: FxHashMap<Key, Option<Waiting>>,
-    /// So many channels are kept before the empty ones are given up.
-    most: usize,
+    waiting: FxHashMap<Key, Waiting>,
 }
 
 impl Channels {
     /// Adds the mark of a send or of a receive, which has been added to its location.
     #[inline]
     pub(super) fn add(&mut self, key: Key, role: Role, id: MarkId, locations: &mut [Location]) {
-        if self.waiting.len() >= self.most {
-            self.give_up_empty();
-        }
-        let waiting = self.waiting.entry(key).or_insert(None);
-        match waiting {
-            None => *waiting = Some(Waiting { role, first: id, last: id }),
-            Some(others) if others.role == role => {
-                let last = mark_mut(locations, others.last);
-                *last = last.with(id.location, id.mark);
-                others.last = id;
+        let mut waiting = match self.waiting.entry(key) {
+            Entry::Vacant(none) => {
+                none.insert(Waiting { role, first: id, last: id });
+                return;
             }
-            Some(others) => {
-                let other = others.first;
-                if other == others.last {
-                    *waiting = None;
-                } else {
-                    let next = *mark_mut(locations, other);
-                    others.first = MarkId { location: next.peer(), mark: next.partner };
-                }
-                for (this, that) in [(id, other), (other, id)] {
-                    let mark = mark_mut(locations, this);
-                    *mark = mark.with(that.location, that.mark);
-                }
-            }
+            Entry::Occupied(waiting) => waiting,
+        };
+        let others = waiting.get_mut();
+        if others.role == role {
+            let last = mark_mut(locations, others.last);
+            *last = last.with(id.location, id.mark);
+            others.last = id;
+            return;
         }
-    }
-
-    /// So many are kept that this costs little, even where every message has a tag of its own.
-    #[cold]
-    fn give_up_empty(&mut self) {
-        self.waiting.retain(|_, waiting| waiting.is_some());
-        self.most = (2 * self.waiting.len()).max(1 << 12);
+        let other = others.first;
+        if other == others.last {
+            waiting.remove();
+        } else {
+            let next = *mark_mut(locations, other);
+            others.first = MarkId { location: next.peer(), mark: next.partner };
+        }
+        for (this, that) in [(id, other), (other, id)] {
+            let mark = mark_mut(locations, this);
+            *mark = mark.with(that.location, that.mark);
+        }
     }
 
     /// All that waits, and has waited in vain when this is the end.
     pub(super) fn left(&self, locations: &[Location]) -> Vec<(Role, MarkId)> {
         let mut left = vec![];
-        for waiting in self.waiting.values().flatten() {
+        for waiting in self.waiting.values() {
             let mut at = waiting.first;
             loop {
                 left.push((waiting.role, at));

@@ -2,6 +2,7 @@
 
 pub(super) mod late;
 mod same;
+mod streamed;
 
 use core::fmt;
 use core::ops::AddAssign;
@@ -9,6 +10,7 @@ use core::ops::AddAssign;
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use late::Party;
 pub use same::Difference;
+pub use streamed::StreamedVerdict;
 
 use super::{CollectiveKind, EventId, Latencies, Location, LocationId, Message, Trace};
 
@@ -112,15 +114,19 @@ impl core::error::Error for Misfit {}
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.describe(|event| event.to_string()))
+    }
+}
+
+impl Fault {
+    /// The same as [`Display`](fmt::Display), with other words for events: names of locations, say.
+    pub fn describe(&self, words: impl Fn(EventId) -> String) -> String {
         match self {
-            Self::Decreasing(event) => write!(f, "{event} is earlier than the event before it"),
-            Self::Merged(event) => write!(f, "{event} is no longer later than the event before it"),
+            Self::Decreasing(event) => format!("{} is earlier than the event before it", words(*event)),
+            Self::Merged(event) => format!("{} is no longer later than the event before it", words(*event)),
             Self::Early { send, receive, by, kind } => {
-                write!(f, "{receive} is {by} too early for {send}, ")?;
-                match kind {
-                    None => f.write_str("a message"),
-                    Some(kind) => write!(f, "{kind:?}"),
-                }
+                let what = kind.map_or_else(|| "a message".to_owned(), |kind| format!("{kind:?}"));
+                format!("{} is {by} too early for {}, {what}", words(*receive), words(*send))
             }
         }
     }
@@ -182,13 +188,14 @@ impl Verdict {
         let time = |event: EventId| times[event.location.index()].as_ref()[event.event as usize];
         for message in trace.messages() {
             let latency = latencies.between(trace, message.send.location, message.receive.location);
-            verdict.look_at_message(message, [time(message.send), time(message.receive)], latency);
+            let fault = verdict.message(message, [time(message.send), time(message.receive)], latency);
+            verdict.say(fault);
         }
         let (mut parties, mut counter) = (vec![], late::Counter::default());
         for collective in trace.collectives() {
             parties.clear();
             parties.extend(collective.members().map(|member| Party::new(member, trace, time)));
-            verdict.look_at(collective.kind(), &parties, &mut counter, latencies);
+            verdict.judge(collective.kind(), &parties, &mut counter, latencies);
         }
         Ok(verdict)
     }
@@ -205,61 +212,82 @@ impl Verdict {
         all
     }
 
-    fn say(&mut self, fault: impl FnOnce() -> Fault) {
-        if self.faults.len() < Self::MOST_FAULTS {
-            self.faults.push(fault());
-        }
-    }
-
+    /// The events of a location, before and after.
     pub(super) fn order(&mut self, location: LocationId, before: &[Timestamp<Global>], after: &[Timestamp<Global>]) {
         for (event, (before, after)) in (1..).zip(before.windows(2).zip(after.windows(2))) {
-            let event = EventId { location, event };
-            if after[1] < after[0] {
-                self.decreasing += 1;
-                self.say(|| Fault::Decreasing(event));
-            } else if after[1] == after[0] && before[1] > before[0] {
-                self.merged += 1;
-                self.say(|| Fault::Merged(event));
-            }
+            let fault = self.step(EventId { location, event }, [before[0], before[1]], [after[0], after[1]]);
+            self.say(fault);
         }
     }
 
-    pub(super) fn look_at_message(
+    pub(super) fn say(&mut self, fault: Option<Fault>) {
+        self.faults.extend(fault.filter(|_| self.faults.len() < Self::MOST_FAULTS));
+    }
+
+    /// An event, and when the one before it on its location and it were, before and after.
+    fn step(&mut self, event: EventId, before: [Timestamp<Global>; 2], after: [Timestamp<Global>; 2]) -> Option<Fault> {
+        if after[1] < after[0] {
+            self.decreasing += 1;
+            return Some(Fault::Decreasing(event));
+        }
+        let is_merged = after[1] == after[0] && before[1] > before[0];
+        self.merged += u64::from(is_merged);
+        is_merged.then_some(Fault::Merged(event))
+    }
+
+    /// A message: its ends, when they were, and how long it takes at least.
+    pub(super) fn message(
         &mut self,
-        message: Message,
+        Message { send, receive }: Message,
         [sent, received]: [Timestamp<Global>; 2],
         latency: Duration,
-    ) {
+    ) -> Option<Fault> {
         self.messages.total += 1;
         if received < sent {
             self.messages.reversed += 1;
             self.reversal.add(sent - received);
         }
         let by = sent + latency - received;
-        if by > Duration::ZERO {
+        (by > Duration::ZERO).then(|| {
             self.messages.violated += 1;
-            self.say(|| Fault::Early { send: message.send, receive: message.receive, by, kind: None });
-        }
+            Fault::Early { send, receive, by, kind: None }
+        })
     }
 
-    pub(super) fn look_at(
+    /// A collective operation.
+    pub(super) fn judge(
         &mut self,
         kind: CollectiveKind,
         parties: &[Party],
         counter: &mut late::Counter,
         latencies: &Latencies,
     ) {
+        for (_, fault) in self.look_at(kind, parties, counter, latencies) {
+            if self.faults.len() == Self::MOST_FAULTS {
+                break;
+            }
+            self.say(fault());
+        }
+    }
+
+    /// The same. The first of what there is to say against the exit of each rank that is given.
+    fn look_at<'a>(
+        &mut self,
+        kind: CollectiveKind,
+        parties: &'a [Party],
+        counter: &'a mut late::Counter,
+        latencies: &Latencies,
+    ) -> impl Iterator<Item = (usize, impl FnOnce() -> Option<Fault> + use<'a>)> + use<'a> {
         let latencies = latencies.levels().map(Duration::as_nanos);
         let (found, late) = counter.count(parties, kind.pattern(), latencies);
         self.collectives += found;
-        for (rank, _) in late.iter().enumerate().filter(|(_, late)| **late > 0) {
-            if self.faults.len() >= Self::MOST_FAULTS {
-                return;
-            }
-            let early = late::first_sender(parties, rank, kind.pattern(), latencies);
-            let kind = Some(kind);
-            self.faults.extend(early.map(|(send, receive, by)| Fault::Early { send, receive, by, kind }));
-        }
+        late.iter().enumerate().filter(|(_, late)| **late > 0).map(move |(rank, _)| {
+            let fault = move || {
+                let (send, receive, by) = late::first_sender(parties, rank, kind.pattern(), latencies)?;
+                Some(Fault::Early { send, receive, by, kind: Some(kind) })
+            };
+            (rank, fault)
+        })
     }
 }
 

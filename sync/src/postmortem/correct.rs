@@ -163,18 +163,27 @@ impl ControlledLogicalClock {
         let groups = groups(trace, self.workers);
         let mut stamps = Stamps::new(trace);
         let mut times = trace.locations.iter().map(|_| vec![]).collect();
+        let mut is_first = true;
+        let passes = self.passes(|rule| {
+            if !std::mem::take(&mut is_first) {
+                stamps.clear();
+            }
+            let forward = Forward { trace, rule, latencies: self.latencies, groups: &groups };
+            let (pass, found) = forward.run(&stamps, std::mem::take(&mut times))?;
+            times = found;
+            Ok(pass)
+        })?;
+        Ok(Corrected { trace, latencies: self.latencies, times, stamps, passes, groups })
+    }
+
+    /// Goes forward as often as is needed; `run` does it once.
+    pub(super) fn passes<E>(&self, mut run: impl FnMut(ClockRule) -> Result<Pass, E>) -> Result<Vec<Pass>, E> {
         let mut passes = Passes::new(self);
         let mut rule = self.rule;
-        loop {
-            let forward = Forward { trace, rule, latencies: self.latencies, groups: &groups };
-            let (pass, found) = forward.run(&stamps, times)?;
-            times = found;
-            let Some(control) = passes.next(pass) else { break };
+        while let Some(control) = passes.next(run(rule)?) {
             rule.control = control;
-            stamps.clear();
         }
-        let passes = passes.done;
-        Ok(Corrected { trace, latencies: self.latencies, times, stamps, passes, groups })
+        Ok(passes.done)
     }
 }
 

@@ -5,7 +5,7 @@ use core::fmt;
 use downbeat_clock_core::{DecimalBin, Duration, Global, Timestamp};
 
 use super::check::check_fit;
-use super::{Misfit, Trace};
+use super::{LocationId, Misfit, Trace};
 
 /// How far a correction moves events, and by how much it changes intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -124,21 +124,47 @@ impl Deviation {
         check_fit(trace, times)?;
         let mut deviation = Self::default();
         for (before, after) in trace.locations().iter().zip(times) {
-            let (before, after) = (before.times(), after.as_ref());
-            for (before, after) in before.iter().zip(after) {
-                deviation.displacement.add(*before, *after);
-            }
-            for (before, after) in before.windows(2).zip(after.windows(2)) {
-                deviation.distance.add([before[0], before[1]], [after[0], after[1]]);
-            }
-            let (Some((first, others)), Some((start, moved))) = (before.split_first(), after.split_first()) else {
-                continue;
-            };
-            for (before, after) in others.iter().zip(moved) {
-                deviation.position.add([*first, *before], [*start, *after]);
+            let mut ends = None;
+            for (before, after) in before.times().iter().zip(after.as_ref()) {
+                deviation.add(&mut ends, [*before, *after]);
             }
         }
         Ok(deviation)
+    }
+
+    /// The next event of a location, before and after: `ends` are its first and its last one so far.
+    fn add(&mut self, ends: &mut Option<[[Timestamp<Global>; 2]; 2]>, [before, after]: [Timestamp<Global>; 2]) {
+        self.displacement.add(before, after);
+        let Some([first, last]) = ends else {
+            *ends = Some([[before, after]; 2]);
+            return;
+        };
+        self.distance.add([last[0], before], [last[1], after]);
+        self.position.add([first[0], before], [first[1], after]);
+        *last = [before, after];
+    }
+}
+
+/// [`Deviation::between`], of events that come in any order of locations.
+#[derive(Debug, Default)]
+pub struct StreamedDeviation {
+    deviation: Deviation,
+    /// Of all locations.
+    ends: Vec<Option<[[Timestamp<Global>; 2]; 2]>>,
+}
+
+impl StreamedDeviation {
+    /// The next event of a location: when it was, and when it is now.
+    pub fn take(&mut self, location: LocationId, before: Timestamp<Global>, after: Timestamp<Global>) {
+        if self.ends.len() <= location.index() {
+            self.ends.resize(location.index() + 1, None);
+        }
+        self.deviation.add(&mut self.ends[location.index()], [before, after]);
+    }
+
+    /// Of all events.
+    pub fn finish(self) -> Deviation {
+        self.deviation
     }
 }
 

@@ -9,6 +9,7 @@ mod cycle;
 mod exchange;
 mod forward;
 mod keeping;
+mod latencies;
 mod operations;
 mod part;
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! How long messages take at least.
 
+pub(super) mod round_trips;
+
 use downbeat_clock_core::Duration;
 
-use super::{LocationId, Message, Place, Trace};
+use super::{LocationId, Place, Trace};
 
 /// The smallest latency of a message: between threads of one process, between processes of one node, and between nodes.
 ///
@@ -11,43 +13,6 @@ use super::{LocationId, Message, Place, Trace};
 pub struct Latencies {
     /// One for each level, of which none is smaller than the one before.
     levels: [Duration; Latencies::LEVELS],
-}
-
-/// The smallest positive time that a message took on each level.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Least(pub(super) [Duration; Latencies::LEVELS]);
-
-impl Default for Least {
-    fn default() -> Self {
-        Self([Self::NONE; Latencies::LEVELS])
-    }
-}
-
-impl Least {
-    /// Of no message.
-    const NONE: Duration = Duration::MAX;
-
-    pub(super) fn add(&mut self, trace: &Trace, message: Message, took: Duration) {
-        let [from, to] = [message.send, message.receive].map(|event| trace.site(event.location));
-        if let Some(level) = to.level(from).filter(|_| took > Duration::ZERO) {
-            self.0[level] = self.0[level].min(took);
-        }
-    }
-
-    /// Those that are in order.
-    pub(super) fn latencies(mut self) -> Latencies {
-        let mut beyond = Self::NONE;
-        for level in self.0.iter_mut().rev().filter(|level| **level != Self::NONE) {
-            beyond = beyond.min(*level);
-            *level = beyond;
-        }
-        let mut below = Duration::ZERO;
-        let levels = self.0.map(|level| {
-            below = if level == Self::NONE { below } else { level };
-            below
-        });
-        Latencies { levels }
-    }
 }
 
 /// A location, and where it is.
@@ -70,20 +35,40 @@ impl Latencies {
         (same_process >= Duration::ZERO && levels.is_sorted()).then_some(Self { levels })
     }
 
-    /// The smallest positive latencies that the messages of a trace seem to have.
+    /// The smallest latencies that the messages of a trace seem to have, a level at a time.
     ///
-    /// Where clocks are wrong, so are these: mostly too small, since with many messages there is one that seems to take
-    /// next to no time; and then what is corrected is too little, but not wrong. Collective operations do not count. A
-    /// level without messages has no time, or the latency of the level below. What seems longer on one level than on the
-    /// next is cut to that.
+    /// Where every message seems to take some time, the least that one takes. Otherwise clocks are wrong, and what one way
+    /// seems to take says nothing. Then it is half of the quickest round trip, a message and one back, less a tenth: what
+    /// one clock is ahead of the other cancels. A round trip counts if each receiver had waited for a quarter of it, with
+    /// no event in between, and if it was not interrupted for more than 10,000 times as long as it took: so clocks that
+    /// gain 10 ppm on each other do not make more of it than that tenth. The quickest message there and the quickest one
+    /// back within as long a time count as one, too.
+    ///
+    /// This is less than what messages take in truth, as long as they take as long one way as the other, and some of
+    /// either way were waited for. It is more, and does harm, where clocks or receivers are late in a way that no message
+    /// gives away: in every pair of processes, all messages one way. And a single message can be quicker, where few others
+    /// are nearly as quick, as on crowded cores.
+    ///
+    /// Collective operations do not count. A level without messages, or without round trips where clocks are wrong, has no
+    /// time, or the latency of the level below. What seems longer on one level than on the next is cut to that.
     pub fn measured(trace: &Trace) -> Self {
-        let mut least = Least::default();
-        for message in trace.messages() {
-            if let (Some(sent), Some(received)) = (trace.time(message.send), trace.time(message.receive)) {
-                least.add(trace, message, received - sent);
-            }
+        Self::of_levels(round_trips::least(trace))
+    }
+
+    /// What is longer on one level than on the next is cut to that, and what is not known is that of the level below.
+    pub(super) fn of_levels(mut least: [Option<Duration>; Self::LEVELS]) -> Self {
+        let mut beyond = Duration::MAX;
+        for level in least.iter_mut().rev().flatten() {
+            beyond = beyond.min(*level);
+            *level = beyond;
         }
-        least.latencies()
+        let mut below = Duration::ZERO;
+        Self {
+            levels: least.map(|level| {
+                below = level.unwrap_or(below);
+                below
+            }),
+        }
     }
 
     /// Between threads of one process, between processes of one node, and between nodes.
@@ -159,8 +144,10 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_positive_one_of_each_level_is_measured() {
-        assert_eq!(Some(measured(&[(1, 9), (1, 5), (2, 60), (2, -7), (2, 50), (3, 700), (3, 0)])), nanos([5, 50, 700]));
+    fn the_smallest_one_of_each_level_is_measured_if_it_can_be_right() {
+        assert_eq!(Some(measured(&[(1, 9), (1, 5), (2, 60), (2, 50), (3, 700), (3, 900)])), nanos([5, 50, 700]));
+        assert_eq!(Some(measured(&[(1, 9), (1, 5), (2, 60), (2, -7), (2, 50), (3, 700)])), nanos([5, 5, 700]));
+        assert_eq!(Some(measured(&[(1, 9), (2, 50), (3, 0), (3, 700)])), nanos([9, 50, 50]));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use downbeat_clock_core::{
     ClockModel, Domain, Duration, FitError, Global, Knot, Local, OffsetFit, OffsetSample, TickRate, Timestamp,
 };
 use map::Shape;
-pub use map::{ClockMap, ClockMaps};
+pub use map::{ClockMap, ClockMaps, StreamedMaps};
 
 use super::{LocationId, Place};
 

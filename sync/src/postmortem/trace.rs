@@ -321,12 +321,13 @@ impl<'a> Collective<'a> {
         self.kind
     }
 
-    /// The rank of its root; meaningless where [`CollectiveKind::has_root`] is false.
+    /// Which of the members is its root, counted from 0; none, if that took no part. Meaningless where
+    /// [`CollectiveKind::has_root`] is false.
     pub fn root(&self) -> u32 {
         self.root
     }
 
-    /// All members of the communicator, in the order of their ranks.
+    /// All members of the communicator that took part, in the order of their ranks: all, unless the builder was lenient.
     ///
     /// Which enters come before which exits is said by the [`Pattern`](super::Pattern) of the kind.
     pub fn members(&self) -> impl ExactSizeIterator<Item = Member> + use<'a> {

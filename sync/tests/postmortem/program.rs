@@ -10,12 +10,17 @@ use fastrand::Rng;
 /// An event: location and number.
 pub(crate) type Event = (usize, usize);
 
+/// What is pushed to a builder.
+pub(crate) type Push = (LocationId, Timestamp<Global>, Action);
+
 /// What happened, as seen from outside.
 #[derive(Default)]
 pub(crate) struct Program {
     pub(crate) places: Vec<Place>,
     pub(crate) teams: Vec<Vec<usize>>,
     pub(crate) events: Vec<Vec<(i64, Step)>>,
+    /// In which order.
+    pub(crate) order: Vec<Event>,
     /// From, to.
     pub(crate) relations: Vec<(Event, Event)>,
 }
@@ -213,18 +218,33 @@ impl Program {
     fn add(&mut self, clocks: &Clocks, location: usize, step: Step) -> Event {
         let time = clocks.now * clocks.percents[location] / 100 + clocks.offsets[location];
         self.events[location].push((time, step));
-        (location, self.events[location].len() - 1)
+        let event = (location, self.events[location].len() - 1);
+        self.order.push(event);
+        event
+    }
+
+    /// A builder with all locations and teams, and what is to be pushed to it, in the order in which it happened.
+    pub(crate) fn pushes(&self, matching: Matching) -> (TraceBuilder, Vec<Push>) {
+        let mut builder = TraceBuilder::new(matching);
+        let (ids, teams) = self.define(&mut builder);
+        let push = |(location, event): &Event| {
+            let (time, step) = self.events[*location][*event];
+            (ids[*location], Timestamp::from_nanos(time), action(step, &ids, &teams))
+        };
+        (builder, self.order.iter().map(push).collect())
+    }
+
+    fn define(&self, builder: &mut TraceBuilder) -> (Vec<LocationId>, Vec<CommunicatorId>) {
+        let ids: Vec<LocationId> = self.places.iter().map(|place| builder.add_location(*place).unwrap()).collect();
+        let of = |team: &Vec<usize>| team.iter().map(|member| ids[*member]).collect::<Vec<_>>();
+        let teams = self.teams.iter().map(|team| builder.add_communicator(&of(team)).unwrap()).collect();
+        (ids, teams)
     }
 
     /// The trace that it leaves, location by location or all mixed.
     pub(crate) fn trace(&self, rng: &mut Rng) -> Result<Trace, TraceError> {
         let mut builder = TraceBuilder::new(Matching::default());
-        let ids: Vec<LocationId> = self.places.iter().map(|place| builder.add_location(*place).unwrap()).collect();
-        let teams: Vec<CommunicatorId> = self
-            .teams
-            .iter()
-            .map(|team| builder.add_communicator(&team.iter().map(|member| ids[*member]).collect::<Vec<_>>()).unwrap())
-            .collect();
+        let (ids, teams) = self.define(&mut builder);
         let (mixed, mut next) = (rng.bool(), vec![0; ids.len()]);
         while let Some(first) = (0..ids.len()).find(|location| next[*location] < self.events[*location].len()) {
             let any = rng.usize(0..ids.len());

@@ -1,12 +1,24 @@
 //! What programs that correct and check traces share: their options, what they find out, and how they say it.
 
 mod correction;
+mod deviation;
 mod document;
 pub mod files;
+mod items;
+mod movement;
+mod recording;
 mod settings;
 mod tables;
+mod truth;
+mod unfinished;
 
-pub use correction::{CorrectionOptions, corrected_sessions};
-pub use document::{Document, PassReport, PreSyncReport, TruthStages};
+pub use correction::CorrectionOptions;
+pub use deviation::{AboveReport, BinReport, DeviationReport, IntervalReport};
+pub use document::{Document, PassReport, PreSyncReport, Printed};
+pub use items::{for_each_item, unwritable};
+pub use movement::{LocationReport, Movement, MovementWalk, Slices};
+pub use recording::{ArchiveReport, Place, Recording};
 pub use settings::{Found, LatencyOption, MatchingOptions};
-pub use tables::{Contents, DeviationReport, LatencyReport, TruthReport, Violations, truth, violations};
+pub use tables::{Contents, LatencyReport, RelationsReport, Violations, percent, violations};
+pub use truth::{TruthReport, TruthStages};
+pub use unfinished::Unfinished;

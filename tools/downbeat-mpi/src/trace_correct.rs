@@ -9,15 +9,15 @@ use clap::Args;
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_common::output::{self, print, print_json};
 use downbeat_common::trace::{
-    Contents, CorrectionOptions, Document, Found, LatencyReport, PreSyncReport, TruthReport, TruthStages, Violations,
-    corrected_sessions, files,
+    Contents, CorrectionOptions, Document, LatencyReport, Movement, MovementWalk, PreSyncReport, Printed, Slices,
+    TruthReport, TruthStages, Violations, files,
 };
 use downbeat_common::{Failure, agree};
 use downbeat_measure::trace::{Sessions, TraceFile, Unread};
 use downbeat_sync::postmortem::{
     CorrectedPart, Deviation, Latencies, Location, PartBuilder, PartError, Shares, TracePart, TruthError, Verdict,
 };
-use downbeat_sync::{Comm, MpiComm, collective};
+use downbeat_sync::{Comm, CommError, MpiComm, block_on_ready, collective};
 
 use crate::command_line::block_on_ready_failure;
 use crate::ranks::number_of;
@@ -58,7 +58,7 @@ impl Options {
         let inputs: Vec<_> = [Some(&self.input), self.truth.as_ref()].into_iter().flatten().collect();
         let inputs: Vec<_> = inputs.into_iter().map(PathBuf::as_path).collect();
         let is_first = comm.rank() == 0;
-        let writable = if is_first { files::check_output("-o", &self.output, &inputs) } else { Ok(()) };
+        let writable = if is_first { self.check(&inputs) } else { Ok(()) };
         agree(comm, writable).await?;
         let loads = TraceFile::loads_of(&self.input);
         let shares = Shares::new(comm.size(), &loads);
@@ -69,11 +69,19 @@ impl Options {
         };
         let document = self.correct(&mut file, truth.as_ref(), comm).await?;
         let shown = match is_first {
-            true if self.json => print_json(&document),
+            true if self.json => print_json(&Printed { document: &document, streamed: false }),
             true => print(&document.text(&self.input, &self.output)),
             false => Ok(()),
         };
         agree(comm, shown).await
+    }
+
+    fn check(&self, inputs: &[&Path]) -> Result<(), Failure> {
+        if let Some(archive) = inputs.iter().find(|path| files::is_archive(path)) {
+            let why = format!("{}: an OTF2 archive is corrected by downbeat trace correct alone", archive.display());
+            return Err(Failure::Input(why));
+        }
+        files::check_output("-o", &self.output, inputs)
     }
 
     /// All ranks read all of a file; where it is no good, all know the first mistake, whoever found it.
@@ -114,14 +122,12 @@ impl Options {
         let fail = |why: PartError| failure(&self.input, why);
         let measured: Vec<Vec<Timestamp<Global>>> = times(&file.trace).map(<[_]>::to_vec).collect();
         let (sessions, pre_synchronization) = self.pre_synchronize(file, comm).await?;
-        let latencies = match self.correction.latencies.given() {
-            Some(given) => given,
-            None => Found::measured(Latencies::measured_in_part(&file.trace, comm).await.map_err(Failure::run)?),
-        };
+        let measure = || block_on_ready(Latencies::measured_in_part(&file.trace, comm));
+        let latencies = self.correction.latencies.find_by(measure).map_err(Failure::run)?;
         let before: Vec<_> = times(&file.trace).collect();
         let judge = async |times: &[&[Timestamp<Global>]]| {
             let verdict = Verdict::of_part(&file.trace, times, &latencies.latencies, comm).await;
-            verdict.map(|verdict| Violations::from(&verdict)).map_err(fail)
+            verdict.map(|verdict| Violations::of(&verdict, &file.names)).map_err(fail)
         };
         let as_measured = judge(&slices(&measured)).await?;
         drop(measured);
@@ -143,8 +149,10 @@ impl Options {
             )));
         }
         let deviation = Deviation::of_part(&file.trace, corrected.times(), comm).await.map_err(fail)?;
+        let slices = slices_of(&file.trace, comm).await.map_err(Failure::run)?;
+        let movement = movement(file, slices, corrected.times(), comm).await.map_err(Failure::run)?;
         let truth = match truth {
-            Some(truth) => Some(compare(file, &corrected, truth, comm).await?),
+            Some(truth) => Some(compare(file, &corrected, (truth, slices), comm).await?),
             None => None,
         };
         let format = files::format(&self.output, file.format);
@@ -158,7 +166,7 @@ impl Options {
         Ok(Document {
             schema: "downbeat.trace_correction",
             version: 1,
-            contents: Contents::of_parts(file.trace.locations().len(), totals),
+            contents: Contents::of_parts(file.trace.locations().len(), &totals),
             pre_synchronization,
             latencies: LatencyReport::of(latencies),
             passes: corrected.passes().iter().map(Into::into).collect(),
@@ -167,7 +175,9 @@ impl Options {
             pre_synchronized,
             corrected: found,
             deviation: (&deviation).into(),
+            movement,
             truth,
+            archive: None,
         })
     }
 
@@ -177,10 +187,13 @@ impl Options {
         comm: &C,
     ) -> Result<(Sessions, PreSyncReport), Failure> {
         // All ranks have all sessions, and find the same.
-        let (maps, report) = self.correction.clock_maps(file, file.trace.locations(), file.trace.ids())?;
-        let Some(maps) = maps else { return Ok((file.sessions.clone(), report)) };
-        let sessions = corrected_sessions(&file.sessions, file.trace.ids(), &maps);
-        file.trace.correct(&maps, comm).await.map_err(|why| failure(&self.input, why))?;
+        let places: Vec<_> = file.trace.locations().iter().map(Location::place).collect();
+        let ids: Vec<_> = file.trace.ids().collect();
+        let found = self.correction.clock_maps(&self.input, (&ids, &places), &file.sessions, file.master)?;
+        let (maps, sessions, report) = found;
+        if let Some(maps) = maps {
+            file.trace.correct(&maps, comm).await.map_err(|why| failure(&self.input, why))?;
+        }
         Ok((sessions, report))
     }
 }
@@ -188,7 +201,7 @@ impl Options {
 async fn compare<C: Comm>(
     file: &FilePart,
     corrected: &CorrectedPart<'_>,
-    truth: &FilePart,
+    (truth, slices): (&FilePart, Slices),
     comm: &C,
 ) -> Result<TruthStages, Failure> {
     let events = |file: &FilePart| file.loads.iter().map(|(_, events)| *events).collect::<Vec<_>>();
@@ -201,7 +214,43 @@ async fn compare<C: Comm>(
     let before = TruthError::of_part(&file.trace, &before, &expected, comm).await.map_err(fail)?;
     let after = TruthError::of_part(&file.trace, corrected.times(), &expected, comm).await.map_err(fail)?;
     let [pre_synchronized, corrected] = [before, after].map(TruthReport::from);
-    Ok(TruthStages { pre_synchronized, corrected })
+    Ok(TruthStages { pre_synchronized, corrected, slices, over_time: vec![] })
+}
+
+/// The time of a trace that ranks share.
+async fn slices_of<C: Comm>(part: &TracePart, comm: &C) -> Result<Slices, CommError> {
+    let ends = |times: &[Timestamp<Global>]| Some([times.first()?, times.last()?].map(|time| time.as_nanos()));
+    let ends = || times(part).filter_map(ends);
+    let begin = ends().map(|[first, _]| first).min().unwrap_or(i64::MAX);
+    let end = ends().map(|[_, last]| last).max().unwrap_or(i64::MIN);
+    let widest = |a: [u64; 2], b: [u64; 2]| [(a[0] as i64).min(b[0] as i64), (a[1] as i64).max(b[1] as i64)];
+    let both = collective::all_combine(comm, [begin as u64, end as u64], |a, b| widest(a, b).map(|at| at as u64));
+    let [begin, end] = both.await?.map(|at| Timestamp::from_nanos(at as i64));
+    Ok(if begin <= end { Slices::between(begin, end) } else { Slices::between(Timestamp::ORIGIN, Timestamp::ORIGIN) })
+}
+
+/// How far locations are moved; all is known to rank 0 alone.
+async fn movement<C: Comm>(
+    file: &FilePart,
+    slices: Slices,
+    corrected: &[Vec<Timestamp<Global>>],
+    comm: &C,
+) -> Result<Movement, CommError> {
+    let mut walk = MovementWalk::new(slices, &file.names);
+    for (location, (before, after)) in times(&file.trace).zip(corrected).enumerate() {
+        before.iter().zip(after).for_each(|(before, after)| walk.take(location, *before, *after));
+    }
+    for (location, id) in file.trace.ids().enumerate() {
+        let owner = file.trace.owner(id).unwrap_or(0);
+        if owner != 0 && comm.rank() == 0 {
+            walk.learn(location, comm.recv(owner).await?);
+        } else if owner != 0 && comm.rank() == owner {
+            comm.send(0, walk.known(location)).await?;
+        }
+    }
+    let mut movement = walk.finish();
+    movement.cells.clear();
+    Ok(movement)
 }
 
 fn times(part: &TracePart) -> impl Iterator<Item = &[Timestamp<Global>]> {

@@ -1,7 +1,9 @@
 //! A page in the making: headings, pictures and tables. Everything that is not markup of its own is escaped here.
 
 pub(crate) mod axis;
+pub(crate) mod bins;
 pub(crate) mod frame;
+pub(crate) mod rectangles;
 pub(crate) mod style;
 pub(crate) mod svg;
 pub(crate) mod units;
@@ -157,11 +159,18 @@ impl Page {
         self.html += "</nav>\n";
     }
 
-    /// Writes the page to a file, or for `-` to standard output; and its pictures to a folder, too, if there is one.
+    /// Writes the page to the file that this option named, or for `-` to standard output; and its pictures to a folder,
+    /// too, if there is one.
     ///
     /// # Errors
     /// When there cannot be such files, by the option that named them; or when they cannot be filled.
-    pub(crate) fn write(self, title: &str, output: &Path, pictures: Option<&Path>) -> Result<(), Failure> {
+    pub(crate) fn write(
+        self,
+        title: &str,
+        option: &str,
+        output: &Path,
+        pictures: Option<&Path>,
+    ) -> Result<(), Failure> {
         let (html, files) = self.finish(title);
         if let Some(folder) = pictures {
             let failed = |why: io::Error| Failure::option("--svg", format!("{}: {why}", folder.display()));
@@ -170,7 +179,7 @@ impl Page {
                 write_file("--svg", &folder.join(name), &picture)?;
             }
         }
-        if output == Path::new("-") { print(&html) } else { write_file("-o", output, &html) }
+        if output == Path::new("-") { print(&html) } else { write_file(option, output, &html) }
     }
 
     /// The whole page, and the files of its pictures.

@@ -3,7 +3,6 @@
 mod diff;
 mod page;
 mod show;
-mod unit;
 
 use clap::{Args, Subcommand};
 use downbeat_common::Failure;

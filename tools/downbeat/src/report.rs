@@ -47,7 +47,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let experiments = Experiments { all, settings, average: options.of.into() };
     let mut page = Page::default();
     let title = sections::fill(&mut page, &experiments);
-    page.write(&title, &options.output, options.svg.as_deref())
+    page.write(&title, "-o", &options.output, options.svg.as_deref())
 }
 
 fn read(folders: &[PathBuf], settings: &Settings) -> Result<Vec<Measured>, Failure> {

@@ -1,8 +1,10 @@
 //! `downbeat trace`: times of traces, corrected after the fact and checked.
 
 mod check;
+mod convert;
 mod correct;
 mod generate;
+mod page;
 
 use clap::{Args, Subcommand};
 use downbeat_common::Failure;
@@ -19,6 +21,8 @@ enum Command {
     Correct(Box<correct::Options>),
     /// Says what cannot be true of times; the exit code is 1 if there is anything
     Check(check::Options),
+    /// Writes a trace in another format: text, bytes, or that of Perfetto, which shows it
+    Convert(convert::Options),
     /// Makes a trace of a program that never ran, with clocks that are wrong in a known way
     Generate(Box<generate::Options>),
 }
@@ -27,6 +31,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     match &options.command {
         Command::Correct(options) => correct::run(options),
         Command::Check(options) => check::run(options),
+        Command::Convert(options) => convert::run(options),
         Command::Generate(options) => generate::run(options),
     }
 }

@@ -25,8 +25,13 @@ fn a_report_is_a_page_for_every_reader() {
     let page = folder.join("page.html");
     // A histogram of each group, of which the regions have 1, 3, 1 and 1; and ranks that are not all alike in two.
     let figures = 1 + 3 + 1 + 1 + 2;
-    let pictures = fs::read_dir(folder.join("pictures")).expect("it was written").count();
-    assert_eq!(pictures, figures);
+    let pictures = fs::read_dir(folder.join("pictures")).expect("it was written");
+    let pictures: Vec<_> = pictures.map(|entry| entry.expect("it is there").path()).collect();
+    assert_eq!(pictures.len(), figures);
+    for picture in &pictures {
+        let text = fs::read_to_string(picture).expect("it was written");
+        assert!(!text.contains('…'), "{}: something is cut", picture.display());
+    }
 
     let Some(browser) = Browser::find(&folder) else { return };
     for width in [390, 768, 1_200] {

@@ -2,11 +2,17 @@
 
 #![expect(clippy::expect_used, reason = "in a test, that is how a failure is told")]
 
+#[path = "trace/streaming.rs"]
+mod streaming;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
+
+#[path = "trace/convert.rs"]
+mod convert;
 
 /// A folder of a test's own, in which the program is called.
 struct Folder(PathBuf);
@@ -192,6 +198,22 @@ fn figures_are_those_by_hand() {
     let deviation = &said["deviation"];
     assert_eq!((&deviation["displacement"]["moved"], &deviation["displacement"]["events"]), (&1.into(), &3.into()));
     assert_eq!(deviation["displacement"]["mean_nanos"], 100.0 / 3.0);
+    let bin =
+        |low: u64, high: u64, count: u64| serde_json::json!({"low_nanos": low, "high_nanos": high, "count": count});
+    assert_eq!(deviation["displacement"]["bins"], serde_json::json!([bin(0, 0, 2), bin(100, 199, 1)]));
+    assert_eq!(deviation["event_distance"]["bins"], serde_json::json!([bin(100, 199, 1)]));
+    let histograms = folder.says(&format!("correct a.dbt -o b.dbt --histograms {options}"));
+    for row in [
+        "\n    100-199             1                        1                        1\n",
+        "\n          0             2   ",
+    ] {
+        assert!(histograms.contains(row), "no {row} in:\n{histograms}");
+    }
+    assert!(histograms.contains("\nReceives and exits corrected explicitly: 1 (100 %)\n"), "{histograms}");
+    let farthest = serde_json::json!([{"location": 1, "name": "b", "events": 2, "moved": 1, "mean_nanos": 50.0,
+        "farthest_nanos": 100, "at_nanos": 900}]);
+    assert_eq!(said["movement"]["farthest"], farthest);
+    assert_eq!(said["pre_synchronized"]["mean_reversal_nanos"], 100.0);
     for intervals in ["event_position", "event_distance"] {
         let intervals = &deviation[intervals];
         assert_eq!((&intervals["intervals"], &intervals["mean_share"]), (&1.into(), &(100.0 / 900.0).into()));
@@ -276,6 +298,12 @@ fn bad_input_is_refused_in_one_line() {
             "latencies.toml: same-node: a duration needs",
         );
     }
+    #[cfg(not(feature = "otf2"))]
+    for command in ["check a.otf2", "correct a.otf2 -o out", "check a.dbt --against a.otf2"] {
+        folder.refuses(command, "a.otf2: this program was built without OTF2; with it, `cargo build ");
+    }
+    folder
+        .refuses("correct a.dbt -o out.dbt --rewrite", "--rewrite: a.dbt is no OTF2 archive, of which alone that can");
     folder.refuses("correct circle.dbt -o out.dbt", "circle.dbt: events wait for each other in a circle: event ");
     folder.refuses("correct jump.dbt -o out.dbt", "jump.dbt: the clock of location 1 was set before session 1");
     folder.refuses("correct alone.dbt -o out.dbt --pre-synchronization linear --lenient --gradient 0", "--gradient");
@@ -296,6 +324,69 @@ fn bad_input_is_refused_in_one_line() {
     folder.refuses("generate -o no/such/out.dbt", "-o: no/such/out.dbt: No such file");
     let lenient = folder.says("correct alone.dbt -o out.dbt --lenient");
     assert!(lenient.contains("\nLeft out: 1 message that nobody received, 0 messages "), "{lenient}");
+}
+
+/// Of two locations: what happened, why it is refused, and what a lenient reader counts instead, if anything helps.
+#[test]
+fn every_defect_is_one_error_and_a_count_where_that_can_be() {
+    let folder = Folder::new("defects");
+    let in_all = "collective-end 0 allreduce 0 both\n";
+    let defects = [
+        (
+            "0 0 send 1 0 0\nend 1\n",
+            "event 0 of location 0 sends a message that nobody receives",
+            Some("Left out: 1 message that nobody received, 0 messages that nobody sent, 0 "),
+        ),
+        (
+            "1 0 receive 0 0 0\nend 1\n",
+            "event 0 of location 1 receives a message that nobody sent",
+            Some("Left out: 0 messages that nobody received, 1 message that nobody sent, 0 "),
+        ),
+        (
+            &format!("0 0 collective 0\n0 1 {in_all}end 2\n"),
+            "event 1 of location 0 is in a collective operation that location 1 is missing in",
+            Some("0 messages that nobody sent, 1 collective operation without some members"),
+        ),
+        (
+            &format!("0 0 collective 0\n1 0 collective 0\n0 1 {in_all}end 3\n"),
+            "event 0 of location 1 enters a collective operation that is never left",
+            Some("0 messages that nobody sent, 1 collective operation without some members"),
+        ),
+        (
+            "sample 1 0 0 0\nsample 1 1 100 900\nsample 1 2 200 190\nend 0\n",
+            "the clock of location 1 was set before session 1",
+            Some("Sessions left out, as they contradict those before: 2"),
+        ),
+        (
+            "sample 1 0 0 0\nsample 1 1 100 100\nsample 1 2 90 110\nend 0\n",
+            "session 2 of location 1 is not later than the one before",
+            Some("Sessions left out, as they contradict those before: 1"),
+        ),
+        ("0 0 note x\n0 5 note", "line 6: the file is cut off here", None),
+        ("0 0 note x\n", "line 6: the file is cut off here", None),
+        ("0 0 note x\nend 2\n", "line 6: ", None),
+        ("0 5 note x\n0 4 note y\nend 2\n", "line 6: event 1 of location 0 is earlier than the event before it", None),
+        (
+            "0 0 receive 1 0 0\n0 1 send 1 0 0\n1 0 receive 0 0 0\n1 1 send 0 0 0\nend 4\n",
+            "events wait for each other in a circle: event 0 of location 0 for event 1 of location 1, which is after event 0 \
+             of location 1 for event 1 of location 0, which is after the first",
+            None,
+        ),
+    ];
+    for (body, error, counted) in defects {
+        let text = format!("# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n{body}");
+        fs::write(folder.path("a.dbt"), &text).expect("it can be written");
+        folder.refuses("correct a.dbt -o out.dbt", &format!("a.dbt: {error}"));
+        match counted {
+            Some(counted) => {
+                let said = folder.says("correct a.dbt -o out.dbt --lenient");
+                assert!(said.contains(counted), "{said}");
+                fs::remove_file(folder.path("out.dbt")).expect("it is there");
+            }
+            None => folder.refuses("correct a.dbt -o out.dbt --lenient", &format!("a.dbt: {error}")),
+        }
+        assert_eq!(fs::read_to_string(folder.path("a.dbt")).expect("it is there"), text);
+    }
 }
 
 /// A file that may not grow beyond a few kilobytes is as a disk that is full.
@@ -320,7 +411,7 @@ fn a_full_disk_leaves_nothing_behind() {
 fn the_examples_of_the_help_work_when_they_are_pasted() {
     let program = Path::new(env!("CARGO_BIN_EXE_downbeat"));
     let folder = Folder::new("help");
-    for command in ["correct", "check", "generate"] {
+    for command in ["correct", "check", "convert", "generate"] {
         let help = folder.says(&format!("{command} --help"));
         let examples: String = help.split_once("Examples:\n").expect("there are examples").1.to_owned();
         // The help is wrapped to the width of the terminal.

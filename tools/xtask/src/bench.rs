@@ -11,7 +11,7 @@ use crate::steps::Step;
 use crate::workspace::{MPI, OTF2, Workspace};
 
 /// Benchmarks that print a table and know `--gate`: package and name.
-const RATIOS: [(&str, &str); 8] = [
+const RATIOS: [(&str, &str); 9] = [
     ("downbeat-timers", "ratios"),
     ("downbeat-timers", "calibration"),
     ("downbeat-sync", "self_exchange"),
@@ -20,6 +20,7 @@ const RATIOS: [(&str, &str); 8] = [
     ("downbeat-measure", "records"),
     ("downbeat-measure", "regions"),
     ("downbeat", "clocks"),
+    ("downbeat", "otf2"),
 ];
 
 /// The same for programs that run under `mpirun`, and on how many ranks: each has a core, if there are two.
@@ -62,11 +63,13 @@ fn others(workspace: &Workspace) -> impl Iterator<Item = Step<'_>> {
     others.map(|(package, name)| Step::command(format!("criterion: {package} {name}"), bench(workspace, package, name)))
 }
 
-/// A benchmark, with all that its package can do without libraries that may not be there.
+/// A benchmark, with all that its package can do without libraries that may not be there and that it does not need.
 fn bench(workspace: &Workspace, package: &str, name: &str) -> Command {
-    let packages = workspace.packages.iter().filter(|known| known.name == package);
-    let here = |feature: &&String| ![MPI, OTF2].contains(&feature.as_str());
-    let features = packages.flat_map(|known| known.features.keys()).filter(here);
+    let packages = || workspace.packages.iter().filter(|known| known.name == package);
+    let benches = packages().flat_map(|known| known.targets_of("bench")).filter(|bench| bench.name == name);
+    let needed: Vec<&String> = benches.flat_map(|bench| &bench.required_features).collect();
+    let here = |feature: &&String| ![MPI, OTF2].contains(&feature.as_str()) || needed.contains(feature);
+    let features = packages().flat_map(|known| known.features.keys()).filter(here);
     let mut bench = command(&format!("cargo bench -p {package} --bench {name}"));
     bench.args(features.flat_map(|feature| ["--features", feature]));
     bench

@@ -1,27 +1,35 @@
 //! An OTF2 archive, from which traces are read.
 
-use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use downbeat_clock_core::{Global, Timestamp};
-use downbeat_sync::postmortem::{EventId, Knots, LocationId, Matching, Trace, TraceBuilder, TraceError};
+use downbeat_clock_core::{self as clock_core, Global, Local, Timestamp};
+use downbeat_sync::postmortem::{EventId, Knot, Knots, LocationId, Matching, Trace, TraceBuilder, TraceError};
 
 use super::Otf2Error;
+use super::anchor::Anchor;
 use super::clock::Ticks;
 use super::definitions::Definitions;
+use super::event_file::{EventFile, Record};
+use super::events::{Event, Mappings, is_in_trace};
+use super::files::{globals, local};
 use super::reader::Reader;
+use super::sink::{ReadError, Sink};
 use super::stream::{Held, Stream, StreamError};
 use super::teams::{TeamError, Teams};
+use crate::trace::Sessions;
 
 /// An archive that is open for reading. It is never changed.
 #[derive(Debug)]
 pub struct Archive {
-    pub(super) reader: Reader,
-    definitions: Definitions,
+    /// Its anchor file, `NAME.otf2`.
+    pub(super) anchor: PathBuf,
+    pub(super) chunks: Anchor,
+    pub(super) definitions: Definitions,
     pub(super) ticks: Ticks,
-    locations: Vec<ArchiveLocation>,
+    pub(super) locations: Vec<ArchiveLocation>,
     /// The clock offsets that the archive has, of each location.
     pub(super) offsets: Vec<Knots>,
+    mappings: Vec<Mappings>,
 }
 
 /// A location as an archive has it.
@@ -57,11 +65,18 @@ impl Default for Reading {
     }
 }
 
-/// A trace, and which of its locations is which one of the archive.
+/// A trace, and how it was made of an archive.
 #[derive(Debug)]
 pub struct ArchiveTrace {
     /// The events that may matter to other locations.
     pub trace: Trace,
+    /// What has to be known to write it.
+    pub origin: Origin,
+}
+
+/// How a trace was made of an archive.
+#[derive(Debug)]
+pub struct Origin {
     /// The location in the trace of each one of [`Archive::locations`].
     pub locations: Vec<LocationId>,
     /// Whether the clock offsets of the archive were added.
@@ -77,14 +92,10 @@ impl Archive {
     /// When a file is missing, cut short or of no OTF2 archive.
     pub fn open(anchor: &Path) -> Result<Self, Otf2Error> {
         let reader = Reader::open(anchor)?;
-        if !reader.is_plain()? {
-            return Err(Otf2Error::content(anchor, "the files of this archive are inside of another one (SIONlib)"));
-        }
-        check_end(&reader.globals())?;
+        check_end(&globals(anchor))?;
         let definitions = reader.definitions()?;
-        let ticks = Ticks::new(definitions.resolution).ok_or_else(|| {
-            Otf2Error::content(&reader.globals(), "the archive does not say how fast its clock ticks")
-        })?;
+        let ticks = Ticks::new(definitions.resolution)
+            .ok_or_else(|| Otf2Error::content(&globals(anchor), "the archive does not say how fast its clock ticks"))?;
         let locations: Vec<_> = definitions
             .locations
             .iter()
@@ -94,14 +105,17 @@ impl Archive {
                 events: found.events,
             })
             .collect();
-        check_files(&reader, &locations)?;
+        check_files(anchor, &locations)?;
         let ids: Vec<u64> = locations.iter().map(|location| location.id).collect();
-        let offsets = reader.select(&ids)?.into_iter().zip(&ids).map(|(knots, &id)| {
-            let path = reader.local(id, "def");
-            Knots::new(knots).map_err(|_| Otf2Error::content(&path, "the times of clock offsets do not increase"))
-        });
-        let offsets = offsets.collect::<Result<_, _>>()?;
-        Ok(Self { reader, definitions, ticks, locations, offsets })
+        let (mut offsets, mut mappings) = (vec![], vec![]);
+        for (locals, id) in reader.locals(&ids)?.into_iter().zip(ids) {
+            let path = local(anchor, id, "def");
+            let knots = Knots::new(locals.offsets);
+            offsets.push(knots.map_err(|_| Otf2Error::content(&path, "the times of clock offsets do not increase"))?);
+            mappings.push(locals.mappings);
+        }
+        let (anchor, chunks) = (anchor.to_owned(), reader.chunks);
+        Ok(Self { anchor, chunks, definitions, ticks, locations, offsets, mappings })
     }
 
     /// All locations, in the order of the archive.
@@ -114,109 +128,120 @@ impl Archive {
         self.definitions.resolution
     }
 
+    /// The clock offsets as what clocks showed when they were compared, each in a session of its own: of every location of
+    /// the trace.
+    pub fn sessions(&self, origin: &Origin) -> Sessions {
+        let mut sessions = vec![vec![]; origin.locations.len()];
+        for (index, location) in origin.locations.iter().enumerate() {
+            sessions[location.index()] = self.sessions_of(index);
+        }
+        sessions
+    }
+
+    /// Those of one location.
+    pub(super) fn sessions_of(&self, index: usize) -> Vec<Vec<clock_core::Knot<Local, Global>>> {
+        let nanos = |ticks: i64| self.ticks.nanos(ticks).unwrap_or(i64::MAX);
+        let sample = |knot: &Knot| clock_core::Knot {
+            at: Timestamp::from_nanos(nanos(knot.at)),
+            image: Timestamp::from_nanos(nanos(knot.at.saturating_add(knot.offset))),
+        };
+        self.offsets[index].knots().iter().map(|knot| vec![sample(knot)]).collect()
+    }
+
     /// Reads all events that may matter to other locations, and what is entered and left.
     ///
     /// # Errors
     /// When a file is damaged, or its events do not make a trace.
     pub fn read(&self, reading: &Reading) -> Result<ArchiveTrace, Otf2Error> {
         let mut builder = TraceBuilder::new(reading.matching);
-        let mut teams = Teams::new(&self.definitions, &mut builder).map_err(|why| match why {
-            TeamError::Trace(why) => self.trace_error(why, &[]),
-            TeamError::Definitions(why) => Otf2Error::content(&self.reader.globals(), why),
-        })?;
-        for index in 0..self.locations.len() {
-            self.read_location(index, reading, &mut teams, &mut builder)?;
-        }
-        let locations = teams.locations;
+        let found = self.read_into(reading, &mut builder);
+        let (locations, _) = found.map_err(|why| why.or_else(|why, locations| self.trace_error(why, locations)))?;
         let trace = builder.finish().map_err(|why| self.trace_error(why, &locations))?;
-        Ok(ArchiveTrace { trace, locations, offsets: reading.offsets })
+        Ok(ArchiveTrace { trace, origin: Origin { locations, offsets: reading.offsets } })
     }
 
-    fn read_location(
+    /// Hands over all events that a trace has. The locations in the order of the archive, and how many events were of kinds
+    /// that no trace has.
+    pub(super) fn read_into<S: Sink>(
+        &self,
+        reading: &Reading,
+        sink: &mut S,
+    ) -> Result<(Vec<LocationId>, u64), ReadError<S::Error>> {
+        let mut teams = Teams::new(&self.definitions, sink).map_err(|why| match why {
+            TeamError::Sink(why) => ReadError::Sink(why, vec![]),
+            TeamError::Definitions(why) => Otf2Error::content(&globals(&self.anchor), why).into(),
+        })?;
+        sink.begin_events().map_err(|why| ReadError::Sink(why, teams.locations.clone()))?;
+        let mut left_out = 0;
+        for index in 0..self.locations.len() {
+            left_out += self.read_location(index, reading, &mut teams, sink)?;
+        }
+        Ok((teams.locations, left_out))
+    }
+
+    fn read_location<S: Sink>(
         &self,
         index: usize,
         reading: &Reading,
         teams: &mut Teams,
-        builder: &mut TraceBuilder,
-    ) -> Result<(), Otf2Error> {
+        sink: &mut S,
+    ) -> Result<u64, ReadError<S::Error>> {
         let ArchiveLocation { id, events, .. } = self.locations[index];
+        let path = local(&self.anchor, id, "evt");
         // An event has a byte at least, whatever the definitions say.
-        let bytes = std::fs::metadata(self.reader.local(id, "evt")).map_or(0, |file| file.len());
-        builder.reserve(teams.locations[index], usize::try_from(events.min(bytes)).unwrap_or(0), 0);
+        let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
+        sink.reserve(teams.locations[index], usize::try_from(events.min(bytes)).unwrap_or(0));
         let offsets = if reading.offsets { self.offsets[index].clone() } else { Knots::default() };
         let mut stream = Stream {
             location: teams.locations[index],
             definitions: &self.definitions,
             teams,
-            builder,
+            sink,
             threads: reading.threads,
             init: reading.init,
             held: Held::default(),
         };
-        let mut failure = None;
-        let mut event = 0_u64;
-        let read = self.reader.events(id, |ticks, what| {
-            let time = i64::try_from(ticks).ok().and_then(|ticks| self.ticks.nanos(offsets.apply(ticks)));
-            let taken = match time {
-                Some(nanos) => stream.take(Timestamp::<Global>::from_nanos(nanos), what),
-                None => Err(StreamError::Event("its time is more than 146 years from the origin".into())),
-            };
-            event += 1;
-            match taken {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(why) => {
-                    failure = Some((event - 1, why));
-                    ControlFlow::Break(())
-                }
-            }
-        });
-        let open = if failure.is_none() && read.is_ok() {
-            stream.end().unwrap_or_else(|why| {
-                failure = Some((event, why));
-                0
-            })
-        } else {
-            0
+        let at_fault = |event: u64, why: StreamError<S::Error>, locations: &[LocationId]| match why {
+            StreamError::Sink(why) => ReadError::Sink(why, locations.to_vec()),
+            StreamError::Event(why) => Otf2Error::content(&path, format!("event {event}: {why}")).into(),
         };
-        if let Some((event, why)) = failure {
-            return Err(match why {
-                StreamError::Trace(why) => self.trace_error(why, &teams.locations),
-                StreamError::Event(why) => {
-                    Otf2Error::content(&self.reader.local(id, "evt"), format!("event {event}: {why}"))
+        let (mut read, mut left_out) = (0, 0);
+        if events > 0 {
+            let mut file = EventFile::open(&path, self.chunks.events)?;
+            let order = file.order();
+            while let Some(record) = file.next()? {
+                read += 1;
+                if !is_in_trace(record.kind) {
+                    left_out += 1;
+                    continue;
                 }
-            });
+                let taken = match (self.time(&record, &offsets), Event::of(&record, order, &self.mappings[index])) {
+                    (Some(time), Some(event)) => stream.take(time, event),
+                    (None, _) => Err(StreamError::Event("its time is more than 146 years from the origin".into())),
+                    (_, None) => Err(StreamError::Event("its data make no sense".into())),
+                };
+                taken.map_err(|why| at_fault(read - 1, why, &stream.teams.locations))?;
+            }
         }
-        self.check_events(index, read?)?;
+        let open = stream.end().map_err(|why| at_fault(read, why, &stream.teams.locations))?;
+        if read != events {
+            let why = format!("there are {read} events, but the archive has {events} of this location");
+            return Err(Otf2Error::content(&path, why).into());
+        }
         if open > 0 && !reading.matching.lenient {
-            let why = format!("collective operations that never end: {open}");
-            return Err(Otf2Error::content(&self.reader.local(id, "evt"), why));
+            return Err(Otf2Error::content(&path, format!("collective operations that never end: {open}")).into());
         }
-        Ok(())
+        Ok(left_out)
     }
 
-    /// When the events of a trace's location were, in ticks as recorded: the same events.
-    pub(super) fn recorded(&self, index: usize) -> Result<Vec<i64>, Otf2Error> {
-        let mut recorded = vec![];
-        let read = self.reader.events(self.locations[index].id, |ticks, _| {
-            // `read` has refused others.
-            recorded.push(i64::try_from(ticks).unwrap_or(i64::MAX));
-            ControlFlow::Continue(())
-        })?;
-        self.check_events(index, read)?;
-        Ok(recorded)
-    }
-
-    fn check_events(&self, index: usize, read: u64) -> Result<(), Otf2Error> {
-        let ArchiveLocation { id, events, .. } = self.locations[index];
-        if read == events {
-            return Ok(());
-        }
-        let why = format!("there are {read} events, but the archive has {events} of this location");
-        Err(Otf2Error::content(&self.reader.local(id, "evt"), why))
+    #[inline]
+    fn time(&self, record: &Record<'_>, offsets: &Knots) -> Option<Timestamp<Global>> {
+        let nanos = self.ticks.nanos(offsets.apply(i64::try_from(record.time).ok()?))?;
+        Some(Timestamp::from_nanos(nanos))
     }
 
     /// The error, with the names of the locations that it has numbers of.
-    fn trace_error(&self, why: TraceError, locations: &[LocationId]) -> Otf2Error {
+    pub(super) fn trace_error(&self, why: TraceError, locations: &[LocationId]) -> Otf2Error {
         let of = |event: EventId| event.location;
         let numbers = match why {
             TraceError::Decreasing(event)
@@ -241,18 +266,18 @@ impl Archive {
         };
         let mut named: Vec<String> = numbers.into_iter().filter_map(name).collect();
         named.dedup();
-        Otf2Error::Trace { path: self.reader.anchor().to_owned(), why, named }
+        Otf2Error::Trace { path: self.anchor.clone(), why, named }
     }
 }
 
 /// Whether all files of locations are there, and whole as far as their last bytes tell.
-fn check_files(reader: &Reader, locations: &[ArchiveLocation]) -> Result<(), Otf2Error> {
-    let definitions = |location: &ArchiveLocation| reader.local(location.id, "def");
+fn check_files(anchor: &Path, locations: &[ArchiveLocation]) -> Result<(), Otf2Error> {
+    let definitions = |location: &ArchiveLocation| local(anchor, location.id, "def");
     // Some archives have no local definitions at all; where only some are missing, references would be wrong.
     let some = locations.iter().any(|location| definitions(location).exists());
     let mut files: Vec<PathBuf> = locations.iter().filter(|_| some).map(definitions).collect();
     let with_events = locations.iter().filter(|location| location.events > 0);
-    files.extend(with_events.map(|location| reader.local(location.id, "evt")));
+    files.extend(with_events.map(|location| local(anchor, location.id, "evt")));
     files.iter().try_for_each(|file| check_end(file))
 }
 

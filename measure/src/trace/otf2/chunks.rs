@@ -1,211 +1,88 @@
-//! A file of local definitions with other clock offsets, all else of it as it was, byte by byte.
-//!
-//! OTF2 can only write whole archives, and an archive may hold definitions that this version knows nothing of. The file
-//! itself is simple: chunks of one size, but for the last one, which begin with a header and are full of records. A
-//! record is its kind, its length and its data, so that any record can be told from the next.
+//! A file of an archive that is made: chunks of one size, but for the last one, which begin with a header and are full of
+//! records.
 
-use downbeat_sync::postmortem::Knot;
+use std::io::{self, Write};
 
-// As OTF2 has them, since its first version.
-const END_OF_CHUNK: u8 = 0;
-const END_OF_BUFFER: u8 = 1;
-const END_OF_FILE: u8 = 2;
-const CHUNK_HEADER: u8 = 3;
-const CLOCK_OFFSET: u8 = 6;
-const LITTLE_ENDIAN: u8 = 0x42;
-const BIG_ENDIAN: u8 = 0x23;
+use super::record::{CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, HEADER, Order, TIMESTAMP};
 
-/// The kind, the byte order, and two numbers that count events: here 1 and 0, as there are none.
-const HEADER: usize = 18;
+/// What ends the last chunk.
+const END: [u8; 2] = [END_OF_FILE, END_OF_BUFFER];
 
-/// Follows a kind where the length of the data does not fit in a byte; then it is in eight.
-const LONG: u8 = 0xff;
-
-/// Time, offset with its own length, and standard deviation.
-const CLOCK_OFFSET_DATA: u8 = 8 + 9 + 8;
-
-/// The file's content with these clock offsets; without a file, one with nothing else. Why it is not possible, in words.
-pub(super) fn with_offsets(file: Option<&[u8]>, chunk: usize, knots: &[Knot]) -> Result<Vec<u8>, String> {
-    let order = match file {
-        Some([_, order @ (LITTLE_ENDIAN | BIG_ENDIAN), ..]) => *order,
-        None => LITTLE_ENDIAN,
-        Some(_) => return Err("this is no file of local definitions".into()),
-    };
-    let mut to = Chunks { bytes: vec![], chunk, order, begun: 0 };
-    to.begin();
-    if let Some(file) = file {
-        for record in records(file, order) {
-            let record = record?;
-            if record[0] != CLOCK_OFFSET {
-                to.add(record)?;
-            }
-        }
-    }
-    for knot in knots {
-        to.add(&clock_offset(*knot, order))?;
-    }
-    Ok(to.end())
-}
-
-fn clock_offset(knot: Knot, order: u8) -> [u8; 2 + CLOCK_OFFSET_DATA as usize] {
-    let [time, offset] = [knot.at, knot.offset].map(|number| in_order(number as u64, order));
-    let mut record = [0; 2 + CLOCK_OFFSET_DATA as usize];
-    record[..2].copy_from_slice(&[CLOCK_OFFSET, CLOCK_OFFSET_DATA]);
-    record[2..10].copy_from_slice(&time);
-    record[10] = 8;
-    record[11..19].copy_from_slice(&offset);
-    // The standard deviation is 0.
-    record
-}
-
-fn in_order(number: u64, order: u8) -> [u8; 8] {
-    if order == BIG_ENDIAN { number.to_be_bytes() } else { number.to_le_bytes() }
-}
-
-/// All records, whole.
-fn records(file: &[u8], order: u8) -> impl Iterator<Item = Result<&[u8], String>> {
-    let mut at = 0;
-    let mut done = false;
-    core::iter::from_fn(move || {
-        if done {
-            return None;
-        }
-        let record = next(file, &mut at, order).transpose();
-        done = !matches!(record, Some(Ok(_)));
-        record
-    })
-}
-
-/// The next record; `None` at the end of the file.
-fn next<'a>(file: &'a [u8], at: &mut usize, order: u8) -> Result<Option<&'a [u8]>, String> {
-    let cut = || "the file is cut short".to_owned();
-    loop {
-        match *file.get(*at).ok_or_else(cut)? {
-            CHUNK_HEADER => *at += HEADER,
-            END_OF_FILE => return Ok(None),
-            // What is left of the chunk is zeros, and so ends of chunks.
-            END_OF_CHUNK => *at += 1,
-            END_OF_BUFFER => return Err(format!("byte {at} is no record")),
-            _ => {
-                let (start, data) = match *file.get(*at + 1).ok_or_else(cut)? {
-                    LONG => {
-                        let bytes = file.get(*at + 2..*at + 10).and_then(|bytes| bytes.try_into().ok());
-                        let bytes: [u8; 8] = bytes.ok_or_else(cut)?;
-                        let length =
-                            if order == BIG_ENDIAN { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) };
-                        (10, usize::try_from(length).map_err(|_| cut())?)
-                    }
-                    length => (2, usize::from(length)),
-                };
-                let end = (*at + start).checked_add(data).ok_or_else(cut)?;
-                let record = file.get(*at..end).ok_or_else(cut)?;
-                *at = end;
-                return Ok(Some(record));
-            }
-        }
-    }
-}
-
-/// A file of chunks that is made.
-struct Chunks {
-    bytes: Vec<u8>,
+/// Writes records of definitions or of events.
+pub(super) struct Chunks<W> {
+    to: W,
+    /// The chunk that is filled.
+    chunk: Vec<u8>,
     /// How large each of them is.
-    chunk: usize,
-    order: u8,
-    /// Where the last one begins.
-    begun: usize,
+    size: usize,
+    order: Order,
+    /// How many events there are so far.
+    events: u64,
+    /// The time in this chunk that the next event would have.
+    time: Option<u64>,
 }
 
-impl Chunks {
-    fn begin(&mut self) {
-        self.begun = self.bytes.len();
-        self.bytes.extend([CHUNK_HEADER, self.order]);
-        self.bytes.extend([1, 0].map(|number| in_order(number, self.order)).as_flattened());
+impl<W: Write> Chunks<W> {
+    pub(super) fn new(to: W, size: usize, order: Order) -> Self {
+        let mut chunks = Self { to, chunk: Vec::with_capacity(size), size, order, events: 0, time: None };
+        chunks.begin();
+        chunks
     }
 
-    fn add(&mut self, record: &[u8]) -> Result<(), String> {
-        // Two bytes end the last chunk.
-        if self.bytes.len() + record.len() + 2 > self.begun + self.chunk {
-            if HEADER + record.len() + 2 > self.chunk {
-                return Err(format!("a definition of {} bytes is larger than a chunk", record.len()));
-            }
-            self.bytes.resize(self.begun + self.chunk, END_OF_CHUNK);
-            self.begin();
-        }
-        self.bytes.extend(record);
+    fn begin(&mut self) {
+        self.chunk.extend([CHUNK_HEADER, self.order as u8]);
+        // The number of its last event is known at its end.
+        self.chunk.extend([self.events + 1, 0].map(|number| self.order.bytes(number)).as_flattened());
+        self.time = None;
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let last = self.order.bytes(self.events);
+        self.chunk[HEADER - last.len()..HEADER].copy_from_slice(&last);
+        self.to.write_all(&self.chunk)?;
+        self.chunk.clear();
         Ok(())
     }
 
-    fn end(mut self) -> Vec<u8> {
-        self.bytes.extend([END_OF_FILE, END_OF_BUFFER]);
-        self.bytes
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const CHUNK: usize = 256;
-
-    fn knots(count: i64) -> Vec<Knot> {
-        (0..count).map(|i| Knot { at: i * 1_000, offset: -i * 7 }).collect()
-    }
-
-    fn all(file: &[u8]) -> Vec<&[u8]> {
-        records(file, file[1]).collect::<Result<_, _>>().unwrap()
-    }
-
-    #[test]
-    fn a_new_file_is_as_otf2_writes_it() {
-        // Of a file that OTF2 3.0.2 wrote, but for the offset, which it writes in one byte.
-        let header = [3, 0x42, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        let record =
-            [6, 25, 0xe8, 3, 0, 0, 0, 0, 0, 0, 8, 0xf9, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0];
-        let file = with_offsets(None, CHUNK, &knots(2)[1..]).unwrap();
-        assert_eq!(file, [&header[..], &record, &[2, 1]].concat());
-        assert_eq!(with_offsets(None, CHUNK, &[]).unwrap(), [&header[..], &[2, 1]].concat());
-    }
-
-    #[test]
-    fn chunks_are_full_and_records_whole() {
-        for count in 0..100 {
-            let file = with_offsets(None, CHUNK, &knots(count)).unwrap();
-            let expected: Vec<_> = knots(count).into_iter().map(|knot| clock_offset(knot, LITTLE_ENDIAN)).collect();
-            assert_eq!(all(&file), expected);
-            assert!(file.chunks(CHUNK).all(|chunk| chunk[..2] == [3, 0x42]));
+    /// Begins a chunk if so many bytes do not fit in this one.
+    fn make_room(&mut self, bytes: usize) -> io::Result<()> {
+        if self.chunk.len() + bytes + END.len() <= self.size {
+            return Ok(());
         }
+        if HEADER + bytes + END.len() > self.size {
+            return Err(io::Error::other(format!("a record of {bytes} bytes is larger than a chunk")));
+        }
+        self.chunk.resize(self.size, END_OF_CHUNK);
+        self.write()?;
+        self.begin();
+        Ok(())
     }
 
-    #[test]
-    fn everything_else_is_kept_and_offsets_are_replaced() {
-        for order in [LITTLE_ENDIAN, BIG_ENDIAN] {
-            let long = [&[99, LONG][..], &in_order(220, order), &[7; 220]].concat();
-            let mut old = Chunks { bytes: vec![], chunk: CHUNK, order, begun: 0 };
-            old.begin();
-            let other: [&[u8]; 4] = [&[5, 3, 1, 2, 0], &long, &[200, 0], &[5, 1, 0]];
-            for record in other {
-                old.add(record).unwrap();
-                old.add(&clock_offset(Knot { at: 5, offset: 6 }, order)).unwrap();
-            }
-            let new = with_offsets(Some(&old.end()), CHUNK, &knots(20)).unwrap();
-            assert_eq!(new[1], order);
-            assert_eq!(all(&new)[..4], other);
-            assert_eq!(all(&new)[4..], knots(20).into_iter().map(|knot| clock_offset(knot, order)).collect::<Vec<_>>());
-        }
+    /// Adds a definition.
+    pub(super) fn add(&mut self, record: &[u8]) -> io::Result<()> {
+        self.make_room(record.len())?;
+        self.chunk.extend(record);
+        Ok(())
     }
 
-    #[test]
-    fn files_that_are_cut_short_or_something_else_are_not_taken() {
-        let file = with_offsets(None, CHUNK, &knots(30)).unwrap();
-        for length in 0..file.len() - 1 {
-            assert!(length == file.len() - 1 || with_offsets(Some(&file[..length]), CHUNK, &[]).is_err(), "{length}");
+    /// Adds an event, with its attributes.
+    pub(super) fn add_event(&mut self, time: u64, record: &[u8]) -> io::Result<()> {
+        // A chunk begins with a time.
+        self.make_room(1 + size_of_val(&time) + record.len())?;
+        if self.time != Some(time) {
+            self.chunk.push(TIMESTAMP);
+            self.chunk.extend(self.order.bytes(time));
+            self.time = Some(time);
         }
-        assert!(with_offsets(Some(b"some text"), CHUNK, &[]).is_err());
-        let large = [&file[..HEADER], &[99, 250], &[0; 250], &[2, 1]].concat();
-        assert_eq!(
-            with_offsets(Some(&large), CHUNK, &[]).unwrap_err(),
-            "a definition of 252 bytes is larger than a chunk"
-        );
+        self.chunk.extend(record);
+        self.events += 1;
+        Ok(())
+    }
+
+    /// Ends the file.
+    pub(super) fn end(mut self) -> io::Result<W> {
+        self.chunk.extend(END);
+        self.write()?;
+        Ok(self.to)
     }
 }

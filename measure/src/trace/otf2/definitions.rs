@@ -13,7 +13,10 @@ pub(super) struct Definitions {
     pub(super) nodes: HashMap<u32, Node>,
     pub(super) processes: HashMap<u32, Process>,
     pub(super) locations: Vec<Location>,
+    /// Those that mean something to other locations.
     pub(super) regions: FxHashMap<u32, Region>,
+    /// All of them, and their names.
+    pub(super) region_names: Vec<(u32, u32)>,
     pub(super) groups: HashMap<u32, Group>,
     pub(super) communicators: HashMap<u32, Communicator>,
 }
@@ -85,6 +88,7 @@ impl Definitions {
     }
 
     pub(super) fn add_region(&mut self, region: u32, name: u32, role: u8, paradigm: u8) {
+        self.region_names.push((region, name));
         let kind = match (paradigm, role) {
             (PARADIGM_MPI, _) => match self.string(name) {
                 "MPI_Init" | "MPI_Init_thread" => Region::MpiInit,

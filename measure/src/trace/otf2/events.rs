@@ -1,114 +1,175 @@
-//! Events of one location, as OTF2 hands them over one by one.
-#![expect(unsafe_code, reason = "OTF2 is a C library")]
+//! What an event says that may matter to other locations.
 
-use core::ffi::{c_int, c_void};
-use core::ops::ControlFlow;
-use core::ptr::NonNull;
+use rustc_hash::FxHashMap;
 
-use super::ffi::{self, AttributeList, EvtReaderCallbacks};
+use super::event_file::Record;
+use super::record::Order;
 
 /// An event, as far as it may matter to other locations. References are the archive's global ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    Enter { region: u32 },
-    Leave { region: u32 },
-    Send { to: u32, communicator: u32, tag: u32 },
-    Receive { from: u32, communicator: u32, tag: u32 },
+    Enter {
+        region: u32,
+    },
+    Leave {
+        region: u32,
+    },
+    Send {
+        to: u32,
+        communicator: u32,
+        tag: u32,
+    },
+    Receive {
+        from: u32,
+        communicator: u32,
+        tag: u32,
+    },
     CollectiveBegin,
-    CollectiveEnd { operation: u8, communicator: u32, root: u32, sent: u64, received: u64 },
+    CollectiveEnd {
+        operation: u8,
+        communicator: u32,
+        root: u32,
+        sent: u64,
+        received: u64,
+    },
     Fork,
     Join,
-    TeamBegin { team: u32 },
-    TeamEnd { team: u32 },
-    Other,
+    TeamBegin {
+        team: u32,
+    },
+    TeamEnd {
+        team: u32,
+    },
+    /// Another one, of this kind of record.
+    Other(u8),
 }
 
-/// What takes events and their ticks; it may have enough of them.
-pub(super) trait Take: FnMut(u64, Event) -> ControlFlow<()> {}
+/// What numbers of a location mean in the whole archive, where they are not the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Mappings {
+    pub(super) regions: FxHashMap<u32, u32>,
+    pub(super) communicators: FxHashMap<u32, u32>,
+}
 
-impl<F: FnMut(u64, Event) -> ControlFlow<()>> Take for F {}
+// As OTF2 has them, since the version that brought each.
+const ENTER: u8 = 12;
+const LEAVE: u8 = 13;
+const MPI_SEND: u8 = 14;
+const MPI_ISEND: u8 = 15;
+const MPI_RECV: u8 = 18;
+const MPI_IRECV: u8 = 19;
+const MPI_COLLECTIVE_BEGIN: u8 = 22;
+const MPI_COLLECTIVE_END: u8 = 23;
+const THREAD_FORK: u8 = 53;
+const THREAD_JOIN: u8 = 54;
+const THREAD_TEAM_BEGIN: u8 = 55;
+const THREAD_TEAM_END: u8 = 56;
+const MPI_ISEND_COMPLETE: u8 = 16;
+const MPI_IRECV_REQUEST: u8 = 17;
+const MPI_REQUEST_TEST: u8 = 20;
+const MPI_REQUEST_CANCELLED: u8 = 21;
+const NON_BLOCKING_COLLECTIVE_REQUEST: u8 = 85;
+const NON_BLOCKING_COLLECTIVE_COMPLETE: u8 = 86;
 
-/// Functions that make an [`Event`] of a record, and hand it to a [`Take`], which is OTF2's user data.
-macro_rules! callbacks {
-    ($($name:ident($($argument:ident: $type:ty),*) => $event:expr;)*) => {$(
-        extern "C" fn $name<F: Take>(
-            _location: u64, time: u64, _position: u64, take: *mut c_void, _: *mut AttributeList, $($argument: $type),*
-        ) -> c_int {
-            // SAFETY: `read_events` registers these functions together with an address of an F, which lives and is
-            // nobody else's until OTF2 has read all events; OTF2 calls them on the same thread, one at a time.
-            let take = unsafe { &mut *take.cast::<F>() };
-            match take(time, $event) {
-                ControlFlow::Continue(()) => ffi::CALLBACK_SUCCESS,
-                ControlFlow::Break(()) => ffi::CALLBACK_INTERRUPT,
+/// Whether events of this kind are in a trace: also requests, between those of messages.
+#[inline]
+pub(super) fn is_in_trace(kind: u8) -> bool {
+    matches!(kind, ENTER..=MPI_COLLECTIVE_END | THREAD_FORK..=THREAD_TEAM_END)
+        || matches!(kind, NON_BLOCKING_COLLECTIVE_REQUEST | NON_BLOCKING_COLLECTIVE_COMPLETE)
+}
+
+impl Event {
+    /// What it is called where it is nothing to other locations.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Enter { .. } => "enter",
+            Self::Leave { .. } => "leave",
+            Self::Send { .. } => "send",
+            Self::Receive { .. } => "receive",
+            Self::CollectiveBegin => "collective operation",
+            Self::CollectiveEnd { .. } => "end of a collective operation",
+            Self::Fork => "fork",
+            Self::Join => "join",
+            Self::TeamBegin { .. } => "thread-begin",
+            Self::TeamEnd { .. } => "thread-end",
+            Self::Other(MPI_ISEND_COMPLETE) => "send complete",
+            Self::Other(MPI_IRECV_REQUEST) => "receive posted",
+            Self::Other(MPI_REQUEST_TEST) => "request tested",
+            Self::Other(MPI_REQUEST_CANCELLED) => "request cancelled",
+            Self::Other(NON_BLOCKING_COLLECTIVE_REQUEST) => "non-blocking collective operation",
+            Self::Other(_) => "end of a non-blocking collective operation",
+        }
+    }
+
+    /// What a record of a kind that is in a trace says; `None` if its data make no sense.
+    #[inline]
+    pub(super) fn of(record: &Record<'_>, order: Order, mappings: &Mappings) -> Option<Self> {
+        let mut data = Data { bytes: record.data, order };
+        Some(match record.kind {
+            ENTER => Self::Enter { region: data.mapped(&mappings.regions)? },
+            LEAVE => Self::Leave { region: data.mapped(&mappings.regions)? },
+            MPI_SEND | MPI_ISEND => {
+                let (to, communicator) = (data.half()?, data.mapped(&mappings.communicators)?);
+                Self::Send { to, communicator, tag: data.half()? }
             }
-        }
-    )*};
-}
-
-callbacks! {
-    enter(region: u32) => Event::Enter { region };
-    leave(region: u32) => Event::Leave { region };
-    send(to: u32, communicator: u32, tag: u32, _length: u64) => Event::Send { to, communicator, tag };
-    isend(to: u32, communicator: u32, tag: u32, _length: u64, _request: u64) => Event::Send { to, communicator, tag };
-    receive(from: u32, communicator: u32, tag: u32, _length: u64) => Event::Receive { from, communicator, tag };
-    ireceive(from: u32, communicator: u32, tag: u32, _length: u64, _request: u64) => Event::Receive { from, communicator, tag };
-    request(_request: u64) => Event::Other;
-    collective_begin() => Event::CollectiveBegin;
-    collective_end(operation: u8, communicator: u32, root: u32, sent: u64, received: u64) =>
-        Event::CollectiveEnd { operation, communicator, root, sent, received };
-    icollective_end(_operation: u8, _communicator: u32, _root: u32, _sent: u64, _received: u64, _request: u64) => Event::Other;
-    fork(_model: u8, _threads: u32) => Event::Fork;
-    join(_model: u8) => Event::Join;
-    team_begin(team: u32) => Event::TeamBegin { team };
-    team_end(team: u32) => Event::TeamEnd { team };
-}
-
-/// Which function takes which record.
-#[derive(Debug)]
-pub(super) struct Callbacks(NonNull<EvtReaderCallbacks>);
-
-impl Callbacks {
-    /// Those that hand events to an `F`; `None` without memory.
-    pub(super) fn new<F: Take>() -> Option<Self> {
-        // SAFETY: has no conditions.
-        let callbacks = Self(NonNull::new(unsafe { ffi::OTF2_EvtReaderCallbacks_New() })?);
-        macro_rules! set {
-            ($($set:ident $function:ident)*) => {$(
-                // SAFETY: these are callbacks, and the function has the arguments that OTF2 has for such records.
-                unsafe { ffi::$set(callbacks.0.as_ptr(), $function::<F>) };
-            )*};
-        }
-        set! {
-            OTF2_EvtReaderCallbacks_SetEnterCallback enter
-            OTF2_EvtReaderCallbacks_SetLeaveCallback leave
-            OTF2_EvtReaderCallbacks_SetMpiSendCallback send
-            OTF2_EvtReaderCallbacks_SetMpiIsendCallback isend
-            OTF2_EvtReaderCallbacks_SetMpiIsendCompleteCallback request
-            OTF2_EvtReaderCallbacks_SetMpiIrecvRequestCallback request
-            OTF2_EvtReaderCallbacks_SetMpiRecvCallback receive
-            OTF2_EvtReaderCallbacks_SetMpiIrecvCallback ireceive
-            OTF2_EvtReaderCallbacks_SetMpiRequestTestCallback request
-            OTF2_EvtReaderCallbacks_SetMpiRequestCancelledCallback request
-            OTF2_EvtReaderCallbacks_SetMpiCollectiveBeginCallback collective_begin
-            OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback collective_end
-            OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback request
-            OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback icollective_end
-            OTF2_EvtReaderCallbacks_SetThreadForkCallback fork
-            OTF2_EvtReaderCallbacks_SetThreadJoinCallback join
-            OTF2_EvtReaderCallbacks_SetThreadTeamBeginCallback team_begin
-            OTF2_EvtReaderCallbacks_SetThreadTeamEndCallback team_end
-        }
-        Some(callbacks)
-    }
-
-    pub(super) fn as_ptr(&self) -> *const EvtReaderCallbacks {
-        self.0.as_ptr()
+            MPI_RECV | MPI_IRECV => {
+                let (from, communicator) = (data.half()?, data.mapped(&mappings.communicators)?);
+                Self::Receive { from, communicator, tag: data.half()? }
+            }
+            MPI_COLLECTIVE_BEGIN => Self::CollectiveBegin,
+            MPI_COLLECTIVE_END => {
+                let (operation, communicator) = (data.byte()?, data.mapped(&mappings.communicators)?);
+                let (root, sent, received) = (data.half()?, data.number()?, data.number()?);
+                Self::CollectiveEnd { operation, communicator, root, sent, received }
+            }
+            THREAD_FORK => Self::Fork,
+            THREAD_JOIN => Self::Join,
+            THREAD_TEAM_BEGIN => Self::TeamBegin { team: data.mapped(&mappings.communicators)? },
+            THREAD_TEAM_END => Self::TeamEnd { team: data.mapped(&mappings.communicators)? },
+            kind => Self::Other(kind),
+        })
     }
 }
 
-impl Drop for Callbacks {
-    fn drop(&mut self) {
-        // SAFETY: OTF2 made them, and nobody else has them: who registers them copies them.
-        unsafe { ffi::OTF2_EvtReaderCallbacks_Delete(self.0.as_ptr()) };
+/// The data of a record that were not read yet.
+struct Data<'a> {
+    bytes: &'a [u8],
+    order: Order,
+}
+
+impl Data<'_> {
+    #[inline]
+    fn byte(&mut self) -> Option<u8> {
+        let (byte, rest) = self.bytes.split_first()?;
+        self.bytes = rest;
+        Some(*byte)
+    }
+
+    /// A number that is as long as it needs to be; or all ones, which stand for none.
+    #[inline]
+    fn number(&mut self) -> Option<u64> {
+        const NONE: u8 = 0xff;
+        match self.byte()? {
+            NONE => Some(u64::MAX),
+            length if length <= 8 => {
+                let (number, rest) = self.bytes.split_at_checked(usize::from(length))?;
+                self.bytes = rest;
+                Some(self.order.number(number))
+            }
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn half(&mut self) -> Option<u32> {
+        let number = self.number()?;
+        if number == u64::MAX { Some(u32::MAX) } else { u32::try_from(number).ok() }
+    }
+
+    #[inline]
+    fn mapped(&mut self, mapping: &FxHashMap<u32, u32>) -> Option<u32> {
+        let number = self.half()?;
+        // As OTF2 does it, what is not in a mapping stays what it is.
+        Some(if mapping.is_empty() { number } else { mapping.get(&number).copied().unwrap_or(number) })
     }
 }

@@ -14,13 +14,14 @@ macro_rules! opaque {
 }
 
 opaque! {
-    Reader GlobalDefReader DefReader EvtReader GlobalDefReaderCallbacks DefReaderCallbacks EvtReaderCallbacks AttributeList
+    Reader GlobalDefReader DefReader GlobalDefReaderCallbacks DefReaderCallbacks IdMap
 }
 
 pub(super) const SUCCESS: c_int = 0;
 pub(super) const CALLBACK_SUCCESS: c_int = 0;
 pub(super) const CALLBACK_INTERRUPT: c_int = 1;
-pub(super) const SUBSTRATE_POSIX: u8 = 1;
+pub(super) const MAPPING_REGION: u8 = 3;
+pub(super) const MAPPING_COMM: u8 = 6;
 
 /// The last two are a format and its arguments. A `va_list` is passed as an address on all platforms of OTF2.
 pub(super) type ErrorCallback =
@@ -28,7 +29,7 @@ pub(super) type ErrorCallback =
 
 /// Functions that set the callback of a kind of record, and what this is called with behind what all are called with.
 macro_rules! callbacks {
-    (definitions $of:ident: $($set:ident($($argument:ty),*);)*) => {
+    ($of:ident: $($set:ident($($argument:ty),*);)*) => {
         unsafe extern "C" {$(
             pub(super) fn $set(
                 callbacks: *mut $of,
@@ -36,17 +37,9 @@ macro_rules! callbacks {
             ) -> c_int;
         )*}
     };
-    (events $of:ident: $($set:ident($($argument:ty),*);)*) => {
-        unsafe extern "C" {$(
-            pub(super) fn $set(
-                callbacks: *mut $of,
-                callback: extern "C" fn(u64, u64, u64, *mut c_void, *mut AttributeList $(, $argument)*) -> c_int,
-            ) -> c_int;
-        )*}
-    };
 }
 
-callbacks! { definitions GlobalDefReaderCallbacks:
+callbacks! { GlobalDefReaderCallbacks:
     OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback(u64, u64, u64, u64);
     OTF2_GlobalDefReaderCallbacks_SetStringCallback(u32, *const c_char);
     OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeCallback(u32, u32, u32, u32);
@@ -59,29 +52,9 @@ callbacks! { definitions GlobalDefReaderCallbacks:
     OTF2_GlobalDefReaderCallbacks_SetInterCommCallback(u32, u32, u32, u32, u32, u32);
 }
 
-callbacks! { definitions DefReaderCallbacks:
+callbacks! { DefReaderCallbacks:
     OTF2_DefReaderCallbacks_SetClockOffsetCallback(u64, i64, f64);
-}
-
-callbacks! { events EvtReaderCallbacks:
-    OTF2_EvtReaderCallbacks_SetEnterCallback(u32);
-    OTF2_EvtReaderCallbacks_SetLeaveCallback(u32);
-    OTF2_EvtReaderCallbacks_SetMpiSendCallback(u32, u32, u32, u64);
-    OTF2_EvtReaderCallbacks_SetMpiIsendCallback(u32, u32, u32, u64, u64);
-    OTF2_EvtReaderCallbacks_SetMpiIsendCompleteCallback(u64);
-    OTF2_EvtReaderCallbacks_SetMpiIrecvRequestCallback(u64);
-    OTF2_EvtReaderCallbacks_SetMpiRecvCallback(u32, u32, u32, u64);
-    OTF2_EvtReaderCallbacks_SetMpiIrecvCallback(u32, u32, u32, u64, u64);
-    OTF2_EvtReaderCallbacks_SetMpiRequestTestCallback(u64);
-    OTF2_EvtReaderCallbacks_SetMpiRequestCancelledCallback(u64);
-    OTF2_EvtReaderCallbacks_SetMpiCollectiveBeginCallback();
-    OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback(u8, u32, u32, u64, u64);
-    OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback(u64);
-    OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(u8, u32, u32, u64, u64, u64);
-    OTF2_EvtReaderCallbacks_SetThreadForkCallback(u8, u32);
-    OTF2_EvtReaderCallbacks_SetThreadJoinCallback(u8);
-    OTF2_EvtReaderCallbacks_SetThreadTeamBeginCallback(u32);
-    OTF2_EvtReaderCallbacks_SetThreadTeamEndCallback(u32);
+    OTF2_DefReaderCallbacks_SetMappingTableCallback(u8, *const IdMap);
 }
 
 unsafe extern "C" {
@@ -92,8 +65,6 @@ unsafe extern "C" {
     pub(super) fn OTF2_Reader_Open(anchor: *const c_char) -> *mut Reader;
     pub(super) fn OTF2_Reader_Close(reader: *mut Reader) -> c_int;
     pub(super) fn OTF2_Reader_SetSerialCollectiveCallbacks(reader: *mut Reader) -> c_int;
-    pub(super) fn OTF2_Reader_GetChunkSize(reader: *mut Reader, events: *mut u64, definitions: *mut u64) -> c_int;
-    pub(super) fn OTF2_Reader_GetFileSubstrate(reader: *mut Reader, substrate: *mut u8) -> c_int;
     pub(super) fn OTF2_Reader_SelectLocation(reader: *mut Reader, location: u64) -> c_int;
 
     pub(super) fn OTF2_Reader_GetGlobalDefReader(reader: *mut Reader) -> *mut GlobalDefReader;
@@ -129,18 +100,9 @@ unsafe extern "C" {
     pub(super) fn OTF2_DefReaderCallbacks_New() -> *mut DefReaderCallbacks;
     pub(super) fn OTF2_DefReaderCallbacks_Delete(callbacks: *mut DefReaderCallbacks);
 
-    pub(super) fn OTF2_Reader_OpenEvtFiles(reader: *mut Reader) -> c_int;
-    pub(super) fn OTF2_Reader_GetEvtReader(reader: *mut Reader, location: u64) -> *mut EvtReader;
-    pub(super) fn OTF2_Reader_CloseEvtReader(reader: *mut Reader, events: *mut EvtReader) -> c_int;
-    pub(super) fn OTF2_EvtReader_ApplyMappingTables(events: *mut EvtReader, action: bool) -> c_int;
-    pub(super) fn OTF2_EvtReader_ApplyClockOffsets(events: *mut EvtReader, action: bool) -> c_int;
-    pub(super) fn OTF2_Reader_RegisterEvtCallbacks(
-        reader: *mut Reader,
-        events: *mut EvtReader,
-        callbacks: *const EvtReaderCallbacks,
-        user_data: *mut c_void,
+    pub(super) fn OTF2_IdMap_Traverse(
+        table: *const IdMap,
+        callback: extern "C" fn(u64, u64, *mut c_void),
+        data: *mut c_void,
     ) -> c_int;
-    pub(super) fn OTF2_Reader_ReadAllLocalEvents(reader: *mut Reader, events: *mut EvtReader, read: *mut u64) -> c_int;
-    pub(super) fn OTF2_EvtReaderCallbacks_New() -> *mut EvtReaderCallbacks;
-    pub(super) fn OTF2_EvtReaderCallbacks_Delete(callbacks: *mut EvtReaderCallbacks);
 }

@@ -1,10 +1,11 @@
 //! The events of one location, on their way from an archive to a trace.
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_sync::postmortem::{Action, CollectiveKind, CommunicatorId, LocationId, TraceBuilder, TraceError};
+use downbeat_sync::postmortem::{Action, CollectiveKind, CommunicatorId, LocationId};
 
 use super::definitions::{Definitions, Region};
 use super::events::Event;
+use super::sink::Sink;
 use super::teams::Teams;
 
 /// What is held back, as a later event says what it was.
@@ -17,24 +18,24 @@ enum Begun {
 }
 
 /// Why an event cannot follow.
-pub(super) enum StreamError {
-    Trace(TraceError),
+pub(super) enum StreamError<E> {
+    Sink(E),
     /// In words, after the number of the event.
     Event(String),
 }
 
-impl From<TraceError> for StreamError {
-    fn from(why: TraceError) -> Self {
-        Self::Trace(why)
+impl<E> From<E> for StreamError<E> {
+    fn from(why: E) -> Self {
+        Self::Sink(why)
     }
 }
 
 /// What becomes of the events of a location.
-pub(super) struct Stream<'a> {
+pub(super) struct Stream<'a, S> {
     pub(super) location: LocationId,
     pub(super) definitions: &'a Definitions,
     pub(super) teams: &'a mut Teams,
-    pub(super) builder: &'a mut TraceBuilder,
+    pub(super) sink: &'a mut S,
     /// Whether forks, joins and barriers of threads count.
     pub(super) threads: bool,
     /// Whether `MPI_Init` and `MPI_Finalize` are barriers.
@@ -46,7 +47,7 @@ pub(super) struct Stream<'a> {
 /// The state of a [`Stream`].
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    events: Vec<(Timestamp<Global>, Action)>,
+    events: Vec<(Timestamp<Global>, Action, Event)>,
     /// Which of them are not known yet, in order.
     begun: Vec<(usize, Begun)>,
     /// Teams of the forks that were not joined yet, if they are known.
@@ -57,12 +58,12 @@ pub(super) struct Held {
     barriers: Vec<Option<CommunicatorId>>,
 }
 
-impl Stream<'_> {
+impl<S: Sink> Stream<'_, S> {
     /// Takes the next event.
     #[inline]
-    pub(super) fn take(&mut self, time: Timestamp<Global>, event: Event) -> Result<(), StreamError> {
+    pub(super) fn take(&mut self, time: Timestamp<Global>, event: Event) -> Result<(), StreamError<S::Error>> {
         let action = match event {
-            Event::Other => Action::Internal,
+            Event::Other(_) => Action::Internal,
             Event::Enter { region } => self.enter(region),
             Event::Leave { region } => self.leave(region),
             Event::Send { to, communicator, tag } => {
@@ -80,23 +81,23 @@ impl Stream<'_> {
             Event::Fork | Event::Join | Event::TeamBegin { .. } | Event::TeamEnd { .. } => self.thread(event),
         };
         if self.held.events.is_empty() && self.held.begun.is_empty() {
-            return Ok(self.builder.push(self.location, time, action)?);
+            return Ok(self.sink.push(self.location, time, action, event)?);
         }
-        self.held.events.push((time, action));
+        self.held.events.push((time, action, event));
         if self.held.begun.is_empty() { self.let_go() } else { Ok(()) }
     }
 
     /// After the last event: the number of collective operations that were begun but not ended.
-    pub(super) fn end(&mut self) -> Result<usize, StreamError> {
+    pub(super) fn end(&mut self) -> Result<usize, StreamError<S::Error>> {
         let open = self.held.begun.iter().filter(|(_, begun)| *begun == Begun::Collective).count();
         self.let_go()?;
         Ok(open)
     }
 
     /// Hands over what was held back; what is not known is nothing to others.
-    fn let_go(&mut self) -> Result<(), StreamError> {
-        for (time, action) in self.held.events.drain(..) {
-            self.builder.push(self.location, time, action)?;
+    fn let_go(&mut self) -> Result<(), StreamError<S::Error>> {
+        for (time, action, event) in self.held.events.drain(..) {
+            self.sink.push(self.location, time, action, event)?;
         }
         Ok(())
     }
@@ -154,7 +155,7 @@ impl Stream<'_> {
         communicator: u32,
         root: u32,
         [sent, received]: [u64; 2],
-    ) -> Result<Action, StreamError> {
+    ) -> Result<Action, StreamError<S::Error>> {
         let known = self.teams.within(communicator).zip(kind(operation));
         let enter = known.map_or(Action::Internal, |(communicator, _)| Action::Enter { communicator });
         if !self.was(|begun| begun == Begun::Collective, enter) {
@@ -197,8 +198,8 @@ impl Stream<'_> {
         }
     }
 
-    fn peer(&mut self, communicator: u32, rank: u32) -> Result<(LocationId, CommunicatorId), StreamError> {
-        let found = self.teams.peer(self.builder, self.location, communicator, rank)?;
+    fn peer(&mut self, communicator: u32, rank: u32) -> Result<(LocationId, CommunicatorId), StreamError<S::Error>> {
+        let found = self.teams.peer(self.sink, self.location, communicator, rank)?;
         found.ok_or_else(|| StreamError::Event(format!("there is no rank {rank} in communicator {communicator}")))
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use downbeat_sync::postmortem::{CommunicatorId, LocationId, Place, TraceBuilder, TraceError};
+use downbeat_sync::postmortem::{CommunicatorId, LocationId, Place};
 use rustc_hash::FxHashMap;
 
 use super::definitions::{Communicator, Definitions, PARADIGM_MPI};
+use super::sink::Sink;
 
 /// A communicator of the archive.
 #[derive(Debug)]
@@ -38,21 +39,21 @@ pub(super) struct Teams {
 }
 
 /// Why locations or communicators cannot be taken over.
-pub(super) enum TeamError {
-    Trace(TraceError),
+pub(super) enum TeamError<E> {
+    Sink(E),
     /// In words.
     Definitions(String),
 }
 
-impl From<TraceError> for TeamError {
-    fn from(why: TraceError) -> Self {
-        Self::Trace(why)
+impl<E> From<E> for TeamError<E> {
+    fn from(why: E) -> Self {
+        Self::Sink(why)
     }
 }
 
 impl Teams {
     /// Adds all locations and communicators of the archive.
-    pub(super) fn new(definitions: &Definitions, builder: &mut TraceBuilder) -> Result<Self, TeamError> {
+    pub(super) fn new<S: Sink>(definitions: &Definitions, sink: &mut S) -> Result<Self, TeamError<S::Error>> {
         let mpi = definitions.ranks(PARADIGM_MPI);
         let at: HashMap<u64, usize> =
             definitions.locations.iter().enumerate().map(|(i, found)| (found.id, i)).collect();
@@ -73,8 +74,8 @@ impl Teams {
             let process = definitions.locations[i].process;
             let rank = rank_of_process.get(&process).and_then(|&rank| ids[rank]);
             let id = match rank {
-                Some(rank) if !is_rank[i] => builder.add_thread(rank)?,
-                _ => builder.add_location(Place { node: definitions.node_of(process), process })?,
+                Some(rank) if !is_rank[i] => sink.add_thread(i, rank)?,
+                _ => sink.add_location(i, Place { node: definitions.node_of(process), process })?,
             };
             ids[i] = Some(id);
             if is_rank[i] || rank.is_some() {
@@ -82,7 +83,7 @@ impl Teams {
             }
         }
         let locations: Vec<LocationId> = ids.into_iter().flatten().collect();
-        let members = |group: u32| -> Result<Option<Vec<LocationId>>, TeamError> {
+        let members = |group: u32| -> Result<Option<Vec<LocationId>>, TeamError<S::Error>> {
             let Some(members) = definitions.members(group) else { return Ok(None) };
             let known = |id: &u64| at.get(id).map(|&i| locations[i]).ok_or_else(|| undefined("a communicator", *id));
             members.iter().map(known).collect::<Result<_, _>>().map(Some)
@@ -93,18 +94,18 @@ impl Teams {
         for (reference, communicator) in communicators {
             let team = match *communicator {
                 Communicator::Within(group) => match members(group)? {
-                    Some(members) => Team::Within { id: builder.add_communicator(&members)?, members },
+                    Some(members) => Team::Within { id: sink.add_communicator(&members)?, members },
                     None => Team::Own,
                 },
                 Communicator::Between([a, b]) => {
                     let sides = [members(a)?.unwrap_or_default(), members(b)?.unwrap_or_default()];
-                    Team::Between { id: builder.add_communicator(&sides.concat())?, sides }
+                    Team::Between { id: sink.add_communicator(&sides.concat())?, sides }
                 }
             };
             teams.insert(*reference, team);
         }
         let all: Vec<LocationId> = mpi.iter().filter_map(|rank| at.get(rank)).map(|&i| locations[i]).collect();
-        let mut of_all = || builder.add_communicator(&all);
+        let mut of_all = || sink.add_communicator(&all);
         let [starts, ends] = if all.is_empty() { [None; 2] } else { [Some(of_all()?), Some(of_all()?)] };
         Ok(Self { teams, own: FxHashMap::default(), locations, ranks, starts, ends })
     }
@@ -123,13 +124,13 @@ impl Teams {
     }
 
     /// Who is the other end of a message, and in which communicator; `None` if there is none such.
-    pub(super) fn peer(
+    pub(super) fn peer<S: Sink>(
         &mut self,
-        builder: &mut TraceBuilder,
+        sink: &mut S,
         location: LocationId,
         communicator: u32,
         rank: u32,
-    ) -> Result<Option<(LocationId, CommunicatorId)>, TraceError> {
+    ) -> Result<Option<(LocationId, CommunicatorId)>, S::Error> {
         let own = self.ranks.get(&location).copied().unwrap_or(location);
         let rank = rank as usize;
         Ok(match self.teams.get(&communicator) {
@@ -142,7 +143,7 @@ impl Teams {
             Some(Team::Own) if rank == 0 => {
                 let id = match self.own.get(&(communicator, own)) {
                     Some(id) => *id,
-                    None => builder.add_communicator(&[own])?,
+                    None => sink.add_communicator(&[own])?,
                 };
                 self.own.insert((communicator, own), id);
                 Some((own, id))
@@ -152,6 +153,6 @@ impl Teams {
     }
 }
 
-fn undefined(whose: &str, location: u64) -> TeamError {
+fn undefined<E>(whose: &str, location: u64) -> TeamError<E> {
     TeamError::Definitions(format!("{whose} include location {location}, which is not defined"))
 }

@@ -1,13 +1,34 @@
-//! A copy of an archive with other clock offsets, which are how times are corrected.
+//! A copy of an archive with other times: by other clock offsets, or, where these cannot do it, by other events.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_sync::postmortem::{Knots, Window};
+use downbeat_sync::postmortem::{KnotError, Knots, LocationId, Trace, Window};
 
-use super::{Archive, ArchiveTrace, Otf2Error, chunks};
+use super::event_file::EventFile;
+use super::events::is_in_trace;
+use super::files::{self, folder, local};
+use super::{Archive, Origin, Otf2Error, offsets};
+use crate::trace::beside;
+
+/// How a corrected archive is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Writing {
+    /// Whether the events of all locations are rewritten, rather than only where clock offsets do not do.
+    pub rewrite: bool,
+    /// How many threads share the work; the result is the same.
+    pub workers: usize,
+}
+
+impl Default for Writing {
+    /// Clock offsets wherever they do, on one thread.
+    fn default() -> Self {
+        Self { rewrite: false, workers: 1 }
+    }
+}
 
 /// What was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,111 +38,207 @@ pub struct Written {
     pub anchor: PathBuf,
     /// How many clock offsets each location has, in the order of [`Archive::locations`].
     pub knots: Vec<usize>,
+    /// Whether the events of each location were rewritten, in the same order.
+    pub rewritten: Vec<bool>,
 }
+
+/// One location's times, in the order of its events in the trace.
+#[derive(Clone, Copy)]
+pub(super) struct Times<'a> {
+    pub(super) trace: &'a Trace,
+    pub(super) location: LocationId,
+    pub(super) times: &'a [Timestamp<Global>],
+    /// Clock offsets of the archive that were added when it was read.
+    pub(super) offsets: Option<&'a Knots>,
+}
+
+/// Offsets are too many if there are more than these, and one for every so many events.
+const MANY: usize = 1_000;
+const EVENTS_PER_KNOT: usize = 4;
 
 impl Archive {
     /// Writes a copy of the archive into a new folder, in which every reader of OTF2 finds these times: those of every
-    /// location of the trace, in the order of its numbers. No event is rewritten, and nothing is lost: only the clock
-    /// offsets of the local definitions are replaced.
+    /// location of the trace, in the order of its numbers. Nothing is lost: only the clock offsets of the local
+    /// definitions are replaced, from which readers interpolate. Events of kinds that are not in the trace move with those
+    /// around them.
     ///
     /// A reader interpolates between few offsets, so that it finds a time that is at most a nanosecond off; but never one
-    /// that makes a message faster, or changes the order of events: see [`Trace::leeway`]. Where ticks are longer than a
-    /// nanosecond, it finds the nearest tick. Events of kinds that are not in the trace move with those around them.
+    /// that makes a message faster, or changes the order of events: see [`Trace::leeway`].
+    ///
+    /// No offset moves events apart that were recorded at one time. Where that is needed, where there would have to be an
+    /// offset for every fourth event, or where [`Writing::rewrite`] asks for it, the events of the location are rewritten,
+    /// with exactly these times and no clock offsets: [`Written::rewritten`] says of which. All else that records say,
+    /// of whatever kind, is copied byte by byte.
+    ///
+    /// Where ticks are longer than a nanosecond, a reader finds the nearest tick in either case; the order remains, but a
+    /// message may be faster than it should by less than a tick.
     ///
     /// The folder appears when all is written, or not at all. What the archive says of its first time and its length is
-    /// as it was, and OTF2 does not correct times of snapshots and markers.
+    /// as it was; so are times inside of records, which are when a buffer was written, and times of snapshots and markers:
+    /// OTF2 corrects none of these.
     ///
     /// # Errors
-    /// When the folder exists or cannot be written; when times are not those of the trace, or cannot be had by offsets,
-    /// because events that were recorded at one time would have to be at several.
+    /// When the folder exists or cannot be written; when times are not those of the trace, decrease, or cannot be had in
+    /// OTF2.
     ///
     /// [`Trace::leeway`]: downbeat_sync::postmortem::Trace::leeway
     pub fn write_corrected(
         &self,
-        read: &ArchiveTrace,
+        trace: &Trace,
+        origin: &Origin,
         times: &[Vec<Timestamp<Global>>],
         folder: &Path,
+        writing: Writing,
     ) -> Result<Written, Otf2Error> {
-        let chunk = usize::try_from(self.reader.chunk_size()?).unwrap_or(usize::MAX);
         let making = Making::begin(folder)?;
-        let anchor = self.copy(&making.folder)?;
-        let mut counts = vec![];
-        for (index, location) in self.locations().iter().enumerate() {
-            let knots = match self.knots(index, read, times)? {
-                knots if !knots.knots().is_empty() => knots,
-                // There is nothing to correct; what the times of its other events are is not touched.
-                _ if read.offsets => self.offsets[index].clone(),
-                none => none,
-            };
-            let path = self.reader.local(location.id, "def");
-            let old = if path.exists() { Some(fs::read(&path).map_err(Otf2Error::io(&path))?) } else { None };
-            let new = chunks::with_offsets(old.as_deref(), chunk, knots.knots());
-            let new = new.map_err(|why| Otf2Error::content(&path, why))?;
-            let to = anchor.with_extension("").join(format!("{}.def", location.id));
-            fs::write(&to, new).map_err(Otf2Error::io(&to))?;
-            counts.push(knots.knots().len());
-        }
-        let name = anchor.file_name().map(PathBuf::from).unwrap_or_default();
+        let name = self.anchor.file_name().map(PathBuf::from).unwrap_or_default();
+        let anchor = making.folder.join(&name);
+        self.copy_others(&making.folder)?;
+        let written = each(self.locations().len(), writing.workers, |index| {
+            let found =
+                origin.locations.get(index).and_then(|&location| Some((location, times.get(location.index())?)));
+            let (location, times) = found.ok_or_else(|| self.other(index))?;
+            let offsets = origin.offsets.then(|| &self.offsets[index]);
+            self.write_location(index, Times { trace, location, times, offsets }, &anchor, writing.rewrite)
+        })?;
         making.end(folder)?;
-        Ok(Written { anchor: folder.join(name), knots: counts })
+        let (knots, rewritten) = written.into_iter().unzip();
+        Ok(Written { anchor: folder.join(name), knots, rewritten })
     }
 
-    /// The offsets that make these times of a location's.
-    fn knots(&self, index: usize, read: &ArchiveTrace, times: &[Vec<Timestamp<Global>>]) -> Result<Knots, Otf2Error> {
-        let path = self.reader.local(self.locations()[index].id, "evt");
-        let other = || Otf2Error::content(&path, "the corrected times are not those of this archive");
-        let location = *read.locations.get(index).ok_or_else(other)?;
-        let times = times.get(location.index()).ok_or_else(other)?;
-        let recorded = self.recorded(index)?;
-        if recorded.len() != times.len() {
-            return Err(other());
+    /// How many offsets it has then, and whether its events were rewritten.
+    fn write_location(
+        &self,
+        index: usize,
+        times: Times<'_>,
+        anchor: &Path,
+        rewrite: bool,
+    ) -> Result<(usize, bool), Otf2Error> {
+        let id = self.locations()[index].id;
+        let [from, to] = [&self.anchor, anchor].map(|anchor| local(anchor, id, "evt"));
+        let knots = match () {
+            // There is nothing to correct; what the times of its other events are is not touched.
+            () if times.times.is_empty() => Some(times.offsets.cloned().unwrap_or_default()),
+            () if rewrite => None,
+            () => self.knots(index, times)?,
+        };
+        match knots {
+            Some(_) if from.exists() => drop(fs::copy(&from, &to).map_err(Otf2Error::io(&from))?),
+            Some(_) => {}
+            None => self.rewrite(index, times, &to)?,
         }
-        let far = || Otf2Error::content(&path, "a corrected time is more than 146 years from the origin");
+        let offsets = knots.as_ref().map_or(&[][..], Knots::knots);
+        let [from, to] = [&self.anchor, anchor].map(|anchor| local(anchor, id, "def"));
+        let old = if from.exists() { Some(fs::read(&from).map_err(Otf2Error::io(&from))?) } else { None };
+        let new = offsets::with_offsets(old.as_deref(), self.chunks.definitions, offsets);
+        let new = new.map_err(|why| Otf2Error::content(&from, why))?;
+        fs::write(&to, new).map_err(Otf2Error::io(&to))?;
+        Ok((offsets.len(), knots.is_none()))
+    }
+
+    /// The offsets that make these times of a location's; `None` if there are none, or too many.
+    fn knots(&self, index: usize, times: Times<'_>) -> Result<Option<Knots>, Otf2Error> {
+        let Times { trace, location, times, .. } = times;
+        let path = local(&self.anchor, self.locations()[index].id, "evt");
+        let mut leeway = trace.leeway(location, times);
         let mut windows = Vec::with_capacity(times.len());
-        for (at, [earliest, latest]) in recorded.into_iter().zip(read.trace.leeway(location, times)) {
-            let between = self.ticks.between(earliest.as_nanos(), latest.as_nanos());
-            let [earliest, latest] = between.ok_or_else(far)?;
-            if latest < 0 {
-                return Err(Otf2Error::content(&path, "a corrected time is before the origin, which OTF2 cannot have"));
+        let mut file = EventFile::open(&path, self.chunks.events)?;
+        while let Some(record) = file.next()? {
+            if !is_in_trace(record.kind) {
+                continue;
             }
+            let at = i64::try_from(record.time).map_err(|_| self.other(index))?;
+            let [earliest, latest] = leeway.next().ok_or_else(|| self.other(index))?;
+            let [earliest, latest] = self.ticks_between(index, earliest, latest)?;
             windows.push(Window { at, earliest: earliest.max(0), latest });
         }
-        Knots::through(windows).map_err(|why| Otf2Error::Knots { path, why })
+        if leeway.next().is_some() {
+            return Err(self.other(index));
+        }
+        let most = MANY.max(windows.len() / EVENTS_PER_KNOT);
+        match Knots::through(windows) {
+            Ok(knots) => Ok(Some(knots).filter(|knots| knots.knots().len() <= most)),
+            Err(KnotError::Inseparable { .. } | KnotError::TooFar(_)) => Ok(None),
+            Err(why) => Err(Otf2Error::Knots { path, why }),
+        }
     }
 
-    /// Copies all of the archive: the files that are named as its anchor file is, and the folder of its locations.
-    fn copy(&self, to: &Path) -> Result<PathBuf, Otf2Error> {
-        let anchor = self.reader.anchor();
-        let stem = anchor.file_stem().unwrap_or_default();
-        let from = anchor.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let name_is = |name: &OsStr| {
-            let rest = name.as_encoded_bytes().strip_prefix(stem.as_encoded_bytes());
-            rest.is_some_and(|rest| rest.starts_with(b"."))
+    /// In which ticks that is.
+    pub(super) fn ticks_between(
+        &self,
+        index: usize,
+        earliest: Timestamp<Global>,
+        latest: Timestamp<Global>,
+    ) -> Result<[i64; 2], Otf2Error> {
+        let why = match self.ticks.between(earliest.as_nanos(), latest.as_nanos()) {
+            Some(ticks) if ticks[1] >= 0 => return Ok(ticks),
+            Some(_) => "a corrected time is before the origin, which OTF2 cannot have",
+            None => "a corrected time is more than 146 years from the origin",
         };
-        for entry in fs::read_dir(from).map_err(Otf2Error::io(from))? {
-            let path = entry.map_err(Otf2Error::io(from))?.path();
-            let name = path.file_name().unwrap_or_default();
-            if name == stem || name_is(name) && path.is_file() {
-                copy(&path, &to.join(name))?;
+        Err(Otf2Error::content(&local(&self.anchor, self.locations()[index].id, "evt"), why))
+    }
+
+    pub(super) fn other(&self, index: usize) -> Otf2Error {
+        let path = local(&self.anchor, self.locations()[index].id, "evt");
+        Otf2Error::content(&path, "the corrected times are not those of this archive")
+    }
+
+    /// Copies all files of the archive but those of its locations.
+    fn copy_others(&self, to: &Path) -> Result<(), Otf2Error> {
+        let own = |anchor: &Path, id: u64| ["evt", "def"].map(|extension| local(anchor, id, extension));
+        let own = self.locations().iter().flat_map(|location| own(&self.anchor, location.id));
+        let own: std::collections::HashSet<PathBuf> = own.collect();
+        let folder_of_locations = to.join(self.anchor.file_stem().unwrap_or_default());
+        fs::create_dir(&folder_of_locations).map_err(Otf2Error::io(&folder_of_locations))?;
+        for name in files::all(&self.anchor)? {
+            let from = folder(&self.anchor).join(&name);
+            if !own.contains(&from) {
+                fs::copy(&from, to.join(&name)).map_err(Otf2Error::io(&from))?;
             }
         }
-        Ok(to.join(anchor.file_name().unwrap_or_default()))
+        Ok(())
     }
 }
 
-/// Copies a file, or a folder of files.
-fn copy(from: &Path, to: &Path) -> Result<(), Otf2Error> {
-    if !from.is_dir() {
-        return fs::copy(from, to).map(|_| ()).map_err(Otf2Error::io(from));
-    }
-    fs::create_dir(to).map_err(Otf2Error::io(to))?;
-    for entry in fs::read_dir(from).map_err(Otf2Error::io(from))? {
-        let entry = entry.map_err(Otf2Error::io(from))?;
-        if entry.path().is_file() {
-            fs::copy(entry.path(), to.join(entry.file_name())).map_err(Otf2Error::io(&entry.path()))?;
+/// Does so many pieces of work; the first failure is the one that is told.
+fn each<T: Send>(
+    count: usize,
+    workers: usize,
+    work: impl Fn(usize) -> Result<T, Otf2Error> + Sync,
+) -> Result<Vec<T>, Otf2Error> {
+    let next = AtomicUsize::new(0);
+    let some = || {
+        let mut done = vec![];
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= count {
+                return done;
+            }
+            let result = work(index);
+            if result.is_err() {
+                next.store(count, Ordering::Relaxed);
+            }
+            done.push((index, result));
         }
-    }
-    Ok(())
+    };
+    let mut all = thread::scope(|scope| {
+        let others: Vec<_> = (1..workers.min(count)).map(|_| scope.spawn(some)).collect();
+        let mut all = some();
+        for other in others {
+            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all
+    });
+    all.sort_unstable_by_key(|(index, _)| *index);
+    all.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Whether an archive could be written to this folder, before that is tried.
+///
+/// # Errors
+/// When it is there already, or cannot be made.
+pub fn check_place(folder: &Path) -> Result<(), Otf2Error> {
+    Making::begin(folder).map(drop)
 }
 
 /// A folder that goes away again, unless it becomes what was wanted.
@@ -131,13 +248,10 @@ struct Making {
 
 impl Making {
     fn begin(wanted: &Path) -> Result<Self, Otf2Error> {
-        let exists = || Otf2Error::content(wanted, "this is there already");
         if wanted.symlink_metadata().is_ok() {
-            return Err(exists());
+            return Err(Otf2Error::content(wanted, "this is there already"));
         }
-        let name = wanted.file_name().ok_or_else(exists)?.to_string_lossy().into_owned();
-        let folder = wanted.with_file_name(format!(".{name}.{}.part", std::process::id()));
-        fs::create_dir(&folder).map_err(Otf2Error::io(&folder))?;
+        let (folder, ()) = beside::create(wanted, |folder| fs::create_dir(folder)).map_err(Otf2Error::io(wanted))?;
         Ok(Self { folder })
     }
 

@@ -116,9 +116,9 @@ impl PartBuilder {
         let (trace, matched, processes, keeping) = self.builder.close(left);
         let owner = |process: &u32| keeping.as_ref().map_or(0, |keeping| keeping.shares.owner(*process));
         let owners: Vec<u32> = processes.iter().map(owner).collect();
-        let team = |(members, kept): (Vec<u32>, Vec<u32>)| {
+        let team = |(members, kept): (Vec<u32>, Option<Vec<u32>>)| {
             let owners: BTreeSet<u32> = members.iter().map(|member| owners[*member as usize]).collect();
-            Team { members, kept, owners: owners.into_iter().collect() }
+            Team { members, kept: kept.unwrap_or_default(), owners: owners.into_iter().collect() }
         };
         let teams = matched.teams.into_iter().map(team).collect();
         let names = matched.names;

@@ -58,10 +58,12 @@ fn serially(trace: &Trace, clock: &ControlledLogicalClock) -> Result<Outcome, Fa
     for (times, truth) in corrected.times().iter().zip(&truth) {
         times.iter().zip(truth).for_each(|(time, truth)| error.add(*time, *truth));
     }
+    let exits = trace.collectives().flat_map(|of| of.members()).filter(|member| member.exit.is_some()).count();
     let totals = Totals {
         events: trace.events(),
         messages: trace.messages().count() as u64,
         collectives: trace.collectives().len() as u64,
+        arrivals: (trace.messages().count() + exits) as u64,
         left_out: trace.left_out(),
     };
     Ok(Outcome {

@@ -4,7 +4,7 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::super::check::check_fit;
 use super::super::deviation::{Number, Numbers};
-use super::super::trace::Role;
+use super::super::trace::{NONE, Role};
 use super::super::{Deviation, LeftOut, LocationId, Misfit, Relations, TruthError, Verdict};
 use super::exchange::gather_everywhere;
 use super::{PartError, TracePart};
@@ -21,6 +21,8 @@ pub struct Totals {
     pub messages: u64,
     /// Collective operations.
     pub collectives: u64,
+    /// Receives, and exits of collective operations that wait for somebody.
+    pub arrivals: u64,
     /// What has no partner.
     pub left_out: LeftOut,
 }
@@ -37,10 +39,14 @@ impl TracePart {
         });
         // Each counts where its first member is.
         let mine = |instance: &u32| self.team(*instance).kept.first() == Some(&0);
+        let exits = self.trace.instances.iter().flat_map(|instance| self.trace.slots_of(instance));
+        let exits = exits.filter(|slot| slot.exit != NONE).count() as u64;
+        let messages = messages.sum::<u64>();
         let mut totals = Totals {
             events: self.trace.events(),
-            messages: messages.sum(),
+            messages,
             collectives: (0..self.trace.instances.len() as u32).filter(mine).count() as u64,
+            arrivals: messages + exits,
             left_out: self.trace.left_out(),
         };
         total(&mut totals, comm).await?;
@@ -165,9 +171,9 @@ impl Number<'_> {
 
 impl Numbers for Totals {
     fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
-        let Self { events, messages, collectives, left_out } = self;
+        let Self { events, messages, collectives, arrivals, left_out } = self;
         let LeftOut { sends, receives, collectives: incomplete } = left_out;
-        let counts = [events, messages, collectives, sends, receives, incomplete];
+        let counts = [events, messages, collectives, arrivals, sends, receives, incomplete];
         counts.into_iter().for_each(|count| see(Number::Count(count)));
     }
 }

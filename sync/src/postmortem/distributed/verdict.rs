@@ -4,7 +4,6 @@
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::super::check::late::{Counter, Party};
-use super::super::latencies::Least;
 use super::super::trace::Slot;
 use super::super::{CollectiveKind, EventId, Fault, Latencies, LocationId, Message, Verdict};
 use super::backward::{foreign_sends, sends_abroad};
@@ -13,7 +12,6 @@ use super::operations::{Teller, Told, go_through};
 use super::part::{event_of, word_of};
 use super::totals::{agree_on_fit, total};
 use super::{PartError, TracePart};
-use crate::collective::all_combine;
 use crate::{Comm, CommError};
 
 /// A fault, and where it would be among those of one rank alone.
@@ -45,7 +43,8 @@ impl Verdict {
         let sent = sent_elsewhere(part, times, comm).await?;
         for (message, ends) in messages(part, times, &sent) {
             let latency = latencies.between(trace, message.send.location, message.receive.location);
-            all.look_at_message(message, ends, latency);
+            let fault = all.message(message, ends, latency);
+            all.say(fault);
         }
         faults.extend(placed(all.faults.drain(..), 0));
         let mut judge = Judge { part, times, latencies, all, faults, counter: Counter::default() };
@@ -60,26 +59,8 @@ impl Verdict {
     }
 }
 
-impl Latencies {
-    /// As [`measured`](Self::measured), of a trace that ranks share; all of them call this, and get the same.
-    ///
-    /// # Errors
-    /// When a rank is gone.
-    pub async fn measured_in_part<C: Comm>(part: &TracePart, comm: &C) -> Result<Self, CommError> {
-        let times = part.trace.times();
-        let sent = sent_elsewhere(part, &times, comm).await?;
-        let mut least = Least::default();
-        for (message, [sent, received]) in messages(part, &times, &sent) {
-            least.add(&part.trace, message, received - sent);
-        }
-        let nanos = least.0.map(|level| level.as_nanos() as u64);
-        let all = all_combine(comm, nanos, |a, b| std::array::from_fn(|level| a[level].min(b[level]))).await?;
-        Ok(Least(all.map(|nanos| Duration::from_nanos(nanos as i64))).latencies())
-    }
-}
-
 /// Of locations of other ranks, when those of their marks were that are sends to this rank; anything of others.
-async fn sent_elsewhere<T: AsRef<[Timestamp<Global>]>, C: Comm>(
+pub(super) async fn sent_elsewhere<T: AsRef<[Timestamp<Global>]>, C: Comm>(
     part: &TracePart,
     times: &[T],
     comm: &C,
@@ -104,7 +85,7 @@ async fn sent_elsewhere<T: AsRef<[Timestamp<Global>]>, C: Comm>(
 }
 
 /// The messages that are received here, and when they were sent and received.
-fn messages<'a, T: AsRef<[Timestamp<Global>]>>(
+pub(super) fn messages<'a, T: AsRef<[Timestamp<Global>]>>(
     part: &'a TracePart,
     times: &'a [T],
     sent: &'a [Vec<Timestamp<Global>>],
@@ -169,7 +150,7 @@ impl<T: AsRef<[Timestamp<Global>]>> Teller for Judge<'_, T> {
             (party.enter, party.exit) = (found(*enter, *entered), found(*exit, *left));
         }
         let kind = part.instance(instance).kind;
-        self.all.look_at(kind, &parties, &mut self.counter, self.latencies);
+        self.all.judge(kind, &parties, &mut self.counter, self.latencies);
         let name = part.names[instance as usize];
         self.faults.extend(placed(self.all.faults.drain(..), name));
         if self.faults.len() > 100 * Verdict::MOST_FAULTS {

@@ -4,7 +4,8 @@ use core::cmp::Ordering;
 
 use downbeat_clock_core::{ClockModel, ConstrainedSpline, Duration, Global, Local, Timestamp};
 
-use super::super::{LocationId, Trace, TraceError};
+use super::super::trace::check_time;
+use super::super::{Census, EventId, LocationId, Trace, TraceError};
 use super::ClockSample;
 
 /// What a clock's times mean on the master's.
@@ -94,5 +95,44 @@ impl ClockMaps {
             trace.map_times(location, |time| map(Timestamp::from_nanos(time.as_nanos())))?;
         }
         Ok(())
+    }
+
+    /// The same of the times of a stream, of so many locations.
+    pub fn streamed(&self, census: &Census) -> StreamedMaps<'_> {
+        let map = |location| {
+            let mut map = self.of(location).in_order();
+            Box::new(move |time: Timestamp<Global>| map(Timestamp::from_nanos(time.as_nanos()))) as _
+        };
+        StreamedMaps { maps: census.ids().map(|location| (map(location), None)).collect() }
+    }
+}
+
+type Map<'a> = Box<dyn FnMut(Timestamp<Global>) -> Timestamp<Global> + 'a>;
+
+/// Corrects times of a stream, which are those of locations' own clocks.
+pub struct StreamedMaps<'a> {
+    /// Of all locations, with the last time.
+    maps: Vec<(Map<'a>, Option<Timestamp<Global>>)>,
+}
+
+impl core::fmt::Debug for StreamedMaps<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("StreamedMaps").field("locations", &self.maps.len()).finish_non_exhaustive()
+    }
+}
+
+impl StreamedMaps<'_> {
+    /// The time of the next event.
+    ///
+    /// # Errors
+    /// As of [`ClockMaps::correct`].
+    #[inline]
+    pub fn apply(&mut self, event: EventId, time: Timestamp<Global>) -> Result<Timestamp<Global>, TraceError> {
+        let unknown = TraceError::UnknownLocation(event.location);
+        let (map, last) = self.maps.get_mut(event.location.index()).ok_or(unknown)?;
+        let mapped = map(time);
+        check_time(*last, mapped, event)?;
+        *last = Some(mapped);
+        Ok(mapped)
     }
 }

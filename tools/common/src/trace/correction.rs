@@ -1,13 +1,16 @@
 //! How a trace is to be corrected: the options of all commands that do it.
 
+use std::path::Path;
+
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::{ControlVariable, Duration, Timestamp};
-use downbeat_measure::trace::{Sessions, TraceFile};
+use downbeat_measure::trace::Sessions;
 use downbeat_sync::postmortem::{
-    ClockMaps, ClockOwner, ControlledLogicalClock, Gradient, Interpolation, Latencies, Location, LocationId,
+    ClockMaps, ClockOwner, ControlledLogicalClock, Gradient, Interpolation, Latencies, Location, LocationId, Place,
     PreSynchronization,
 };
 
+use super::Recording;
 use super::document::PreSyncReport;
 use super::settings::{LatencyOption, MatchingOptions};
 use crate::{Failure, cli};
@@ -15,7 +18,8 @@ use crate::{Failure, cli};
 /// How a trace is to be corrected.
 #[derive(Args, Debug)]
 pub struct CorrectionOptions {
-    /// What is drawn through the sessions of a clock [default: spline; none, where there are no sessions]
+    /// What is drawn through the sessions of a clock [default: spline; none, where there are no sessions; what is between
+    /// the clock offsets of an OTF2 archive, which are its sessions, as all who read it]
     #[arg(long, value_enum, value_name = "METHOD")]
     pre_synchronization: Option<PreSyncOption>,
     /// Who has a clock in common
@@ -94,61 +98,80 @@ impl CorrectionOptions {
         clock
     }
 
+    /// Reads the trace that is to be corrected.
+    ///
+    /// # Errors
+    /// When it cannot be read, is none, or its events do not go together.
+    pub fn read(&self, path: &Path) -> Result<Recording, Failure> {
+        Recording::read(path, self.matching.matching(), self.pre_synchronization.is_none())
+    }
+
+    fn method(&self, sessions: &Sessions) -> (PreSyncOption, usize) {
+        let sessions = sessions.iter().map(Vec::len).max().unwrap_or(0);
+        let otherwise = if sessions > 0 { PreSyncOption::Spline } else { PreSyncOption::None };
+        (self.pre_synchronization.unwrap_or(otherwise), sessions)
+    }
+
+    /// Whether times of events are others when clocks were made one.
+    pub fn moves_clocks(&self, file: &Recording) -> bool {
+        self.method(&file.sessions).0 != PreSyncOption::None
+    }
+
     /// Makes one clock of all. What the clocks showed in their sessions is corrected, too: a corrected trace is not to
     /// be corrected for the same again.
     ///
     /// # Errors
     /// When what the clocks showed makes no sense.
-    pub fn pre_synchronize(&self, file: &mut TraceFile) -> Result<(Sessions, PreSyncReport), Failure> {
-        let (maps, report) = self.clock_maps(file, file.trace.locations(), file.trace.ids())?;
-        let Some(maps) = maps else { return Ok((file.sessions.clone(), report)) };
-        let sessions = corrected_sessions(&file.sessions, file.trace.ids(), &maps);
-        let corrected = maps.correct(&mut file.trace);
-        corrected.map_err(|why| Failure::Input(format!("{}: {why}", file.path.display())))?;
+    pub fn pre_synchronize(&self, file: &mut Recording) -> Result<(Sessions, PreSyncReport), Failure> {
+        if file.applied > 0 {
+            let report = PreSyncReport { method: "archive", sessions: file.applied, unknown: 0, sessions_left_out: 0 };
+            return Ok((file.sessions.clone(), report));
+        }
+        let places: Vec<_> = file.trace.locations().iter().map(Location::place).collect();
+        let ids: Vec<_> = file.trace.ids().collect();
+        let (maps, sessions, report) = self.clock_maps(&file.path, (&ids, &places), &file.sessions, file.master)?;
+        if let Some(maps) = maps {
+            let at_fault = |why| Failure::Input(format!("{}: {why}", file.path.display()));
+            maps.correct(&mut file.trace).map_err(at_fault)?;
+        }
         Ok((sessions, report))
     }
 
-    /// What the times of all locations mean on one clock; nothing, if they are right as they are.
+    /// What makes one clock of all, if anything does: of the locations of the trace at `path`, what their clocks showed in
+    /// their sessions, and the number of whose is right. And what they showed on one clock.
     ///
     /// # Errors
     /// When what the clocks showed makes no sense.
-    pub fn clock_maps<T>(
+    pub fn clock_maps(
         &self,
-        file: &TraceFile<T>,
-        locations: &[Location],
-        mut ids: impl Iterator<Item = LocationId>,
-    ) -> Result<(Option<ClockMaps>, PreSyncReport), Failure> {
-        let sessions = file.sessions.iter().map(Vec::len).max().unwrap_or(0);
-        let otherwise = if sessions > 0 { PreSyncOption::Spline } else { PreSyncOption::None };
-        let method = self.pre_synchronization.unwrap_or(otherwise);
-        let mut report = PreSyncReport { method: method.name(), sessions, unknown: 0, sessions_left_out: 0 };
-        let Some(master) = ids.nth(file.master as usize).filter(|_| method != PreSyncOption::None) else {
-            return Ok((None, report));
+        path: &Path,
+        (ids, places): (&[LocationId], &[Place]),
+        sessions: &Sessions,
+        master: u32,
+    ) -> Result<(Option<ClockMaps>, Sessions, PreSyncReport), Failure> {
+        let (method, most) = self.method(sessions);
+        let mut report = PreSyncReport { method: method.name(), sessions: most, unknown: 0, sessions_left_out: 0 };
+        let Some(master) = ids.get(master as usize).filter(|_| method != PreSyncOption::None) else {
+            return Ok((None, sessions.clone(), report));
         };
-        let mut settings = PreSynchronization::new(master);
+        let mut settings = PreSynchronization::new(*master);
         settings.interpolation = method.into();
         settings.owner = self.clock_of.into();
         settings.most_samples = self.samples.map_or(usize::MAX, |samples| samples as usize);
         settings.longest_session = self.session_length.unwrap_or(Duration::MAX);
         settings.lenient = self.matching.matching().lenient;
-        let places: Vec<_> = locations.iter().map(Location::place).collect();
-        let maps = settings.maps(&places, &file.sessions);
-        let maps = maps.map_err(|why| Failure::Input(format!("{}: {why}", file.path.display())))?;
+        let at_fault = |why| Failure::Input(format!("{}: {why}", path.display()));
+        let maps = settings.maps(places, sessions).map_err(at_fault)?;
         (report.unknown, report.sessions_left_out) = (maps.unknown, maps.left_out);
-        Ok((Some(maps), report))
-    }
-}
-
-/// What clocks showed in their sessions, corrected as the times of events are.
-pub fn corrected_sessions(sessions: &Sessions, ids: impl Iterator<Item = LocationId>, maps: &ClockMaps) -> Sessions {
-    let mut sessions = sessions.clone();
-    for (location, sessions) in ids.zip(&mut sessions) {
-        let map = maps.of(location);
-        for sample in sessions.iter_mut().flatten() {
-            sample.at = Timestamp::from_nanos(map.apply(sample.at).as_nanos());
+        let mut corrected = sessions.clone();
+        for (location, sessions) in ids.iter().zip(&mut corrected) {
+            let map = maps.of(*location);
+            for sample in sessions.iter_mut().flatten() {
+                sample.at = Timestamp::from_nanos(map.apply(sample.at).as_nanos());
+            }
         }
+        Ok((Some(maps), corrected, report))
     }
-    sessions
 }
 
 impl PreSyncOption {

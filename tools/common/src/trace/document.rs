@@ -6,10 +6,14 @@ use downbeat_clock_core::Duration;
 use downbeat_sync::postmortem::Pass;
 use serde::Serialize;
 
-use super::tables::{Contents, DeviationReport, LatencyReport, TruthReport, Violations, truth, violations};
+use super::deviation::DeviationReport;
+use super::movement::Movement;
+use super::recording::ArchiveReport;
+use super::tables::{Contents, LatencyReport, Violations, percent, violations};
+use super::truth::TruthStages;
 use crate::output;
 
-/// What is printed as JSON.
+/// What a correction found and did.
 #[derive(Debug, Serialize)]
 pub struct Document {
     /// What this is.
@@ -34,8 +38,22 @@ pub struct Document {
     pub corrected: Violations,
     /// What became of times on one clock.
     pub deviation: DeviationReport,
+    /// Where and when they are moved.
+    pub movement: Movement,
     /// How far they are from the truth, if that is known.
     pub truth: Option<TruthStages>,
+    /// How an archive says its times.
+    pub archive: Option<ArchiveReport>,
+}
+
+/// What is printed as JSON.
+#[derive(Debug, Serialize)]
+pub struct Printed<'a> {
+    /// What was found and done.
+    #[serde(flatten)]
+    pub document: &'a Document,
+    /// Whether all events were read again and again, and never all held in memory.
+    pub streamed: bool,
 }
 
 /// How clocks were made one.
@@ -66,15 +84,6 @@ impl From<&Pass> for PassReport {
     }
 }
 
-/// How far times are from the truth, before and after.
-#[derive(Debug, Serialize)]
-pub struct TruthStages {
-    /// On one clock.
-    pub pre_synchronized: TruthReport,
-    /// In the end.
-    pub corrected: TruthReport,
-}
-
 impl Document {
     /// For people.
     pub fn text(&self, input: &Path, output: &Path) -> String {
@@ -91,17 +100,23 @@ impl Document {
             ("corrected", &self.corrected),
         ];
         text += &format!("\n{}", violations(stages));
-        text += &format!("Receives and exits corrected explicitly: {}\n", self.explicitly_corrected);
+        let share = percent(self.explicitly_corrected as f64 / self.contents.arrivals.max(1) as f64);
+        text += &format!("Receives and exits corrected explicitly: {} ({share})\n", self.explicitly_corrected);
         text += &format!("\nSince pre-synchronization, {}", self.deviation.text());
-        if let Some(TruthStages { pre_synchronized, corrected }) = &self.truth {
-            text += &format!("\n{}", truth([("pre-synchronized", pre_synchronized), ("corrected", corrected)]));
+        if let Some(truth) = &self.truth {
+            text += &format!("\n{}", truth.text());
         }
-        text + &format!("\n{}: no violation is left\n", output.display())
+        text.push('\n');
+        if let Some(archive) = &self.archive {
+            text += &archive.text();
+        }
+        text + &format!("{}: no violation is left\n", output.display())
     }
 }
 
 impl PreSyncReport {
-    fn text(&self) -> String {
+    /// One line, or more where something is wrong.
+    pub fn text(&self) -> String {
         let mut text = match self.method {
             "none" => "Pre-synchronization: none\n".to_owned(),
             method => format!("Pre-synchronization: {method}, of {}\n", output::count(self.sessions, "session")),

@@ -3,17 +3,34 @@
 use std::fs;
 use std::path::Path;
 
-use downbeat_measure::trace::{TraceFile, TraceFormat, TraceWriter};
+use downbeat_measure::trace::{TraceFormat, TraceWriter};
 use downbeat_sync::postmortem::Matching;
 
+use super::Recording;
 use crate::Failure;
 
-/// Reads a trace.
+/// Reads a trace, with times as everybody finds them who reads it.
 ///
 /// # Errors
 /// When it cannot be read, is none, or its events do not go together.
-pub fn read(path: &Path, matching: Matching) -> Result<TraceFile, Failure> {
-    TraceFile::read(path, matching).map_err(|why| Failure::Input(why.to_string()))
+pub fn read(path: &Path, matching: Matching) -> Result<Recording, Failure> {
+    Recording::read(path, matching, true)
+}
+
+/// The same as [`check_output`] for what is made of `input`: an archive is made in a folder of its own.
+///
+/// # Errors
+/// As that.
+pub fn check_corrected(option: &str, output: &Path, input: &Path, others: &[&Path]) -> Result<(), Failure> {
+    #[cfg(feature = "otf2")]
+    if is_archive(input) {
+        if is_archive(output) {
+            let why = format!("{}: an archive is written to a folder, not to a file", output.display());
+            return Err(Failure::option(option, why));
+        }
+        return downbeat_measure::trace::otf2::check_place(output).map_err(|why| Failure::option(option, why));
+    }
+    check_output(option, output, &[&[input], others].concat())
 }
 
 /// Says no, before hours of work, where nothing can be written, or what is there is one of the files that are read.
@@ -41,6 +58,11 @@ fn is_same(one: &Path, other: &Path) -> bool {
     {
         fs::canonicalize(one).is_ok_and(|found| fs::canonicalize(other).is_ok_and(|other| found == other))
     }
+}
+
+/// Whether this is the name of an archive.
+pub fn is_archive(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "otf2")
 }
 
 /// That of its name, or else the one given.

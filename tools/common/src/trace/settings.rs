@@ -1,5 +1,6 @@
 //! Options that commands on traces share.
 
+use std::convert::Infallible;
 use std::fs;
 use std::str::FromStr;
 
@@ -46,13 +47,6 @@ pub struct Found {
     pub latencies: Latencies,
     /// Where they come from, in a word or two.
     pub source: &'static str,
-}
-
-impl Found {
-    /// In the trace.
-    pub fn measured(latencies: Latencies) -> Self {
-        Self { latencies, source: "measured" }
-    }
 }
 
 impl FromStr for LatencyOption {
@@ -113,16 +107,21 @@ impl LatencyOption {
 
     /// Of a trace whose clocks are as right as they become from outside.
     pub fn find(&self, trace: &Trace) -> Found {
-        self.given().unwrap_or_else(|| Found::measured(Latencies::measured(trace)))
+        let Ok(found) = self.find_by(|| Ok::<_, Infallible>(Latencies::measured(trace)));
+        found
     }
 
-    /// Those that are not to be measured.
-    pub fn given(&self) -> Option<Found> {
-        match self {
-            Self::Measured => None,
-            Self::Given(latencies) => Some(Found { latencies: *latencies, source: "given" }),
-            Self::Read(latencies) => Some(Found { latencies: *latencies, source: "from a file" }),
-        }
+    /// The same, if they have to be measured by this.
+    ///
+    /// # Errors
+    /// Those of measuring.
+    pub fn find_by<E>(&self, measure: impl FnOnce() -> Result<Latencies, E>) -> Result<Found, E> {
+        let (latencies, source) = match self {
+            Self::Measured => (measure()?, "measured"),
+            Self::Given(latencies) => (*latencies, "given"),
+            Self::Read(latencies) => (*latencies, "from a file"),
+        };
+        Ok(Found { latencies, source })
     }
 }
 

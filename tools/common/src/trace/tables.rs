@@ -3,9 +3,7 @@
 use std::fmt::Write as _;
 
 use downbeat_clock_core::Duration;
-use downbeat_sync::postmortem::{
-    Deviation, Displacement, Intervals, LeftOut, Relations, Totals, Trace, TruthError, Verdict,
-};
+use downbeat_sync::postmortem::{Census, Collective, EventId, LeftOut, Relations, Totals, Trace, Verdict};
 use serde::Serialize;
 
 use super::settings::Found;
@@ -14,46 +12,76 @@ use crate::output::{self, Table, time};
 /// What a trace consists of.
 #[derive(Debug, Serialize)]
 pub struct Contents {
-    locations: usize,
-    events: u64,
-    messages: usize,
-    collectives: usize,
-    left_out: Missing,
+    /// Threads of processes.
+    pub locations: usize,
+    /// All of them.
+    pub events: u64,
+    /// Those that were received.
+    pub messages: usize,
+    /// Collective operations.
+    pub collectives: usize,
+    /// Receives, and exits of collective operations that wait for somebody.
+    pub arrivals: usize,
+    /// What a lenient reader left out.
+    pub left_out: Missing,
 }
 
 /// What a lenient reader left out.
 #[derive(Debug, Serialize)]
-struct Missing {
-    sends: u64,
-    receives: u64,
-    collectives: u64,
+pub struct Missing {
+    /// Messages that nobody received.
+    pub sends: u64,
+    /// Messages that nobody sent.
+    pub receives: u64,
+    /// Collective operations without some members.
+    pub collectives: u64,
 }
 
 impl Contents {
     /// Counts.
     pub fn of(trace: &Trace) -> Self {
         let LeftOut { sends, receives, collectives, .. } = trace.left_out();
+        let messages = trace.messages().count();
+        let exits = |of: Collective<'_>| of.members().filter(|member| member.exit.is_some()).count();
         Self {
             locations: trace.locations().len(),
             events: trace.events(),
-            messages: trace.messages().count(),
+            messages,
             collectives: trace.collectives().len(),
+            arrivals: messages + trace.collectives().map(exits).sum::<usize>(),
             left_out: Missing { sends, receives, collectives },
         }
     }
 
-    /// Those of a trace with so many locations that ranks share.
-    pub fn of_parts(locations: usize, totals: Totals) -> Self {
-        let Totals { events, messages, collectives, left_out, .. } = totals;
-        let (messages, operations) = (messages as usize, collectives as usize);
-        let LeftOut { sends, receives, collectives, .. } = left_out;
-        let left_out = Missing { sends, receives, collectives };
-        Self { locations, events, messages, collectives: operations, left_out }
+    /// The same of a stream, with so many arrivals.
+    pub fn of_stream(census: &Census, arrivals: u64) -> Self {
+        let LeftOut { sends, receives, collectives, .. } = census.left_out;
+        Self {
+            locations: census.ids().len(),
+            events: census.events,
+            messages: census.messages as usize,
+            collectives: census.collectives as usize,
+            arrivals: arrivals as usize,
+            left_out: Missing { sends, receives, collectives },
+        }
+    }
+
+    /// The same of a trace with so many locations that ranks share.
+    pub fn of_parts(locations: usize, totals: &Totals) -> Self {
+        let LeftOut { sends, receives, collectives, .. } = totals.left_out;
+        Self {
+            locations,
+            events: totals.events,
+            messages: totals.messages as usize,
+            collectives: totals.collectives as usize,
+            arrivals: totals.arrivals as usize,
+            left_out: Missing { sends, receives, collectives },
+        }
     }
 
     /// One line, or two.
     pub fn text(&self) -> String {
-        let Self { locations, events, messages, collectives, left_out } = self;
+        let Self { locations, events, messages, collectives, left_out, .. } = self;
         let count = |number: usize, what| output::count(number, what);
         let mut text = format!(
             "{}, {}, {}, {}\n",
@@ -80,10 +108,14 @@ impl Contents {
 /// How long messages take at least.
 #[derive(Debug, Serialize)]
 pub struct LatencyReport {
-    source: &'static str,
-    same_process_nanos: i64,
-    same_node_nanos: i64,
-    other_node_nanos: i64,
+    /// Where they come from, in a word or two.
+    pub source: &'static str,
+    /// In a process.
+    pub same_process_nanos: i64,
+    /// On a node.
+    pub same_node_nanos: i64,
+    /// Between nodes.
+    pub other_node_nanos: i64,
 }
 
 impl LatencyReport {
@@ -102,16 +134,19 @@ impl LatencyReport {
 }
 
 /// A share, of which one that is not 0 does not look as if it were.
-fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     if share > 0.0 && share < 5e-5 { format!("{:.1e} %", 100.0 * share) } else { output::percent(share) }
 }
 
 /// How many of a kind are wrong.
-#[derive(Debug, Serialize)]
-struct RelationsReport {
-    total: u64,
-    reversed: u64,
-    violated: u64,
+#[derive(Clone, Debug, Serialize)]
+pub struct RelationsReport {
+    /// All.
+    pub total: u64,
+    /// Those that arrive before they are sent.
+    pub reversed: u64,
+    /// Those that arrive before they can have arrived.
+    pub violated: u64,
 }
 
 impl From<Relations> for RelationsReport {
@@ -121,32 +156,55 @@ impl From<Relations> for RelationsReport {
 }
 
 /// What is wrong with times.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Violations {
-    holds: bool,
-    messages: RelationsReport,
-    collectives: RelationsReport,
-    largest_reversal_nanos: i64,
+    /// Whether that is nothing.
+    pub holds: bool,
+    /// Messages.
+    pub messages: RelationsReport,
+    /// Enters of collective operations and exits that wait for them, as if there were a message from each to each.
+    pub collectives: RelationsReport,
+    /// By how much messages arrived before they were sent: those that did, on average.
+    pub mean_reversal_nanos: f64,
+    /// At most.
+    pub largest_reversal_nanos: i64,
     /// Events that are before the one before.
     pub decreasing: u64,
     /// Events that are no longer after the one before.
     pub merged: u64,
     /// The first few.
-    faults: Vec<String>,
+    pub faults: Vec<String>,
 }
 
-impl From<&Verdict> for Violations {
-    fn from(verdict: &Verdict) -> Self {
+impl Violations {
+    /// What was found, with names of locations.
+    pub fn of(verdict: &Verdict, names: &[String]) -> Self {
+        let words = |event: EventId| match names.get(event.location.index()) {
+            Some(name) => format!("{event} ({})", short_name(name)),
+            None => event.to_string(),
+        };
         Self {
             holds: verdict.holds(),
             messages: verdict.messages.into(),
             collectives: verdict.collectives.into(),
+            mean_reversal_nanos: verdict.reversal.total as f64 / verdict.messages.reversed.max(1) as f64,
             largest_reversal_nanos: verdict.reversal.largest.as_nanos(),
             decreasing: verdict.decreasing,
             merged: verdict.merged,
-            faults: verdict.faults.iter().map(ToString::to_string).collect(),
+            faults: verdict.faults.iter().map(|fault| fault.describe(words)).collect(),
         }
     }
+}
+
+/// A name that fits into a line, and does nothing to a terminal.
+pub(super) fn short_name(name: &str) -> String {
+    const LONGEST: usize = 40;
+    let mut plain = name.chars().map(|c| if c.is_control() { '?' } else { c });
+    let mut short: String = plain.by_ref().take(LONGEST).collect();
+    if plain.next().is_some() {
+        short += "...";
+    }
+    short
 }
 
 impl Violations {
@@ -164,153 +222,17 @@ impl Violations {
 /// What is wrong with times, at several stages.
 pub fn violations<'a>(stages: impl IntoIterator<Item = (&'a str, &'a Violations)>) -> String {
     let cell = |count: u64, of: u64| format!("{count} ({})", percent(count as f64 / (of.max(1)) as f64));
-    let headings =
-        ["times", "messages: reversed", "violated", "collective pairs: reversed", "violated", "largest reversal"];
-    let mut table = Table::new(headings);
-    for (stage, Violations { messages, collectives, largest_reversal_nanos, .. }) in stages {
+    let [messages, collectives] = ["messages: reversed", "collective pairs: reversed"];
+    let mut table = Table::new(["times", messages, "violated", collectives, "violated", "reversed by", "at most"]);
+    for (stage, Violations { messages, collectives, mean_reversal_nanos, largest_reversal_nanos, .. }) in stages {
         table.row([
             stage.to_owned(),
             cell(messages.reversed, messages.total),
             cell(messages.violated, messages.total),
             cell(collectives.reversed, collectives.total),
             cell(collectives.violated, collectives.total),
+            time(*mean_reversal_nanos),
             time(*largest_reversal_nanos as f64),
-        ]);
-    }
-    table.render()
-}
-
-/// What became of times: tables 3 and 4 of Becker et al. (2009).
-#[derive(Debug, Serialize)]
-pub struct DeviationReport {
-    displacement: DisplacementReport,
-    event_position: IntervalReport,
-    event_distance: IntervalReport,
-}
-
-#[derive(Debug, Serialize)]
-struct DisplacementReport {
-    events: u64,
-    moved: u64,
-    mean_nanos: f64,
-    bias_nanos: f64,
-    largest_nanos: i64,
-}
-
-#[derive(Debug, Serialize)]
-struct IntervalReport {
-    intervals: u64,
-    mean_share: f64,
-    mean_nanos: f64,
-    largest_nanos: i64,
-    /// Nothing, if an interval of no length got one.
-    largest_share: Option<f64>,
-    above: Vec<AboveReport>,
-}
-
-#[derive(Debug, Serialize)]
-struct AboveReport {
-    threshold: f64,
-    share_of_intervals: f64,
-    share_of_time: f64,
-}
-
-impl From<&Deviation> for DeviationReport {
-    fn from(found: &Deviation) -> Self {
-        let Displacement { events, moved, largest, .. } = found.displacement;
-        let displacement = DisplacementReport {
-            events,
-            moved,
-            mean_nanos: found.displacement.mean(),
-            bias_nanos: found.displacement.bias(),
-            largest_nanos: largest.as_nanos(),
-        };
-        let intervals = |of: &Intervals| IntervalReport {
-            intervals: of.intervals,
-            mean_share: of.mean_share(),
-            mean_nanos: of.mean(),
-            largest_nanos: of.largest.as_nanos(),
-            largest_share: of.largest_share.is_finite().then_some(of.largest_share),
-            above: Intervals::THRESHOLDS
-                .iter()
-                .zip(of.shares())
-                .map(|(threshold, (share_of_intervals, share_of_time))| AboveReport {
-                    threshold: *threshold,
-                    share_of_intervals,
-                    share_of_time,
-                })
-                .collect(),
-        };
-        let [event_position, event_distance] = [&found.position, &found.distance].map(intervals);
-        Self { displacement, event_position, event_distance }
-    }
-}
-
-impl DeviationReport {
-    /// Both tables.
-    pub fn text(&self) -> String {
-        let Self { displacement, event_position, event_distance } = self;
-        let mut text = format!(
-            "{} of {} events moved ({}); mean {}, largest {}\n\n",
-            displacement.moved,
-            displacement.events,
-            percent(displacement.moved as f64 / displacement.events.max(1) as f64),
-            time(displacement.mean_nanos),
-            time(displacement.largest_nanos as f64)
-        );
-        let mut table = Table::new(["intervals changed", "on average", "at most", "at most, of itself"]);
-        let both = [("event position", event_position), ("event distance", event_distance)];
-        for (name, of) in both {
-            table.row([
-                name.to_owned(),
-                percent(of.mean_share),
-                time(of.largest_nanos as f64),
-                of.largest_share.map_or_else(|| "from 0".to_owned(), percent),
-            ]);
-        }
-        text += &table.render();
-        text.push('\n');
-        let names = ["changed by more than", "0 %", "0.01 %", "0.1 %", "1 %", "10 %", "100 %"];
-        let mut table = Table::new(names);
-        for (name, of) in both {
-            let row = |what: &str, share: fn(&AboveReport) -> f64| {
-                let cells = of.above.iter().map(|above| percent(share(above)));
-                std::iter::once(format!("{name}, share of {what}")).chain(cells).collect::<Vec<_>>()
-            };
-            table.row(row("intervals", |above| above.share_of_intervals));
-            table.row(row("time", |above| above.share_of_time));
-        }
-        text + &table.render()
-    }
-}
-
-/// How far times are from the truth.
-#[derive(Debug, Serialize)]
-pub struct TruthReport {
-    bias_nanos: f64,
-    centred_nanos: f64,
-    largest_centred_nanos: f64,
-}
-
-impl From<TruthError> for TruthReport {
-    fn from(error: TruthError) -> Self {
-        Self {
-            bias_nanos: error.bias(),
-            centred_nanos: error.centred(),
-            largest_centred_nanos: error.largest_centred(),
-        }
-    }
-}
-
-/// How far times are from the truth, at several stages.
-pub fn truth<'a>(stages: impl IntoIterator<Item = (&'a str, &'a TruthReport)>) -> String {
-    let mut table = Table::new(["error against the truth", "bias", "centred", "largest, centred"]);
-    for (stage, error) in stages {
-        table.row([
-            stage.to_owned(),
-            time(error.bias_nanos),
-            time(error.centred_nanos),
-            time(error.largest_centred_nanos),
         ]);
     }
     table.render()

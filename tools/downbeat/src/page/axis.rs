@@ -143,6 +143,14 @@ impl Axis {
         Self::exact(label, 0.0, high, ticks)
     }
 
+    /// Times from exactly 0 to exactly high, in nanoseconds.
+    pub(crate) fn times_to(label: &str, high: f64, ticks: usize) -> Self {
+        let unit = TimeUnit::for_nanos(high);
+        let ticks = linear_ticks(0.0, high / unit.nanos, ticks);
+        let ticks = ticks.into_iter().map(|(at, text)| (at * unit.nanos, text)).collect();
+        Self::exact(&format!("{label}, {}", unit.name), 0.0, high, ticks)
+    }
+
     /// Counts from 0 to high, where 1 is seen beside 1 000 000: spaced by the ratios of one more than they are. There are
     /// only ticks that can be read at this length of the axis.
     pub(crate) fn counts(label: &str, high: f64, length: f64) -> Self {

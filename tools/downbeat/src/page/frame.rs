@@ -24,6 +24,11 @@ impl Frame {
     pub(crate) fn new(x: Axis, y: Axis, names: &[String], height: f64) -> Self {
         let mut canvas = Canvas::default();
         let legend = if names.len() > 1 { legend(&mut canvas, names) } else { 0.0 };
+        Self::below(canvas, legend, x, y, height)
+    }
+
+    /// Draws the axes below a legend of that height.
+    pub(crate) fn below(canvas: Canvas, legend: f64, x: Axis, y: Axis, height: f64) -> Self {
         let left = (y.widest_tick() + 12.0).max(MARGIN);
         let top = legend + LINE + 8.0;
         let mut frame = Self { canvas, x, y, left, right: WIDTH - 12.0, top, bottom: top + height };

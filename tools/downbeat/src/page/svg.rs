@@ -46,6 +46,21 @@ pub(crate) fn fitting(text: &str, width: f64) -> String {
     text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// The text in lines that fit, broken at blanks; within words only where these do not fit.
+pub(crate) fn wrapped(text: &str, width: f64) -> Vec<String> {
+    let most = ((width / text_width("x")) as usize).max(1);
+    let letters: Vec<char> = text.chars().collect();
+    let (mut rest, mut lines) = (&letters[..], vec![]);
+    while rest.len() > most {
+        let blank = rest[..=most].iter().rposition(|c| *c == ' ').filter(|blank| *blank > 0);
+        let (line, others) = rest.split_at(blank.unwrap_or(most));
+        lines.push(line.iter().collect());
+        rest = others.strip_prefix(&[' ']).unwrap_or(others);
+    }
+    lines.push(rest.iter().collect());
+    lines
+}
+
 /// A length or a place, to a tenth of a unit.
 pub(crate) fn number(value: f64) -> String {
     let text = format!("{:.1}", if value.is_finite() { value } else { 0.0 });
@@ -152,14 +167,21 @@ impl Picture {
     /// As a file of its own, with its title above it.
     pub(crate) fn file(&self) -> String {
         let (title, description) = (escape(&self.title), escape(&self.description));
-        let shown = escape(&fitting(&self.title, WIDTH * 0.85));
-        let (width, height, body) = (number(WIDTH), number(self.height + 28.0), &self.body);
+        // Its letters are larger than others.
+        let lines = wrapped(&self.title, WIDTH * 0.85);
+        let above = 10.0 + LINE * lines.len() as f64;
+        let mut shown = Canvas::default();
+        for (number, line) in (1..).zip(&lines) {
+            shown.text("title", (4.0, LINE * f64::from(number) - above), Anchor::Start, line);
+        }
+        let (width, height, body) = (number(WIDTH), number(self.height + above), &self.body);
+        let above = number(-above);
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 -28 {width} {height}\" width=\"{width}\" \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 {above} {width} {height}\" width=\"{width}\" \
              height=\"{height}\" role=\"img\"><title>{title}</title><desc>{description}</desc><style>{}</style>\
-             <rect class=\"paper\" y=\"-28\" width=\"{width}\" height=\"{height}\"/>\
-             <text class=\"title\" x=\"4\" y=\"-10\">{shown}</text>{body}</svg>\n",
-            style::PICTURE
+             <rect class=\"paper\" y=\"{above}\" width=\"{width}\" height=\"{height}\"/>{}{body}</svg>\n",
+            style::PICTURE,
+            shown.0
         )
     }
 }
@@ -192,5 +214,16 @@ mod tests {
     fn what_is_too_long_is_cut() {
         assert_eq!(fitting("short", 100.0), "short");
         assert_eq!(fitting("äöüß and so on", 36.0), "äöüß…");
+    }
+    #[test]
+    fn titles_are_whole_in_as_many_lines_as_they_take() {
+        assert_eq!(wrapped("one two three", 36.0), ["one", "two", "three"]);
+        assert_eq!(wrapped("one two", 7.0 * 7.2), ["one two"]);
+        assert_eq!(wrapped("a äöüßäöüß b", 36.0), ["a", "äöüßä", "öüß b"]);
+        assert_eq!(wrapped("", 36.0), [""]);
+        let title = "region, group 1: 2 ranks with most events of 100 to 200 ns and another line";
+        let file = Picture::new(title.into(), "d".into(), 100.0, Canvas::default()).file();
+        assert!(file.contains("viewBox=\"0 -46 480 146\"") && !file.contains('…'), "{file}");
+        assert!(file.contains("y=\"-28\">region, ") && file.contains("y=\"-10\">"), "{file}");
     }
 }

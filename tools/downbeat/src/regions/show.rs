@@ -43,7 +43,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let reports = if options.merge { vec![merged(&options.files, reports)?] } else { reports };
     if let Some(output) = &options.output {
         let named: Vec<_> = options.names().into_iter().zip(reports).collect();
-        return page::of(&named, &options.text()).write(&page::title(&named), output, options.svg.as_deref());
+        return page::of(&named, &options.text()).write(&page::title(&named), "-o", output, options.svg.as_deref());
     }
     match &*reports {
         [one] if options.json => print_json(one),

@@ -1,16 +1,18 @@
 //! `downbeat trace check`: what cannot be true of times.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_common::output::{print, print_json};
 use downbeat_common::trace::{
-    Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, Violations, files, violations,
+    Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, Movement, Recording, Violations, files,
+    violations,
 };
 use downbeat_common::{Failure, output};
-use downbeat_measure::trace::{self, TraceFile};
 use downbeat_sync::postmortem::{Deviation, Verdict};
 use serde::Serialize;
+
+use super::page::{PageOptions, Shown};
 
 #[derive(Args, Debug)]
 #[command(
@@ -35,6 +37,11 @@ pub(crate) struct Options {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    /// Print histograms, too, of how far events were moved and intervals changed
+    #[arg(long, conflicts_with = "json", requires = "against")]
+    histograms: bool,
+    #[command(flatten)]
+    page: PageOptions,
 }
 
 /// What is printed as JSON.
@@ -48,13 +55,18 @@ struct Document {
     /// The first thing in which it is another trace than the original, besides times.
     difference: Option<String>,
     deviation: Option<DeviationReport>,
+    /// Where and when events were moved.
+    movement: Option<Movement>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let matching = options.matching.matching();
+    options.page.check([&*options.file].into_iter().chain(options.against.as_deref()))?;
     let file = files::read(&options.file, matching)?;
     let original = options.against.as_ref().map(|path| files::read(path, matching)).transpose()?;
     let document = look(&file, original.as_ref(), &options.latencies)?;
+    let title = format!("Check of {}", options.file.display());
+    options.page.write(&title, &document.shown(&file.names, options.against.as_deref()))?;
     if options.json {
         print_json(&document)?;
     } else {
@@ -69,10 +81,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
 }
 
-fn look(file: &TraceFile, original: Option<&TraceFile>, latencies: &LatencyOption) -> Result<Document, Failure> {
+fn look(file: &Recording, original: Option<&Recording>, latencies: &LatencyOption) -> Result<Document, Failure> {
     let latencies = latencies.find(&file.trace);
-    let difference = original.map(|original| trace::first_difference(&original.path, &file.path)).transpose();
-    let difference = difference.map_err(|why| Failure::Input(why.to_string()))?.flatten();
+    let difference = original.map(|original| original.first_difference(file)).transpose()?.flatten();
     // Of another trace, there is nothing to be said beside that.
     let original = original.filter(|_| difference.is_none());
     let times = file.trace.times();
@@ -85,13 +96,30 @@ fn look(file: &TraceFile, original: Option<&TraceFile>, latencies: &LatencyOptio
         version: 1,
         contents: Contents::of(&file.trace),
         latencies: LatencyReport::of(latencies),
-        violations: (&verdict).into(),
+        violations: Violations::of(&verdict, &file.names),
         difference,
         deviation: deviation.as_ref().map(Into::into),
+        movement: original.map(|original| Movement::between(&original.trace, &times, &file.names)),
     })
 }
 
 impl Document {
+    fn shown<'a>(&'a self, names: &'a [String], against: Option<&Path>) -> Shown<'a> {
+        let deviation = self.deviation.as_ref().zip(self.movement.as_ref());
+        Shown {
+            contents: &self.contents,
+            conditions: String::new(),
+            latencies: &self.latencies,
+            stages: vec![("in the file", &self.violations)],
+            corrected: None,
+            passes: &[],
+            since: against.map(|against| format!("Since {}", against.display())).unwrap_or_default(),
+            deviation,
+            truth: None,
+            names,
+        }
+    }
+
     fn text(&self, options: &Options) -> String {
         let Self { contents, latencies, violations: found, deviation, .. } = self;
         let mut text = format!("{}: {}{}\n", options.file.display(), contents.text(), latencies.text());
@@ -108,6 +136,9 @@ impl Document {
         }
         if let (Some(deviation), Some(original)) = (deviation, &options.against) {
             text += &format!("\nSince {}:\n{}", original.display(), deviation.text());
+            if options.histograms {
+                text += &format!("\n{}", deviation.histograms());
+            }
         }
         text
     }

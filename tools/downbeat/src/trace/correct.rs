@@ -1,33 +1,40 @@
 //! `downbeat trace correct`: times of a trace corrected so that they can be true.
 
+mod streamed;
+
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use downbeat_clock_core::Timestamp;
 use downbeat_common::Failure;
 use downbeat_common::output::{self, print, print_json};
 use downbeat_common::trace::{
-    Contents, CorrectionOptions, Document, LatencyReport, TruthReport, TruthStages, Violations, files,
+    Contents, CorrectionOptions, Document, LatencyReport, Movement, Place, Printed, Recording, TruthStages, Unfinished,
+    Violations, files,
 };
-use downbeat_measure::trace::TraceFile;
-use downbeat_sync::postmortem::{ControlledLogicalClock, Corrected, Deviation, Latencies, TruthError, Verdict};
+use downbeat_sync::postmortem::{ControlledLogicalClock, Deviation, Latencies, Verdict};
+
+use super::page::{PageOptions, Shown};
 
 #[derive(Args, Debug)]
 #[command(
     after_help = "First, clocks are made one by the sessions in which they were compared, as far as the trace has any. \
                   Then events are moved forward by a controlled logical clock, so that every message arrives after it \
                   can have arrived, and no collective operation is left before everyone needed is in it.\n\n\
-                  A name that ends in .dbt stands for text, in .dbtb for bytes.\n\n\
+                  A name that ends in .dbt stands for text, in .dbtb for bytes. NAME.otf2 is the anchor file of an OTF2 \
+                  archive; its copy has other clock offsets, and events with other times only where that is needed.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt\n  \
                   downbeat trace generate -o wrong.dbtb --truth truth.dbtb && downbeat trace correct wrong.dbtb -o \
-                  right.dbtb --truth truth.dbtb --pre-synchronization linear --latencies 200ns,500ns,2us"
+                  right.dbtb --truth truth.dbtb --pre-synchronization linear --latencies 200ns,500ns,2us --page \
+                  correction.html"
 )]
 pub(crate) struct Options {
     /// The trace, which stays as it is
     #[arg(value_name = "IN")]
     input: PathBuf,
-    /// Where to write the corrected trace; what is there is replaced when all is done
+    /// Where to write the corrected trace: a file, which is replaced when all is done; for an OTF2 archive a new folder
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     #[command(flatten)]
@@ -35,37 +42,101 @@ pub(crate) struct Options {
     /// How many threads share the work; the result is the same [default: one for each core]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1024), allow_hyphen_values = true)]
     threads: Option<u32>,
+    /// Rewrite all events of an OTF2 archive, rather than only those that clock offsets cannot move apart
+    #[arg(long)]
+    rewrite: bool,
     /// The same trace with its true times, to say how far they are missed
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
+    /// Read the trace again and again, with nothing in memory but what is under way: for traces larger than memory, of which
+    /// every event must come after those that it waits for, whatever their times. The result is the same. If nothing is
+    /// said, this is done with files of more than 2 GiB, as far as it can be
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = StreamingOption::Auto, num_args = 0..=1, require_equals = true, default_missing_value = "always", hide_default_value = true)]
+    streaming: StreamingOption,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    /// Print histograms, too, of how far events are moved and intervals changed
+    #[arg(long, conflicts_with = "json")]
+    histograms: bool,
+    #[command(flatten)]
+    page: PageOptions,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum StreamingOption {
+    /// If the file is large, there is no truth, and events come in such an order
+    Auto,
+    /// Or else not at all
+    Always,
+    /// All events are held in memory
+    Never,
+}
+
+/// Larger files are read again and again: in memory, their events take about as much again as four times that.
+const LARGE: u64 = 2 << 30;
+
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let inputs = [Some(&options.input), options.truth.as_ref()];
-    let inputs: Vec<&Path> = inputs.into_iter().flatten().map(PathBuf::as_path).collect();
-    files::check_output("-o", &options.output, &inputs)?;
-    let mut file = files::read(&options.input, options.correction.matching.matching())?;
-    let truth =
-        options.truth.as_ref().map(|path| files::read(path, options.correction.matching.matching())).transpose()?;
-    let document = options.correct(&mut file, truth.as_ref())?;
-    if options.json { print_json(&document) } else { print(&document.text(&options.input, &options.output)) }
+    let others: Vec<&Path> = options.truth.iter().map(PathBuf::as_path).collect();
+    let _unfinished = Unfinished::of(&options.output)?;
+    files::check_corrected("-o", &options.output, &options.input, &others)?;
+    options.page.check(others.iter().copied().chain([&*options.input, &*options.output]))?;
+    let streamed = if options.streams()? { options.correct_streamed()? } else { None };
+    let is_streamed = streamed.is_some();
+    let (document, names) = streamed.map_or_else(|| options.correct_in_memory(), Ok)?;
+    let title = format!("Correction of {}", options.input.display());
+    options.page.write(&title, &Shown::correction(&document, &names))?;
+    if options.json {
+        return print_json(&Printed { document: &document, streamed: is_streamed });
+    }
+    let mut text = document.text(&options.input, &options.output);
+    if is_streamed {
+        text += "Never were all events in memory: the trace was read again and again\n";
+    }
+    if options.histograms {
+        text += &format!("\n{}", document.deviation.histograms());
+    }
+    print(&text)
 }
 
 impl Options {
-    fn correct(&self, file: &mut TraceFile, truth: Option<&TraceFile>) -> Result<Document, Failure> {
-        let measured: Vec<Vec<Timestamp<_>>> = file.trace.times().into_iter().map(<[_]>::to_vec).collect();
+    /// Whether to read the trace again and again.
+    fn streams(&self) -> Result<bool, Failure> {
+        let is_file = !files::is_archive(&self.input) && !self.rewrite;
+        match (self.streaming, &self.truth) {
+            (StreamingOption::Always, _) if !is_file => {
+                Err(Failure::option("--streaming", "an OTF2 archive is corrected in memory"))
+            }
+            (StreamingOption::Always, Some(_)) => {
+                Err(Failure::option("--truth", "it is only compared with a trace in memory, not with --streaming"))
+            }
+            (StreamingOption::Always, None) => Ok(true),
+            (StreamingOption::Never, _) | (StreamingOption::Auto, Some(_)) => Ok(false),
+            (StreamingOption::Auto, None) => {
+                Ok(is_file && fs::metadata(&self.input).is_ok_and(|found| found.len() > LARGE))
+            }
+        }
+    }
+
+    /// And what locations are called.
+    fn correct_in_memory(&self) -> Result<(Document, Vec<String>), Failure> {
+        let matching = self.correction.matching.matching();
+        let mut file = self.correction.read(&self.input)?;
+        let truth = self.truth.as_ref().map(|path| files::read(path, matching)).transpose()?;
+        let document = self.correct(&mut file, truth.as_ref())?;
+        Ok((document, file.names))
+    }
+
+    fn correct(&self, file: &mut Recording, truth: Option<&Recording>) -> Result<Document, Failure> {
+        let measured: Option<Vec<Vec<Timestamp<_>>>> =
+            self.correction.moves_clocks(file).then(|| file.trace.times().into_iter().map(<[_]>::to_vec).collect());
         let (sessions, pre_synchronization) = self.correction.pre_synchronize(file)?;
         let latencies = self.correction.latencies.find(&file.trace);
         let judge = |times: &[&[Timestamp<_>]]| {
             let verdict = Verdict::of(&file.trace, times, &latencies.latencies);
-            verdict.map(|verdict| Violations::from(&verdict)).map_err(Failure::run)
+            verdict.map(|verdict| Violations::of(&verdict, &file.names)).map_err(Failure::run)
         };
-        let as_measured = judge(&measured.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
-        drop(measured);
-        let pre_synchronized = judge(&file.trace.times())?;
+        let as_measured = measured.map(|times| judge(&slices(&times))).transpose()?;
 
         let corrected = self.clock(latencies.latencies).forward(&file.trace);
         let mut corrected = corrected.map_err(|why| self.at_fault(&why))?;
@@ -74,18 +145,21 @@ impl Options {
         if !self.correction.no_backward {
             corrected.amortize(self.correction.gradient);
         }
-        let found = judge(&corrected.times().iter().map(Vec::as_slice).collect::<Vec<_>>())?;
-        if found.count() > 0 {
-            let count = output::count(found.count() as usize, "violation");
-            return Err(Failure::Run(format!(
-                "{}: {count} are left, which is a mistake of this program",
-                self.input.display()
-            )));
-        }
-        let deviation = Deviation::between(&file.trace, corrected.times()).map_err(Failure::run)?;
-        let truth = truth.map(|truth| self.compare(file, &corrected, truth)).transpose()?;
-        let format = files::format(&self.output, file.format);
-        file.write_corrected(&self.output, format, corrected.times(), &sessions).map_err(Failure::run)?;
+        let times = corrected.times();
+        let ((found, movement), (pre_synchronized, deviation)) = self.both(
+            || (judge(&slices(times)), Movement::between(&file.trace, times, &file.names)),
+            || (judge(&file.trace.times()), Deviation::between(&file.trace, times).map_err(Failure::run)),
+        );
+        let (found, pre_synchronized, deviation) = (found?, pre_synchronized?, deviation?);
+        self.check_nothing_left(&found)?;
+        let truth = truth.map(|truth| {
+            let stages = TruthStages::between(&file.trace, corrected.times(), &truth.trace);
+            let why = || format!("{} is another trace than {}", truth.path.display(), file.path.display());
+            stages.ok_or_else(|| Failure::option("--truth", why()))
+        });
+        let truth = truth.transpose()?;
+        let place = Place { path: &self.output, rewrite: self.rewrite, workers: self.workers() };
+        let archive = file.write_corrected(&place, corrected.times(), &sessions)?;
         Ok(Document {
             schema: "downbeat.trace_correction",
             version: 1,
@@ -94,12 +168,22 @@ impl Options {
             latencies: LatencyReport::of(latencies),
             passes,
             explicitly_corrected,
-            as_measured,
+            as_measured: as_measured.unwrap_or_else(|| pre_synchronized.clone()),
             pre_synchronized,
             corrected: found,
             deviation: (&deviation).into(),
+            movement,
             truth,
+            archive,
         })
+    }
+
+    fn check_nothing_left(&self, found: &Violations) -> Result<(), Failure> {
+        if found.count() == 0 {
+            return Ok(());
+        }
+        let count = output::count(found.count() as usize, "violation");
+        Err(Failure::Run(format!("{}: {count} are left, which is a mistake of this program", self.input.display())))
     }
 
     fn at_fault(&self, why: &dyn std::fmt::Display) -> Failure {
@@ -108,25 +192,27 @@ impl Options {
 
     fn clock(&self, latencies: Latencies) -> ControlledLogicalClock {
         let mut clock = self.correction.clock(latencies);
-        let cores = || thread::available_parallelism().map_or(1, usize::from);
-        clock.workers = self.threads.map_or_else(cores, |threads| threads as usize);
+        clock.workers = self.workers();
         clock
     }
 
-    fn compare(&self, file: &TraceFile, corrected: &Corrected<'_>, truth: &TraceFile) -> Result<TruthStages, Failure> {
-        let (times, expected) = (file.trace.times(), truth.trace.times());
-        if !times.iter().map(|times| times.len()).eq(expected.iter().map(|times| times.len())) {
-            let why = format!("{} is another trace than {}", truth.path.display(), file.path.display());
-            return Err(Failure::option("--truth", why));
+    /// Does both, at once if there are threads for that.
+    fn both<A: Send, B: Send>(&self, one: impl FnOnce() -> A, other: impl FnOnce() -> B + Send) -> (A, B) {
+        if self.workers() == 1 {
+            return (one(), other());
         }
-        let mut errors = [TruthError::default(); 2];
-        for ((before, after), truth) in times.into_iter().zip(corrected.times()).zip(expected) {
-            for ((before, after), truth) in before.iter().zip(after).zip(truth) {
-                errors[0].add(*before, *truth);
-                errors[1].add(*after, *truth);
-            }
-        }
-        let [pre_synchronized, corrected] = errors.map(TruthReport::from);
-        Ok(TruthStages { pre_synchronized, corrected })
+        thread::scope(|scope| {
+            let other = scope.spawn(other);
+            (one(), other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        })
     }
+
+    fn workers(&self) -> usize {
+        let cores = || thread::available_parallelism().map_or(1, usize::from);
+        self.threads.map_or_else(cores, |threads| threads as usize)
+    }
+}
+
+fn slices<T>(times: &[Vec<T>]) -> Vec<&[T]> {
+    times.iter().map(Vec::as_slice).collect()
 }

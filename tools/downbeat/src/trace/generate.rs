@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_common::output::{count, print};
-use downbeat_common::trace::files;
+use downbeat_common::trace::{Unfinished, files};
 use downbeat_common::{Failure, cli};
 use downbeat_measure::records::RecordError;
 use downbeat_measure::trace::{Item, TraceFormat, TraceWriter, What};
 use downbeat_sync::SimError;
-use downbeat_sync::postmortem::{Action, CommunicatorId, Latencies, SyntheticEvent, SyntheticProgram, Traffic};
+use downbeat_sync::postmortem::{Latencies, SyntheticEvent, SyntheticProgram, Traffic};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Equal options make equal traces. The clock of the first node is right.\n\n\
@@ -97,8 +97,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.truth.as_ref() == Some(&options.output) {
         return Err(Failure::option("--truth", "it is the file of the trace itself"));
     }
+    let unfinished = Unfinished::of(&options.output)?;
     let events = write(&program, &options.output, Times::Local)?;
+    drop(unfinished);
     if let Some(truth) = &options.truth {
+        let _unfinished = Unfinished::of(truth)?;
         write(&program, truth, Times::True)?;
     }
     let locations = count(program.places().len(), "location");
@@ -188,8 +191,8 @@ fn write_to(mut writer: TraceWriter, program: &SyntheticProgram, times: Times) -
             Times::True => truth,
         };
         events += 1;
-        let location = location.index() as u32;
-        Ok::<_, Unwritten>(writer.write(&Item::Event { location, time, what: what(action) })?)
+        let (location, what) = (location.index() as u32, What::of(action).unwrap_or(What::Note("work")));
+        Ok::<_, Unwritten>(writer.write(&Item::Event { location, time, what })?)
     })?;
     writer.finish()?;
     Ok(events)
@@ -220,25 +223,4 @@ fn write_sessions(writer: &mut TraceWriter, program: &SyntheticProgram) -> Resul
         }
     }
     Ok(())
-}
-
-fn what(action: Action) -> What<'static> {
-    let number = |of: CommunicatorId| of.index() as u32;
-    match action {
-        Action::Internal => What::Note("work"),
-        Action::Send { to, communicator, tag } => {
-            What::Send { to: to.index() as u32, communicator: number(communicator), tag }
-        }
-        Action::Receive { from, communicator, tag } => {
-            What::Receive { from: from.index() as u32, communicator: number(communicator), tag }
-        }
-        Action::Enter { communicator } => What::Collective { communicator: number(communicator) },
-        Action::Exit { communicator, kind, root, sent, received } => {
-            What::CollectiveEnd { communicator: number(communicator), kind, root, sent, received }
-        }
-        Action::Fork { team } => What::Fork { team: number(team) },
-        Action::Begin { team } => What::ThreadBegin { team: number(team) },
-        Action::End { team } => What::ThreadEnd { team: number(team) },
-        Action::Join { team } => What::Join { team: number(team) },
-    }
 }

@@ -1,17 +1,15 @@
 //! The ranks of a program, each in the colour of its group.
 
-mod rectangles;
-
 use std::collections::BTreeMap;
 
 use downbeat_measure::regions::{EventReport, HistogramGroup, RankPlace};
 
 use crate::page::axis::linear_ticks;
+use crate::page::bins::Unit;
+use crate::page::rectangles::{Rectangle, hatching, legend, outline, rectangles};
 use crate::page::style;
-use crate::page::svg::{Anchor, Canvas, LINE, Picture, WIDTH, fitting, number, text_width};
+use crate::page::svg::{Anchor, Canvas, LINE, Picture, WIDTH, number, text_width};
 use crate::page::units::{count, of};
-use crate::regions::unit::Unit;
-use rectangles::{Rectangle, hatching, rectangles};
 
 /// So many cells there are at most; if there are more ranks, several share one.
 const MOST_CELLS: u32 = 128 * 128;
@@ -68,14 +66,14 @@ pub(super) fn picture(name: &str, events: &EventReport, ranks: u32, unit: Unit) 
     }
     let mut canvas = Canvas::default();
     let grid = Grid::of(cells.len(), ranks);
-    let top = legend(&mut canvas, &there, events, unit) + 8.0;
+    let top = legend(&mut canvas, classes(&there, events, unit)) + 8.0;
     for (cell, rectangles) in rectangles(&cells, grid.columns) {
         draw(&mut canvas, &grid, top, cell, &rectangles);
     }
     borders(&mut canvas, &grid, top, cells.len());
     let bottom = top + grid.rows as f64 * grid.height;
     name_ranks(&mut canvas, &grid, top, ranks, shared);
-    let title = format!("{}: the group of each rank", fitting(name, 280.0));
+    let title = format!("{name}: the group of each rank");
     Some(Picture::new(title, describe(events, ranks, unit), bottom + 22.0 + LINE, canvas))
 }
 
@@ -121,13 +119,11 @@ impl Grid {
 
 fn draw(canvas: &mut Canvas, grid: &Grid, top: f64, cell: Cell, rectangles: &[Rectangle]) {
     let (mut words, mut hatch) = (String::new(), String::new());
-    for Rectangle { at, size } in rectangles {
-        let [x, y] = [grid.left + at.0 as f64 * grid.width, top + at.1 as f64 * grid.height];
-        let [width, height] = [size.0 as f64 * grid.width, size.1 as f64 * grid.height];
-        let [left, right, upper, lower] = [x, x + width, y, y + height].map(number);
-        words += &format!("M{left} {upper}H{right}V{lower}H{left}Z");
+    for rectangle in rectangles {
+        let drawn = rectangle.drawn((grid.left, top), (grid.width, grid.height));
+        words += &outline(drawn);
         if cell == Cell::Unlisted {
-            hatch += &hatching((x, y), (width, height));
+            hatch += &hatching(drawn[0], drawn[1]);
         }
     }
     match cell {
@@ -178,13 +174,12 @@ fn name_ranks(canvas: &mut Canvas, grid: &Grid, top: f64, ranks: u32, shared: u3
     canvas.text("quiet", (0.5 * (grid.left + WIDTH - 12.0), bottom + below), Anchor::Middle, &label);
 }
 
-/// Says what the colours are, in as many rows as it takes; returns their height.
-fn legend(canvas: &mut Canvas, there: &BTreeMap<Cell, usize>, events: &EventReport, unit: Unit) -> f64 {
-    const SAMPLE: f64 = 12.0;
-    let (mut x, mut y) = (6.0, LINE - 5.0);
+/// What the colours are.
+fn classes(there: &BTreeMap<Cell, usize>, events: &EventReport, unit: Unit) -> Vec<(String, String)> {
+    let mut all = vec![];
     let mut rest = false;
     for cell in there.keys() {
-        let (class, text) = match cell {
+        all.push(match cell {
             Cell::Group(group) if *group >= 2 * COLOURS => {
                 if rest {
                     continue;
@@ -198,19 +193,9 @@ fn legend(canvas: &mut Canvas, there: &BTreeMap<Cell, usize>, events: &EventRepo
             }
             Cell::Without => ("lack".to_owned(), "without it".to_owned()),
             Cell::Unlisted => ("hatch".to_owned(), "not listed".to_owned()),
-        };
-        let width = SAMPLE + 5.0 + text_width(&text) + 12.0;
-        if x > 6.0 && x + width > WIDTH {
-            (x, y) = (6.0, y + LINE);
-        }
-        canvas.rectangle(&class, (x, y - 10.5), (SAMPLE, SAMPLE));
-        if *cell == Cell::Unlisted {
-            canvas.raw_path("hatch", &hatching((x, y - 10.5), (SAMPLE, SAMPLE)));
-        }
-        canvas.text("", (x + SAMPLE + 5.0, y), Anchor::Start, &text);
-        x += width;
+        });
     }
-    y + 5.0
+    all
 }
 
 fn describe(events: &EventReport, ranks: u32, unit: Unit) -> String {

@@ -1,18 +1,18 @@
-//! Cells that are alike, as few shapes.
+//! Cells that are alike, as few shapes, and what they stand for.
 
 use std::collections::BTreeMap;
 
-use crate::page::svg::number;
+use super::svg::{Anchor, Canvas, LINE, WIDTH, number, text_width};
 
 /// Cells that are alike, in a row, and in rows below each other: column and row of the first, how many of each.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Rectangle {
-    pub(super) at: (usize, usize),
-    pub(super) size: (usize, usize),
+pub(crate) struct Rectangle {
+    pub(crate) at: (usize, usize),
+    pub(crate) size: (usize, usize),
 }
 
 /// As few rectangles as there are of neighbours in rows that are the same in the row below.
-pub(super) fn rectangles<C: Copy + Ord>(cells: &[C], columns: usize) -> BTreeMap<C, Vec<Rectangle>> {
+pub(crate) fn rectangles<C: Copy + Ord>(cells: &[C], columns: usize) -> BTreeMap<C, Vec<Rectangle>> {
     let mut found: BTreeMap<C, Vec<Rectangle>> = BTreeMap::new();
     // Those that reach to the row above, by where they begin.
     let mut above: BTreeMap<usize, (C, usize)> = BTreeMap::new();
@@ -41,8 +41,41 @@ pub(super) fn rectangles<C: Copy + Ord>(cells: &[C], columns: usize) -> BTreeMap
     found
 }
 
+impl Rectangle {
+    /// Where it is drawn and how large, if the first cell is here and cells have this size.
+    pub(crate) fn drawn(&self, (left, top): (f64, f64), (width, height): (f64, f64)) -> [(f64, f64); 2] {
+        let at = (left + self.at.0 as f64 * width, top + self.at.1 as f64 * height);
+        [at, (self.size.0 as f64 * width, self.size.1 as f64 * height)]
+    }
+}
+
+/// A rectangle in SVG's own words.
+pub(crate) fn outline([(x, y), (width, height)]: [(f64, f64); 2]) -> String {
+    let [left, right, upper, lower] = [x, x + width, y, y + height].map(number);
+    format!("M{left} {upper}H{right}V{lower}H{left}Z")
+}
+
+/// Says what classes stand for, in as many rows as it takes; returns their height.
+pub(crate) fn legend(canvas: &mut Canvas, classes: impl IntoIterator<Item = (String, String)>) -> f64 {
+    const SAMPLE: f64 = 12.0;
+    let (mut x, mut y) = (6.0, LINE - 5.0);
+    for (class, text) in classes {
+        let width = SAMPLE + 5.0 + text_width(&text) + 12.0;
+        if x > 6.0 && x + width > WIDTH {
+            (x, y) = (6.0, y + LINE);
+        }
+        canvas.rectangle(&class, (x, y - 10.5), (SAMPLE, SAMPLE));
+        if class == "hatch" {
+            canvas.raw_path("hatch", &hatching((x, y - 10.5), (SAMPLE, SAMPLE)));
+        }
+        canvas.text("", (x + SAMPLE + 5.0, y), Anchor::Start, &text);
+        x += width;
+    }
+    y + 5.0
+}
+
 /// Lines that rise across a rectangle.
-pub(super) fn hatching((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
+pub(crate) fn hatching((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
     const APART: f64 = 6.0;
     let lines = ((width + height) / APART) as usize;
     // Each begins on the left or lower side, so far around the corner, and ends on the upper or right side.

@@ -1,0 +1,99 @@
+//! In what two archives differ, besides their times.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Otf2Error;
+use super::anchor::Anchor;
+use super::event_file::EventFile;
+use super::files::{self, folder, globals};
+use super::offsets::{CLOCK_OFFSET, order};
+use super::record::records;
+
+/// The first thing that an archive says otherwise than another one, in one line; `None` if they differ in nothing but
+/// clock offsets and times of events. All other files and records are compared byte by byte, also those that the trace is
+/// not made of.
+///
+/// # Errors
+/// When one of them cannot be read.
+pub fn first_difference(one: &Path, other: &Path) -> Result<Option<String>, Otf2Error> {
+    let chunks = [one, other].map(|anchor| Anchor::read(anchor, &globals(anchor)));
+    let [ours, theirs] = chunks;
+    let chunks = [ours?.events, theirs?.events];
+    let sides = [one, other].map(|anchor| names(anchor).map(|names| (anchor, names)));
+    let [ours, theirs] = sides;
+    let (ours, theirs) = (ours?, theirs?);
+    for name in ours.1.union(&theirs.1) {
+        let [one, other] = [&ours, &theirs].map(|(anchor, _)| path(anchor, name));
+        let missing = [(&ours.1, &one), (&theirs.1, &other)].into_iter().find(|(names, _)| !names.contains(name));
+        let (inside, kind) = (name.starts_with('/'), name.rsplit('.').next());
+        let found = match (inside, kind) {
+            // An archive may do without local definitions.
+            (true, Some("def")) => definitions(&one, &other)?,
+            _ if missing.is_some() => missing.map(|(_, path)| format!("{}: there is no such file", path.display())),
+            (true, Some("evt")) => events([&one, &other], chunks)?,
+            _ if read(&one)? == read(&other)? => None,
+            _ => Some(format!("{}: it is not as {} is", other.display(), one.display())),
+        };
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+/// What the files are called behind the name of the archive. Others than in UTF-8 OTF2 does not make.
+fn names(anchor: &Path) -> Result<BTreeSet<String>, Otf2Error> {
+    let stem = stem(anchor);
+    let all = files::all(anchor)?.into_iter();
+    Ok(all.filter_map(|path| Some(path.to_string_lossy().strip_prefix(&stem)?.to_owned())).collect())
+}
+
+fn stem(anchor: &Path) -> String {
+    anchor.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn path(anchor: &Path, name: &str) -> PathBuf {
+    folder(anchor).join(stem(anchor) + name)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Otf2Error> {
+    fs::read(path).map_err(Otf2Error::io(path))
+}
+
+fn not_here(one: &Path, other: &Path, at: impl core::fmt::Display) -> String {
+    format!("{}: {at}: this is not what comes here in {}", other.display(), one.display())
+}
+
+/// Of local definitions, all but clock offsets.
+fn definitions(one: &Path, other: &Path) -> Result<Option<String>, Otf2Error> {
+    let [ours, theirs] = [one, other].map(|path| if path.exists() { read(path) } else { Ok(vec![]) });
+    let (ours, theirs) = (ours?, theirs?);
+    let of = |bytes: &[u8], path: &Path| -> Result<Vec<Vec<u8>>, Otf2Error> {
+        let Some(order) = order(bytes) else { return Ok(vec![]) };
+        let records = records(bytes, order).filter(|record| !matches!(record, Ok([CLOCK_OFFSET, ..])));
+        let records: Result<_, String> = records.map(|record| record.map(<[u8]>::to_vec)).collect();
+        records.map_err(|why| Otf2Error::content(path, why))
+    };
+    let (ours, theirs) = (of(&ours, one)?, of(&theirs, other)?);
+    if ours == theirs {
+        return Ok(None);
+    }
+    let same = ours.iter().zip(&theirs).take_while(|(our, their)| our == their).count();
+    Ok(Some(not_here(one, other, format_args!("definition {same} that is no clock offset"))))
+}
+
+/// All events, but for their times.
+fn events([one, other]: [&Path; 2], [our_chunks, their_chunks]: [usize; 2]) -> Result<Option<String>, Otf2Error> {
+    let (mut ours, mut theirs) = (EventFile::open(one, our_chunks)?, EventFile::open(other, their_chunks)?);
+    loop {
+        let event = ours.events;
+        return Ok(match (ours.next()?.map(|our| our.bytes), theirs.next()?.map(|their| their.bytes)) {
+            (None, None) => None,
+            (our, their) if our == their => continue,
+            (_, Some(_)) => Some(not_here(one, other, format_args!("event {event}"))),
+            (_, None) => Some(format!("{}: it ends before {} does", other.display(), one.display())),
+        });
+    }
+}

@@ -1,0 +1,99 @@
+//! The events of a location at other times, all else of them as it was, byte by byte.
+
+use std::fs::File;
+use std::path::Path;
+
+use super::chunks::Chunks;
+use super::event_file::EventFile;
+use super::events::is_in_trace;
+use super::files::local;
+use super::write::Times;
+use super::{Archive, Otf2Error};
+
+/// When an event was, and when it is to be; in ticks.
+#[derive(Clone, Copy)]
+struct Moved {
+    from: u64,
+    to: u64,
+}
+
+impl Archive {
+    /// Writes the events of a location to a file. Those that are not in the trace keep their share of the time between
+    /// those that are.
+    pub(super) fn rewrite(&self, index: usize, times: Times<'_>, to: &Path) -> Result<(), Otf2Error> {
+        let path = local(&self.anchor, self.locations()[index].id, "evt");
+        let mut moved = self.moved(index, &path, times)?.into_iter();
+        let (mut before, mut next) = (None, moved.next());
+        let mut file = EventFile::open(&path, self.chunks.events)?;
+        let new = File::create_new(to).map_err(Otf2Error::io(to))?;
+        let mut new = Chunks::new(new, self.chunks.events, file.order());
+        while let Some(record) = file.next()? {
+            let time = if is_in_trace(record.kind) {
+                before = next;
+                next = moved.next();
+                before.ok_or_else(|| self.other(index))?.to
+            } else {
+                between(before, record.time, next)
+            };
+            new.add_event(time, record.bytes).map_err(Otf2Error::io(to))?;
+        }
+        new.end().map(drop).map_err(Otf2Error::io(to))
+    }
+
+    /// The events that are in the trace.
+    fn moved(&self, index: usize, path: &Path, times: Times<'_>) -> Result<Vec<Moved>, Otf2Error> {
+        let mut times = times.times.iter();
+        let mut moved: Vec<Moved> = Vec::with_capacity(times.len());
+        let mut file = EventFile::open(path, self.chunks.events)?;
+        while let Some(record) = file.next()? {
+            if !is_in_trace(record.kind) {
+                continue;
+            }
+            let time = *times.next().ok_or_else(|| self.other(index))?;
+            let [first, last] = self.ticks_between(index, time, time)?;
+            // The last one is not negative.
+            let to = (first.max(0) as u64).midpoint(last as u64);
+            if moved.last().is_some_and(|before| before.to > to) {
+                let why = format!("the corrected time of event {} is before that of the one before", file.events - 1);
+                return Err(Otf2Error::content(path, why));
+            }
+            moved.push(Moved { from: record.time, to });
+        }
+        if times.next().is_some() { Err(self.other(index)) } else { Ok(moved) }
+    }
+}
+
+/// When an event is to be that was between these, or at the same time.
+fn between(before: Option<Moved>, time: u64, after: Option<Moved>) -> u64 {
+    match (before, after) {
+        (Some(before), Some(after)) if before.from < after.from => {
+            let [elapsed, all] = [time.clamp(before.from, after.from), after.from].map(|time| time - before.from);
+            let share = u128::from(elapsed) * u128::from(after.to - before.to) / u128::from(all);
+            // Less than what it is a share of.
+            before.to + share as u64
+        }
+        (Some(before), Some(_)) => before.to,
+        (Some(before), None) => before.to.saturating_add(time.saturating_sub(before.from)),
+        (None, Some(after)) => after.to.saturating_sub(after.from.saturating_sub(time)),
+        (None, None) => time,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_between_keep_their_share() {
+        let before = Some(Moved { from: 100, to: 1_000 });
+        let after = Some(Moved { from: 200, to: 1_050 });
+        let found = [90, 100, 101, 150, 199, 200, 210].map(|time| between(before, time, after));
+        assert_eq!(found, [1_000, 1_000, 1_000, 1_025, 1_049, 1_050, 1_050]);
+        assert_eq!(between(before, 170, None), 1_070);
+        assert_eq!(between(None, 170, after), 1_020);
+        assert_eq!(between(None, 0, Some(Moved { from: 200, to: 50 })), 0);
+        assert_eq!(between(before, 100, Some(Moved { from: 100, to: 1_010 })), 1_000);
+        let far = Some(Moved { from: u64::MAX, to: u64::MAX });
+        assert_eq!(between(Some(Moved { from: 0, to: 0 }), u64::MAX - 1, far), u64::MAX - 1);
+    }
+}

@@ -1,0 +1,173 @@
+//! The events of one location as Perfetto nests them: what ends is always what began last.
+
+use super::PerfettoSummary;
+use super::packets::{self, Annotation, Category, Event, Name, Type};
+
+/// Perfetto drops what is nested deeper than 512, and then takes its end for that of something else.
+pub(super) const DEEPEST: usize = 500;
+/// So many bytes of events wait at most until it is known which operation they are in.
+const MOST_HELD: usize = 16 << 10;
+
+/// What has a beginning and an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slice {
+    Region(u32),
+    Collective(u32),
+    Fork(u32),
+    Thread(u32),
+}
+
+/// What has begun and not ended.
+#[derive(Debug)]
+struct Open {
+    slice: Slice,
+    begun: u64,
+    /// For a collective operation whose name is not known before its end: where in what is held back it begins.
+    unnamed: Option<usize>,
+}
+
+/// Of one location, what is open, and what waits.
+#[derive(Debug)]
+pub(super) struct Timeline {
+    location: u32,
+    open: Vec<Open>,
+    /// Packets since the first collective operation of unknown name.
+    held: Vec<u8>,
+    unnamed: usize,
+}
+
+/// What an event is called.
+type Called<'a> = (Name<'a>, Category);
+
+const COLLECTIVE: Called<'_> = (Name::COLLECTIVE, Category::Collective);
+
+impl Slice {
+    /// As long as nobody knows better.
+    fn called(self) -> Called<'static> {
+        match self {
+            Self::Region(region) => (Name::region(region), Category::Region),
+            Self::Collective(_) => COLLECTIVE,
+            Self::Fork(_) => (Name::FORK, Category::Thread),
+            Self::Thread(_) => (Name::THREAD, Category::Thread),
+        }
+    }
+}
+
+impl Timeline {
+    pub(super) fn new(location: u32) -> Self {
+        Self { location, open: vec![], held: vec![], unnamed: 0 }
+    }
+
+    /// Adds what has no duration.
+    pub(super) fn instant(
+        &mut self,
+        to: &mut Vec<u8>,
+        time: u64,
+        called: Called<'_>,
+        annotations: &[Annotation],
+        flow: Option<u64>,
+    ) {
+        let (kind, location) = (Type::Instant, self.location);
+        self.add(to, &Event { kind, time, location, name: Some(called), annotations, flow });
+    }
+
+    /// Adds that something begins.
+    pub(super) fn begin(
+        &mut self,
+        to: &mut Vec<u8>,
+        time: u64,
+        slice: Slice,
+        annotations: &[Annotation],
+        summary: &mut PerfettoSummary,
+    ) {
+        let mut unnamed = None;
+        if self.open.len() >= DEEPEST {
+            summary.too_deep += 1;
+        } else if let Slice::Collective(_) = slice {
+            self.unnamed += 1;
+            unnamed = Some(self.held.len());
+        } else {
+            let (kind, location, name) = (Type::SliceBegin, self.location, Some(slice.called()));
+            self.add(to, &Event { kind, time, location, name, annotations, flow: None });
+        }
+        self.open.push(Open { slice, begun: time, unnamed });
+    }
+
+    /// Adds that something ends: with it ends what has begun since. If it has not begun, that is an instant.
+    pub(super) fn end(
+        &mut self,
+        to: &mut Vec<u8>,
+        time: u64,
+        slice: Slice,
+        name: Option<Name<'_>>,
+        annotations: &[Annotation],
+        summary: &mut PerfettoSummary,
+    ) {
+        let (otherwise, category) = slice.called();
+        let called = (name.unwrap_or(otherwise), category);
+        // Looking farther would take forever in a trace of nothing but beginnings, and ends of other things.
+        let Some(above) = self.open.iter().rev().take(DEEPEST).position(|open| open.slice == slice) else {
+            summary.not_begun += 1;
+            let annotations = [annotations, &[Annotation::NotBegun]].concat();
+            return self.instant(to, time, called, &annotations, None);
+        };
+        for _ in 0..above {
+            summary.cut_short += 1;
+            self.end_last(to, time, COLLECTIVE, &[]);
+        }
+        self.end_last(to, time, called, annotations);
+    }
+
+    /// After the last event.
+    pub(super) fn finish(&mut self, to: &mut Vec<u8>, summary: &mut PerfettoSummary) {
+        self.let_go(to);
+        summary.not_ended += self.open.len() as u64;
+    }
+
+    fn end_last(&mut self, to: &mut Vec<u8>, time: u64, called: Called<'_>, annotations: &[Annotation]) {
+        let Some(Open { begun, unnamed, .. }) = self.open.pop() else { return };
+        if self.open.len() >= DEEPEST {
+            return;
+        }
+        if let Some(at) = unnamed {
+            self.name(at, begun, called);
+            self.unnamed -= 1;
+            if self.unnamed == 0 {
+                to.append(&mut self.held);
+            }
+        }
+        let (kind, location) = (Type::SliceEnd, self.location);
+        self.add(to, &Event { kind, time, location, name: None, annotations, flow: None });
+    }
+
+    fn add(&mut self, to: &mut Vec<u8>, event: &Event<'_>) {
+        if self.unnamed == 0 {
+            return packets::event(to, event);
+        }
+        packets::event(&mut self.held, event);
+        if self.held.len() > MOST_HELD {
+            self.let_go(to);
+        }
+    }
+
+    /// Has a collective operation begin there, under a name that is known by now.
+    fn name(&mut self, at: usize, time: u64, called: Called) {
+        let (kind, location, name) = (Type::SliceBegin, self.location, Some(called));
+        let mut packet = vec![];
+        packets::event(&mut packet, &Event { kind, time, location, name, annotations: &[], flow: None });
+        self.held.splice(at..at, packet);
+    }
+
+    /// Adds what was held back, without waiting for names any longer.
+    fn let_go(&mut self, to: &mut Vec<u8>) {
+        // From the last to the first, so that places stay where they are.
+        for index in (0..self.open.len().min(DEEPEST)).rev() {
+            let Open { begun, unnamed, .. } = &mut self.open[index];
+            if let (begun, Some(at)) = (*begun, unnamed.take()) {
+                self.name(at, begun, COLLECTIVE);
+            }
+        }
+        self.unnamed = 0;
+        to.append(&mut self.held);
+    }
+}

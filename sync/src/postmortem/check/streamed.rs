@@ -1,0 +1,145 @@
+//! The same of a stream, of which only what is under way is held.
+
+use downbeat_clock_core::{Global, Timestamp};
+use rustc_hash::FxHashMap;
+
+use super::super::streaming::{Census, Link, Linked, Operation};
+use super::super::teams::sends;
+use super::super::{CollectiveKind, EventId, Latencies, Message};
+use super::late::{Counter, Party};
+use super::{Fault, Verdict};
+
+/// [`Verdict::of`], of a stream: it counts the same, and names the same.
+#[derive(Debug)]
+pub struct StreamedVerdict<'a> {
+    census: &'a Census,
+    latencies: Latencies,
+    verdict: Verdict,
+    /// When the last event of every location was, before and after.
+    last: Vec<Option<[Timestamp<Global>; 2]>>,
+    sent: FxHashMap<u64, (EventId, Timestamp<Global>)>,
+    ongoing: FxHashMap<u64, Ongoing>,
+    counter: Counter,
+    /// Faults of the order of events, of messages, and of collective operations.
+    first: [First; 3],
+}
+
+/// A collective operation that is not over.
+#[derive(Debug)]
+struct Ongoing {
+    parties: Vec<Party>,
+    told: Option<(CollectiveKind, u32)>,
+    /// Ranks that gave nothing.
+    silent: Vec<u32>,
+}
+
+/// The first faults in the order in which a trace in memory has them.
+#[derive(Debug, Default)]
+struct First(Vec<((u64, u32), Fault)>);
+
+impl First {
+    /// Whether one that comes there would be among the first.
+    fn has_room(&self, at: (u64, u32)) -> bool {
+        self.0.len() < Verdict::MOST_FAULTS || self.0.last().is_some_and(|(last, _)| at < *last)
+    }
+
+    fn add(&mut self, at: (u64, u32), fault: Option<Fault>) {
+        let Some(fault) = fault.filter(|_| self.has_room(at)) else { return };
+        let place = self.0.partition_point(|(other, _)| *other < at);
+        self.0.insert(place, (at, fault));
+        self.0.truncate(Verdict::MOST_FAULTS);
+    }
+}
+
+impl<'a> StreamedVerdict<'a> {
+    /// Of no events yet.
+    pub fn new(census: &'a Census, latencies: Latencies) -> Self {
+        Self {
+            census,
+            latencies,
+            verdict: Verdict::default(),
+            last: vec![None; census.ids().len()],
+            sent: FxHashMap::default(),
+            ongoing: FxHashMap::default(),
+            counter: Counter::default(),
+            first: Default::default(),
+        }
+    }
+
+    /// The next event: when it was before a correction, and when it is said to be.
+    pub fn take(&mut self, event: Linked, before: Timestamp<Global>, time: Timestamp<Global>) {
+        let Linked { id, link } = event;
+        let of_event = (id.location.index() as u64, id.event);
+        self.verdict.events += 1;
+        if let Some(last) = self.last[id.location.index()].replace([before, time]) {
+            let fault = self.verdict.step(id, [last[0], before], [last[1], time]);
+            self.first[0].add(of_event, fault);
+        }
+        match link {
+            Link::Nothing => {}
+            Link::Send { message } => {
+                self.sent.insert(message, (id, time));
+            }
+            Link::Receive { message } => {
+                let Some((send, sent)) = self.sent.remove(&message) else { return };
+                let [from, to] = [send, id].map(|event| self.census.site(event.location.0));
+                let message = Message { send, receive: id };
+                let fault = self.verdict.message(message, [sent, time], self.latencies.of(from, to));
+                self.first[1].add(of_event, fault);
+            }
+            Link::Enter { of } => {
+                let party = self.party(of, id);
+                party.enter = Some((id, time.as_nanos()));
+                self.end(of);
+            }
+            Link::Exit { of, kind, root, sends, receives } => {
+                let party = self.party(of, id);
+                party.exit = receives.then_some((id, time.as_nanos()));
+                if let Some(ongoing) = self.ongoing.get_mut(&of.number) {
+                    ongoing.told = Some((kind, root));
+                    ongoing.silent.extend((!sends).then_some(of.rank));
+                }
+                self.end(of);
+            }
+        }
+    }
+
+    /// A member of an operation, which was seen now.
+    fn party(&mut self, of: Operation, id: EventId) -> &mut Party {
+        let place = self.census.site(id.location.0).place;
+        let ongoing = self.ongoing.entry(of.number).or_insert_with(|| Ongoing {
+            parties: vec![Party { place, enter: None, exit: None }; of.members as usize],
+            told: None,
+            silent: vec![],
+        });
+        let party = &mut ongoing.parties[of.rank as usize];
+        party.place = place;
+        party
+    }
+
+    /// After its last event, an operation can be looked at.
+    fn end(&mut self, of: Operation) {
+        let Some(mut ongoing) = of.is_last.then(|| self.ongoing.remove(&of.number)).flatten() else { return };
+        let Some((kind, root)) = ongoing.told else { return };
+        for rank in ongoing.silent {
+            ongoing.parties[rank as usize].enter = None;
+        }
+        for (rank, party) in (0..).zip(&mut ongoing.parties) {
+            party.enter = party.enter.filter(|_| sends(kind, root, rank));
+        }
+        let late = self.verdict.look_at(kind, &ongoing.parties, &mut self.counter, &self.latencies);
+        for (rank, fault) in late {
+            let at = (of.number, rank as u32);
+            if self.first[2].has_room(at) {
+                self.first[2].add(at, fault());
+            }
+        }
+    }
+
+    /// Of all events.
+    pub fn finish(mut self) -> Verdict {
+        let all = self.first.into_iter().flat_map(|first| first.0);
+        self.verdict.faults = all.map(|(_, fault)| fault).take(Verdict::MOST_FAULTS).collect();
+        self.verdict
+    }
+}

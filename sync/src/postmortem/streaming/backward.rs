@@ -1,0 +1,176 @@
+//! Backward amortization of a stream, from its end to its beginning.
+
+use std::collections::VecDeque;
+
+use downbeat_clock_core::{Global, Timestamp};
+use rustc_hash::FxHashMap;
+
+use super::super::backward::{Hull, Stretch};
+use super::super::teams::sends;
+use super::super::{CollectiveKind, Gradient, Latencies, Pattern};
+use super::gate::Gate;
+use super::{Census, Link, Operation, Record};
+
+/// Moves what came before jumps, too. It takes records from the last to the first, and holds those that a jump may still
+/// move.
+#[derive(Debug)]
+pub struct StreamedBackward<'a> {
+    census: &'a Census,
+    latencies: Latencies,
+    /// Nothing is moved without one.
+    gradient: Option<Gradient>,
+    /// Which event comes next, plus one.
+    next: u64,
+    /// When messages were received whose sends have not come yet, and where.
+    received: FxHashMap<u64, (i64, u32)>,
+    left: FxHashMap<u64, Left>,
+    /// Of all locations, from the last event to the first; that begins with a jump.
+    held: Vec<VecDeque<Held>>,
+    hull: Hull,
+}
+
+/// A collective operation of which members have left.
+#[derive(Debug)]
+struct Left {
+    kind: CollectiveKind,
+    root: u32,
+    /// Exits, by ranks from the last to the first, in time that goes back.
+    gate: Gate,
+    /// Members that gave nothing.
+    silent: Vec<bool>,
+}
+
+/// An event that may still be moved.
+#[derive(Debug)]
+struct Held {
+    event: u64,
+    time: Timestamp<Global>,
+    jump: i64,
+    /// How late it may become.
+    limit: Option<i64>,
+}
+
+impl<'a> StreamedBackward<'a> {
+    /// After the last event; without a gradient, nothing is moved.
+    pub fn new(census: &'a Census, latencies: Latencies, gradient: Option<Gradient>) -> Self {
+        let (received, left) = (FxHashMap::default(), FxHashMap::default());
+        let held = census.ids().map(|_| VecDeque::new()).collect();
+        Self { census, latencies, gradient, next: census.events, received, left, held, hull: Hull::default() }
+    }
+
+    /// The record before those that came so far. `put` is told of final times: those of which event of the stream, counted
+    /// from 0, and when it is. Most come in the order of records, but events that are held come later.
+    ///
+    /// # Errors
+    /// Those of `put`.
+    pub fn take<E>(
+        &mut self,
+        record: &Record,
+        mut put: impl FnMut(u64, Timestamp<Global>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.next = self.next.saturating_sub(1);
+        let Some(gradient) = self.gradient else { return put(self.next, record.time()) };
+        let limit = self.limit(record);
+        let Some(held) = self.held.get_mut(record.location as usize) else { return Ok(()) };
+        if held.is_empty() && record.jump <= 0 {
+            return put(self.next, record.time());
+        }
+        held.push_back(Held { event: self.next, time: record.time(), jump: record.jump, limit });
+        settle(held, &mut self.hull, gradient, false, &mut put)
+    }
+
+    /// There are no more records.
+    ///
+    /// # Errors
+    /// Those of `put`.
+    pub fn finish<E>(mut self, mut put: impl FnMut(u64, Timestamp<Global>) -> Result<(), E>) -> Result<(), E> {
+        let Some(gradient) = self.gradient else { return Ok(()) };
+        self.held.iter_mut().try_for_each(|held| settle(held, &mut self.hull, gradient, true, &mut put))
+    }
+
+    /// How late an event may become; `None` if nobody receives from it.
+    fn limit(&mut self, record: &Record) -> Option<i64> {
+        let Record { location, time, link, .. } = *record;
+        match link {
+            Link::Nothing => None,
+            Link::Send { message } => {
+                let (received, to) = self.received.remove(&message)?;
+                let [from, to] = [location, to].map(|location| self.census.site(location));
+                let latency = self.latencies.of(from, to);
+                Some((Timestamp::<Global>::from_nanos(received) - latency).as_nanos())
+            }
+            Link::Receive { message } => {
+                self.received.insert(message, (time, location));
+                None
+            }
+            Link::Enter { of } => {
+                let limit = self.limit_of_enter(of, location);
+                self.forget(of);
+                limit
+            }
+            Link::Exit { of, kind, root, sends, receives } => {
+                let left = self.left.entry(of.number).or_insert_with(|| Left {
+                    kind,
+                    root,
+                    gate: Gate::new(of.members),
+                    silent: vec![false; of.members as usize],
+                });
+                left.silent[of.rank as usize] = !sends;
+                if receives {
+                    left.gate.add(mirrored(of), -time, location);
+                }
+                self.forget(of);
+                None
+            }
+        }
+    }
+
+    fn limit_of_enter(&mut self, of: Operation, location: u32) -> Option<i64> {
+        let Left { kind, root, gate, silent } = self.left.get_mut(&of.number)?;
+        if silent[of.rank as usize] || !sends(*kind, *root, of.rank) {
+            return None;
+        }
+        // Seen from the end of time, the first exit is the last, and its message goes the other way.
+        let before = (kind.pattern() == Pattern::ToLater).then(|| mirrored(of));
+        let to = (self.census.site(location), &self.latencies);
+        let reach = gate.reach_of_those_there(before, to, |location| self.census.site(location));
+        Some(reach.saturating_neg())
+    }
+
+    /// Before its first event, there is nothing of an operation.
+    fn forget(&mut self, of: Operation) {
+        if of.is_first {
+            self.left.remove(&of.number);
+        }
+    }
+}
+
+/// The rank, seen from the last.
+const fn mirrored(of: Operation) -> u32 {
+    of.members - 1 - of.rank
+}
+
+/// Amortizes jumps as far as all events of their intervals are there; `is_whole`, if there are no others. Those that no
+/// jump is left to move are handed out.
+fn settle<E>(
+    held: &mut VecDeque<Held>,
+    hull: &mut Hull,
+    gradient: Gradient,
+    is_whole: bool,
+    put: &mut impl FnMut(u64, Timestamp<Global>) -> Result<(), E>,
+) -> Result<(), E> {
+    while let (Some(first), Some(last)) = (held.front(), held.back()) {
+        let stretch = Stretch::new(first.time, first.jump, gradient);
+        if !is_whole && (held.len() == 1 || stretch.reaches(last.time)) {
+            break;
+        }
+        if held.get(1).is_some_and(|before| stretch.reaches(before.time)) {
+            hull.bend(stretch, held.iter().skip(1).map(|event| (event.time, event.limit)));
+            hull.raise(held.iter_mut().skip(1).map(|event| &mut event.time));
+        }
+        let is_before = held.iter().skip(1).position(|event| event.jump > 0);
+        let settled = is_before.map_or(held.len(), |position| position + 1);
+        held.drain(..settled).try_for_each(|event| put(event.event, event.time))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! A program for `mpirun`: what ranks with wrong clocks do is recorded, and the trace corrected.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "in a test, that is how a failure is told")]
+
+mod job;
+#[path = "../../tools/downbeat/tests/recorder/mod.rs"]
+mod recorder;
+
+use std::path::Path;
+use std::{env, fs, process};
+
+use downbeat_measure::trace::{TraceFile, TraceFormat, What};
+use downbeat_sync::postmortem::{
+    CollectiveKind, ControlledLogicalClock, Latencies, Location, Matching, PreSynchronization, TruthError, Verdict,
+};
+use downbeat_sync::{MpiComm, block_on_ready, collective};
+use job::job;
+use mpi::Threading;
+use mpi::collective::SystemOperation;
+use mpi::request::scope;
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
+use recorder::{Recorder, patterns};
+
+fn main() {
+    job(Threading::Single, |world| {
+        let comm = MpiComm::duplicate(world).unwrap();
+        let origin = block_on_ready(collective::broadcast(&comm, recorder::origin())).unwrap();
+        let mut recorder = Recorder::new(&comm, origin);
+        patterns::all(&mut recorder, |recorder| {
+            for round in 0..10 {
+                messages(world, recorder, round);
+                collectives(world, recorder, round % world.size());
+            }
+        });
+        let number = block_on_ready(collective::broadcast(&comm, u64::from(process::id()))).unwrap();
+        let folder = env::temp_dir().join(format!("downbeat-mpi-trace-{number}"));
+        fs::create_dir_all(&folder).unwrap();
+        let [wrong, truth] = recorder.write(&folder);
+        if world.rank() == 0 {
+            correct(&wrong, &truth, &folder.join("right.dbtb"), world.size() > 1);
+            fs::remove_dir_all(&folder).unwrap();
+        }
+    });
+}
+
+/// Round the ring: with calls that do not block, and then with others.
+fn messages(world: &SimpleCommunicator, recorder: &mut Recorder<MpiComm>, round: i32) {
+    let (rank, size) = (world.rank(), world.size());
+    let (next, last) = ((rank + 1) % size, (rank + size - 1) % size);
+    let [tag, other] = [2_000 + round, 3_000 + round];
+    let sent = |tag| What::Send { to: next as u32, communicator: 0, tag };
+    let received = |tag| What::Receive { from: last as u32, communicator: 0, tag };
+    let mut found = 0;
+    scope(|scope| {
+        let receive = world.process_at_rank(last).immediate_receive_into_with_tag(scope, &mut found, tag);
+        recorder.stamp(sent(tag));
+        let send = world.process_at_rank(next).immediate_send_with_tag(scope, &rank, tag);
+        recorder.work(20);
+        receive.wait();
+        recorder.stamp(received(tag));
+        send.wait();
+    });
+    assert_eq!(found, last);
+    // Rank 0 sends first: so all can block.
+    if rank == 0 && size > 1 {
+        recorder.stamp(sent(other));
+        world.process_at_rank(next).send_with_tag(&rank, other);
+    }
+    if size > 1 {
+        world.process_at_rank(last).receive_with_tag::<i32>(other);
+        recorder.stamp(received(other));
+    }
+    if rank > 0 {
+        recorder.stamp(sent(other));
+        world.process_at_rank(next).send_with_tag(&rank, other);
+    }
+}
+
+fn collectives(world: &SimpleCommunicator, recorder: &mut Recorder<MpiComm>, root: i32) {
+    let (rank, at_root) = (world.rank(), world.process_at_rank(root));
+    let mut of_all = vec![0; world.size() as usize];
+    let mut one = rank;
+    let mut together = |kind, call: &mut dyn FnMut()| {
+        recorder.work(30);
+        recorder.together(|of| &of.world, kind, root as u32, |_| call());
+    };
+    together(CollectiveKind::Barrier, &mut || world.barrier());
+    together(CollectiveKind::Broadcast, &mut || at_root.broadcast_into(&mut one));
+    assert_eq!(one, root);
+    together(CollectiveKind::Reduce, &mut || match rank == root {
+        true => at_root.reduce_into_root(&rank, &mut one, SystemOperation::max()),
+        false => at_root.reduce_into(&rank, SystemOperation::max()),
+    });
+    together(CollectiveKind::Allreduce, &mut || world.all_reduce_into(&rank, &mut one, SystemOperation::max()));
+    together(CollectiveKind::Scan, &mut || world.scan_into(&rank, &mut one, SystemOperation::sum()));
+    assert_eq!(one, rank * (rank + 1) / 2);
+    let mine = of_all.clone();
+    together(CollectiveKind::Alltoall, &mut || world.all_to_all_into(&mine[..], &mut of_all[..]));
+}
+
+/// Whatever clocks showed, nothing is violated afterwards, and nothing but times is another.
+fn correct(wrong: &Path, truth: &Path, right: &Path, has_messages: bool) {
+    let read = |path| TraceFile::read(path, Matching::default()).unwrap();
+    let (mut wrong, truth) = (read(wrong), read(truth).trace);
+    let happened = Verdict::of(&truth, &truth.times(), &Latencies::ZERO).unwrap();
+    assert_eq!((happened.messages.violated, happened.collectives.violated), (0, 0), "{:?}", happened.faults);
+
+    let places: Vec<_> = wrong.trace.locations().iter().map(Location::place).collect();
+    let master = wrong.trace.ids().next().unwrap();
+    PreSynchronization::new(master).maps(&places, &wrong.sessions).unwrap().correct(&mut wrong.trace).unwrap();
+    let before = Verdict::of(&wrong.trace, &wrong.trace.times(), &Latencies::ZERO).unwrap();
+    assert_eq!(before.all().violated > 0, has_messages, "{before:?}");
+
+    let corrected = ControlledLogicalClock::new(Latencies::ZERO).correct(&wrong.trace).unwrap();
+    wrong.write_corrected(right, TraceFormat::Binary, corrected.times(), &wrong.sessions).unwrap();
+    let right = read(right);
+    assert!(Verdict::of(&wrong.trace, &right.trace.times(), &Latencies::ZERO).unwrap().holds());
+    assert_eq!((right.trace.difference(&truth), &right.names), (None, &wrong.names));
+
+    let centred = |times: &[Vec<_>]| {
+        let mut error = TruthError::default();
+        let pairs = times.iter().flatten().zip(truth.times().into_iter().flatten());
+        pairs.for_each(|(shown, truth)| error.add(*shown, *truth));
+        error.centred()
+    };
+    let pre_synchronized: Vec<Vec<_>> = wrong.trace.times().iter().map(|times| times.to_vec()).collect();
+    println!(
+        "{:?}; centred error {:.0} ns before, {:.0} ns after",
+        before.messages,
+        centred(&pre_synchronized),
+        centred(corrected.times())
+    );
+}

@@ -1,0 +1,262 @@
+//! Which locations a correction moves when, and how far, in as much memory as a picture of it takes.
+
+use std::cmp::Reverse;
+
+use downbeat_clock_core::{Global, Timestamp};
+use downbeat_sync::postmortem::{Location, Trace};
+use serde::Serialize;
+
+use super::tables::short_name;
+
+/// In so many slices time is cut at most.
+const MOST_SLICES: u64 = 96;
+/// Of more locations than these, neighbours are one row.
+const MOST_ROWS: usize = 64;
+/// So many locations are named at most.
+const MOST_NAMED: usize = 10;
+
+/// Which locations are moved when, and how far.
+#[derive(Debug, Serialize)]
+pub struct Movement {
+    /// The time that a trace takes, in slices.
+    #[serde(skip)]
+    pub slices: Slices,
+    /// How many locations a row has.
+    #[serde(skip)]
+    pub shared: usize,
+    /// Rows of slices: of all events of such locations in such a time, by how many nanoseconds the one is moved that is moved
+    /// the farthest, forward or back; nothing where there is no event. There are none of a trace that ranks share.
+    #[serde(skip)]
+    pub cells: Vec<Option<i64>>,
+    /// The locations that are moved the farthest, in that order.
+    pub farthest: Vec<LocationReport>,
+}
+
+/// How far the events of a location are moved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LocationReport {
+    /// Its number.
+    pub location: usize,
+    /// What it is called, in short.
+    pub name: String,
+    /// How many it has.
+    pub events: u64,
+    /// Those that are moved.
+    pub moved: u64,
+    /// How far on average, either way.
+    pub mean_nanos: f64,
+    /// By how much the one is moved that is moved the farthest.
+    pub farthest_nanos: i64,
+    /// When that was, counted from the first event of all.
+    pub at_nanos: u64,
+}
+
+/// A time in slices of the same length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slices {
+    /// When it begins.
+    pub begin: Timestamp<Global>,
+    /// The nanoseconds of a slice.
+    pub length: u64,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl Slices {
+    /// The time of a trace.
+    pub fn of(trace: &Trace) -> Self {
+        let ends = |location: &Location| Some([*location.times().first()?, *location.times().last()?]);
+        let ends = || trace.locations().iter().filter_map(ends);
+        let begin = ends().map(|[first, _]| first).min().unwrap_or(Timestamp::from_nanos(0));
+        let end = ends().map(|[_, last]| last).max().unwrap_or(begin);
+        Self::between(begin, end)
+    }
+
+    /// From the first event to the last.
+    pub fn between(begin: Timestamp<Global>, end: Timestamp<Global>) -> Self {
+        let whole = end.as_nanos().abs_diff(begin.as_nanos());
+        let length = whole / MOST_SLICES + 1;
+        Self { begin, length, count: (whole / length) as usize + 1 }
+    }
+
+    /// In which slice a time is; what is later is in the last one.
+    pub fn slice(&self, time: Timestamp<Global>) -> usize {
+        ((self.since(time) / self.length) as usize).min(self.count.saturating_sub(1))
+    }
+
+    fn since(&self, time: Timestamp<Global>) -> u64 {
+        time.as_nanos().abs_diff(self.begin.as_nanos())
+    }
+}
+
+/// Takes event by event, in as much memory as there are cells and locations.
+#[derive(Debug)]
+pub struct MovementWalk {
+    slices: Slices,
+    shared: usize,
+    cells: Vec<Option<i64>>,
+    locations: Vec<Walk>,
+}
+
+/// How far a location has come.
+#[derive(Debug)]
+struct Walk {
+    report: LocationReport,
+    total: u128,
+    /// The slice of its last event, and when that ends.
+    slice: usize,
+    end: u64,
+}
+
+impl MovementWalk {
+    /// Of locations with such names, and events within that time.
+    pub fn new(slices: Slices, names: &[String]) -> Self {
+        let walk = |(location, name): (usize, &String)| {
+            let name = short_name(name);
+            let (events, moved, farthest_nanos, at_nanos) = (0, 0, 0, 0);
+            let report = LocationReport { location, name, events, moved, mean_nanos: 0.0, farthest_nanos, at_nanos };
+            Walk { report, total: 0, slice: 0, end: slices.length }
+        };
+        let shared = names.len().div_ceil(MOST_ROWS).max(1);
+        let cells = vec![None; names.len().div_ceil(shared) * slices.count];
+        Self { slices, shared, cells, locations: names.iter().enumerate().map(walk).collect() }
+    }
+
+    /// The next event of a location: when it was, and when it is now.
+    pub fn take(&mut self, location: usize, before: Timestamp<Global>, after: Timestamp<Global>) {
+        let Some(Walk { report, total, slice, end }) = self.locations.get_mut(location) else { return };
+        let (by, since) = ((after - before).as_nanos(), self.slices.since(before));
+        if since >= *end {
+            *slice = self.slices.slice(before);
+            *end = (*slice as u64 + 1).saturating_mul(self.slices.length);
+        }
+        if let Some(cell) = self.cells.get_mut(location / self.shared * self.slices.count + *slice) {
+            let so_far = cell.get_or_insert(by);
+            if by.unsigned_abs() > so_far.unsigned_abs() {
+                *so_far = by;
+            }
+        }
+        if by.unsigned_abs() > report.farthest_nanos.unsigned_abs() {
+            (report.farthest_nanos, report.at_nanos) = (by, since);
+        }
+        report.events += 1;
+        report.moved += u64::from(by != 0);
+        *total += u128::from(by.unsigned_abs());
+    }
+
+    /// What became of a location whose events were all taken, for another walk to [`learn`](Self::learn).
+    pub fn known(&self, location: usize) -> [u64; 6] {
+        let Some(Walk { report, total, .. }) = self.locations.get(location) else { return [0; 6] };
+        let LocationReport { events, moved, farthest_nanos, at_nanos, .. } = *report;
+        [events, moved, *total as u64, (*total >> 64) as u64, farthest_nanos as u64, at_nanos]
+    }
+
+    /// What became of a location, of which this walk took no event; without cells.
+    pub fn learn(&mut self, location: usize, [events, moved, low, high, farthest, at]: [u64; 6]) {
+        if let Some(Walk { report, total, .. }) = self.locations.get_mut(location) {
+            (report.events, report.moved) = (events, moved);
+            *total = u128::from(high) << 64 | u128::from(low);
+            (report.farthest_nanos, report.at_nanos) = (farthest as i64, at);
+        }
+    }
+
+    /// Of all events.
+    pub fn finish(self) -> Movement {
+        let Self { slices, shared, cells, locations } = self;
+        let mean = |Walk { report, total, .. }: Walk| {
+            let mean_nanos = total as f64 / report.events.max(1) as f64;
+            LocationReport { mean_nanos, ..report }
+        };
+        let mut farthest: Vec<_> = locations.into_iter().map(mean).filter(|location| location.moved > 0).collect();
+        // The first of those that are moved as far comes first.
+        farthest.sort_by_key(|location| Reverse(location.farthest_nanos.unsigned_abs()));
+        farthest.truncate(MOST_NAMED);
+        Movement { slices, shared, cells, farthest }
+    }
+}
+
+impl Movement {
+    /// What becomes of the times of `trace` when they are replaced by `times`, of all events of all locations. They have such
+    /// names.
+    pub fn between<T: AsRef<[Timestamp<Global>]>>(trace: &Trace, times: &[T], names: &[String]) -> Self {
+        let mut walk = MovementWalk::new(Slices::of(trace), names);
+        for (location, (before, after)) in trace.locations().iter().zip(times).enumerate() {
+            for (before, after) in before.times().iter().zip(after.as_ref()) {
+                walk.take(location, *before, *after);
+            }
+        }
+        walk.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use downbeat_sync::postmortem::{Action, Matching, Place, TraceBuilder};
+
+    fn trace(locations: &[Vec<i64>]) -> Trace {
+        let mut builder = TraceBuilder::new(Matching::default());
+        for (i, times) in (0..).zip(locations) {
+            let location = builder.add_location(Place { node: i, process: i }).unwrap();
+            for time in times {
+                builder.push(location, Timestamp::from_nanos(*time), Action::Internal).unwrap();
+            }
+        }
+        builder.finish().unwrap()
+    }
+
+    fn movement(before: &[Vec<i64>], after: &[Vec<i64>]) -> Movement {
+        let after: Vec<Vec<_>> =
+            after.iter().map(|times| times.iter().copied().map(Timestamp::from_nanos).collect()).collect();
+        let names: Vec<String> = (0..before.len()).map(|i| format!("rank {i}")).collect();
+        Movement::between(&trace(before), &after, &names)
+    }
+
+    /// Every cell by looking at all events.
+    #[test]
+    fn cells_are_those_of_the_definition() {
+        let mut rng = fastrand::Rng::with_seed(5);
+        for locations in [1_usize, 3, 64, 65, 200] {
+            let mut times = |from: i64| {
+                let mut times: Vec<i64> = (0..rng.usize(0..40)).map(|_| rng.i64(from..from + 5_000)).collect();
+                times.sort_unstable();
+                times
+            };
+            let before: Vec<Vec<i64>> = (0..locations).map(|_| times(-700)).collect();
+            let after: Vec<Vec<i64>> =
+                before.iter().map(|times| times.iter().map(|time| time + rng.i64(-9..10)).collect()).collect();
+            let found = movement(&before, &after);
+            let Slices { begin, length, count } = found.slices;
+            assert!(count <= 96 && found.cells.len() <= 64 * count, "{count}");
+            assert_eq!(found.cells.len() / count, locations.div_ceil(found.shared));
+            for (at, cell) in found.cells.iter().enumerate() {
+                let [row, slice] = [at / count, at % count];
+                let from = begin.as_nanos() + slice as i64 * length as i64;
+                let here = (row * found.shared..locations.min((row + 1) * found.shared))
+                    .flat_map(|location| before[location].iter().zip(&after[location]))
+                    .filter(|(before, _)| (from..from + length as i64).contains(before));
+                let expected = here.map(|(before, after)| (after - before).abs()).max();
+                assert_eq!(cell.map(i64::abs), expected, "{row} {slice}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_locations_that_are_moved_the_farthest_are_named() {
+        let before = vec![vec![0, 10, 20], vec![5, 6], vec![7], vec![]];
+        let found = movement(&before, &[vec![0, 13, 21], vec![5, 0], vec![7], vec![]].map(|times| times.clone()));
+        let location = |location: usize, events, moved, mean_nanos, farthest_nanos, at_nanos| LocationReport {
+            location,
+            name: format!("rank {location}"),
+            events,
+            moved,
+            mean_nanos,
+            farthest_nanos,
+            at_nanos,
+        };
+        assert_eq!(found.farthest, [location(1, 2, 1, 3.0, -6, 6), location(0, 3, 2, 4.0 / 3.0, 3, 10)]);
+        assert_eq!((found.slices.length, found.slices.count), (1, 21));
+        let none = movement(&[], &[]);
+        assert!(none.farthest.is_empty() && none.cells.is_empty());
+    }
+}

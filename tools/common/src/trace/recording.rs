@@ -1,0 +1,168 @@
+//! A trace that was read, from whatever it is kept in, and can be written with other times.
+
+use std::path::{Path, PathBuf};
+
+use downbeat_clock_core::{Global, Timestamp};
+use downbeat_measure::trace::{self, Sessions, TraceFile, TraceFormat};
+use downbeat_sync::postmortem::{Matching, Trace};
+use serde::Serialize;
+
+use super::files;
+use crate::Failure;
+
+/// A trace that was read.
+#[derive(Debug)]
+pub struct Recording {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What happened.
+    pub trace: Trace,
+    /// What locations are called, in their order.
+    pub names: Vec<String>,
+    /// What their clocks showed when they were compared, as far as this is not in the times yet.
+    pub sessions: Sessions,
+    /// With whose; the number of a location.
+    pub master: u32,
+    /// How many sessions are in the times: the most clock offsets of a location of an archive.
+    pub applied: usize,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    File(TraceFormat),
+    #[cfg(feature = "otf2")]
+    Archive(Box<(trace::otf2::Archive, trace::otf2::Origin)>),
+}
+
+/// Where a corrected trace is written, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// A file, or a folder for an archive.
+    pub path: &'a Path,
+    /// Whether all events of an archive are rewritten.
+    pub rewrite: bool,
+    /// How many threads share the work.
+    pub workers: usize,
+}
+
+/// How a corrected archive says its times.
+#[derive(Debug, Serialize)]
+pub struct ArchiveReport {
+    /// How many clock offsets all locations have.
+    pub clock_offsets: usize,
+    /// Locations that have events with other times instead.
+    pub rewritten: Vec<String>,
+}
+
+#[cfg(not(feature = "otf2"))]
+pub(super) fn without_otf2(path: &Path) -> Failure {
+    let why = "this program was built without OTF2; with it, `cargo build --release -p downbeat --features otf2`";
+    Failure::Input(format!("{}: {why}", path.display()))
+}
+
+impl Recording {
+    /// Reads a trace, or an archive; clock offsets of this are added to its times, or else they are its sessions.
+    ///
+    /// # Errors
+    /// When it cannot be read, is none, or its events do not go together.
+    pub fn read(path: &Path, matching: Matching, apply_offsets: bool) -> Result<Self, Failure> {
+        if files::is_archive(path) {
+            return Self::read_archive(path, matching, apply_offsets);
+        }
+        let file = TraceFile::read(path, matching).map_err(|why| Failure::Input(why.to_string()))?;
+        let TraceFile { path, format, trace, names, sessions, master, .. } = file;
+        Ok(Self { path, trace, names, sessions, master, applied: 0, source: Source::File(format) })
+    }
+
+    #[cfg(feature = "otf2")]
+    fn read_archive(path: &Path, matching: Matching, offsets: bool) -> Result<Self, Failure> {
+        use trace::otf2::{Archive, ArchiveTrace, Reading};
+
+        let bad = |why: trace::otf2::Otf2Error| Failure::Input(why.to_string());
+        let archive = Archive::open(path).map_err(bad)?;
+        let reading = Reading { matching, offsets, ..Reading::default() };
+        let ArchiveTrace { trace, origin } = archive.read(&reading).map_err(bad)?;
+        let mut names = vec![String::new(); origin.locations.len()];
+        for (location, found) in origin.locations.iter().zip(archive.locations()) {
+            names[location.index()].clone_from(&found.name);
+        }
+        let sessions = archive.sessions(&origin);
+        let most = sessions.iter().map(Vec::len).max().unwrap_or(0);
+        let (sessions, applied) = if offsets { (vec![vec![]; names.len()], most) } else { (sessions, 0) };
+        let source = Source::Archive(Box::new((archive, origin)));
+        Ok(Self { path: path.to_owned(), trace, names, sessions, master: 0, applied, source })
+    }
+
+    #[cfg(not(feature = "otf2"))]
+    fn read_archive(path: &Path, _: Matching, _: bool) -> Result<Self, Failure> {
+        Err(without_otf2(path))
+    }
+
+    /// Writes it with other times, and other local times of samples; all else is as it was.
+    ///
+    /// # Errors
+    /// When it cannot be written, or read again as it was.
+    pub fn write_corrected(
+        &self,
+        to: &Place<'_>,
+        times: &[Vec<Timestamp<Global>>],
+        sessions: &Sessions,
+    ) -> Result<Option<ArchiveReport>, Failure> {
+        match &self.source {
+            Source::File(_) if to.rewrite => {
+                let why = format!("{} is no OTF2 archive, of which alone that can be wanted", self.path.display());
+                Err(Failure::option("--rewrite", why))
+            }
+            Source::File(format) => {
+                let format = files::format(to.path, *format);
+                trace::write_corrected(&self.path, to.path, format, times, sessions).map_err(Failure::run)?;
+                Ok(None)
+            }
+            #[cfg(feature = "otf2")]
+            Source::Archive(source) => {
+                let (archive, origin) = &**source;
+                let writing = trace::otf2::Writing { rewrite: to.rewrite, workers: to.workers };
+                let written = archive.write_corrected(&self.trace, origin, times, to.path, writing);
+                let written = written.map_err(Failure::run)?;
+                let rewritten = archive.locations().iter().zip(&written.rewritten).filter(|(_, rewritten)| **rewritten);
+                Ok(Some(ArchiveReport {
+                    clock_offsets: written.knots.iter().sum(),
+                    rewritten: rewritten.map(|(location, _)| location.name.clone()).collect(),
+                }))
+            }
+        }
+    }
+
+    /// The first thing in which another one differs from this, besides times.
+    ///
+    /// # Errors
+    /// When one of them cannot be read again.
+    pub fn first_difference(&self, other: &Self) -> Result<Option<String>, Failure> {
+        let bad = |why: &dyn std::fmt::Display| Failure::Input(why.to_string());
+        match (&self.source, &other.source) {
+            (Source::File(_), Source::File(_)) => {
+                trace::first_difference(&self.path, &other.path).map_err(|why| bad(&why))
+            }
+            #[cfg(feature = "otf2")]
+            (Source::Archive(_), Source::Archive(_)) => {
+                trace::otf2::first_difference(&self.path, &other.path).map_err(|why| bad(&why))
+            }
+            #[cfg(feature = "otf2")]
+            _ => Err(bad(&format_args!("{}: {} is of another kind", other.path.display(), self.path.display()))),
+        }
+    }
+}
+
+impl ArchiveReport {
+    /// One line, or two.
+    pub fn text(&self) -> String {
+        let Self { clock_offsets, rewritten } = self;
+        let mut text = format!("Clock offsets in the archive: {clock_offsets}\n");
+        if let [first, others @ ..] = &rewritten[..] {
+            let others = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+            text += &format!("Locations with rewritten events: {first}{others}\n");
+        }
+        text
+    }
+}

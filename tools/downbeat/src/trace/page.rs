@@ -1,0 +1,202 @@
+//! The page of a correction or of a check: what was wrong with times, what became of them, and when and where.
+
+mod intervals;
+mod movement;
+mod truth;
+mod violations;
+
+use std::path::{self, Path, PathBuf};
+
+use clap::Args;
+use downbeat_clock_core::Duration;
+use downbeat_common::Failure;
+use downbeat_common::trace::{
+    ArchiveReport, Contents, DeviationReport, Document, LatencyReport, Movement, PassReport, TruthStages, Violations,
+    files, percent,
+};
+
+use crate::page::units::{count, of, time};
+use crate::page::{Page, Table};
+
+/// Where the page is to be.
+#[derive(Args, Debug)]
+pub(super) struct PageOptions {
+    /// Write a page with pictures to this file, too
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+    /// Write every picture of the page to this folder, too, as a file of its own
+    #[arg(long, value_name = "DIR", requires = "page")]
+    svg: Option<PathBuf>,
+}
+
+/// Times at one stage, and what is wrong with them.
+type Stage<'a> = (&'static str, &'a Violations);
+
+/// What is on the page.
+#[derive(Debug)]
+pub(super) struct Shown<'a> {
+    pub(super) contents: &'a Contents,
+    /// What else is to be known, in lines.
+    pub(super) conditions: String,
+    pub(super) latencies: &'a LatencyReport,
+    /// In their order.
+    pub(super) stages: Vec<Stage<'a>>,
+    /// How many receives and exits were corrected explicitly.
+    pub(super) corrected: Option<usize>,
+    pub(super) passes: &'a [PassReport],
+    /// Since when times were changed.
+    pub(super) since: String,
+    pub(super) deviation: Option<(&'a DeviationReport, &'a Movement)>,
+    pub(super) truth: Option<&'a TruthStages>,
+    /// What locations are called.
+    pub(super) names: &'a [String],
+}
+
+impl PageOptions {
+    /// Says no, before hours of work, where no page can be written, or what is there is one of these files.
+    pub(super) fn check<'a>(&self, others: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
+        let Some(page) = &self.page else { return Ok(()) };
+        let others: Vec<&Path> = others.into_iter().collect();
+        if page == Path::new("-") {
+            return Err(Failure::option("--page", "standard output is for the text; the page needs a file"));
+        }
+        // Also if there is none yet.
+        if let Some(other) = others.iter().find(|other| path::absolute(other).ok() == path::absolute(page).ok()) {
+            return Err(Failure::option("--page", format!("{} is a trace", other.display())));
+        }
+        files::check_output("--page", page, &others)?;
+        let Some(folder) = &self.svg else { return Ok(()) };
+        let failed = |why| Failure::option("--svg", format!("{}: {why}", folder.display()));
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        files::check_output("--svg", &folder.join("violations.svg"), &others)
+    }
+
+    pub(super) fn write(&self, title: &str, shown: &Shown<'_>) -> Result<(), Failure> {
+        let Some(output) = &self.page else { return Ok(()) };
+        let mut page = Page::default();
+        shown.fill(&mut page);
+        page.write(title, "--page", output, self.svg.as_deref())
+    }
+}
+
+impl<'a> Shown<'a> {
+    pub(super) fn correction(document: &'a Document, names: &'a [String]) -> Self {
+        let archive = document.archive.as_ref().map(ArchiveReport::text);
+        Self {
+            contents: &document.contents,
+            conditions: document.pre_synchronization.text() + &archive.unwrap_or_default(),
+            latencies: &document.latencies,
+            stages: vec![
+                ("as measured", &document.as_measured),
+                ("pre-synchronized", &document.pre_synchronized),
+                ("corrected", &document.corrected),
+            ],
+            corrected: Some(document.explicitly_corrected),
+            passes: &document.passes,
+            since: "Since pre-synchronization".to_owned(),
+            deviation: Some((&document.deviation, &document.movement)),
+            truth: document.truth.as_ref(),
+            names,
+        }
+    }
+
+    fn fill(&self, page: &mut Page) {
+        self.headlines(page);
+        for line in self.contents.text().lines().chain(self.conditions.lines()) {
+            page.note(line);
+        }
+        page.section("violations", "Violations");
+        let corrected = self.corrected.map(|corrected| (corrected, self.contents.arrivals));
+        page.pictures([("violations".to_owned(), violations::picture(&self.stages, corrected))]);
+        page.table(&violations::table(&self.stages));
+        violations::faults(page, &self.stages);
+        if let Some((deviation, movement)) = self.deviation {
+            self.changes(page, deviation, movement);
+        }
+        if let Some(found) = self.truth {
+            page.section("truth", "Error against the truth");
+            page.pictures([("error-over-time".to_owned(), truth::picture(found))]);
+            page.table(&truth::table(found));
+            page.note(
+                "A correction only moves events forward, so all of them are ahead of the truth on average: that is the \
+                 bias, which does no harm within the trace. What is left of the error without it does.",
+            );
+        }
+        page.section("settings", "Latencies and passes");
+        page.table(&latencies(self.latencies));
+        page.table(&passes(self.passes));
+    }
+
+    /// What a reader wants to know first.
+    fn headlines(&self, page: &mut Page) {
+        let Some((_, last)) = self.stages.last() else { return };
+        page.paragraph(
+            "lead",
+            &match last.count() {
+                0 => "No message and no collective operation violates its latency.".to_owned(),
+                wrong => format!("There are {}.", of(wrong as usize, "violation", "violations")),
+            },
+        );
+        if let Some((DeviationReport { displacement: found, .. }, _)) = self.deviation {
+            let share = percent(found.moved as f64 / found.events.max(1) as f64);
+            let moved = format!("{} of {} events ({share})", count(found.moved), count(found.events));
+            let [most, mean] = [found.largest_nanos as f64, found.mean_nanos].map(time);
+            let since = &self.since;
+            page.paragraph(
+                "lead",
+                &format!("{since}, {moved} were moved, by {most} at most; {mean} is the mean of all."),
+            );
+        }
+        if let Some(TruthStages { pre_synchronized, corrected, .. }) = self.truth {
+            let [before, after] = [pre_synchronized, corrected].map(|error| time(error.centred_nanos));
+            page.paragraph(
+                "lead",
+                &format!("Without bias, the error against the truth went from {before} to {after}."),
+            );
+        }
+    }
+
+    fn changes(&self, page: &mut Page, deviation: &DeviationReport, movement: &Movement) {
+        let [moved, positions, distances] = intervals::histograms(deviation);
+        let name = |name: &str| name.to_owned();
+        page.section("events", &format!("{}: moved events", self.since));
+        let over_time = movement::picture(movement, self.names);
+        page.pictures([(name("moved"), moved), (name("moved-over-time"), over_time)]);
+        page.note(
+            "There are nine bins to every power of ten, and heights are spaced by ratios, so that a single event is seen \
+             beside a million. Over time, every cell shows the event in it that is moved the farthest, and a cell that is \
+             empty has none.",
+        );
+        page.table(&movement::table(movement));
+        page.section("intervals", &format!("{}: changed intervals", self.since));
+        page.pictures([
+            (name("positions-changed"), positions),
+            (name("distances-changed"), distances),
+            (name("shares-changed"), intervals::picture(deviation)),
+        ]);
+        page.note(
+            "The position of an event is the interval from the first event of its location, its distance that from the \
+             event before it.",
+        );
+        intervals::tables(deviation).iter().for_each(|table| page.table(table));
+        page.folded("Histograms as numbers", |page| {
+            intervals::numbers(deviation).iter().for_each(|table| page.table(table));
+        });
+    }
+}
+
+fn latencies(found: &LatencyReport) -> Table {
+    let caption = format!("How long messages take at least ({})", found.source);
+    let mut table = Table::of_numbers(&caption, ["in a process", "on a node", "between nodes"]);
+    let levels = [found.same_process_nanos, found.same_node_nanos, found.other_node_nanos];
+    table.row(levels.map(|nanos| Duration::from_nanos(nanos).to_string()));
+    table
+}
+
+fn passes(passes: &[PassReport]) -> Table {
+    let mut table = Table::of_numbers("Passes", ["pass", "share of the clocks' speed", "events moved by up to"]);
+    for (number, PassReport { control, largest_displacement_nanos }) in (1..).zip(passes) {
+        table.row([number.to_string(), format!("{control:.6}"), time(*largest_displacement_nanos as f64)]);
+    }
+    table
+}

@@ -1,0 +1,173 @@
+//! Which locations are moved when, and how far: rows of locations, columns of time.
+
+use downbeat_clock_core::{DecimalBin, Duration};
+use downbeat_common::trace::{LocationReport, Movement};
+
+use crate::page::Table;
+use crate::page::axis::Axis;
+use crate::page::bins::Unit;
+use crate::page::frame::Frame;
+use crate::page::rectangles::{Rectangle, legend, outline, rectangles};
+use crate::page::style;
+use crate::page::svg::{Canvas, LINE, Picture, fitting};
+use crate::page::units::{count, of, time};
+
+/// The farthest are as dark as can be; a power of ten less far is one step lighter, up to this.
+const LEVELS: i8 = 5;
+/// A name at a row is not wider.
+const NAME: f64 = 100.0;
+/// What no level is.
+const NO_EVENT: i8 = i8::MIN;
+
+/// `None` if there are no locations.
+pub(super) fn picture(movement: &Movement, names: &[String]) -> Option<Picture> {
+    let Movement { slices, shared, cells, .. } = movement;
+    if cells.is_empty() {
+        return None;
+    }
+    let farthest = cells.iter().flatten().map(|by| by.unsigned_abs()).max().unwrap_or(0);
+    let decade = farthest.checked_ilog10().unwrap_or(0);
+    let level = |cell: &Option<i64>| cell.map_or(NO_EVENT, |by| level(by, decade));
+    let shapes = rectangles(&cells.iter().map(level).collect::<Vec<_>>(), slices.count);
+    let there: Vec<i8> = shapes.keys().rev().copied().filter(|level| *level != NO_EVENT).collect();
+
+    let mut canvas = Canvas::default();
+    let above = legend(&mut canvas, there.iter().map(|level| (class(*level), words(*level, decade))));
+    let rows = cells.len() / slices.count;
+    let height = (290.0 / rows as f64).min(28.0);
+    let x = Axis::times_to("time in the trace", slices.length as f64 * slices.count as f64, 6);
+    let y = Axis::exact("location", 0.0, rows as f64, labels(rows, height, *shared, names));
+    let mut frame = Frame::below(canvas, above, x, y, rows as f64 * height);
+    let (first, next) = (frame.at_x(0.0), frame.at_x(slices.length as f64));
+    // No lines of the grid are to be seen through cells.
+    let (top, width) = (frame.top(), (next - first) * slices.count as f64);
+    frame.canvas.rectangle("paper", (first, top), (width, rows as f64 * height));
+    let place = |of: &Rectangle| outline(of.drawn((first, top), (next - first, height)));
+    for level in there {
+        frame.canvas.raw_path(&class(level), &shapes[&level].iter().map(place).collect::<String>());
+    }
+    let each = if *shared > 1 { format!(", {} in a row", of(*shared, "location", "locations")) } else { String::new() };
+    Some(frame.finish(format!("How far events are moved, over time{each}"), describe(movement)))
+}
+
+/// 0 for what is not moved, negative for what is moved back.
+fn level(by: i64, decade: u32) -> i8 {
+    let Some(own) = by.unsigned_abs().checked_ilog10() else { return 0 };
+    let level = LEVELS.saturating_sub_unsigned((decade - own) as u8).max(1);
+    if by < 0 { -level } else { level }
+}
+
+fn class(level: i8) -> String {
+    let colour = style::colour(usize::from(level < 0));
+    match level.abs() {
+        0 => "still".to_owned(),
+        LEVELS => format!("m {colour}"),
+        level => format!("h{level} {colour}"),
+    }
+}
+
+/// What a level stands for.
+fn words(level: i8, decade: u32) -> String {
+    let begin = |level: i8| {
+        let power = decade.checked_sub(u32::from(level.abs_diff(LEVELS)));
+        power.map(|power| Unit::of(Duration::from_nanos(1)).begin(DecimalBin::of(10_u64.pow(power))))
+    };
+    let back = if level < 0 { "back, " } else { "" };
+    match (level.abs(), begin(level.abs()), begin(level.abs() + 1)) {
+        (0, ..) => "not moved".to_owned(),
+        (1, Some(_), Some(end)) => format!("{back}less than {end}"),
+        (_, Some(begin), _) => format!("{back}from {begin}"),
+        _ => back.to_owned(),
+    }
+}
+
+/// As many rows have a label as there is room for: the name of a location, or the numbers of several.
+fn labels(rows: usize, height: f64, shared: usize, names: &[String]) -> Vec<(f64, String)> {
+    let every = (LINE / height).ceil().max(1.0) as usize;
+    let label = |row: usize| match names.get(row) {
+        _ if shared > 1 => (row * shared).to_string(),
+        Some(name) => fitting(name, NAME),
+        None => row.to_string(),
+    };
+    // Axes begin below.
+    (0..rows).step_by(every).map(|row| (rows as f64 - row as f64 - 0.5, label(row))).collect()
+}
+
+fn describe(Movement { farthest, .. }: &Movement) -> String {
+    let one = |location: &LocationReport| {
+        let LocationReport { location, name, farthest_nanos, at_nanos, .. } = location;
+        format!("Location {location}, {name}: {} at {}.", time(*farthest_nanos as f64), time(*at_nanos as f64))
+    };
+    let all: Vec<String> = farthest.iter().map(one).collect();
+    if all.is_empty() { "No event is moved.".to_owned() } else { format!("The farthest: {}", all.join(" ")) }
+}
+
+/// The locations that are moved the farthest.
+pub(super) fn table(Movement { farthest, .. }: &Movement) -> Table {
+    let headings = ["location", "name", "farthest", "at", "events moved", "of", "mean"];
+    let mut table = Table::of_numbers("Locations that are moved the farthest", headings);
+    for LocationReport { location, name, events, moved, mean_nanos, farthest_nanos, at_nanos } in farthest {
+        table.row([
+            location.to_string(),
+            name.clone(),
+            time(*farthest_nanos as f64),
+            time(*at_nanos as f64),
+            count(*moved),
+            count(*events),
+            time(*mean_nanos),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use downbeat_clock_core::Timestamp;
+    use downbeat_common::trace::Slices;
+
+    fn drawn(shared: usize, slices: usize, cells: Vec<Option<i64>>) -> String {
+        let slices = Slices { begin: Timestamp::from_nanos(0), length: 1_000, count: slices };
+        let movement = Movement { slices, shared, cells, farthest: vec![] };
+        let names = ["a".to_owned(), "a rather long name".to_owned()];
+        picture(&movement, &names).map(|picture| picture.inline(1)).unwrap_or_default()
+    }
+
+    #[test]
+    fn levels_are_powers_of_ten_either_way() {
+        let levels = [0, 1, 9, -10, 99_999, 100_000, -999_999, i64::MIN].map(|by| level(by, 18));
+        assert_eq!(levels, [0, 1, 1, -1, 1, 1, -1, -5]);
+        let said = [0, 1, 3, 5, -5, -1].map(|level| words(level, 5));
+        assert_eq!(
+            said,
+            [
+                "not moved",
+                "less than 100 ns",
+                "from 1 µs",
+                "from 100 µs",
+                "back, from 100 µs",
+                "back, less than 100 ns"
+            ]
+        );
+    }
+
+    #[test]
+    fn cells_have_colours_and_rows_have_names() {
+        let two = drawn(1, 3, vec![Some(0), None, Some(70), Some(-7), Some(-7), Some(-7)]);
+        for said in ["\"still\"", "\"m c0\"", "\"h4 c1\"", ">a</text>", ">a rather lon…<", ">back, from 1 ns<"] {
+            assert!(two.contains(said), "no {said} in {two}");
+        }
+        assert_eq!(drawn(1, 3, vec![]), "");
+        let none = drawn(1, 1, vec![None]);
+        assert!(none.contains("No event is moved.") && !none.contains("NaN"), "{none}");
+    }
+
+    #[test]
+    fn the_worst_picture_is_small() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        let cells = (0..64 * 96).map(|_| Some(rng.i64(-1_000_000..1_000_000) / 10_i64.pow(rng.u32(0..7)))).collect();
+        let drawn = drawn(1_000, 96, cells);
+        assert!((50_000..250_000).contains(&drawn.len()), "{}", drawn.len());
+        assert!(drawn.contains(">4000</text>") && drawn.contains("1000 locations in a row"));
+    }
+}
