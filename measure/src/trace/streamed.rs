@@ -7,7 +7,7 @@ use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::postmortem::{
     Census, ClockMaps, ControlledLogicalClock, Deviation, EventId, Latencies, Linked, LocationId, Matcher, Matching,
     Pass, Record, StreamError, StreamedBackward, StreamedDeviation, StreamedForward, StreamedLatencies, StreamedMaps,
-    StreamedVerdict, Survey, TraceError, Verdict,
+    StreamedVerdict, Survey, TraceBuilder, TraceError, Verdict,
 };
 
 use super::file::{Loading, Numbers, changed, copy};
