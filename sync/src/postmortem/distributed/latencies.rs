@@ -1,6 +1,8 @@
 //! How long messages take at least: those of two processes are looked at by one rank, in the order in which it would see
 //! them if it had the whole trace.
 
+use std::collections::BTreeMap;
+
 use downbeat_clock_core::{Duration, Timestamp};
 
 use super::super::latencies::round_trips::{Arrival, Pair, RoundTrips};
@@ -14,10 +16,16 @@ use crate::{Comm, CommError};
 
 /// A message of a pair that is looked at here.
 struct Met {
+    from: u32,
     to: u32,
-    pair: Pair,
-    way: usize,
     arrival: Arrival,
+}
+
+impl Met {
+    fn pair(&self, part: &TracePart) -> Option<(Pair, usize)> {
+        let [from, to] = [self.from, self.to].map(|location| part.trace.site(LocationId(location)));
+        Pair::between(from, to)
+    }
 }
 
 impl Latencies {
@@ -31,7 +39,11 @@ impl Latencies {
         met.sort_by_key(|Met { to, arrival, .. }| (arrival.received, *to));
         let mut trips = RoundTrips::default();
         loop {
-            met.iter().for_each(|Met { pair, way, arrival, .. }| trips.see(*pair, *way, *arrival));
+            for message in &met {
+                if let Some((pair, way)) = message.pair(part) {
+                    trips.see(pair, way, message.arrival);
+                }
+            }
             let least =
                 |one: [u64; 6], other: [u64; 6]| std::array::from_fn(|i| (one[i] as i64).min(other[i] as i64) as u64);
             let known = all_combine(comm, trips.known().map(|took| took.as_nanos() as u64), least).await?;
@@ -48,23 +60,19 @@ async fn meet<C: Comm>(part: &TracePart, comm: &C) -> Result<Vec<Met>, CommError
     let trace = &part.trace;
     let times = trace.times();
     let sent = sent_elsewhere(part, &times, comm).await?;
-    let mut owners = std::collections::BTreeMap::new();
+    let mut owners = BTreeMap::new();
     for (location, owner) in trace.locations().iter().zip(&part.owners) {
         owners.entry(location.place().process).or_insert(*owner);
     }
-    let met = |from: u32, to: u32, arrival: Arrival| {
-        let [from, site] = [from, to].map(|location| trace.site(LocationId(location)));
-        Pair::between(from, site).map(|(pair, way)| Met { to, pair, way, arrival })
-    };
     let (mut out, mut inbox, mut all) = (boxes(comm), boxes(comm), vec![]);
     for (message, [sent, received]) in messages(part, &times, &sent) {
         let EventId { location, event } = message.receive;
         let before = event.checked_sub(1).map(|before| times[location.index()][before as usize]);
         let waited = before.map_or(Duration::ZERO, |before| received - before);
         let from = message.send.location.0;
-        let Some(found) = met(from, location.0, Arrival { sent, received, waited }) else { continue };
-        let first = found.pair.ends[0];
-        let judge = if found.pair.level == 0 { part.owners.get(first as usize) } else { owners.get(&first) };
+        let found = Met { from, to: location.0, arrival: Arrival { sent, received, waited } };
+        let Some((Pair { level, ends: [first, _] }, _)) = found.pair(part) else { continue };
+        let judge = if level == 0 { part.owners.get(first as usize) } else { owners.get(&first) };
         match judge.filter(|judge| **judge != part.rank) {
             None => all.push(found),
             Some(judge) => {
@@ -81,7 +89,7 @@ async fn meet<C: Comm>(part: &TracePart, comm: &C) -> Result<Vec<Met>, CommError
         let EventId { location: LocationId(from), event: to } = event_of(*ends);
         let [sent, received, waited] = times.map(|nanos| nanos as i64);
         let [sent, received] = [sent, received].map(Timestamp::from_nanos);
-        all.extend(met(from, to, Arrival { sent, received, waited: Duration::from_nanos(waited) }));
+        all.push(Met { from, to, arrival: Arrival { sent, received, waited: Duration::from_nanos(waited) } });
     }
     Ok(all)
 }

@@ -46,10 +46,11 @@ use crate::{Comm, CommError};
 /// ```
 ///
 /// # Cost
-/// A rank needs memory for its own events as for a trace; 20 bytes more for every message with another rank, and 32 while
-/// they tell each other of all of these; about 150 bytes for every collective operation of a communicator in which it has
-/// members, however many others there are, but for scans and exscans 32 more for each of these. Beside that it keeps some 200
-/// bytes for each location, and the members of communicators.
+/// A rank needs memory for its own events as for a trace; 32 bytes more for every message while latencies are measured; 20
+/// for every message with another rank, and 32 while they tell each other of all of these; about 150 bytes for every
+/// collective operation of a communicator in which it has members, however many others there are, but for scans and
+/// exscans 32 more for each of these. Beside that it keeps some 200 bytes for each location, and the members of
+/// communicators.
 ///
 /// Ranks exchange what they have for each other whenever all of them wait: so this takes as many steps as there are
 /// messages between ranks that wait for one another, one by one.

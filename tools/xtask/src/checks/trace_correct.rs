@@ -104,6 +104,7 @@ fn refuses_alike(alone: &Alone<'_>) -> Outcome {
 fn refuses_bad_input(jobs: &Jobs<'_>) -> Outcome {
     let cases = [
         ("trace-correct /nonexistent/in -o DIR/out.dbt", "/nonexistent/in"),
+        ("trace-correct DIR/in.otf2 -o DIR/out.dbt", "OTF2"),
         ("trace-correct DIR/bad.dbt -o DIR/bad.dbt", "-o"),
         ("trace-correct DIR/bad.dbt -o /nonexistent/out", "-o"),
         ("trace-correct DIR/bad.dbt -o DIR/out.dbt --control 2", "--control"),
