@@ -202,20 +202,17 @@ const MESSAGE: u64 = 2;
 /// And behind it, all kinds of collective operations.
 const OPERATION: u64 = 3;
 
-/// All kinds.
-fn kinds() -> impl Iterator<Item = CollectiveKind> {
-    CollectiveKind::OF_MPI.into_iter().chain([CollectiveKind::Fork, CollectiveKind::Join])
-}
-
 fn words_of(placed: &Placed) -> [u64; 6] {
     let [first, second] = placed.place;
     let [what, send, receive, by] = match placed.fault {
         Fault::Decreasing(event) => [DECREASING, 0, word_of(event), 0],
         Fault::Merged(event) => [MERGED, 0, word_of(event), 0],
-        Fault::Early { send, receive, by, kind } => {
-            let number = |kind| OPERATION + kinds().take_while(|other| *other != kind).count() as u64;
-            [kind.map_or(MESSAGE, number), word_of(send), word_of(receive), by.as_nanos() as u64]
-        }
+        Fault::Early { send, receive, by, kind } => [
+            kind.map_or(MESSAGE, |kind| OPERATION + kind as u64),
+            word_of(send),
+            word_of(receive),
+            by.as_nanos() as u64,
+        ],
     };
     [first, second, what, send, receive, by]
 }
@@ -226,7 +223,7 @@ fn placed_of([first, second, what, send, receive, by]: &[u64; 6]) -> Placed {
         DECREASING => Fault::Decreasing(receive),
         MERGED => Fault::Merged(receive),
         MESSAGE => Fault::Early { send, receive, by, kind: None },
-        operation => Fault::Early { send, receive, by, kind: kinds().nth((operation - OPERATION) as usize) },
+        operation => Fault::Early { send, receive, by, kind: CollectiveKind::of_number(operation - OPERATION) },
     };
     Placed { place: [*first, *second], fault }
 }

@@ -14,12 +14,6 @@ pub struct Record {
     pub(super) link: Link,
 }
 
-/// The kind of this number.
-fn kind(number: u64) -> Option<CollectiveKind> {
-    let mut all = CollectiveKind::OF_MPI.into_iter().chain([CollectiveKind::Fork, CollectiveKind::Join]);
-    all.find(|kind| *kind as u64 == number)
-}
-
 /// What the last word has beside the location.
 mod role {
     pub(super) const NOTHING: u64 = 0;
@@ -87,7 +81,7 @@ impl Record {
                 let root = next()? as u32;
                 jump = next()? as i64;
                 let of = pop_operation(has(3), &mut next)?;
-                let Some(kind) = kind(last >> 6 & 15) else { return Ok(None) };
+                let Some(kind) = CollectiveKind::of_number(last >> 6 & 15) else { return Ok(None) };
                 Link::Exit { of, kind, root, sends: has(4), receives: has(5) }
             }
         };
