@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_common::output::{self, print, print_json};
+use downbeat_common::output::{print, print_json};
 use downbeat_common::trace::{
     Contents, CorrectionOptions, Document, LatencyReport, Movement, MovementWalk, PreSyncReport, Printed, Slices,
     TruthReport, TruthStages, Violations, files,
@@ -120,8 +120,7 @@ impl Options {
         comm: &C,
     ) -> Result<Document, Failure> {
         let fail = |why: PartError| failure(&self.input, why);
-        let measured: Vec<Vec<Timestamp<Global>>> = times(&file.trace).map(<[_]>::to_vec).collect();
-        let (sessions, pre_synchronization) = self.pre_synchronize(file, comm).await?;
+        let (measured, sessions, pre_synchronization) = self.pre_synchronize(file, comm).await?;
         let measure = || block_on_ready(Latencies::measured_in_part(&file.trace, comm));
         let latencies = self.correction.latencies.find_by(measure).map_err(Failure::run)?;
         let before: Vec<_> = times(&file.trace).collect();
@@ -129,8 +128,10 @@ impl Options {
             let verdict = Verdict::of_part(&file.trace, times, &latencies.latencies, comm).await;
             verdict.map(|verdict| Violations::of(&verdict, &file.names)).map_err(fail)
         };
-        let as_measured = judge(&slices(&measured)).await?;
-        drop(measured);
+        let as_measured = match measured {
+            Some(measured) => Some(judge(&slices(&measured)).await?),
+            None => None,
+        };
         let pre_synchronized = judge(&before).await?;
 
         let clock = self.correction.clock(latencies.latencies);
@@ -141,13 +142,7 @@ impl Options {
             corrected.amortize(self.correction.gradient, comm).await.map_err(Failure::run)?;
         }
         let found = judge(&slices(corrected.times())).await?;
-        if found.count() > 0 {
-            let count = output::count(found.count() as usize, "violation");
-            return Err(Failure::Run(format!(
-                "{}: {count} are left, which is a mistake of this program",
-                self.input.display()
-            )));
-        }
+        found.check_none_left(&self.input)?;
         let deviation = Deviation::of_part(&file.trace, corrected.times(), comm).await.map_err(fail)?;
         let slices = slices_of(&file.trace, comm).await.map_err(Failure::run)?;
         let movement = movement(file, slices, corrected.times(), comm).await.map_err(Failure::run)?;
@@ -171,7 +166,7 @@ impl Options {
             latencies: LatencyReport::of(latencies),
             passes: corrected.passes().iter().map(Into::into).collect(),
             explicitly_corrected: jumps as usize,
-            as_measured,
+            as_measured: as_measured.unwrap_or_else(|| pre_synchronized.clone()),
             pre_synchronized,
             corrected: found,
             deviation: (&deviation).into(),
@@ -181,20 +176,21 @@ impl Options {
         })
     }
 
+    /// What times were before, too, if clocks are moved.
     async fn pre_synchronize<C: Comm>(
         &self,
         file: &mut FilePart,
         comm: &C,
-    ) -> Result<(Sessions, PreSyncReport), Failure> {
+    ) -> Result<(Option<Vec<Vec<Timestamp<Global>>>>, Sessions, PreSyncReport), Failure> {
         // All ranks have all sessions, and find the same.
         let places: Vec<_> = file.trace.locations().iter().map(Location::place).collect();
         let ids: Vec<_> = file.trace.ids().collect();
         let found = self.correction.clock_maps(&self.input, (&ids, &places), &file.sessions, file.master)?;
         let (maps, sessions, report) = found;
-        if let Some(maps) = maps {
-            file.trace.correct(&maps, comm).await.map_err(|why| failure(&self.input, why))?;
-        }
-        Ok((sessions, report))
+        let Some(maps) = maps else { return Ok((None, sessions, report)) };
+        let measured = times(&file.trace).map(<[_]>::to_vec).collect();
+        file.trace.correct(&maps, comm).await.map_err(|why| failure(&self.input, why))?;
+        Ok((Some(measured), sessions, report))
     }
 }
 
@@ -206,8 +202,7 @@ async fn compare<C: Comm>(
 ) -> Result<TruthStages, Failure> {
     let events = |file: &FilePart| file.loads.iter().map(|(_, events)| *events).collect::<Vec<_>>();
     if events(file) != events(truth) {
-        let why = format!("{} is another trace than {}", truth.path.display(), file.path.display());
-        return Err(Failure::option("--truth", why));
+        return Err(TruthStages::of_another(&truth.path, &file.path));
     }
     let fail = |why: PartError| failure(&truth.path, why);
     let (before, expected): (Vec<_>, Vec<_>) = (times(&file.trace).collect(), times(&truth.trace).collect());

@@ -1,12 +1,14 @@
 //! What is found out about times, as tables and as JSON.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use downbeat_clock_core::Duration;
 use downbeat_sync::postmortem::{Census, Collective, EventId, LeftOut, Relations, Totals, Trace, Verdict};
 use serde::Serialize;
 
 use super::settings::Found;
+use crate::Failure;
 use crate::output::{self, Table, time};
 
 /// What a trace consists of.
@@ -211,6 +213,18 @@ impl Violations {
     /// All of them.
     pub fn count(&self) -> u64 {
         self.messages.violated + self.collectives.violated + self.decreasing + self.merged
+    }
+
+    /// That there are none in what became of the trace at `input`.
+    ///
+    /// # Errors
+    /// When there are.
+    pub fn check_none_left(&self, input: &Path) -> Result<(), Failure> {
+        if self.count() == 0 {
+            return Ok(());
+        }
+        let count = output::count(self.count() as usize, "violation");
+        Err(Failure::Run(format!("{}: {count} are left, which is a mistake of this program", input.display())))
     }
 
     /// The first few by name.

@@ -1,10 +1,13 @@
 //! How far times are from the truth, where that is known.
 
+use std::path::Path;
+
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::postmortem::{Trace, TruthError};
 use serde::Serialize;
 
 use super::Slices;
+use crate::Failure;
 use crate::output::{Table, time};
 
 /// How far times are from the truth, before and after.
@@ -67,6 +70,11 @@ impl TruthStages {
         let over_time = parts.iter().map(|part| (part[0].events() > 0).then(|| both(part))).collect();
         let [pre_synchronized, corrected] = whole.map(TruthReport::from);
         Some(Self { pre_synchronized, corrected, slices, over_time })
+    }
+
+    /// What is said where the trace at `truth` has other events than the one at `path`.
+    pub fn of_another(truth: &Path, path: &Path) -> Failure {
+        Failure::option("--truth", format!("{} is another trace than {}", truth.display(), path.display()))
     }
 
     /// As a table.

@@ -9,7 +9,7 @@ use std::thread;
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::Timestamp;
 use downbeat_common::Failure;
-use downbeat_common::output::{self, print, print_json};
+use downbeat_common::output::{print, print_json};
 use downbeat_common::trace::{
     Contents, CorrectionOptions, Document, LatencyReport, Movement, Place, Printed, Recording, TruthStages, Unfinished,
     Violations, files,
@@ -151,11 +151,10 @@ impl Options {
             || (judge(&file.trace.times()), Deviation::between(&file.trace, times).map_err(Failure::run)),
         );
         let (found, pre_synchronized, deviation) = (found?, pre_synchronized?, deviation?);
-        self.check_nothing_left(&found)?;
+        found.check_none_left(&self.input)?;
         let truth = truth.map(|truth| {
             let stages = TruthStages::between(&file.trace, corrected.times(), &truth.trace);
-            let why = || format!("{} is another trace than {}", truth.path.display(), file.path.display());
-            stages.ok_or_else(|| Failure::option("--truth", why()))
+            stages.ok_or_else(|| TruthStages::of_another(&truth.path, &file.path))
         });
         let truth = truth.transpose()?;
         let place = Place { path: &self.output, rewrite: self.rewrite, workers: self.workers() };
@@ -176,14 +175,6 @@ impl Options {
             truth,
             archive,
         })
-    }
-
-    fn check_nothing_left(&self, found: &Violations) -> Result<(), Failure> {
-        if found.count() == 0 {
-            return Ok(());
-        }
-        let count = output::count(found.count() as usize, "violation");
-        Err(Failure::Run(format!("{}: {count} are left, which is a mistake of this program", self.input.display())))
     }
 
     fn at_fault(&self, why: &dyn std::fmt::Display) -> Failure {

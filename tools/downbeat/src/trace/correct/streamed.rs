@@ -47,7 +47,7 @@ impl Options {
         let see = |location: LocationId, before, after| movement.take(location.index(), before, after);
         let written = trace.write_corrected((&self.output, format), maps, corrected, &sessions, see)?;
         let (found, deviation) = (Violations::of(&written.0, &trace.names), written.1);
-        self.check_nothing_left(&found)?;
+        found.check_none_left(&self.input)?;
         let document = Document {
             schema: "downbeat.trace_correction",
             version: 1,
