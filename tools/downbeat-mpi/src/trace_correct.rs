@@ -3,14 +3,13 @@
 mod blocks;
 
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_common::output::{print, print_json};
 use downbeat_common::trace::{
-    Contents, CorrectionOptions, Document, LatencyReport, Movement, MovementWalk, PreSyncReport, Printed, Slices,
-    TruthReport, TruthStages, Violations, files,
+    Contents, CorrectionOptions, Document, LatencyReport, Movement, MovementWalk, PreSyncReport, Slices, TruthReport,
+    TruthStages, Unfinished, Violations, files,
 };
 use downbeat_common::{Failure, agree};
 use downbeat_measure::trace::{Sessions, TraceFile, Unread};
@@ -30,20 +29,8 @@ use crate::ranks::number_of;
                   -o right.dbtb"
 )]
 pub(crate) struct Options {
-    /// The trace, which stays as it is
-    #[arg(value_name = "IN")]
-    input: PathBuf,
-    /// Where to write the corrected trace; what is there is replaced when all is done
-    #[arg(short, long, value_name = "OUT")]
-    output: PathBuf,
     #[command(flatten)]
     correction: CorrectionOptions,
-    /// The same trace with its true times, to say how far they are missed
-    #[arg(long, value_name = "FILE")]
-    truth: Option<PathBuf>,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
 }
 
 /// The part of a file that a rank keeps.
@@ -55,33 +42,30 @@ pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
 
 impl Options {
     async fn run<C: Comm>(&self, comm: &C) -> Result<(), Failure> {
-        let inputs: Vec<_> = [Some(&self.input), self.truth.as_ref()].into_iter().flatten().collect();
-        let inputs: Vec<_> = inputs.into_iter().map(PathBuf::as_path).collect();
+        let CorrectionOptions { input, truth, .. } = &self.correction;
         let is_first = comm.rank() == 0;
-        let writable = if is_first { self.check(&inputs) } else { Ok(()) };
-        agree(comm, writable).await?;
-        let loads = TraceFile::loads_of(&self.input);
+        // Nobody else writes anything.
+        let _unfinished = agree(comm, is_first.then(|| self.begin()).transpose()).await?;
+        let loads = TraceFile::loads_of(input);
         let shares = Shares::new(comm.size(), &loads);
-        let mut file = self.read(&self.input, &shares, &loads, comm).await?;
-        let truth = match &self.truth {
+        let mut file = self.read(input, &shares, &loads, comm).await?;
+        let truth = match truth {
             Some(path) => Some(self.read(path, &shares, &TraceFile::loads_of(path), comm).await?),
             None => None,
         };
         let document = self.correct(&mut file, truth.as_ref(), comm).await?;
-        let shown = match is_first {
-            true if self.json => print_json(&Printed { document: &document, streamed: false }),
-            true => print(&document.text(&self.input, &self.output)),
-            false => Ok(()),
-        };
+        let shown = if is_first { self.correction.show(&document, false) } else { Ok(()) };
         agree(comm, shown).await
     }
 
-    fn check(&self, inputs: &[&Path]) -> Result<(), Failure> {
-        if let Some(archive) = inputs.iter().find(|path| files::is_archive(path)) {
+    fn begin(&self) -> Result<Unfinished, Failure> {
+        let CorrectionOptions { input, truth, .. } = &self.correction;
+        if let Some(archive) = [Some(input), truth.as_ref()].into_iter().flatten().find(|path| files::is_archive(path))
+        {
             let why = format!("{}: an OTF2 archive is corrected by downbeat trace correct alone", archive.display());
             return Err(Failure::Input(why));
         }
-        files::check_output("-o", &self.output, inputs)
+        self.correction.begin()
     }
 
     /// All ranks read all of a file; where it is no good, all know the first mistake, whoever found it.
@@ -119,7 +103,7 @@ impl Options {
         truth: Option<&FilePart>,
         comm: &C,
     ) -> Result<Document, Failure> {
-        let fail = |why: PartError| failure(&self.input, why);
+        let fail = |why: PartError| failure(&self.correction.input, why);
         let (measured, sessions, pre_synchronization) = self.pre_synchronize(file, comm).await?;
         let measure = || block_on_ready(Latencies::measured_in_part(&file.trace, comm));
         let latencies = self.correction.latencies.find_by(measure).map_err(Failure::run)?;
@@ -142,7 +126,7 @@ impl Options {
             corrected.amortize(self.correction.gradient, comm).await.map_err(Failure::run)?;
         }
         let found = judge(&slices(corrected.times())).await?;
-        found.check_none_left(&self.input)?;
+        found.check_none_left(&self.correction.input)?;
         let deviation = Deviation::of_part(&file.trace, corrected.times(), comm).await.map_err(fail)?;
         let slices = slices_of(&file.trace, comm).await.map_err(Failure::run)?;
         let movement = movement(file, slices, corrected.times(), comm).await.map_err(Failure::run)?;
@@ -150,9 +134,9 @@ impl Options {
             Some(truth) => Some(compare(file, &corrected, (truth, slices), comm).await?),
             None => None,
         };
-        let format = files::format(&self.output, file.format);
+        let format = files::format(&self.correction.output, file.format);
         let written = if comm.rank() == 0 {
-            blocks::write(file, &self.output, format, corrected.times(), &sessions, comm)
+            blocks::write(file, &self.correction.output, format, corrected.times(), &sessions, comm)
         } else {
             blocks::serve(corrected.times(), comm)
         };
@@ -185,11 +169,11 @@ impl Options {
         // All ranks have all sessions, and find the same.
         let places: Vec<_> = file.trace.locations().iter().map(Location::place).collect();
         let ids: Vec<_> = file.trace.ids().collect();
-        let found = self.correction.clock_maps(&self.input, (&ids, &places), &file.sessions, file.master)?;
+        let found = self.correction.clock_maps((&ids, &places), &file.sessions, file.master)?;
         let (maps, sessions, report) = found;
         let Some(maps) = maps else { return Ok((None, sessions, report)) };
         let measured = times(&file.trace).map(<[_]>::to_vec).collect();
-        file.trace.correct(&maps, comm).await.map_err(|why| failure(&self.input, why))?;
+        file.trace.correct(&maps, comm).await.map_err(|why| failure(&self.correction.input, why))?;
         Ok((Some(measured), sessions, report))
     }
 }

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::checks::job::{Jobs, LIMIT, one_line, want};
-use crate::checks::mpi::{Library, build_downbeat};
-use crate::shell::{Ended, ended};
+use crate::checks::job::{Jobs, LIMIT, Victim, one_line, want};
+use crate::checks::mpi::{Library, MPICH, build_downbeat};
+use crate::shell::{self, Ended, ended};
 use crate::steps::Outcome;
 
 /// Even, odd, and more than there are processes in some of the traces.
@@ -34,8 +34,11 @@ pub(crate) fn check(program: &Path, library: Library, scratch: &Path) -> Outcome
         ("a good trace", corrects_alike(&alone)),
         ("a bad trace", refuses_alike(&alone)),
         ("bad input", refuses_bad_input(&jobs)),
+        ("an interrupt", leaves_nothing(&alone, Victim::Launcher)),
     ];
-    jobs.end(results)
+    // MPICH's launcher kills all others at once.
+    let dies = (library != MPICH).then(|| ("a rank that dies", leaves_nothing(&alone, Victim::Rank)));
+    jobs.end(results.into_iter().chain(dies))
 }
 
 /// The program without ranks.
@@ -120,4 +123,27 @@ fn refuses_bad_input(jobs: &Jobs<'_>) -> Outcome {
     let job = ended(LIMIT, &mut jobs.mpirun_shells(2, elsewhere))?;
     want(job.code == Some(2) && job.stdout.is_empty(), &job, "exit code 2")?;
     one_line(&job, "in.dbtb")
+}
+
+/// Ends a job in the middle of writing: of what it began, nothing is left, and what was there before is.
+fn leaves_nothing(alone: &Alone<'_>, victim: Victim) -> Outcome {
+    let folder = alone.jobs.folder.join("cut");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir(&folder).map_err(|why| why.to_string())?;
+    let made = alone.run(&format!("trace generate {PROGRAM} --events 400000 -o DIR/cut/in.dbtb"))?;
+    want(made.code == Some(0), &made, "a trace")?;
+    let old = b"what was there before";
+    fs::write(folder.join("out.dbtb"), old).map_err(|why| why.to_string())?;
+    let entries = || fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
+    let is_part = |entry: &fs::DirEntry| entry.file_name().as_encoded_bytes().ends_with(b".part");
+    // Without the other rank, the first one does not get to the end.
+    let begun = || {
+        let begun = entries().any(|entry| is_part(&entry) && entry.metadata().is_ok_and(|part| part.len() > 0));
+        let ranks = alone.jobs.ranks().unwrap_or_default();
+        ranks.last().filter(|_| begun).inspect(|rank| shell::signal("STOP", &[**rank])).is_some()
+    };
+    let arguments = "trace-correct DIR/cut/in.dbtb -o DIR/cut/out.dbtb --latencies 0 --no-backward";
+    let job = alone.jobs.ended_by(victim, &[(2, arguments)], begun)?;
+    let left: Vec<_> = entries().map(|entry| entry.file_name()).collect();
+    want(left.len() == 2 && alone.read("cut/out.dbtb")? == old, &job, &format!("no more than before in {left:?}"))
 }
