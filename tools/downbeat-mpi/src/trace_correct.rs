@@ -8,8 +8,8 @@ use std::path::Path;
 use clap::Args;
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_common::trace::{
-    Contents, CorrectionOptions, Document, LatencyReport, Movement, MovementWalk, PreSyncReport, Slices, TruthReport,
-    TruthStages, Unfinished, Violations, files,
+    Contents, CorrectionOptions, Document, LatencyReport, Movement, MovementWalk, PreSyncReport, Slices, TruthStages,
+    Unfinished, Violations, files,
 };
 use downbeat_common::{Failure, agree};
 use downbeat_measure::trace::{Sessions, TraceFile, Unread};
@@ -54,7 +54,7 @@ impl Options {
             None => None,
         };
         let document = self.correct(&mut file, truth.as_ref(), comm).await?;
-        let shown = if is_first { self.correction.show(&document, false) } else { Ok(()) };
+        let shown = if is_first { self.correction.show(&document, &file.names, false) } else { Ok(()) };
         agree(comm, shown).await
     }
 
@@ -190,10 +190,10 @@ async fn compare<C: Comm>(
     }
     let fail = |why: PartError| failure(&truth.path, why);
     let (before, expected): (Vec<_>, Vec<_>) = (times(&file.trace).collect(), times(&truth.trace).collect());
-    let before = TruthError::of_part(&file.trace, &before, &expected, comm).await.map_err(fail)?;
-    let after = TruthError::of_part(&file.trace, corrected.times(), &expected, comm).await.map_err(fail)?;
-    let [pre_synchronized, corrected] = [before, after].map(TruthReport::from);
-    Ok(TruthStages { pre_synchronized, corrected, slices, over_time: vec![] })
+    let groups = (slices.count, |time| slices.slice(time));
+    let before = TruthError::of_part(&file.trace, &before, &expected, groups, comm).await.map_err(fail)?;
+    let after = TruthError::of_part(&file.trace, corrected.times(), &expected, groups, comm).await.map_err(fail)?;
+    Ok(TruthStages::of(slices, &[before, after]))
 }
 
 /// The time of a trace that ranks share.
@@ -219,17 +219,16 @@ async fn movement<C: Comm>(
     for (location, (before, after)) in times(&file.trace).zip(corrected).enumerate() {
         before.iter().zip(after).for_each(|(before, after)| walk.take(location, *before, *after));
     }
-    for (location, id) in file.trace.ids().enumerate() {
-        let owner = file.trace.owner(id).unwrap_or(0);
-        if owner != 0 && comm.rank() == 0 {
-            walk.learn(location, comm.recv(owner).await?);
-        } else if owner != 0 && comm.rank() == owner {
-            comm.send(0, walk.known(location)).await?;
-        }
+    let mut known: Vec<u8> = walk.known().into_iter().flat_map(u64::to_le_bytes).collect();
+    if comm.rank() != 0 {
+        comm.send_bytes(0, &known).await?;
+        return Ok(walk.finish());
     }
-    let mut movement = walk.finish();
-    movement.cells.clear();
-    Ok(movement)
+    for other in 1..comm.size() {
+        comm.recv_bytes(other, &mut known).await?;
+        walk.learn(&known.as_chunks().0.iter().copied().map(u64::from_le_bytes).collect::<Vec<_>>());
+    }
+    Ok(walk.finish())
 }
 
 fn times(part: &TracePart) -> impl Iterator<Item = &[Timestamp<Global>]> {

@@ -13,7 +13,7 @@ use downbeat_sync::postmortem::{
 
 use super::document::{Document, PreSyncReport, Printed};
 use super::settings::{LatencyOption, MatchingOptions};
-use super::{Recording, Unfinished, files};
+use super::{PageOptions, Recording, Shown, Unfinished, files};
 use crate::output::{print, print_json};
 use crate::{Failure, cli};
 
@@ -69,6 +69,9 @@ pub struct CorrectionOptions {
     /// Print histograms, too, of how far events are moved and intervals changed
     #[arg(long, conflicts_with = "json")]
     histograms: bool,
+    /// A page with pictures.
+    #[command(flatten)]
+    page: PageOptions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -105,23 +108,26 @@ fn gradient(text: &str) -> Result<Gradient, String> {
 }
 
 impl CorrectionOptions {
-    /// Says no, before hours of work, where the corrected trace cannot be written. As long as what is returned is there, a
+    /// Says no, before hours of work, where what is made cannot be written. As long as what is returned is there, a
     /// signal that ends the program removes what it has written so far.
     ///
     /// # Errors
     /// Names the option, and why.
     pub fn begin(&self) -> Result<Unfinished, Failure> {
         let unfinished = Unfinished::of(&self.output)?;
-        let truth = self.truth.as_deref();
-        files::check_corrected("-o", &self.output, &self.input, truth.as_slice())?;
+        let (input, output, truth) = (&*self.input, &*self.output, self.truth.as_deref());
+        files::check_corrected("-o", output, input, truth.as_slice())?;
+        self.page.check(truth.into_iter().chain([input, output]))?;
         Ok(unfinished)
     }
 
-    /// Says what was found and done; whether all events were read again and again.
+    /// Says what was found and done with locations of such names; whether all events were read again and again.
     ///
     /// # Errors
-    /// When nobody listens.
-    pub fn show(&self, document: &Document, streamed: bool) -> Result<(), Failure> {
+    /// When the page cannot be written, or nobody listens.
+    pub fn show(&self, document: &Document, names: &[String], streamed: bool) -> Result<(), Failure> {
+        let title = format!("Correction of {}", self.input.display());
+        self.page.write(&title, &Shown::correction(document, names))?;
         if self.json {
             return print_json(&Printed { document, streamed });
         }

@@ -3,7 +3,6 @@
 mod streamed;
 
 use std::fs;
-use std::path::PathBuf;
 use std::thread;
 
 use clap::{Args, ValueEnum};
@@ -13,8 +12,6 @@ use downbeat_common::trace::{
     Contents, CorrectionOptions, Document, LatencyReport, Movement, Place, Recording, TruthStages, Violations, files,
 };
 use downbeat_sync::postmortem::{ControlledLogicalClock, Deviation, Latencies, Verdict};
-
-use super::page::{PageOptions, Shown};
 
 #[derive(Args, Debug)]
 #[command(
@@ -42,8 +39,6 @@ pub(crate) struct Options {
     /// said, this is done with files of more than 2 GiB, as far as it can be
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = StreamingOption::Auto, num_args = 0..=1, require_equals = true, default_missing_value = "always", hide_default_value = true)]
     streaming: StreamingOption,
-    #[command(flatten)]
-    page: PageOptions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -61,14 +56,10 @@ const LARGE: u64 = 2 << 30;
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let _unfinished = options.correction.begin()?;
-    let CorrectionOptions { input, output, truth, .. } = &options.correction;
-    options.page.check([Some(input), Some(output), truth.as_ref()].into_iter().flatten().map(PathBuf::as_path))?;
     let streamed = if options.streams()? { options.correct_streamed()? } else { None };
     let is_streamed = streamed.is_some();
     let (document, names) = streamed.map_or_else(|| options.correct_in_memory(), Ok)?;
-    let title = format!("Correction of {}", input.display());
-    options.page.write(&title, &Shown::correction(&document, &names))?;
-    options.correction.show(&document, is_streamed)
+    options.correction.show(&document, &names, is_streamed)
 }
 
 impl Options {

@@ -1,6 +1,7 @@
 //! Traces that ranks share: what `mpirun downbeat-mpi trace-correct` writes and says is what `downbeat trace correct` does,
 //! to the byte, whether the trace is good or bad.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -55,30 +56,61 @@ impl Alone<'_> {
         ended(LIMIT, &mut command)
     }
 
-    fn read(&self, name: &str) -> Result<Vec<u8>, String> {
-        fs::read(self.jobs.folder.join(name)).map_err(|why| format!("{name}: {why}"))
+    /// Makes an empty folder for what is written.
+    fn begin(&self) -> Outcome {
+        let folder = self.jobs.folder.join("made");
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).map_err(|why| why.to_string())
+    }
+
+    /// All files in it, and in folders in it.
+    fn made(&self) -> Result<BTreeMap<PathBuf, Vec<u8>>, String> {
+        let (mut found, mut folders) = (BTreeMap::new(), vec![self.jobs.folder.join("made")]);
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).map_err(|why| why.to_string())?.filter_map(Result::ok) {
+                let path = entry.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    let content = fs::read(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+                    found.insert(path, content);
+                }
+            }
+        }
+        Ok(found)
     }
 }
 
 fn corrects_alike(alone: &Alone<'_>) -> Outcome {
     let cases = [
-        ("in.dbtb", "--events 40000", "--json --truth DIR/truth.dbtb"),
-        ("in.dbt", "--events 3000", "--latencies 200ns,500ns,2us --threshold 1us --pre-synchronization linear"),
-        ("in.dbtb", "--events 3000", "--pre-synchronization none --no-backward --clock-of node --skip-alltoallv"),
+        ("in.dbtb", "--events 40000", "--json --truth DIR/truth.dbtb --page DIR/made/page.html --svg DIR/made/svg"),
+        (
+            "in.dbt",
+            "--events 3000",
+            "--latencies 200ns,500ns,2us --threshold 1us --pre-synchronization linear --histograms",
+        ),
+        (
+            "in.dbtb",
+            "--events 3000",
+            "--pre-synchronization none --no-backward --clock-of node --skip-alltoallv --page DIR/made/page.html",
+        ),
     ];
     for (input, events, options) in cases {
         let made = alone.run(&format!("trace generate {PROGRAM} {events} -o DIR/{input} --truth DIR/truth.dbtb"))?;
         want(made.code == Some(0), &made, "a trace")?;
-        let arguments = format!("DIR/{input} -o DIR/out.dbtb {options}");
+        let arguments = format!("DIR/{input} -o DIR/made/out.dbtb {options}");
+        alone.begin()?;
         let expected = alone.run(&format!("trace correct {arguments}"))?;
         want(expected.code == Some(0), &expected, "a correction")?;
-        let written = alone.read("out.dbtb")?;
+        let written = alone.made()?;
         for ranks in RANKS {
-            fs::remove_file(alone.jobs.folder.join("out.dbtb")).map_err(|why| why.to_string())?;
+            alone.begin()?;
             let job = alone.jobs.run(&[(ranks, &format!("trace-correct {arguments}"))])?;
             want(job.code == Some(0) && job.stdout == expected.stdout, &job, &format!("\n{}", expected.stdout))?;
-            if alone.read("out.dbtb")? != written {
-                return Err(format!("{ranks} ranks write another file for `{arguments}`"));
+            let made = alone.made()?;
+            let other = written.keys().chain(made.keys()).find(|name| written.get(*name) != made.get(*name));
+            if let Some(other) = other {
+                return Err(format!("{ranks} ranks write another {other:?} for `{arguments}`"));
             }
         }
     }
@@ -110,6 +142,9 @@ fn refuses_bad_input(jobs: &Jobs<'_>) -> Outcome {
         ("trace-correct DIR/in.otf2 -o DIR/out.dbt", "OTF2"),
         ("trace-correct DIR/bad.dbt -o DIR/bad.dbt", "-o"),
         ("trace-correct DIR/bad.dbt -o /nonexistent/out", "-o"),
+        ("trace-correct DIR/bad.dbt -o DIR/out.dbt --page /nonexistent/page", "--page: /nonexistent/page"),
+        ("trace-correct DIR/bad.dbt -o DIR/out.dbt --page DIR/out.dbt", "is a trace"),
+        ("trace-correct DIR/bad.dbt -o DIR/out.dbt --svg DIR/svg", "--page"),
         ("trace-correct DIR/bad.dbt -o DIR/out.dbt --control 2", "--control"),
         ("trace-correct DIR/bad.dbt -o DIR/out.dbt --latencies -1us", "--latencies"),
         ("trace-correct DIR/bad.dbt", "--output"),
@@ -133,7 +168,8 @@ fn leaves_nothing(alone: &Alone<'_>, victim: Victim) -> Outcome {
     let made = alone.run(&format!("trace generate {PROGRAM} --events 400000 -o DIR/cut/in.dbtb"))?;
     want(made.code == Some(0), &made, "a trace")?;
     let old = b"what was there before";
-    fs::write(folder.join("out.dbtb"), old).map_err(|why| why.to_string())?;
+    let output = folder.join("out.dbtb");
+    fs::write(&output, old).map_err(|why| why.to_string())?;
     let entries = || fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
     let is_part = |entry: &fs::DirEntry| entry.file_name().as_encoded_bytes().ends_with(b".part");
     // Without the other rank, the first one does not get to the end.
@@ -145,5 +181,9 @@ fn leaves_nothing(alone: &Alone<'_>, victim: Victim) -> Outcome {
     let arguments = "trace-correct DIR/cut/in.dbtb -o DIR/cut/out.dbtb --latencies 0 --no-backward";
     let job = alone.jobs.ended_by(victim, &[(2, arguments)], begun)?;
     let left: Vec<_> = entries().map(|entry| entry.file_name()).collect();
-    want(left.len() == 2 && alone.read("cut/out.dbtb")? == old, &job, &format!("no more than before in {left:?}"))
+    want(
+        left.len() == 2 && fs::read(&output).is_ok_and(|found| found == old),
+        &job,
+        &format!("no more than before in {left:?}"),
+    )
 }
