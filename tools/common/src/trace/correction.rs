@@ -151,12 +151,12 @@ impl CorrectionOptions {
         clock
     }
 
-    /// Reads the trace that is to be corrected.
+    /// Reads the trace that is to be corrected. So many threads share the work.
     ///
     /// # Errors
     /// When it cannot be read, is none, or its events do not go together.
-    pub fn read(&self) -> Result<Recording, Failure> {
-        Recording::read(&self.input, self.matching.matching(), self.pre_synchronization.is_none())
+    pub fn read(&self, workers: usize) -> Result<Recording, Failure> {
+        Recording::read(&self.input, self.matching.matching(), self.pre_synchronization.is_none(), workers)
     }
 
     fn method(&self, sessions: &Sessions) -> (PreSyncOption, usize) {
