@@ -1,6 +1,9 @@
 //! `downbeat-mpi trace-correct`: times of a trace corrected by ranks that share its events, as one would do it.
 
 mod blocks;
+#[cfg(feature = "otf2")]
+mod copies;
+mod source;
 
 use std::fmt::Display;
 use std::path::Path;
@@ -8,16 +11,17 @@ use std::path::Path;
 use clap::Args;
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_common::trace::{
-    Contents, CorrectionOptions, Document, LatencyReport, Movement, MovementWalk, PreSyncReport, Slices, TruthStages,
-    Unfinished, Violations, files,
+    ArchiveReport, Contents, CorrectionOptions, Document, LatencyReport, Movement, MovementWalk, PreSyncReport, Slices,
+    TruthStages, Violations, files,
 };
 use downbeat_common::{Failure, agree};
-use downbeat_measure::trace::{Sessions, TraceFile, Unread};
+use downbeat_measure::trace::{Sessions, TraceFile};
 use downbeat_sync::postmortem::{
     CorrectedPart, Deviation, Latencies, Location, PartBuilder, PartError, Shares, TracePart, TruthError, Verdict,
 };
 use downbeat_sync::{Comm, CommError, MpiComm, block_on_ready, collective};
 
+use self::source::Source;
 use crate::command_line::block_on_ready_failure;
 use crate::ranks::number_of;
 
@@ -44,67 +48,59 @@ impl Options {
     async fn run<C: Comm>(&self, comm: &C) -> Result<(), Failure> {
         let CorrectionOptions { input, truth, .. } = &self.correction;
         let is_first = comm.rank() == 0;
-        // Nobody else writes anything.
-        let _unfinished = agree(comm, is_first.then(|| self.begin()).transpose()).await?;
-        let loads = TraceFile::loads_of(input);
+        // Nobody else begins anything.
+        let _unfinished = agree(comm, is_first.then(|| self.correction.begin()).transpose()).await?;
+        let loads = source::loads_of(input);
         let shares = Shares::new(comm.size(), &loads);
-        let mut file = self.read(input, &shares, &loads, comm).await?;
+        let apply_offsets = self.correction.applies_offsets();
+        let (mut file, applied, source) = self.read((input, apply_offsets), &shares, &loads, comm).await?;
         let truth = match truth {
-            Some(path) => Some(self.read(path, &shares, &TraceFile::loads_of(path), comm).await?),
+            Some(path) => Some(self.read((path, true), &shares, &source::loads_of(path), comm).await?.0),
             None => None,
         };
-        let document = self.correct(&mut file, truth.as_ref(), comm).await?;
+        let document = self.correct((&mut file, applied, &source), truth.as_ref(), comm).await?;
         let shown = if is_first { self.correction.show(&document, &file.names, false) } else { Ok(()) };
         agree(comm, shown).await
-    }
-
-    fn begin(&self) -> Result<Unfinished, Failure> {
-        let CorrectionOptions { input, truth, .. } = &self.correction;
-        if let Some(archive) = [Some(input), truth.as_ref()].into_iter().flatten().find(|path| files::is_archive(path))
-        {
-            let why = format!("{}: an OTF2 archive is corrected by downbeat trace correct alone", archive.display());
-            return Err(Failure::Input(why));
-        }
-        self.correction.begin()
     }
 
     /// All ranks read all of a file; where it is no good, all know the first mistake, whoever found it.
     async fn read<C: Comm>(
         &self,
-        path: &Path,
+        (path, apply_offsets): (&Path, bool),
         shares: &Shares,
         loads: &[(u32, u64)],
         comm: &C,
-    ) -> Result<FilePart, Failure> {
-        let mut builder = PartBuilder::new(self.correction.matching.matching(), shares.clone(), comm.rank());
-        let read = TraceFile::load(path, &mut builder);
-        let after = read.as_ref().err().map_or(u64::MAX, |unread| unread.after);
+    ) -> Result<(FilePart, usize, Source), Failure> {
+        let matching = self.correction.matching.matching();
+        let mut builder = PartBuilder::new(matching, shares.clone(), comm.rank());
+        let read = source::load(path, &mut builder, matching, apply_offsets);
+        let after = read.as_ref().err().map_or(u64::MAX, |(after, _)| *after);
         let first = collective::all_combine(comm, after, u64::min).await.map_err(Failure::run)?;
         let read = match read {
-            Ok(file) => Ok(Some(file)),
-            Err(Unread { after, why }) if after == first => Err(Failure::Input(why.to_string())),
+            Ok(read) => Ok(Some(read)),
+            Err((after, why)) if after == first => Err(Failure::Input(why)),
             // Another rank found a mistake before this one.
             Err(_) => Ok(None),
         };
-        let Some(file) = agree(comm, read).await? else { return Err(Failure::Input(String::new())) };
+        let Some((file, applied, source)) = agree(comm, read).await? else { return Err(Failure::Input(String::new())) };
         let is_same = file.loads == loads;
         let is_same = agree(comm, is_same.then_some(()).ok_or_else(|| changed(path))).await.is_ok()
             && collective::all_equal(comm, number_of(&loads)).await.map_err(Failure::run)?;
         if !is_same {
             return Err(changed(path));
         }
-        let part = builder.finish(comm).await.map_err(|why| failure(path, why))?;
-        Ok(file.with(part))
+        let part = builder.finish(comm).await.map_err(|why| source.failure(path, why))?;
+        Ok((file.with(part), applied, source))
     }
 
     async fn correct<C: Comm>(
         &self,
-        file: &mut FilePart,
+        (file, applied, source): (&mut FilePart, usize, &Source),
         truth: Option<&FilePart>,
         comm: &C,
     ) -> Result<Document, Failure> {
         let fail = |why: PartError| failure(&self.correction.input, why);
-        let (measured, sessions, pre_synchronization) = self.pre_synchronize(file, comm).await?;
+        let (measured, sessions, pre_synchronization) = self.pre_synchronize(file, applied, comm).await?;
         let measure = || block_on_ready(Latencies::measured_in_part(&file.trace, comm));
         let latencies = self.correction.latencies.find_by(measure).map_err(Failure::run)?;
         let before: Vec<_> = times(&file.trace).collect();
@@ -134,13 +130,7 @@ impl Options {
             Some(truth) => Some(compare(file, &corrected, (truth, slices), comm).await?),
             None => None,
         };
-        let format = files::format(&self.correction.output, file.format);
-        let written = if comm.rank() == 0 {
-            blocks::write(file, &self.correction.output, format, corrected.times(), &sessions, comm)
-        } else {
-            blocks::serve(corrected.times(), comm)
-        };
-        agree(comm, written).await?;
+        let archive = self.write((file, source), corrected.times(), &sessions, comm).await?;
         let totals = file.trace.totals(comm).await.map_err(Failure::run)?;
         Ok(Document {
             schema: "downbeat.trace_correction",
@@ -156,20 +146,46 @@ impl Options {
             deviation: (&deviation).into(),
             movement,
             truth,
-            archive: None,
+            archive,
         })
+    }
+
+    async fn write<C: Comm>(
+        &self,
+        (file, source): (&FilePart, &Source),
+        times: &[Vec<Timestamp<Global>>],
+        sessions: &Sessions,
+        comm: &C,
+    ) -> Result<Option<ArchiveReport>, Failure> {
+        let CorrectionOptions { input, output, rewrite, .. } = &self.correction;
+        match source {
+            Source::File if *rewrite => Err(files::is_no_archive("--rewrite", input)),
+            Source::File => {
+                let format = files::format(output, file.format);
+                let written = match comm.rank() {
+                    0 => blocks::write(file, output, format, times, sessions, comm),
+                    _ => blocks::serve(times, comm),
+                };
+                agree(comm, written).await.map(|()| None)
+            }
+            #[cfg(feature = "otf2")]
+            Source::Archive(source) => {
+                copies::write(source, &file.trace, times, (output, *rewrite), comm).await.map(Some)
+            }
+        }
     }
 
     /// What times were before, too, if clocks are moved.
     async fn pre_synchronize<C: Comm>(
         &self,
         file: &mut FilePart,
+        applied: usize,
         comm: &C,
     ) -> Result<(Option<Vec<Vec<Timestamp<Global>>>>, Sessions, PreSyncReport), Failure> {
         // All ranks have all sessions, and find the same.
         let places: Vec<_> = file.trace.locations().iter().map(Location::place).collect();
         let ids: Vec<_> = file.trace.ids().collect();
-        let found = self.correction.clock_maps((&ids, &places), &file.sessions, file.master)?;
+        let found = self.correction.clock_maps((&ids, &places), (&file.sessions, applied), file.master)?;
         let (maps, sessions, report) = found;
         let Some(maps) = maps else { return Ok((None, sessions, report)) };
         let measured = times(&file.trace).map(<[_]>::to_vec).collect();
@@ -184,10 +200,9 @@ async fn compare<C: Comm>(
     (truth, slices): (&FilePart, Slices),
     comm: &C,
 ) -> Result<TruthStages, Failure> {
-    let events = |file: &FilePart| file.loads.iter().map(|(_, events)| *events).collect::<Vec<_>>();
-    if events(file) != events(truth) {
-        return Err(TruthStages::of_another(&truth.path, &file.path));
-    }
+    let events = |file: &FilePart| times(&file.trace).map(<[_]>::len).collect::<Vec<_>>();
+    let is_same = (events(file) == events(truth)).then_some(());
+    agree(comm, is_same.ok_or_else(|| TruthStages::of_another(&truth.path, &file.path))).await?;
     let fail = |why: PartError| failure(&truth.path, why);
     let (before, expected): (Vec<_>, Vec<_>) = (times(&file.trace).collect(), times(&truth.trace).collect());
     let groups = (slices.count, |time| slices.slice(time));

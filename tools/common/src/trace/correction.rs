@@ -60,6 +60,9 @@ pub struct CorrectionOptions {
     /// How events are matched.
     #[command(flatten)]
     pub matching: MatchingOptions,
+    /// Rewrite all events of an OTF2 archive, rather than only those that clock offsets cannot move apart
+    #[arg(long)]
+    pub rewrite: bool,
     /// The same trace with its true times, to say how far they are missed
     #[arg(long, value_name = "FILE")]
     pub truth: Option<PathBuf>,
@@ -156,7 +159,12 @@ impl CorrectionOptions {
     /// # Errors
     /// When it cannot be read, is none, or its events do not go together.
     pub fn read(&self, workers: usize) -> Result<Recording, Failure> {
-        Recording::read(&self.input, self.matching.matching(), self.pre_synchronization.is_none(), workers)
+        Recording::read(&self.input, self.matching.matching(), self.applies_offsets(), workers)
+    }
+
+    /// Whether clock offsets of an archive are added to its times, rather than being its sessions.
+    pub fn applies_offsets(&self) -> bool {
+        self.pre_synchronization.is_none()
     }
 
     fn method(&self, sessions: &Sessions) -> (PreSyncOption, usize) {
@@ -176,30 +184,30 @@ impl CorrectionOptions {
     /// # Errors
     /// When what the clocks showed makes no sense.
     pub fn pre_synchronize(&self, file: &mut Recording) -> Result<(Sessions, PreSyncReport), Failure> {
-        if file.applied > 0 {
-            let report = PreSyncReport { method: "archive", sessions: file.applied, unknown: 0, sessions_left_out: 0 };
-            return Ok((file.sessions.clone(), report));
-        }
         let places: Vec<_> = file.trace.locations().iter().map(Location::place).collect();
         let ids: Vec<_> = file.trace.ids().collect();
-        let (maps, sessions, report) = self.clock_maps((&ids, &places), &file.sessions, file.master)?;
+        let (maps, sessions, report) = self.clock_maps((&ids, &places), (&file.sessions, file.applied), file.master)?;
         if let Some(maps) = maps {
             maps.correct(&mut file.trace).map_err(|why| self.at_fault(&why))?;
         }
         Ok((sessions, report))
     }
 
-    /// What makes one clock of all, if anything does: of locations, what their clocks showed in their sessions, and the number
-    /// of whose is right. And what they showed on one clock.
+    /// What makes one clock of all, if anything does: of locations, what their clocks showed in their sessions, how many
+    /// sessions are in the times already, and the number of whose is right. And what they showed on one clock.
     ///
     /// # Errors
     /// When what the clocks showed makes no sense.
     pub fn clock_maps(
         &self,
         (ids, places): (&[LocationId], &[Place]),
-        sessions: &Sessions,
+        (sessions, applied): (&Sessions, usize),
         master: u32,
     ) -> Result<(Option<ClockMaps>, Sessions, PreSyncReport), Failure> {
+        if applied > 0 {
+            let report = PreSyncReport { method: "archive", sessions: applied, unknown: 0, sessions_left_out: 0 };
+            return Ok((None, sessions.clone(), report));
+        }
         let (method, most) = self.method(sessions);
         let mut report = PreSyncReport { method: method.name(), sessions: most, unknown: 0, sessions_left_out: 0 };
         let Some(master) = ids.get(master as usize).filter(|_| method != PreSyncOption::None) else {

@@ -31,9 +31,6 @@ pub(crate) struct Options {
     /// How many threads share the work; the result is the same [default: one for each core]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1024), allow_hyphen_values = true)]
     threads: Option<u32>,
-    /// Rewrite all events of an OTF2 archive, rather than only those that clock offsets cannot move apart
-    #[arg(long)]
-    rewrite: bool,
     /// Read the trace again and again, with nothing in memory but what is under way: for traces larger than memory, of which
     /// every event must come after those that it waits for, whatever their times. The result is the same. If nothing is
     /// said, this is done with files of more than 2 GiB, as far as it can be
@@ -65,7 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 impl Options {
     /// Whether to read the trace again and again.
     fn streams(&self) -> Result<bool, Failure> {
-        let is_file = !files::is_archive(&self.correction.input) && !self.rewrite;
+        let is_file = !files::is_archive(&self.correction.input) && !self.correction.rewrite;
         match (self.streaming, &self.correction.truth) {
             (StreamingOption::Always, _) if !is_file => {
                 Err(Failure::option("--streaming", "an OTF2 archive is corrected in memory"))
@@ -119,7 +116,8 @@ impl Options {
                 stages.ok_or_else(|| TruthStages::of_another(&truth.path, &file.path))
             });
             let truth = truth.transpose()?;
-            let place = Place { path: &self.correction.output, rewrite: self.rewrite, workers: self.workers() };
+            let place =
+                Place { path: &self.correction.output, rewrite: self.correction.rewrite, workers: self.workers() };
             Ok::<_, Failure>((found, truth, file.write_corrected(&place, times, &sessions)?))
         };
         let (written, (movement, deviation)) = self.both(write, || {

@@ -10,7 +10,7 @@ use crate::checks::{bench_input, bench_program, bench_records, cluster, docs, li
 use crate::features::powerset;
 use crate::shell::{self, command};
 use crate::steps::{Outcome, Step};
-use crate::workspace::{MPI, Package, Target, Workspace};
+use crate::workspace::{MPI, OTF2, Package, Target, Workspace};
 
 /// An MPI library as Debian installs it: side by side with others, so that every program's name has a suffix.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -184,8 +184,9 @@ fn executable(workspace: &Workspace, library: Library, package: &Package, progra
 
 /// The program without MPI, which reads what was measured.
 pub(crate) fn build_downbeat() -> Result<PathBuf, String> {
-    let built =
-        shell::read(&mut command("cargo build --message-format=json-render-diagnostics -p downbeat --bin downbeat"))?;
+    let built = shell::read(&mut command(
+        "cargo build --message-format=json-render-diagnostics -p downbeat --bin downbeat --features otf2",
+    ))?;
     executable_in(&built, "downbeat")
 }
 
@@ -207,7 +208,9 @@ fn executable_by(
 ) -> Result<PathBuf, String> {
     let Target { kind, name, required_features } = program;
     let mut build = command(&format!("cargo {verb} --message-format=json-render-diagnostics"));
-    build.args(["-p", &package.name, &format!("--{kind}"), name, "--features", &required_features.join(",")]);
+    let archives = package.features.contains_key(OTF2) && kind == "bin";
+    let features: Vec<&str> = required_features.iter().map(String::as_str).chain(archives.then_some(OTF2)).collect();
+    build.args(["-p", &package.name, &format!("--{kind}"), name, "--features", &features.join(",")]);
     library.build(workspace, &mut build);
     executable_in(&shell::read(&mut build)?, name)
 }

@@ -33,6 +33,7 @@ pub(crate) fn check(program: &Path, library: Library, scratch: &Path) -> Outcome
     let alone = Alone { jobs: &jobs, program: build_downbeat()? };
     let results = [
         ("a good trace", corrects_alike(&alone)),
+        ("a good archive", corrects_archives_alike(&alone)),
         ("a bad trace", refuses_alike(&alone)),
         ("bad input", refuses_bad_input(&jobs)),
         ("an interrupt", leaves_nothing(&alone, Victim::Launcher)),
@@ -54,6 +55,15 @@ impl Alone<'_> {
         let mut command = Command::new(&self.program);
         command.args(arguments.split_whitespace().map(|word| word.replace("DIR", &folder)));
         ended(LIMIT, &mut command)
+    }
+
+    /// An archive of such a kind, clock and length; its anchor file.
+    fn archive(&self, kind: &str) -> Result<String, String> {
+        let script = "cc -o DIR/archive measure/tests/otf2/archive.c $(otf2-config --cflags --ldflags --libs) && rm -rf DIR/$1 && \
+                      DIR/archive DIR/$1 $2 $3 $1";
+        let script = script.replace("DIR", &self.jobs.folder.to_string_lossy());
+        shell::run(Command::new("sh").args(["-c", &script, "sh"]).args(kind.split(' ')))?;
+        Ok(format!("DIR/{}/traces.otf2", kind.split(' ').next().unwrap_or_default()))
     }
 
     /// Makes an empty folder for what is written.
@@ -98,20 +108,41 @@ fn corrects_alike(alone: &Alone<'_>) -> Outcome {
     for (input, events, options) in cases {
         let made = alone.run(&format!("trace generate {PROGRAM} {events} -o DIR/{input} --truth DIR/truth.dbtb"))?;
         want(made.code == Some(0), &made, "a trace")?;
-        let arguments = format!("DIR/{input} -o DIR/made/out.dbtb {options}");
+        is_alike(alone, &RANKS, &format!("DIR/{input} -o DIR/made/out.dbtb {options}"))?;
+    }
+    Ok(())
+}
+
+/// Archives of three ranks and a thread that OTF2 wrote.
+fn corrects_archives_alike(alone: &Alone<'_>) -> Outcome {
+    let cases = [
+        ("plain 1000000000 100", "--page DIR/made/page.html"),
+        ("plain 1000000000 100", "--json --rewrite --truth DIR/plain/traces.otf2"),
+        ("corrected 2693000000 30", "--json"),
+        ("corrected 1000000000 30", "--pre-synchronization linear --latencies 1us"),
+        ("shared 1000000000 30", ""),
+    ];
+    for (archive, options) in cases {
+        let input = alone.archive(archive)?;
+        is_alike(alone, &RANKS[..4], &format!("{input} -o DIR/made/out {options}"))?;
+    }
+    Ok(())
+}
+
+/// The same with ranks as alone, to the byte.
+fn is_alike(alone: &Alone<'_>, ranks: &[u32], arguments: &str) -> Outcome {
+    alone.begin()?;
+    let expected = alone.run(&format!("trace correct {arguments}"))?;
+    want(expected.code == Some(0), &expected, "a correction")?;
+    let written = alone.made()?;
+    for ranks in ranks {
         alone.begin()?;
-        let expected = alone.run(&format!("trace correct {arguments}"))?;
-        want(expected.code == Some(0), &expected, "a correction")?;
-        let written = alone.made()?;
-        for ranks in RANKS {
-            alone.begin()?;
-            let job = alone.jobs.run(&[(ranks, &format!("trace-correct {arguments}"))])?;
-            want(job.code == Some(0) && job.stdout == expected.stdout, &job, &format!("\n{}", expected.stdout))?;
-            let made = alone.made()?;
-            let other = written.keys().chain(made.keys()).find(|name| written.get(*name) != made.get(*name));
-            if let Some(other) = other {
-                return Err(format!("{ranks} ranks write another {other:?} for `{arguments}`"));
-            }
+        let job = alone.jobs.run(&[(*ranks, &format!("trace-correct {arguments}"))])?;
+        want(job.code == Some(0) && job.stdout == expected.stdout, &job, &format!("\n{}", expected.stdout))?;
+        let made = alone.made()?;
+        let other = written.keys().chain(made.keys()).find(|name| written.get(*name) != made.get(*name));
+        if let Some(other) = other {
+            return Err(format!("{ranks} ranks write another {other:?} for `{arguments}`"));
         }
     }
     Ok(())
@@ -120,9 +151,16 @@ fn corrects_alike(alone: &Alone<'_>) -> Outcome {
 fn refuses_alike(alone: &Alone<'_>) -> Outcome {
     let unmatched = CIRCLE.replace("1 6 send 0 0 0\n", "").replace("end 4", "end 3");
     let cut = &CIRCLE[..CIRCLE.len() - 6];
-    for text in [CIRCLE, TWO_MISTAKES, &unmatched, cut, "nonsense\n"] {
-        fs::write(alone.jobs.folder.join("bad.dbt"), text).map_err(|why| why.to_string())?;
-        let arguments = "DIR/bad.dbt -o DIR/refused.dbt --latencies 0";
+    let mut bad = vec![];
+    for (number, text) in [CIRCLE, TWO_MISTAKES, &unmatched, cut, "nonsense\n"].iter().enumerate() {
+        fs::write(alone.jobs.folder.join(format!("bad{number}.dbt")), text).map_err(|why| why.to_string())?;
+        bad.push(format!("DIR/bad{number}.dbt"));
+    }
+    for archive in ["unmatched 1000000000 3", "unended 1000000000 3", "unbegun 1000000000 3", "stranger 1000000000 3"] {
+        bad.push(alone.archive(archive)?);
+    }
+    for bad in bad {
+        let arguments = format!("{bad} -o DIR/refused.dbt --latencies 0");
         let expected = alone.run(&format!("trace correct {arguments}"))?;
         want(expected.code == Some(2), &expected, "exit code 2")?;
         let says = expected.stderr.trim_end().trim_start_matches("downbeat: ");
@@ -139,15 +177,17 @@ fn refuses_alike(alone: &Alone<'_>) -> Outcome {
 fn refuses_bad_input(jobs: &Jobs<'_>) -> Outcome {
     let cases = [
         ("trace-correct /nonexistent/in -o DIR/out.dbt", "/nonexistent/in"),
-        ("trace-correct DIR/in.otf2 -o DIR/out.dbt", "OTF2"),
-        ("trace-correct DIR/bad.dbt -o DIR/bad.dbt", "-o"),
-        ("trace-correct DIR/bad.dbt -o /nonexistent/out", "-o"),
-        ("trace-correct DIR/bad.dbt -o DIR/out.dbt --page /nonexistent/page", "--page: /nonexistent/page"),
-        ("trace-correct DIR/bad.dbt -o DIR/out.dbt --page DIR/out.dbt", "is a trace"),
-        ("trace-correct DIR/bad.dbt -o DIR/out.dbt --svg DIR/svg", "--page"),
-        ("trace-correct DIR/bad.dbt -o DIR/out.dbt --control 2", "--control"),
-        ("trace-correct DIR/bad.dbt -o DIR/out.dbt --latencies -1us", "--latencies"),
-        ("trace-correct DIR/bad.dbt", "--output"),
+        ("trace-correct DIR/in.otf2 -o DIR/none", "in.otf2"),
+        ("trace-correct DIR/bad0.dbt -o DIR/plain", "-o"),
+        ("trace-correct DIR/plain/traces.otf2 -o DIR/plain", "-o"),
+        ("trace-correct DIR/bad0.dbt -o DIR/bad0.dbt", "-o"),
+        ("trace-correct DIR/bad0.dbt -o /nonexistent/out", "-o"),
+        ("trace-correct DIR/bad0.dbt -o DIR/out.dbt --page /nonexistent/page", "--page: /nonexistent/page"),
+        ("trace-correct DIR/bad0.dbt -o DIR/out.dbt --page DIR/out.dbt", "is a trace"),
+        ("trace-correct DIR/bad0.dbt -o DIR/out.dbt --svg DIR/svg", "--page"),
+        ("trace-correct DIR/bad0.dbt -o DIR/out.dbt --control 2", "--control"),
+        ("trace-correct DIR/bad0.dbt -o DIR/out.dbt --latencies -1us", "--latencies"),
+        ("trace-correct DIR/bad0.dbt", "--output"),
     ];
     for (arguments, culprit) in cases {
         jobs.fails(&[(2, arguments)], 2, culprit)?;

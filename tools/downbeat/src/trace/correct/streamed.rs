@@ -31,7 +31,7 @@ impl Options {
         })?;
         let (ids, places): (Vec<_>, _) = (trace.census.ids().collect(), trace.census.places());
         let (maps, sessions, pre_synchronization) =
-            self.correction.clock_maps((&ids, &places), &trace.sessions, trace.master)?;
+            self.correction.clock_maps((&ids, &places), (&trace.sessions, 0), trace.master)?;
         let maps = maps.as_ref();
         let latencies = self.correction.latencies.find_by(|| trace.latencies(maps).map_err(Stop::from))?;
         let clock = self.correction.clock(latencies.latencies);
