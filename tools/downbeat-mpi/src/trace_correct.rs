@@ -28,7 +28,8 @@ use crate::ranks::number_of;
 #[derive(Args, Debug)]
 #[command(
     after_help = "As downbeat trace correct, to the byte, with the events of a trace shared out to all ranks: each keeps those \
-                  of some processes, and all of them read the file.\n\n\
+                  of some processes, and all of them read the whole trace. NAME.otf2 is the anchor file of an OTF2 archive; \
+                  of its copy, each rank writes its own locations.\n\n\
                   Example:\n  downbeat trace generate -o wrong.dbtb && mpirun -np 4 downbeat-mpi trace-correct wrong.dbtb \
                   -o right.dbtb"
 )]
