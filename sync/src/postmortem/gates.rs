@@ -2,10 +2,11 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::extremes::{Extremes, NEVER};
+use super::primitives::{Mutex, MutexGuard};
 use super::stamps::Stamps;
 use super::trace::{Instance, NONE, Slot};
 use super::{Latencies, LocationId, Pattern, Trace};
