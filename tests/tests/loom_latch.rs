@@ -3,7 +3,7 @@
 //! Among them are those in which a writer stops half-way until all readers are done: a reader that waited for it would
 //! spin until loom gave up on it. (So the latch's spin hint is not loom's, which would let the writer go on.)
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p downbeat-tests --test loom_latch -- --nocapture`
+//! `RUSTFLAGS="--cfg loom" cargo test --profile loom -p downbeat-tests --test loom_latch -- --nocapture`
 #![cfg(loom)]
 #![expect(clippy::expect_used, reason = "in a test, that is how a failure is told")]
 

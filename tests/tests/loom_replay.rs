@@ -90,7 +90,7 @@ fn workers_replay(
 fn a_message_each_way() {
     workers_replay(
         "a message each way",
-        Some(2),
+        None,
         &[0..1, 1..2],
         &[&[(100, Send(1)), (110, Receive(1))], &[(50, Receive(0)), (60, Send(0))]],
         &[&[100, 130], &[110, 120]],
@@ -102,14 +102,23 @@ fn a_message_each_way() {
 fn work_that_is_left_to_another() {
     workers_replay(
         "work that is left",
-        Some(2),
+        None,
         &[0..2, 2..3],
-        &[
-            &[(1, Nothing), (2, Nothing), (3, Nothing), (4, Nothing), (5, Send(1))],
-            &[(1, Receive(0))],
-            &[],
-        ],
+        &[&[(1, Nothing), (2, Nothing), (3, Nothing), (4, Nothing), (5, Send(1))], &[(1, Receive(0))], &[]],
         &[&[1, 2, 3, 4, 5], &[15], &[]],
+    );
+}
+
+/// Two workers have more to do than a turn, and only one of them can leave some of it to the third.
+#[test]
+fn work_that_two_would_leave_to_one() {
+    let long: &[(i64, Step)] = &[(1, Nothing), (2, Nothing), (3, Nothing), (4, Nothing), (5, Nothing)];
+    workers_replay(
+        "work that two would leave",
+        Some(2),
+        &[0..2, 2..4, 4..5],
+        &[long, &[(1, Nothing)], long, &[(2, Nothing)], &[]],
+        &[&[1, 2, 3, 4, 5], &[1], &[1, 2, 3, 4, 5], &[2], &[]],
     );
 }
 
@@ -117,7 +126,7 @@ fn work_that_is_left_to_another() {
 fn a_barrier() {
     workers_replay(
         "a barrier",
-        Some(2),
+        None,
         &[0..1, 1..2],
         &[&[(100, Enter), (101, Exit(CollectiveKind::Barrier))], &[(50, Enter), (51, Exit(CollectiveKind::Barrier))]],
         &[&[100, 101], &[50, 110]],
@@ -128,7 +137,7 @@ fn a_barrier() {
 fn a_scan() {
     workers_replay(
         "a scan",
-        Some(2),
+        None,
         &[0..1, 1..2],
         &[&[(100, Enter), (101, Exit(CollectiveKind::Scan))], &[(50, Enter), (51, Exit(CollectiveKind::Scan))]],
         &[&[100, 101], &[50, 110]],
@@ -140,7 +149,7 @@ fn a_scan() {
 fn a_circle() {
     workers_replay(
         "a circle",
-        Some(2),
+        None,
         &[0..1, 1..2],
         &[&[(1, Receive(1)), (2, Send(1))], &[(1, Receive(0)), (2, Send(0))]],
         &[&[], &[]],

@@ -49,6 +49,7 @@ pub(super) struct Replay<'a> {
 }
 
 /// What all workers share.
+#[derive(Debug)]
 pub(super) struct Shared<'a> {
     forward: Forward<'a>,
     pub(super) stamps: &'a Stamps,

@@ -8,6 +8,7 @@ use super::stamps::{Stamps, tell};
 use super::{ControlledLogicalClock, Trace};
 
 /// What the workers of one forward pass share.
+#[derive(Debug)]
 pub struct Replaying {
     shared: Shared<'static>,
     groups: &'static [Range<usize>],

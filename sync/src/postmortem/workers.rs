@@ -118,6 +118,7 @@ impl Post {
         self.wake_all();
     }
 
+    #[cold]
     fn wake_all(&self) {
         self.boxes.iter().for_each(|mailbox| mailbox.owner.wake());
     }
@@ -161,7 +162,8 @@ impl Post {
         self.idle.fetch_add(1, Ordering::Relaxed);
         mailbox.idle.store(true, Ordering::Release);
         mailbox.owner.wait_until(|| {
-            if mailbox.full.swap(false, Ordering::Acquire) {
+            if mailbox.full.load(Ordering::Acquire) {
+                mailbox.full.store(false, Ordering::Relaxed);
                 ready.extend(mailbox.lock().drain(..));
                 return Some(true);
             }
@@ -212,5 +214,16 @@ mod tests {
         assert_eq!(parts, [vec![1, 2], vec![], vec![3, 4, 5]]);
         let sums = share(parts, |worker, part| worker as u32 * 100 + part.iter().sum::<u32>());
         assert_eq!(sums, [3, 100, 212]);
+    }
+
+    #[test]
+    fn who_waits_for_one_that_panics_comes_to_an_end() {
+        let post = Post::new(2, 1);
+        let work = |worker, ()| {
+            let _attendance = post.attend();
+            assert_ne!(worker, 0, "the first worker panics");
+            post.receive(worker, &mut VecDeque::new())
+        };
+        assert!(std::panic::catch_unwind(|| share(vec![(), ()], work)).is_err());
     }
 }
