@@ -83,9 +83,10 @@ fn one_reader_twice_of_two_publications() {
     writer_against("one reader, twice, two publications", Some(2), &[2], 2);
 }
 
+/// Readers write nothing, so that none can be in the way of another: it takes few ways to see that this is still so.
 #[test]
 fn two_readers() {
-    writer_against("two readers", Some(3), &[1, 1], 1);
+    writer_against("two readers", Some(2), &[1, 1], 1);
 }
 
 /// Two threads want to publish: at most one may at a time, and the second continues from what the first left.

@@ -103,9 +103,9 @@ fn work_that_is_left_to_another() {
     workers_replay(
         "work that is left",
         None,
-        &[0..2, 2..3],
-        &[&[(1, Nothing), (2, Nothing), (3, Nothing), (4, Nothing), (5, Send(1))], &[(1, Receive(0))], &[]],
-        &[&[1, 2, 3, 4, 5], &[15], &[]],
+        &[0..2, 2..2],
+        &[&[(1, Nothing), (2, Nothing), (3, Nothing), (4, Nothing), (5, Send(1))], &[(1, Receive(0))]],
+        &[&[1, 2, 3, 4, 5], &[15]],
     );
 }
 
@@ -116,9 +116,9 @@ fn work_that_two_would_leave_to_one() {
     workers_replay(
         "work that two would leave",
         Some(2),
-        &[0..2, 2..4, 4..5],
-        &[long, &[(1, Nothing)], long, &[(2, Nothing)], &[]],
-        &[&[1, 2, 3, 4, 5], &[1], &[1, 2, 3, 4, 5], &[2], &[]],
+        &[0..2, 2..4, 4..4],
+        &[long, &[(1, Nothing)], long, &[(2, Nothing)]],
+        &[&[1, 2, 3, 4, 5], &[1], &[1, 2, 3, 4, 5], &[2]],
     );
 }
 
