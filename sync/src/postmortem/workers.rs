@@ -163,6 +163,7 @@ impl Post {
         mailbox.idle.store(true, Ordering::Release);
         mailbox.owner.wait_until(|| {
             if mailbox.full.load(Ordering::Acquire) {
+                // Nobody fills it before this worker is idle again.
                 mailbox.full.store(false, Ordering::Relaxed);
                 ready.extend(mailbox.lock().drain(..));
                 return Some(true);
