@@ -177,7 +177,7 @@ fn a_worker_that_panics() {
 fn told_or_awaited() {
     let trace = trace(&[&[(100, Send(1))], &[(50, Receive(0))]]);
     explore("told or awaited", None, move || {
-        let replaying = replaying(trace, &[0..2]);
+        let replaying = replaying(trace, &[0..1, 1..2]);
         let notes = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
         let receiver = thread::spawn({
             let (replaying, notes) = (Arc::clone(&replaying), Arc::clone(&notes));
