@@ -1,9 +1,10 @@
 //! Collective operations while a trace is replayed: who may leave, and when at the earliest.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 use super::extremes::{Extremes, NEVER};
+use super::primitives::{AtomicU32, Mutex, MutexGuard};
 use super::stamps::Stamps;
 use super::trace::{Instance, NONE, Slot};
 use super::{Latencies, LocationId, Pattern, Trace};

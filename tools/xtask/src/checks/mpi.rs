@@ -202,7 +202,7 @@ fn executable_by(
 }
 
 /// What cargo says of a build.
-fn executable_in(messages: &str, name: &str) -> Result<PathBuf, String> {
+pub(crate) fn executable_in(messages: &str, name: &str) -> Result<PathBuf, String> {
     let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     messages
         .filter(|message| message["target"]["name"] == name)
