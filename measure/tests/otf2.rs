@@ -102,7 +102,7 @@ fn clock_offsets_are_added_as_otf2_does_or_not_at_all() {
             let anchor = folder.archive(ticks, 20, variant);
             let archive = Archive::open(&anchor).unwrap();
             for offsets in [true, false] {
-                let read = archive.read(&Reading { offsets, ..Reading::default() }).unwrap();
+                let read = archive.read(&Reading { offsets, workers: 2, ..Reading::default() }).unwrap();
                 let shown = shown(if offsets { &anchor } else { &plain });
                 assert_eq!(shown == self::shown(&plain), like_plain || !offsets);
                 for (index, location) in archive.locations().iter().enumerate() {
@@ -169,7 +169,7 @@ fn files_that_are_cut_short_are_errors() {
 }
 
 #[test]
-fn damaged_events_are_no_reason_to_panic() {
+fn damaged_events_are_no_reason_to_panic_and_alike_to_all_threads() {
     let folder = Folder::new();
     let anchor = folder.archive(NANOS, 2, "plain");
     let lenient = Reading { matching: Matching { lenient: true, ..Matching::default() }, ..Reading::default() };
@@ -182,7 +182,10 @@ fn damaged_events_are_no_reason_to_panic() {
                 let mut damaged = content.clone();
                 damaged[at] = byte;
                 fs::write(&path, damaged).unwrap();
-                let read = Archive::open(&anchor).unwrap().read(&lenient);
+                let archive = Archive::open(&anchor).unwrap();
+                let read = archive.read(&lenient);
+                let by_two = archive.read(&Reading { workers: 2, ..lenient });
+                assert_eq!(format!("{read:?}"), format!("{by_two:?}"), "byte {at} of {name}: {byte}");
                 refused += usize::from(read.is_err_and(|why| !why.to_string().contains('\n')));
             }
         }

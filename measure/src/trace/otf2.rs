@@ -58,6 +58,7 @@ mod failures;
 mod ffi;
 mod files;
 mod globals;
+mod handover;
 mod items;
 mod offsets;
 mod reader;

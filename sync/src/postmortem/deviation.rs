@@ -124,24 +124,31 @@ impl Deviation {
         check_fit(trace, times)?;
         let mut deviation = Self::default();
         for (before, after) in trace.locations().iter().zip(times) {
-            let mut ends = None;
-            for (before, after) in before.times().iter().zip(after.as_ref()) {
-                deviation.add(&mut ends, [*before, *after]);
+            let mut events = before.times().iter().zip(after.as_ref()).map(|(before, after)| [*before, *after]);
+            let Some(first) = events.next() else { continue };
+            deviation.displacement.add(first);
+            let mut last = first;
+            for event in events {
+                deviation.add([first, last], event);
+                last = event;
             }
         }
-        Ok(deviation)
+        Ok(deviation.sum_up())
     }
 
-    /// The next event of a location, before and after: `ends` are its first and its last one so far.
-    fn add(&mut self, ends: &mut Option<[[Timestamp<Global>; 2]; 2]>, [before, after]: [Timestamp<Global>; 2]) {
-        self.displacement.add(before, after);
-        let Some([first, last]) = ends else {
-            *ends = Some([[before, after]; 2]);
-            return;
-        };
-        self.distance.add([last[0], before], [last[1], after]);
-        self.position.add([first[0], before], [first[1], after]);
-        *last = [before, after];
+    /// The next event of a location, before and after; and its first and its last one before that.
+    #[inline]
+    fn add(&mut self, [first, last]: [[Timestamp<Global>; 2]; 2], event: [Timestamp<Global>; 2]) {
+        self.displacement.add(event);
+        self.distance.add(last, event);
+        self.position.add(first, event);
+    }
+
+    /// When all events are there.
+    fn sum_up(mut self) -> Self {
+        self.position.sum_up();
+        self.distance.sum_up();
+        self
     }
 }
 
@@ -159,17 +166,28 @@ impl StreamedDeviation {
         if self.ends.len() <= location.index() {
             self.ends.resize(location.index() + 1, None);
         }
-        self.deviation.add(&mut self.ends[location.index()], [before, after]);
+        let event = [before, after];
+        match &mut self.ends[location.index()] {
+            Some(ends) => {
+                self.deviation.add(*ends, event);
+                ends[1] = event;
+            }
+            none => {
+                self.deviation.displacement.add(event);
+                *none = Some([event; 2]);
+            }
+        }
     }
 
     /// Of all events.
     pub fn finish(self) -> Deviation {
-        self.deviation
+        self.deviation.sum_up()
     }
 }
 
 impl Displacement {
-    fn add(&mut self, before: Timestamp<Global>, after: Timestamp<Global>) {
+    #[inline]
+    fn add(&mut self, [before, after]: [Timestamp<Global>; 2]) {
         let by = after - before;
         let nanos = by.as_nanos().unsigned_abs();
         self.events += 1;
@@ -196,10 +214,12 @@ impl Intervals {
     pub const THRESHOLDS: [f64; 6] = [0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
 
     /// One over these shares; there is none for 0.
-    const PARTS: [u128; 5] = [10_000, 1_000, 100, 10, 1];
+    const PARTS: [u64; 5] = [10_000, 1_000, 100, 10, 1];
 
-    fn add(&mut self, before: [Timestamp<Global>; 2], after: [Timestamp<Global>; 2]) {
-        let (was, is) = (before[1] - before[0], after[1] - after[0]);
+    /// From an event to another one, each before and after.
+    #[inline]
+    fn add(&mut self, from: [Timestamp<Global>; 2], to: [Timestamp<Global>; 2]) {
+        let (was, is) = (to[0] - from[0], to[1] - from[1]);
         let length = was.as_nanos().unsigned_abs();
         let changed = (is - was).as_nanos().unsigned_abs();
         self.intervals += 1;
@@ -210,11 +230,22 @@ impl Intervals {
         }
         self.deviation += u128::from(changed);
         self.largest = self.largest.max((is - was).abs());
-        self.largest_share = self.largest_share.max(changed as f64 / length as f64);
-        let exceeds = Self::PARTS.map(|parts| u128::from(changed) * parts > u128::from(length));
-        for (above, _) in self.above.iter_mut().zip([true].into_iter().chain(exceeds)).filter(|(_, exceeds)| *exceeds) {
-            above.intervals += 1;
-            above.length += u128::from(length);
+        // To divide takes long, and it is rarely the largest one so far.
+        if changed as f64 >= self.largest_share * length as f64 {
+            self.largest_share = self.largest_share.max(changed as f64 / length as f64);
+        }
+        // Whoever exceeds a share exceeds all that are smaller: that is summed up at the end.
+        let above = &mut self.above[Self::PARTS.iter().take_while(|&&parts| changed > length / parts).count()];
+        above.intervals += 1;
+        above.length += u128::from(length);
+    }
+
+    fn sum_up(&mut self) {
+        let mut all = Above::default();
+        for above in self.above.iter_mut().rev() {
+            all.intervals += above.intervals;
+            all.length += above.length;
+            *above = all;
         }
     }
 

@@ -31,7 +31,7 @@ pub struct Window {
 /// // 10 ns are missing at first; later the clock gains 1 ns in 100.
 /// let to = |at: i64| at + 10 + (at - 2_000).max(0) / 100;
 /// let window = |at| Window { at, earliest: to(at), latest: to(at) };
-/// let knots = Knots::through([0, 500, 2_000, 2_500, 4_000, 9_000].map(window).to_vec())?;
+/// let knots = Knots::through([0, 500, 2_000, 2_500, 4_000, 9_000].map(window), |_| 1_000)?;
 /// let found: Vec<_> = knots.knots().iter().map(|knot| (knot.at, knot.offset)).collect();
 /// assert_eq!(found, [(0, 10), (2_000, 10), (9_000, 80)]);
 /// assert_eq!(knots.apply(2_500), 2_515);
@@ -54,8 +54,11 @@ pub enum KnotError {
         /// The last of them.
         last: usize,
     },
-    /// The offset of the event is 2^45 or more away from others: a reader could not interpolate it well enough.
+    /// The offset of the event is 2^45 or more away from others, or its time 2^63: a reader could not interpolate it well
+    /// enough.
     TooFar(usize),
+    /// There would have to be more knots than there may be, up to this event.
+    TooMany(usize),
 }
 
 impl fmt::Display for KnotError {
@@ -69,6 +72,7 @@ impl fmt::Display for KnotError {
                 write!(f, "events {first} to {last} must be moved apart, which no clock offset does")
             }
             Self::TooFar(event) => write!(f, "event {event} would have to be moved by 10 hours more than others"),
+            Self::TooMany(event) => write!(f, "up to event {event} there would be too many clock offsets"),
         }
     }
 }
@@ -109,19 +113,28 @@ impl Knots {
     /// for rounding, as all of them are at events. There are at least two, unless there are no windows.
     ///
     /// From each knot on, the lines through all windows up to the next event are a cone, which narrows until nothing is
-    /// left of it; the next knot is on a line of the last cone. It takes time proportional to the number of windows.
+    /// left of it; the next knot is on a line of the last cone. It takes time proportional to the number of windows, and
+    /// memory for those between two knots.
+    ///
+    /// Up to any time there may be `most` knots of the number of times so far.
     ///
     /// # Errors
-    /// When times decrease, or events cannot be moved as they should.
-    pub fn through(mut windows: Vec<Window>) -> Result<Self, KnotError> {
-        merge(&mut windows)?;
-        let Some(first) = windows.first() else { return Ok(Self::default()) };
+    /// When times decrease, events cannot be moved as they should, or only by too many knots. What comes after that is not
+    /// looked at.
+    pub fn through(
+        windows: impl IntoIterator<Item = Window>,
+        most: impl Fn(usize) -> usize,
+    ) -> Result<Self, KnotError> {
+        let mut windows = Merged::new(windows.into_iter());
+        let Some(first) = windows.get(0)? else { return Ok(Self::default()) };
         let mut knots = vec![knot(first.at, middle(first.earliest, first.latest))];
         let mut at = 0;
-        while at + 1 < windows.len() {
-            let (next, to) = farthest(&windows, at, knots[knots.len() - 1])?;
-            knots.push(knot(windows[next].at, to));
+        while let Some((next, knot)) = farthest(&mut windows, at, knots[knots.len() - 1])? {
+            knots.push(knot);
             at = next;
+            if knots.len() > most(at + 1) {
+                return Err(KnotError::TooMany(windows.event(at)));
+            }
         }
         if let [only] = knots[..] {
             knots.push(Knot { at: only.at.saturating_add(1), ..only });
@@ -132,11 +145,11 @@ impl Knots {
 
 /// Windows keep this share from the bounds at which a reader rounds up or down: 7 of 8 halves of a unit, as a reader's
 /// floating-point numbers have errors.
-const UNIT: i128 = 16;
-const MARGIN: i128 = 7;
+const UNIT: i64 = 16;
+const MARGIN: i64 = 7;
 
 /// With offsets in this reach, errors of `f64` are below 3 * 2^-53 * 2^45, and so below a 16th.
-const REACH: i128 = 1 << 45;
+const REACH: i64 = 1 << 45;
 
 /// A knot that is looked for in vain for so many windows is no longer looked for: or else the same windows might be
 /// looked at again and again.
@@ -150,59 +163,118 @@ const fn middle(a: i64, b: i64) -> i64 {
     (a & b) + ((a ^ b) >> 1)
 }
 
-/// One window for all events of a time, and none from which a later one could only be reached by going back.
-fn merge(windows: &mut Vec<Window>) -> Result<(), KnotError> {
-    let mut kept = 0;
-    let mut first = 0;
-    for i in 0..windows.len() {
-        let mut window = windows[i];
-        if i > 0 {
-            let last = windows[kept];
+/// One window for all events of a time, and none from which a later one could only be reached by going back; as many at a
+/// time as are needed.
+struct Merged<I> {
+    events: std::iter::Enumerate<I>,
+    /// The windows from number `base` on, each with the last event of its time.
+    windows: Vec<(Window, usize)>,
+    base: usize,
+    /// The number of the first one that may still become smaller.
+    settled: usize,
+    /// The number of the first one that may be asked for.
+    needed: usize,
+    /// The first event of the last time.
+    first: usize,
+    has_ended: bool,
+}
+
+/// So many windows are taken at once, at least. Tests are to see what happens between blocks.
+const BLOCK: usize = if cfg!(test) { 3 } else { 1 << 14 };
+
+impl<I: Iterator<Item = Window>> Merged<I> {
+    fn new(events: I) -> Self {
+        let events = events.enumerate();
+        Self { events, windows: vec![], base: 0, settled: 0, needed: 0, first: 0, has_ended: false }
+    }
+
+    /// The window of this number, which is none before one that was [forgotten](Self::forget); `None` after the last.
+    #[inline]
+    fn get(&mut self, number: usize) -> Result<Option<Window>, KnotError> {
+        while number >= self.settled {
+            if self.has_ended {
+                return Ok(None);
+            }
+            self.fill()?;
+        }
+        Ok(Some(self.windows[number - self.base].0))
+    }
+
+    /// The last event of the time of this number.
+    fn event(&self, number: usize) -> usize {
+        self.windows[number - self.base].1
+    }
+
+    /// None before this one are needed any more.
+    fn forget(&mut self, number: usize) {
+        self.needed = number;
+    }
+
+    /// Takes at least as many as there are.
+    fn fill(&mut self) -> Result<(), KnotError> {
+        self.windows.drain(..self.needed - self.base);
+        self.base = self.needed;
+        let goal = self.windows.len() + self.windows.len().max(BLOCK);
+        while self.windows.len() < goal && !self.has_ended {
+            match self.events.next() {
+                Some((event, window)) => self.take(event, window)?,
+                None => self.has_ended = true,
+            }
+        }
+        let mut latest = i64::MAX;
+        for (window, _) in self.windows.iter_mut().rev() {
+            latest = latest.min(window.latest);
+            window.latest = latest;
+        }
+        // None to come ends before the last one begins.
+        let begin = self.windows.last().filter(|_| !self.has_ended).map_or(i64::MAX, |(window, _)| window.earliest);
+        self.settled = self.base + self.windows.partition_point(|(window, _)| window.latest <= begin);
+        Ok(())
+    }
+
+    fn take(&mut self, event: usize, mut window: Window) -> Result<(), KnotError> {
+        let mut is_same = false;
+        if let Some((last, _)) = self.windows.last() {
             window.earliest = window.earliest.max(last.earliest);
             match last.at.cmp(&window.at) {
-                Ordering::Greater => return Err(KnotError::Decreasing(i)),
-                Ordering::Equal => window.latest = window.latest.min(last.latest),
-                Ordering::Less => (kept, first) = (kept + 1, i),
+                Ordering::Greater => return Err(KnotError::Decreasing(event)),
+                Ordering::Equal => (window.latest, is_same) = (window.latest.min(last.latest), true),
+                Ordering::Less => self.first = event,
             }
         }
         if window.earliest > window.latest {
-            return Err(KnotError::Inseparable { first, last: i });
+            return Err(KnotError::Inseparable { first: self.first, last: event });
         }
-        if i128::from(window.latest).abs_diff(i128::from(window.at)) > i64::MAX as u128
-            || i128::from(window.earliest).abs_diff(i128::from(window.at)) > i64::MAX as u128
-        {
-            return Err(KnotError::TooFar(i));
+        if [window.earliest, window.latest].iter().any(|to| to.checked_sub(window.at).is_none()) {
+            return Err(KnotError::TooFar(event));
         }
-        windows[kept] = window;
+        match self.windows.last_mut().filter(|_| is_same) {
+            Some(last) => *last = (window, event),
+            None => self.windows.push((window, event)),
+        }
+        Ok(())
     }
-    windows.truncate(if windows.is_empty() { 0 } else { kept + 1 });
-    let mut latest = i64::MAX;
-    for window in windows.iter_mut().rev() {
-        latest = latest.min(window.latest);
-        window.latest = latest;
-    }
-    Ok(())
 }
 
 /// The lines from a knot that go through all windows so far, by how much an offset grows on them; in fractions.
 #[derive(Clone, Copy, Debug)]
 struct Cone {
-    low: [i128; 2],
-    high: Option<[i128; 2]>,
+    low: [i64; 2],
+    high: Option<[i64; 2]>,
 }
 
 /// Whether the first fraction is less.
-fn less(a: [i128; 2], b: [i128; 2]) -> bool {
-    a[0] * b[1] < b[0] * a[1]
+fn less(a: [i64; 2], b: [i64; 2]) -> bool {
+    i128::from(a[0]) * i128::from(b[1]) < i128::from(b[0]) * i128::from(a[1])
 }
 
 impl Cone {
-    fn has(self, slope: [i128; 2]) -> bool {
+    fn has(self, slope: [i64; 2]) -> bool {
         !less(slope, self.low) && self.high.is_none_or(|high| !less(high, slope))
     }
 
     /// Only the lines that are between these. Whether there is one.
-    fn narrow(&mut self, low: [i128; 2], high: [i128; 2]) -> bool {
+    fn narrow(&mut self, low: [i64; 2], high: [i64; 2]) -> bool {
         if less(self.low, low) {
             self.low = low;
         }
@@ -213,46 +285,57 @@ impl Cone {
     }
 
     /// The whole number in the middle of what is within the cone, so long after its knot; `None` if there is none.
-    fn whole(self, after: i128, earliest: i128, latest: i128) -> Option<i128> {
-        let up = |[top, bottom]: [i128; 2]| -(-(top * after)).div_euclid(bottom * UNIT);
-        let down = |[top, bottom]: [i128; 2]| (top * after).div_euclid(bottom * UNIT);
-        let low = earliest.max(up(self.low));
-        let high = latest.min(self.high.map_or(latest, down));
+    fn whole(self, after: i64, earliest: i64, latest: i64) -> Option<i64> {
+        // Between offsets, which are within reach.
+        let down = |[top, bottom]: [i64; 2], sign: i128| {
+            (sign * i128::from(top) * i128::from(after)).div_euclid(i128::from(bottom) * i128::from(UNIT)) as i64
+        };
+        let low = earliest.max(-down(self.low, -1));
+        let high = latest.min(self.high.map_or(latest, |high| down(high, 1)));
         (low <= high).then(|| low + (high - low) / 2)
     }
 }
 
-/// The farthest window at which a line from this knot, which is at window `from`, may end; and where in it.
-fn farthest(windows: &[Window], from: usize, knot: Knot) -> Result<(usize, i64), KnotError> {
-    let start = i128::from(knot.at) + i128::from(knot.offset);
+/// The next knot after this one, which is at window `from`: at the farthest window at which a line from here may end.
+/// `None` if this is the last window.
+fn farthest<I: Iterator<Item = Window>>(
+    windows: &mut Merged<I>,
+    from: usize,
+    start: Knot,
+) -> Result<Option<(usize, Knot)>, KnotError> {
+    windows.forget(from);
+    let Some(second) = windows.get(from + 1)? else { return Ok(None) };
     let mut cone = Cone { low: [-UNIT, 1], high: None };
-    let mut best = (from + 1, windows[from + 1].latest);
-    let mut last = from + 1;
-    for (i, window) in windows.iter().enumerate().skip(from + 1) {
-        let after = i128::from(window.at) - i128::from(knot.at);
-        let offset = |to: i128| to - i128::from(window.at) - i128::from(knot.offset);
-        let [earliest, latest] = [window.earliest, window.latest].map(i128::from);
-        if offset(earliest).abs() >= REACH || offset(latest).abs() >= REACH {
-            return Err(KnotError::TooFar(i));
+    let mut best = (from + 1, knot(second.at, second.latest));
+    let mut last = None;
+    let mut i = from + 1;
+    while let Some(window) = windows.get(i)? {
+        let after = window.at.checked_sub(start.at).ok_or_else(|| KnotError::TooFar(windows.event(i)))?;
+        // Windows are so near their times that the first difference is a number; the second one may be too large for one.
+        let offset = |to: i64| (to - window.at).saturating_sub(start.offset);
+        let [earliest, latest] = [window.earliest, window.latest].map(offset);
+        if !(-REACH < earliest && latest < REACH) {
+            return Err(KnotError::TooFar(windows.event(i)));
         }
-        let there = i128::from(middle(window.earliest, window.latest)).max(start);
+        let there = middle(window.earliest, window.latest).max(start.at + start.offset);
         if cone.has([UNIT * offset(there), after]) {
-            best = (i, there as i64);
+            best = (i, knot(window.at, there));
+            windows.forget(i);
         }
-        let low = [UNIT * offset(earliest) - MARGIN, after];
-        let high = [UNIT * offset(latest) + MARGIN, after];
         let mut narrower = cone;
-        if !narrower.narrow(low, high) || i - from > PATIENCE + 4 * (best.0 - from) {
+        let is_left = narrower.narrow([UNIT * earliest - MARGIN, after], [UNIT * latest + MARGIN, after]);
+        if !is_left || i - from > PATIENCE + 4 * (best.0 - from) {
             break;
         }
-        (cone, last) = (narrower, i);
+        (cone, last) = (narrower, Some((i, window.at, [after, earliest, latest])));
+        i += 1;
     }
     // On the last line that goes through all of them; or, where that is at no whole number, at the last middle on one.
-    let window = windows[last];
-    let after = i128::from(window.at) - i128::from(knot.at);
-    let base = i128::from(window.at) + i128::from(knot.offset);
-    let end = cone.whole(after, i128::from(window.earliest) - base, i128::from(window.latest) - base);
-    Ok(end.map_or(best, |offset| (last, (base + offset) as i64)))
+    let end = last.and_then(|(i, at, [after, earliest, latest])| {
+        let offset = start.offset + cone.whole(after, earliest, latest)?;
+        Some((i, Knot { at, offset }))
+    });
+    Ok(Some(end.unwrap_or(best)))
 }
 
 #[cfg(test)]

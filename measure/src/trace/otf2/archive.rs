@@ -12,6 +12,7 @@ use super::definitions::Definitions;
 use super::event_file::{EventFile, Record};
 use super::events::{Event, Mappings, is_in_trace};
 use super::files::{globals, local};
+use super::handover::hand_over;
 use super::reader::Reader;
 use super::sink::{ReadError, Sink};
 use super::stream::{Held, Stream, StreamError};
@@ -56,12 +57,14 @@ pub struct Reading {
     pub threads: bool,
     /// Whether `MPI_Init` and `MPI_Finalize` are barriers.
     pub init: bool,
+    /// How many threads share the work: there is some for two. The result is the same.
+    pub workers: usize,
 }
 
 impl Default for Reading {
-    /// Strictly, with everything.
+    /// Strictly, with everything, on one thread.
     fn default() -> Self {
-        Self { matching: Matching::default(), offsets: true, threads: true, init: true }
+        Self { matching: Matching::default(), offsets: true, threads: true, init: true, workers: 1 }
     }
 }
 
@@ -154,9 +157,12 @@ impl Archive {
     /// When a file is damaged, or its events do not make a trace.
     pub fn read(&self, reading: &Reading) -> Result<ArchiveTrace, Otf2Error> {
         let mut builder = TraceBuilder::new(reading.matching);
-        let found = self.read_into(reading, &mut builder);
-        let (locations, _) = found.map_err(|why| why.or_else(|why, locations| self.trace_error(why, locations)))?;
-        let trace = builder.finish().map_err(|why| self.trace_error(why, &locations))?;
+        let found = match reading.workers {
+            ..=1 => self.read_into(reading, &mut builder),
+            _ => hand_over(&mut builder, |sink| self.read_into(reading, sink)),
+        };
+        let (locations, _) = found.map_err(|why| why.or_else(|why| self.trace_error(why)))?;
+        let trace = builder.finish().map_err(|why| self.trace_error(why))?;
         Ok(ArchiveTrace { trace, origin: Origin { locations, offsets: reading.offsets } })
     }
 
@@ -168,10 +174,10 @@ impl Archive {
         sink: &mut S,
     ) -> Result<(Vec<LocationId>, u64), ReadError<S::Error>> {
         let mut teams = Teams::new(&self.definitions, sink).map_err(|why| match why {
-            TeamError::Sink(why) => ReadError::Sink(why, vec![]),
+            TeamError::Sink(why) => ReadError::Sink(why),
             TeamError::Definitions(why) => Otf2Error::content(&globals(&self.anchor), why).into(),
         })?;
-        sink.begin_events().map_err(|why| ReadError::Sink(why, teams.locations.clone()))?;
+        sink.begin_events().map_err(ReadError::Sink)?;
         let mut left_out = 0;
         for index in 0..self.locations.len() {
             left_out += self.read_location(index, reading, &mut teams, sink)?;
@@ -190,7 +196,8 @@ impl Archive {
         let path = local(&self.anchor, id, "evt");
         // An event has a byte at least, whatever the definitions say.
         let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
-        sink.reserve(teams.locations[index], usize::try_from(events.min(bytes)).unwrap_or(0));
+        let most = usize::try_from(events.min(bytes)).unwrap_or(0);
+        sink.reserve(teams.locations[index], most).map_err(ReadError::Sink)?;
         let offsets = if reading.offsets { self.offsets[index].clone() } else { Knots::default() };
         let mut stream = Stream {
             location: teams.locations[index],
@@ -201,8 +208,8 @@ impl Archive {
             init: reading.init,
             held: Held::default(),
         };
-        let at_fault = |event: u64, why: StreamError<S::Error>, locations: &[LocationId]| match why {
-            StreamError::Sink(why) => ReadError::Sink(why, locations.to_vec()),
+        let at_fault = |event: u64, why: StreamError<S::Error>| match why {
+            StreamError::Sink(why) => ReadError::Sink(why),
             StreamError::Event(why) => Otf2Error::content(&path, format!("event {event}: {why}")).into(),
         };
         let (mut read, mut left_out) = (0, 0);
@@ -220,10 +227,10 @@ impl Archive {
                     (None, _) => Err(StreamError::Event("its time is more than 146 years from the origin".into())),
                     (_, None) => Err(StreamError::Event("its data make no sense".into())),
                 };
-                taken.map_err(|why| at_fault(read - 1, why, &stream.teams.locations))?;
+                taken.map_err(|why| at_fault(read - 1, why))?;
             }
         }
-        let open = stream.end().map_err(|why| at_fault(read, why, &stream.teams.locations))?;
+        let open = stream.end().map_err(|why| at_fault(read, why))?;
         if read != events {
             let why = format!("there are {read} events, but the archive has {events} of this location");
             return Err(Otf2Error::content(&path, why).into());
@@ -241,7 +248,10 @@ impl Archive {
     }
 
     /// The error, with the names of the locations that it has numbers of.
-    pub(super) fn trace_error(&self, why: TraceError, locations: &[LocationId]) -> Otf2Error {
+    pub(super) fn trace_error(&self, why: TraceError) -> Otf2Error {
+        // Every sink numbers them alike.
+        let teams = Teams::new(&self.definitions, &mut TraceBuilder::new(Matching::default()));
+        let locations = teams.map_or(vec![], |teams| teams.locations);
         let of = |event: EventId| event.location;
         let numbers = match why {
             TraceError::Decreasing(event)

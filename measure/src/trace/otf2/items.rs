@@ -64,8 +64,8 @@ impl Archive {
         };
         let read = self.read_into(&Reading { matching, ..*reading }, &mut items);
         let (_, left_out) = read.map_err(|why| {
-            why.or_else(|why, locations| match why {
-                ItemError::Trace(why) => self.trace_error(why, locations).into(),
+            why.or_else(|why| match why {
+                ItemError::Trace(why) => self.trace_error(why).into(),
                 ItemError::Taker(why) => why,
             })
         })?;

@@ -26,7 +26,9 @@ pub(super) trait Sink {
     }
 
     /// So many events of a location come at most.
-    fn reserve(&mut self, _location: LocationId, _events: usize) {}
+    fn reserve(&mut self, _location: LocationId, _events: usize) -> Result<(), Self::Error> {
+        Ok(())
+    }
 
     /// Takes an event, and what it is to other locations.
     fn push(
@@ -53,8 +55,10 @@ impl Sink for TraceBuilder {
         self.add_communicator(members)
     }
 
-    fn reserve(&mut self, location: LocationId, events: usize) {
-        self.reserve(location, events, 0);
+    fn reserve(&mut self, location: LocationId, events: usize) -> Result<(), TraceError> {
+        // Memory that is not used is not taken from the system, and given back at the end.
+        self.reserve(location, events, events);
+        Ok(())
     }
 
     #[inline]
@@ -72,8 +76,7 @@ impl Sink for TraceBuilder {
 /// Why an archive is not read to its end.
 pub(super) enum ReadError<E> {
     Archive(Otf2Error),
-    /// With the locations that were known by then, in the order of the archive.
-    Sink(E, Vec<LocationId>),
+    Sink(E),
 }
 
 impl<E> From<Otf2Error> for ReadError<E> {
@@ -84,10 +87,10 @@ impl<E> From<Otf2Error> for ReadError<E> {
 
 impl<E> ReadError<E> {
     /// As an error of the archive.
-    pub(super) fn or_else<F: From<Otf2Error>>(self, sink: impl FnOnce(E, &[LocationId]) -> F) -> F {
+    pub(super) fn or_else<F: From<Otf2Error>>(self, sink: impl FnOnce(E) -> F) -> F {
         match self {
             Self::Archive(why) => why.into(),
-            Self::Sink(why, locations) => sink(why, &locations),
+            Self::Sink(why) => sink(why),
         }
     }
 }

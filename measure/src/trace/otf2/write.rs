@@ -1,5 +1,6 @@
 //! A copy of an archive with other times: by other clock offsets, or, where these cannot do it, by other events.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,6 +56,8 @@ pub(super) struct Times<'a> {
 /// Offsets are too many if there are more than these, and one for every so many events.
 const MANY: usize = 1_000;
 const EVENTS_PER_KNOT: usize = 4;
+/// Nor are more looked for if there are these, and one for every so many events until then.
+const HOPELESSLY_MANY: usize = 10_000;
 
 impl Archive {
     /// Writes a copy of the archive into a new folder, in which every reader of OTF2 finds these times: those of every
@@ -66,9 +69,9 @@ impl Archive {
     /// that makes a message faster, or changes the order of events: see [`Trace::leeway`].
     ///
     /// No offset moves events apart that were recorded at one time. Where that is needed, where there would have to be an
-    /// offset for every fourth event, or where [`Writing::rewrite`] asks for it, the events of the location are rewritten,
-    /// with exactly these times and no clock offsets: [`Written::rewritten`] says of which. All else that records say,
-    /// of whatever kind, is copied byte by byte.
+    /// offset for every fourth event, of all or of very many from the first on, or where [`Writing::rewrite`] asks for it,
+    /// the events of the location are rewritten, with exactly these times and no clock offsets: [`Written::rewritten`] says
+    /// of which. All else that records say, of whatever kind, is copied byte by byte.
     ///
     /// Where ticks are longer than a nanosecond, a reader finds the nearest tick in either case; the order remains, but a
     /// message may be faster than it should by less than a tick.
@@ -94,7 +97,10 @@ impl Archive {
         let name = self.anchor.file_name().map(PathBuf::from).unwrap_or_default();
         let anchor = making.folder.join(&name);
         self.copy_others(&making.folder)?;
-        let written = each(self.locations().len(), writing.workers, |index| {
+        // What takes long comes first, so that all workers end at about the same time.
+        let mut order: Vec<usize> = (0..self.locations().len()).collect();
+        order.sort_by_key(|&index| Reverse(self.locations()[index].events));
+        let written = each(&order, writing.workers, |index| {
             let found =
                 origin.locations.get(index).and_then(|&location| Some((location, times.get(location.index())?)));
             let (location, times) = found.ok_or_else(|| self.other(index))?;
@@ -141,25 +147,33 @@ impl Archive {
         let Times { trace, location, times, .. } = times;
         let path = local(&self.anchor, self.locations()[index].id, "evt");
         let mut leeway = trace.leeway(location, times);
-        let mut windows = Vec::with_capacity(times.len());
         let mut file = EventFile::open(&path, self.chunks.events)?;
-        while let Some(record) = file.next()? {
-            if !is_in_trace(record.kind) {
-                continue;
+        let mut next = || {
+            while let Some(record) = file.next()? {
+                if !is_in_trace(record.kind) {
+                    continue;
+                }
+                let at = i64::try_from(record.time).map_err(|_| self.other(index))?;
+                let [earliest, latest] = leeway.next().ok_or_else(|| self.other(index))?;
+                let [earliest, latest] = self.ticks_between(index, earliest, latest)?;
+                return Ok(Some(Window { at, earliest: earliest.max(0), latest }));
             }
-            let at = i64::try_from(record.time).map_err(|_| self.other(index))?;
-            let [earliest, latest] = leeway.next().ok_or_else(|| self.other(index))?;
-            let [earliest, latest] = self.ticks_between(index, earliest, latest)?;
-            windows.push(Window { at, earliest: earliest.max(0), latest });
-        }
-        if leeway.next().is_some() {
-            return Err(self.other(index));
-        }
-        let most = MANY.max(windows.len() / EVENTS_PER_KNOT);
-        match Knots::through(windows) {
-            Ok(knots) => Ok(Some(knots).filter(|knots| knots.knots().len() <= most)),
-            Err(KnotError::Inseparable { .. } | KnotError::TooFar(_)) => Ok(None),
-            Err(why) => Err(Otf2Error::Knots { path, why }),
+            if leeway.next().is_some() { Err(self.other(index)) } else { Ok(None) }
+        };
+        let mut failure = None;
+        let windows = core::iter::from_fn(|| {
+            next().unwrap_or_else(|why| {
+                failure = Some(why);
+                None
+            })
+        });
+        let knots = Knots::through(windows, |events| HOPELESSLY_MANY + events / EVENTS_PER_KNOT);
+        let most = MANY.max(times.len() / EVENTS_PER_KNOT);
+        match (failure, knots) {
+            (Some(why), _) => Err(why),
+            (None, Ok(knots)) => Ok(Some(knots).filter(|knots| knots.knots().len() <= most)),
+            (None, Err(KnotError::Inseparable { .. } | KnotError::TooFar(_) | KnotError::TooMany(_))) => Ok(None),
+            (None, Err(why)) => Err(Otf2Error::Knots { path, why }),
         }
     }
 
@@ -200,9 +214,10 @@ impl Archive {
     }
 }
 
-/// Does so many pieces of work; the first failure is the one that is told.
+/// Does pieces of work in this order; what became of them in the order of their numbers. Of failures, that of the first
+/// number is told.
 fn each<T: Send>(
-    count: usize,
+    order: &[usize],
     workers: usize,
     work: impl Fn(usize) -> Result<T, Otf2Error> + Sync,
 ) -> Result<Vec<T>, Otf2Error> {
@@ -210,19 +225,16 @@ fn each<T: Send>(
     let some = || {
         let mut done = vec![];
         loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= count {
-                return done;
-            }
+            let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { return done };
             let result = work(index);
             if result.is_err() {
-                next.store(count, Ordering::Relaxed);
+                next.store(order.len(), Ordering::Relaxed);
             }
             done.push((index, result));
         }
     };
     let mut all = thread::scope(|scope| {
-        let others: Vec<_> = (1..workers.min(count)).map(|_| scope.spawn(some)).collect();
+        let others: Vec<_> = (1..workers.min(order.len())).map(|_| scope.spawn(some)).collect();
         let mut all = some();
         for other in others {
             all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));

@@ -98,12 +98,12 @@ impl CorrectionOptions {
         clock
     }
 
-    /// Reads the trace that is to be corrected.
+    /// Reads the trace that is to be corrected. So many threads share the work.
     ///
     /// # Errors
     /// When it cannot be read, is none, or its events do not go together.
-    pub fn read(&self, path: &Path) -> Result<Recording, Failure> {
-        Recording::read(path, self.matching.matching(), self.pre_synchronization.is_none())
+    pub fn read(&self, path: &Path, workers: usize) -> Result<Recording, Failure> {
+        Recording::read(path, self.matching.matching(), self.pre_synchronization.is_none(), workers)
     }
 
     fn method(&self, sessions: &Sessions) -> (PreSyncOption, usize) {

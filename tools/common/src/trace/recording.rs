@@ -62,13 +62,14 @@ pub(super) fn without_otf2(path: &Path) -> Failure {
 }
 
 impl Recording {
-    /// Reads a trace, or an archive; clock offsets of this are added to its times, or else they are its sessions.
+    /// Reads a trace, or an archive; clock offsets of this are added to its times, or else they are its sessions. So many
+    /// threads share the work.
     ///
     /// # Errors
     /// When it cannot be read, is none, or its events do not go together.
-    pub fn read(path: &Path, matching: Matching, apply_offsets: bool) -> Result<Self, Failure> {
+    pub fn read(path: &Path, matching: Matching, apply_offsets: bool, workers: usize) -> Result<Self, Failure> {
         if files::is_archive(path) {
-            return Self::read_archive(path, matching, apply_offsets);
+            return Self::read_archive(path, matching, apply_offsets, workers);
         }
         let file = TraceFile::read(path, matching).map_err(|why| Failure::Input(why.to_string()))?;
         let TraceFile { path, format, trace, names, sessions, master, .. } = file;
@@ -76,12 +77,12 @@ impl Recording {
     }
 
     #[cfg(feature = "otf2")]
-    fn read_archive(path: &Path, matching: Matching, offsets: bool) -> Result<Self, Failure> {
+    fn read_archive(path: &Path, matching: Matching, offsets: bool, workers: usize) -> Result<Self, Failure> {
         use trace::otf2::{Archive, ArchiveTrace, Reading};
 
         let bad = |why: trace::otf2::Otf2Error| Failure::Input(why.to_string());
         let archive = Archive::open(path).map_err(bad)?;
-        let reading = Reading { matching, offsets, ..Reading::default() };
+        let reading = Reading { matching, offsets, workers, ..Reading::default() };
         let ArchiveTrace { trace, origin } = archive.read(&reading).map_err(bad)?;
         let mut names = vec![String::new(); origin.locations.len()];
         for (location, found) in origin.locations.iter().zip(archive.locations()) {
@@ -95,7 +96,7 @@ impl Recording {
     }
 
     #[cfg(not(feature = "otf2"))]
-    fn read_archive(path: &Path, _: Matching, _: bool) -> Result<Self, Failure> {
+    fn read_archive(path: &Path, _: Matching, _: bool, _: usize) -> Result<Self, Failure> {
         Err(without_otf2(path))
     }
 

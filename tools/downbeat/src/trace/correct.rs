@@ -121,7 +121,7 @@ impl Options {
     /// And what locations are called.
     fn correct_in_memory(&self) -> Result<(Document, Vec<String>), Failure> {
         let matching = self.correction.matching.matching();
-        let mut file = self.correction.read(&self.input)?;
+        let mut file = self.correction.read(&self.input, self.workers())?;
         let truth = self.truth.as_ref().map(|path| files::read(path, matching)).transpose()?;
         let document = self.correct(&mut file, truth.as_ref())?;
         Ok((document, file.names))
@@ -138,27 +138,32 @@ impl Options {
         };
         let as_measured = measured.map(|times| judge(&slices(&times))).transpose()?;
 
-        let corrected = self.clock(latencies.latencies).forward(&file.trace);
+        let clock = self.clock(latencies.latencies);
+        let (corrected, pre_synchronized) = self.both(|| clock.forward(&file.trace), || judge(&file.trace.times()));
         let mut corrected = corrected.map_err(|why| self.at_fault(&why))?;
+        let pre_synchronized = pre_synchronized?;
         let explicitly_corrected = corrected.jumps().count();
         let passes = corrected.passes().iter().map(Into::into).collect();
         if !self.correction.no_backward {
             corrected.amortize(self.correction.gradient);
         }
         let times = corrected.times();
-        let ((found, movement), (pre_synchronized, deviation)) = self.both(
-            || (judge(&slices(times)), Movement::between(&file.trace, times, &file.names)),
-            || (judge(&file.trace.times()), Deviation::between(&file.trace, times).map_err(Failure::run)),
-        );
-        let (found, pre_synchronized, deviation) = (found?, pre_synchronized?, deviation?);
-        found.check_none_left(&self.input)?;
-        let truth = truth.map(|truth| {
-            let stages = TruthStages::between(&file.trace, corrected.times(), &truth.trace);
-            stages.ok_or_else(|| TruthStages::of_another(&truth.path, &file.path))
+        let write = || {
+            let found = judge(&slices(times))?;
+            found.check_none_left(&self.input)?;
+            let truth = truth.map(|truth| {
+                let stages = TruthStages::between(&file.trace, times, &truth.trace);
+                stages.ok_or_else(|| TruthStages::of_another(&truth.path, &file.path))
+            });
+            let truth = truth.transpose()?;
+            let place = Place { path: &self.output, rewrite: self.rewrite, workers: self.workers() };
+            Ok::<_, Failure>((found, truth, file.write_corrected(&place, times, &sessions)?))
+        };
+        let (written, (movement, deviation)) = self.both(write, || {
+            let movement = Movement::between(&file.trace, times, &file.names);
+            (movement, Deviation::between(&file.trace, times))
         });
-        let truth = truth.transpose()?;
-        let place = Place { path: &self.output, rewrite: self.rewrite, workers: self.workers() };
-        let archive = file.write_corrected(&place, corrected.times(), &sessions)?;
+        let ((found, truth, archive), deviation) = (written?, deviation.map_err(Failure::run)?);
         Ok(Document {
             schema: "downbeat.trace_correction",
             version: 1,
