@@ -96,6 +96,11 @@ impl Target {
         }
     }
 
+    /// What cargo wants to hear to build it along with other packages.
+    pub(crate) fn features_of(&self, package: &Package) -> Vec<String> {
+        self.required_features.iter().map(|feature| format!("--features={}/{feature}", package.name)).collect()
+    }
+
     pub(crate) fn needs_mpi(&self) -> bool {
         self.required_features.iter().any(|feature| feature == MPI)
     }

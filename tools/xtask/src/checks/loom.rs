@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use crate::checks::mpi::executable_in;
+use crate::programs::Programs;
 use crate::shell::{self, LIMIT, command};
 use crate::steps::{Outcome, Step};
 use crate::workspace::Workspace;
@@ -20,13 +20,13 @@ pub(crate) fn step(workspace: &Workspace) -> Step<'_> {
 
 /// In a target directory of its own, since the flag rebuilds everything.
 fn build(workspace: &Workspace) -> Result<Vec<PathBuf>, String> {
-    let mut build = command("cargo test --profile loom --no-run --message-format=json-render-diagnostics");
+    let mut build = command("cargo test --profile loom --no-run");
     build.args(["-p", "downbeat-tests", "--test", "loom_*", "--target-dir"]).arg(workspace.variant("loom"));
     // Rather than RUSTFLAGS: wins over whatever the user has set.
     build.env("CARGO_ENCODED_RUSTFLAGS", "--cfg=loom");
-    let said = shell::read(&mut build)?;
+    let programs = Programs::build(&mut build)?;
     let tests = workspace.packages.iter().flat_map(|package| package.targets_of("test"));
-    tests.filter(|test| test.name.starts_with("loom_")).map(|test| executable_in(&said, &test.name)).collect()
+    tests.filter(|test| test.name.starts_with("loom_")).map(|test| programs.executable(&test.name)).collect()
 }
 
 /// How each model of a program is run.

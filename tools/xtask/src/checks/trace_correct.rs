@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::checks::job::{Jobs, LIMIT, one_line, want};
-use crate::checks::mpi::{Library, build_downbeat};
+use crate::checks::mpi::Library;
+use crate::programs::Programs;
 use crate::shell::{Ended, ended};
 use crate::steps::Outcome;
 
@@ -29,7 +30,7 @@ const TWO_MISTAKES: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1
 /// Runs everything, also after a failure.
 pub(crate) fn check(program: &Path, library: Library, scratch: &Path) -> Outcome {
     let jobs = Jobs::new(program, library, scratch, "trace-correct")?;
-    let alone = Alone { jobs: &jobs, program: build_downbeat()? };
+    let alone = Alone { jobs: &jobs, program: Programs::usual()?.executable("downbeat")? };
     let results = [
         ("a good trace", corrects_alike(&alone)),
         ("a bad trace", refuses_alike(&alone)),
