@@ -49,6 +49,9 @@ mod latencies;
 mod leeway;
 mod limits;
 mod presync;
+mod primitives;
+#[cfg(loom)]
+mod replaying;
 mod stamps;
 mod streaming;
 mod teams;
@@ -70,6 +73,8 @@ pub use latencies::Latencies;
 pub use presync::{
     ClockMap, ClockMaps, ClockOwner, ClockSample, Interpolation, PreSyncError, PreSynchronization, StreamedMaps,
 };
+#[cfg(loom)]
+pub use replaying::Replaying;
 pub use streaming::{
     Census, Linked, Matcher, Record, StreamError, StreamedBackward, StreamedForward, StreamedLatencies, Survey,
 };

@@ -3,7 +3,7 @@
 //! Among them are those in which a writer stops half-way until all readers are done: a reader that waited for it would
 //! spin until loom gave up on it. (So the latch's spin hint is not loom's, which would let the writer go on.)
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p downbeat-tests --test loom_latch -- --nocapture`
+//! `RUSTFLAGS="--cfg loom" cargo test --profile loom -p downbeat-tests --test loom_latch -- --nocapture`
 #![cfg(loom)]
 #![expect(clippy::expect_used, reason = "in a test, that is how a failure is told")]
 
@@ -83,9 +83,10 @@ fn one_reader_twice_of_two_publications() {
     writer_against("one reader, twice, two publications", Some(2), &[2], 2);
 }
 
+/// Readers write nothing, so that none can be in the way of another: it takes few ways to see that this is still so.
 #[test]
 fn two_readers() {
-    writer_against("two readers", Some(3), &[1, 1], 1);
+    writer_against("two readers", Some(2), &[1, 1], 1);
 }
 
 /// Two threads want to publish: at most one may at a time, and the second continues from what the first left.

@@ -4,7 +4,7 @@
 //! A nudge is left out, because it may miss; whoever waits here for a message does so awake. To be left by the other
 //! end must wake everyone, so here sleepers sleep without an end.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p downbeat-tests --test loom_mailbox -- --nocapture`
+//! `RUSTFLAGS="--cfg loom" cargo test --profile loom -p downbeat-tests --test loom_mailbox -- --nocapture`
 #![cfg(loom)]
 
 mod explore;

@@ -5,6 +5,7 @@
 
 mod job;
 mod messages;
+mod patience;
 
 use std::cell::Cell;
 use std::thread;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "in a test, that is how a failure is told")]
 
 mod job;
+mod patience;
 #[path = "../../tools/downbeat/tests/recorder/mod.rs"]
 mod recorder;
 

@@ -1,9 +1,10 @@
 //! Backward amortization: what came before a receive that was moved forward is moved, too, the more the closer it was.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::Ordering;
 
 use downbeat_clock_core::{Global, Timestamp};
 
+use super::primitives::AtomicI64;
 use super::trace::{Mark, Role};
 
 /// How much the intervals before a receive that was moved forward are stretched, where nothing stands in the way.

@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use downbeat_clock_core::{ClockRule, ControlVariable, Duration, Global, LogicalClock, Timestamp};
 
 use super::gates::{Gates, follows};
+use super::primitives::Mutex;
 use super::stamps::{Stamps, tell};
 use super::trace::{Location, Role};
 use super::workers::{Post, share};
@@ -48,6 +49,7 @@ pub(super) struct Replay<'a> {
 }
 
 /// What all workers share.
+#[derive(Debug)]
 pub(super) struct Shared<'a> {
     forward: Forward<'a>,
     pub(super) stamps: &'a Stamps,
@@ -66,8 +68,8 @@ enum Stop {
     Pause,
 }
 
-/// So many events are a turn of a location.
-const TURN: usize = 1 << 13;
+/// So many events are a turn of a location; loom has time for a few.
+const TURN: usize = if cfg!(loom) { 4 } else { 1 << 13 };
 
 /// With so many locations to be replayed, a worker leaves some to others, even if their turns are short: with fewer, telling
 /// each other takes longer than what is gained.
@@ -140,7 +142,7 @@ impl<'a> Shared<'a> {
     /// other of every message than it takes to replay it. Only from those who have much to do, others take some. Who was
     /// woken first comes first: by then more of what it waits for is there, so that it comes farther at once.
     pub(super) fn work(&self, worker: usize, ready: impl IntoIterator<Item = u32>) {
-        self.post.sign_on(worker);
+        let _attendance = self.post.attend();
         let mut ready: VecDeque<u32> = ready.into_iter().collect();
         loop {
             while let Some(location) = ready.pop_front() {

@@ -1,11 +1,10 @@
 //! Collective operations while a trace is replayed: who may leave, and when at the earliest.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::extremes::{Extremes, NEVER};
+use super::primitives::{AtomicU32, Mutex, MutexGuard};
 use super::stamps::Stamps;
 use super::trace::{Instance, NONE, Slot};
 use super::{Latencies, LocationId, Pattern, Trace};
@@ -19,8 +18,8 @@ pub(super) struct Gate {
     missing: u32,
     /// Members of lower ranks may leave.
     open: u32,
-    /// Ranks and locations of members that wait.
-    waiting: BinaryHeap<Reverse<(u32, u32)>>,
+    /// Of these, members of lower ranks are woken.
+    woken: u32,
 }
 
 /// So many ranks may leave.
@@ -34,17 +33,6 @@ impl Gate {
             self.open = ALL;
         }
     }
-
-    /// Hands over who can leave now, and waited for that.
-    fn wake(&mut self, mut wake: impl FnMut(u32)) {
-        while let Some(Reverse((rank, location))) = self.waiting.peek().copied() {
-            if rank >= self.open {
-                break;
-            }
-            self.waiting.pop();
-            wake(location);
-        }
-    }
 }
 
 /// The gates of all collective operations of a trace.
@@ -53,6 +41,9 @@ pub(super) struct Gates<'a> {
     trace: &'a Trace,
     latencies: Latencies,
     gates: Vec<Mutex<Gate>>,
+    /// Of every location, the operation that it waits to leave. Who has the gate of one may write its number here, or
+    /// take it away.
+    waits: Vec<AtomicU32>,
 }
 
 impl<'a> Gates<'a> {
@@ -61,13 +52,14 @@ impl<'a> Gates<'a> {
         let gates = (0..).zip(&trace.instances).map(|(number, instance)| {
             let enters = trace.slots_of(instance).iter().filter(|slot| slot.enter != NONE).count() as u32;
             let missing = enters + beyond(number);
-            let mut gate = Gate { seen: Extremes::NONE, missing, open: 0, waiting: BinaryHeap::new() };
+            let mut gate = Gate { seen: Extremes::NONE, missing, open: 0, woken: 0 };
             if missing == 0 && instance.kind.pattern() != Pattern::ToLater {
                 gate.open = ALL;
             }
             Mutex::new(gate)
         });
-        Self { trace, latencies, gates: gates.collect() }
+        let waits = trace.locations.iter().map(|_| AtomicU32::new(NONE)).collect();
+        Self { trace, latencies, gates: gates.collect(), waits }
     }
 
     /// A member enters at `time`, which is in the stamps already. Locations that waited for it alone are handed to `wake`.
@@ -80,7 +72,7 @@ impl<'a> Gates<'a> {
             gate.seen.add(time, self.trace.site(LocationId(location)));
             gate.came();
         }
-        gate.wake(wake);
+        self.wake(instance, &mut gate, wake);
     }
 
     /// Members elsewhere have entered, of whose times these are the extremes.
@@ -88,7 +80,21 @@ impl<'a> Gates<'a> {
         let mut gate = self.lock(instance);
         gate.seen.merge(seen);
         gate.came();
-        gate.wake(wake);
+        self.wake(instance, &mut gate, wake);
+    }
+
+    /// Hands over who can leave now, and waited for that.
+    fn wake(&self, instance: u32, gate: &mut Gate, mut wake: impl FnMut(u32)) {
+        let slots = self.trace.slots_of(&self.trace.instances[instance as usize]);
+        let now = slots.get(gate.woken as usize..slots.len().min(gate.open as usize)).unwrap_or_default();
+        gate.woken = gate.open;
+        for slot in now {
+            let waits = &self.waits[slot.location as usize];
+            if waits.load(Ordering::Relaxed) == instance {
+                waits.store(NONE, Ordering::Relaxed);
+                wake(slot.location);
+            }
+        }
     }
 
     /// When the member of this rank, whose exit is this mark, can leave at the earliest; `None` if the location has to
@@ -101,7 +107,7 @@ impl<'a> Gates<'a> {
             self.advance(found, &mut gate, stamps);
         }
         if rank >= gate.open {
-            gate.waiting.push(Reverse((rank, location)));
+            self.waits[location as usize].store(instance, Ordering::Relaxed);
             return None;
         }
         if in_order {

@@ -3,9 +3,10 @@
 //! On the way forward, a send or an enter tells its corrected time, and receives and exits keep by how much they jumped.
 //! Afterwards a send or an enter keeps how late it may become.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::Ordering;
 
 use super::Trace;
+use super::primitives::AtomicI64;
 
 /// Nothing is there, and nobody waits for it. Corrected times are not before measured ones, so none is like this.
 const EMPTY: i64 = i64::MIN;
@@ -28,7 +29,7 @@ impl Stamps {
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
         for word in self.words.iter_mut().flatten() {
-            *word.get_mut() = EMPTY;
+            *word = AtomicI64::new(EMPTY);
         }
     }
 

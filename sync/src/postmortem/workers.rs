@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
-use std::thread::{self, Thread};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::thread;
 
 use super::Trace;
+use super::primitives::{AtomicBool, AtomicUsize, Mutex, MutexGuard};
+use crate::Sleeper;
 
 /// Neighbouring locations for each worker, so that all have about as many events; fewer workers, if there are fewer
 /// locations.
@@ -68,6 +70,8 @@ pub(super) struct Post {
     idle: AtomicUsize,
     /// How many locations run, or could. With none, nobody will ever wake another one.
     awake: AtomicUsize,
+    /// Somebody panicked, and what he had to do is never done.
+    abandoned: AtomicBool,
 }
 
 /// What one worker was left.
@@ -77,25 +81,46 @@ struct Mailbox {
     idle: AtomicBool,
     full: AtomicBool,
     left: Mutex<Vec<u32>>,
-    owner: OnceLock<Thread>,
+    owner: Sleeper,
 }
 
-/// A worker looks for mail so often before it sleeps.
-const LOOKS: u32 = 500;
+/// A worker at work. If it panics, the others end, too, rather than wait for it.
+#[derive(Debug)]
+pub(super) struct Attendance<'a> {
+    post: &'a Post,
+}
+
+impl Drop for Attendance<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.post.abandon();
+        }
+    }
+}
 
 impl Post {
     /// With so many locations awake.
     pub(super) fn new(workers: usize, awake: usize) -> Self {
         let boxes = (0..workers).map(|_| Mailbox::default()).collect();
-        Self { boxes, idle: AtomicUsize::new(0), awake: AtomicUsize::new(awake) }
+        let [idle, awake] = [0, awake].map(AtomicUsize::new);
+        Self { boxes, idle, awake, abandoned: AtomicBool::new(false) }
     }
 
-    /// The calling thread is this worker.
-    pub(super) fn sign_on(&self, worker: usize) {
-        // There is one worker of each number, so it is the first to say so.
-        let _ = self.boxes[worker].owner.set(thread::current());
-        // Whoever is the last to rest after this knows whom to tell; if it was before this, the worker sees that.
-        self.awake.fetch_add(0, Ordering::AcqRel);
+    /// The calling thread is a worker.
+    pub(super) fn attend(&self) -> Attendance<'_> {
+        Attendance { post: self }
+    }
+
+    /// Nobody waits for anything any more.
+    pub(super) fn abandon(&self) {
+        // Who sleeps sees it when it is woken.
+        self.abandoned.store(true, Ordering::Relaxed);
+        self.wake_all();
+    }
+
+    #[cold]
+    fn wake_all(&self) {
+        self.boxes.iter().for_each(|mailbox| mailbox.owner.wake());
     }
 
     /// A location that slept can go on. To be called before what made it so can make the caller sleep.
@@ -108,9 +133,7 @@ impl Post {
     #[inline]
     pub(super) fn rest(&self) {
         if self.awake.fetch_sub(1, Ordering::AcqRel) == 1 {
-            for owner in self.boxes.iter().filter_map(|mailbox| mailbox.owner.get()) {
-                owner.unpark();
-            }
+            self.wake_all();
         }
     }
 
@@ -130,10 +153,7 @@ impl Post {
         let half = ready.len() / 2;
         mailbox.lock().extend(ready.drain(half..));
         mailbox.full.store(true, Ordering::Release);
-        // It signed on before it was idle.
-        if let Some(owner) = mailbox.owner.get() {
-            owner.unpark();
-        }
+        mailbox.owner.wake();
     }
 
     /// Waits for work of others. Whether there is any left, which is then `ready`.
@@ -141,27 +161,21 @@ impl Post {
         let mailbox = &self.boxes[worker];
         self.idle.fetch_add(1, Ordering::Relaxed);
         mailbox.idle.store(true, Ordering::Release);
-        let mut looks = 0;
-        loop {
-            if mailbox.full.swap(false, Ordering::Acquire) {
+        mailbox.owner.wait_until(|| {
+            if mailbox.full.load(Ordering::Acquire) {
+                // Nobody fills it before this worker is idle again.
+                mailbox.full.store(false, Ordering::Relaxed);
                 ready.extend(mailbox.lock().drain(..));
-                return true;
+                return Some(true);
             }
-            if self.awake.load(Ordering::Acquire) == 0 {
-                return false;
-            }
-            looks += 1;
-            match looks {
-                0..LOOKS => std::hint::spin_loop(),
-                // One who was told meanwhile does not sleep.
-                _ => thread::park(),
-            }
-        }
+            let is_over = self.awake.load(Ordering::Acquire) == 0 || self.abandoned.load(Ordering::Relaxed);
+            is_over.then_some(false)
+        })
     }
 }
 
 impl Mailbox {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<u32>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
         // Nobody panics with it, so it is never poisoned.
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -201,5 +215,16 @@ mod tests {
         assert_eq!(parts, [vec![1, 2], vec![], vec![3, 4, 5]]);
         let sums = share(parts, |worker, part| worker as u32 * 100 + part.iter().sum::<u32>());
         assert_eq!(sums, [3, 100, 212]);
+    }
+
+    #[test]
+    fn who_waits_for_one_that_panics_comes_to_an_end() {
+        let post = Post::new(2, 1);
+        let work = |worker, ()| {
+            let _attendance = post.attend();
+            assert_ne!(worker, 0, "the first worker panics");
+            post.receive(worker, &mut VecDeque::new())
+        };
+        assert!(std::panic::catch_unwind(|| share(vec![(), ()], work)).is_err());
     }
 }

@@ -6,6 +6,7 @@ mod args;
 mod bench;
 mod checks;
 mod features;
+mod programs;
 mod shell;
 mod steps;
 mod workspace;

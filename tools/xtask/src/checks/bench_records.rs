@@ -10,13 +10,14 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::checks::job::{Jobs, LIMIT, Victim, one_line, want};
-use crate::checks::mpi::{self, Library};
+use crate::checks::mpi::Library;
+use crate::programs::Programs;
 use crate::shell::{self, ended};
 use crate::steps::Outcome;
 
 /// Runs everything, also after a failure.
 pub(crate) fn cut_short(program: &Path, library: Library, scratch: &Path) -> Outcome {
-    let downbeat = mpi::build_downbeat()?;
+    let downbeat = Programs::usual()?.executable("downbeat")?;
     let jobs = Jobs::new(program, library, scratch, "bench-cut-short")?;
     let results = [
         ("a rank that dies", ends_without(&jobs, &downbeat, Victim::Rank, "")),
@@ -82,7 +83,11 @@ pub(crate) fn killed(program: &Path, library: Library, scratch: &Path) -> Outcom
     let seed = env::var("DOWNBEAT_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 32);
     println!("   the moments are those of DOWNBEAT_SEED={seed}");
-    let experiment = Experiment { jobs: &jobs, downbeat: mpi::build_downbeat()?, out: jobs.folder.join("experiment") };
+    let experiment = Experiment {
+        jobs: &jobs,
+        downbeat: Programs::usual()?.executable("downbeat")?,
+        out: jobs.folder.join("experiment"),
+    };
     let result = experiment.survives(&mut fastrand::Rng::with_seed(seed));
     jobs.end([("records", result)])
 }

@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::checks::{bench_input, bench_program, bench_records, cluster, docs, lints, rank_program, trace_correct};
 use crate::features::powerset;
+use crate::programs::Programs;
 use crate::shell::{self, command};
 use crate::steps::{Outcome, Step};
-use crate::workspace::{MPI, OTF2, Package, Target, Workspace};
+use crate::workspace::{MPI, Package, Target, Workspace};
 
 /// An MPI library as Debian installs it: side by side with others, so that every program's name has a suffix.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,23 +45,18 @@ const EXAMPLE_RANKS: [u32; 2] = [2, 3];
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
-    let packages = || workspace.packages.iter().filter(|package| package.has_mpi());
     let mut steps = Vec::new();
-    for package in packages() {
+    for package in with_mpi(workspace) {
         let sets = powerset(package).into_iter().filter(|set| set.contains(MPI));
         steps.extend(sets.map(|set| lints::step(package, &set, |clippy| OPEN_MPI.build(workspace, clippy))));
-        steps.extend(documentation_and_tests(workspace, package));
     }
+    steps.extend(documentation_and_tests(workspace));
     for library in [OPEN_MPI, MPICH] {
-        for package in packages() {
-            steps.extend(programs(workspace, library, package));
-        }
+        let build = move || library.programs(workspace).map(drop);
+        steps.push(Step::new(format!("{}: all programs build", library.name), build));
+        steps.extend(programs(workspace, library));
     }
-    for package in packages() {
-        for program in package.targets_of("bin").filter(|program| program.name == rank_program::NAME) {
-            steps.extend(rank_program_steps(workspace, package, program));
-        }
-    }
+    steps.extend(rank_program_steps(workspace));
     steps
 }
 
@@ -70,11 +64,11 @@ pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
 type Check = fn(&Path, Library, &Path) -> Outcome;
 
 /// The rank program under both libraries, and across several hosts.
-fn rank_program_steps<'a>(workspace: &'a Workspace, package: &'a Package, program: &'a Target) -> Vec<Step<'a>> {
+fn rank_program_steps(workspace: &Workspace) -> Vec<Step<'_>> {
     let step = |library: Library, what: &str, check: Check| {
         Step::new(format!("{}: {what}", library.name), move || {
-            let executable = executable(workspace, library, package, program)?;
-            check(&executable, library, &workspace.variant(library.suffix))
+            let program = library.programs(workspace)?.executable(rank_program::NAME)?;
+            check(&program, library, &workspace.variant(library.suffix))
         })
     };
     let of_both: [(&str, Check); 7] = [
@@ -99,7 +93,7 @@ pub(crate) fn bench<'a>(workspace: &'a Workspace, package: &'a str, name: &'a st
         let package = workspace.packages.iter().find(|found| found.name == package);
         let target = package.and_then(|package| package.targets_of("bench").find(|bench| bench.name == name));
         let (package, target) = package.zip(target).ok_or(format!("there is no benchmark {name}"))?;
-        let mut program = Command::new(executable(workspace, OPEN_MPI, package, target)?);
+        let mut program = Command::new(build_one("cargo bench --no-run", workspace, OPEN_MPI, package, target)?);
         if gate {
             program.arg("--gate");
         }
@@ -108,30 +102,34 @@ pub(crate) fn bench<'a>(workspace: &'a Workspace, package: &'a str, name: &'a st
     })
 }
 
-/// That the documentation of what only exists with MPI builds, and that its examples and unit tests do and pass.
-fn documentation_and_tests<'a>(workspace: &Workspace, package: &Package) -> Vec<Step<'a>> {
-    let name = &package.name;
-    let mut doc = docs::strict(command(&format!("cargo doc --no-deps --all-features -p {name}")));
-    OPEN_MPI.build(workspace, &mut doc);
-    let mut steps = vec![Step::command(format!("documentation: {name} with all features"), doc)];
-    // A program's documentation has no examples that could be run.
-    if package.targets_of("lib").next().is_some() {
-        let mut tests = command(&format!("cargo test --lib --all-features -p {name}"));
-        OPEN_MPI.build(workspace, &mut tests);
-        steps.push(Step::command(format!("unit tests: {name} with all features"), tests));
-        let mut examples = command(&format!("cargo test --doc --all-features -p {name}"));
-        OPEN_MPI.build(workspace, &mut examples);
-        steps.push(Step::command(format!("documentation's examples: {name} with all features"), examples));
-    }
-    steps
+/// The packages that can use MPI.
+fn with_mpi(workspace: &Workspace) -> impl Iterator<Item = &Package> {
+    workspace.packages.iter().filter(|package| package.has_mpi())
 }
 
-/// The package's tests and examples that require MPI.
-fn programs<'a>(workspace: &'a Workspace, library: Library, package: &'a Package) -> Vec<Step<'a>> {
+/// That the documentation of what only exists with MPI builds, and that its examples and unit tests do and pass.
+fn documentation_and_tests<'a>(workspace: &Workspace) -> [Step<'a>; 3] {
+    let of_all = |words| OPEN_MPI.for_all(workspace, words);
+    [
+        Step::command(
+            "documentation: all features",
+            docs::strict(of_all("cargo doc --no-deps --keep-going --all-features")),
+        ),
+        Step::command("unit tests: all features", of_all("cargo test --lib --no-fail-fast --all-features")),
+        Step::command(
+            "documentation's examples: all features",
+            of_all("cargo test --doc --no-fail-fast --all-features"),
+        ),
+    ]
+}
+
+/// The tests and examples that require MPI.
+fn programs(workspace: &Workspace, library: Library) -> Vec<Step<'_>> {
     let of_kind = |kind, ranks: &'static [u32]| {
-        package.targets_of(kind).filter(|program| program.needs_mpi()).map(move |program| {
+        let programs = with_mpi(workspace).flat_map(move |package| package.targets_of(kind));
+        programs.filter(|program| program.needs_mpi()).map(move |program| {
             Step::new(format!("{}: {} {}", library.name, kind, program.name), move || {
-                run(&executable(workspace, library, package, program)?, library, ranks)
+                run(&library.programs(workspace)?.executable(&program.name)?, library, ranks)
             })
         })
     };
@@ -142,6 +140,27 @@ impl Library {
     /// Makes cargo build for this library, apart from what it builds for others.
     fn build(self, workspace: &Workspace, cargo: &mut Command) {
         cargo.arg("--target-dir").arg(workspace.variant(self.suffix)).env("MPICC", format!("mpicc.{}", self.suffix));
+    }
+
+    /// Makes cargo do it for all packages that can use MPI at once: what they depend on has the features that any of them
+    /// wants. One by one, each would have its own, and its own build.
+    fn for_all(self, workspace: &Workspace, words: &str) -> Command {
+        let mut cargo = command(words);
+        cargo.args(with_mpi(workspace).flat_map(|package| ["-p", &package.name]));
+        self.build(workspace, &mut cargo);
+        cargo
+    }
+
+    /// Builds the tests, examples and the rank program.
+    fn programs(self, workspace: &Workspace) -> Result<Programs, String> {
+        let mut build = self.for_all(workspace, "cargo build");
+        for package in with_mpi(workspace) {
+            let programs = package.targets.iter().filter(|target| target.needs_mpi() && target.kind != "bench");
+            for program in programs {
+                build.args([&format!("--{}", program.kind), &program.name]).args(program.features_of(package));
+            }
+        }
+        Programs::build(&mut build)
     }
 
     /// Its launcher, for ranks on this machine that have a core each,
@@ -176,52 +195,25 @@ impl Library {
     }
 }
 
-/// Builds a program, and asks cargo where it is.
-fn executable(workspace: &Workspace, library: Library, package: &Package, program: &Target) -> Result<PathBuf, String> {
-    let verb = if program.kind == "bench" { "bench --no-run" } else { "build" };
-    executable_by(verb, workspace, library, package, program)
-}
-
-/// The program without MPI, which reads what was measured.
-pub(crate) fn build_downbeat() -> Result<PathBuf, String> {
-    let built = shell::read(&mut command(
-        "cargo build --message-format=json-render-diagnostics -p downbeat --bin downbeat --features otf2",
-    ))?;
-    executable_in(&built, "downbeat")
-}
-
 /// The rank program as its users build it.
 pub(crate) fn released_rank_program(workspace: &Workspace, library: Library) -> Result<PathBuf, String> {
-    let programs =
-        workspace.packages.iter().flat_map(|package| package.targets_of("bin").map(move |bin| (package, bin)));
+    let programs = with_mpi(workspace).flat_map(|package| package.targets_of("bin").map(move |bin| (package, bin)));
     let found = programs.into_iter().find(|(_, bin)| bin.name == rank_program::NAME);
     let (package, program) = found.ok_or(format!("there is no {}", rank_program::NAME))?;
-    executable_by("build --release", workspace, library, package, program)
+    build_one("cargo build --release", workspace, library, package, program)
 }
 
-fn executable_by(
-    verb: &str,
+fn build_one(
+    words: &str,
     workspace: &Workspace,
     library: Library,
     package: &Package,
     program: &Target,
 ) -> Result<PathBuf, String> {
-    let Target { kind, name, required_features } = program;
-    let mut build = command(&format!("cargo {verb} --message-format=json-render-diagnostics"));
-    let archives = package.features.contains_key(OTF2) && kind == "bin";
-    let features: Vec<&str> = required_features.iter().map(String::as_str).chain(archives.then_some(OTF2)).collect();
-    build.args(["-p", &package.name, &format!("--{kind}"), name, "--features", &features.join(",")]);
+    let mut build = command(words);
+    build.args(["-p", &package.name, &format!("--{}", program.kind), &program.name]).args(program.features_of(package));
     library.build(workspace, &mut build);
-    executable_in(&shell::read(&mut build)?, name)
-}
-
-/// What cargo says of a build.
-fn executable_in(messages: &str, name: &str) -> Result<PathBuf, String> {
-    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    messages
-        .filter(|message| message["target"]["name"] == name)
-        .find_map(|message| message["executable"].as_str().map(PathBuf::from))
-        .ok_or(format!("cargo does not say where it built {name}"))
+    Programs::build(&mut build)?.executable(&program.name)
 }
 
 /// Runs the program under each of these numbers of ranks, also after a failure.

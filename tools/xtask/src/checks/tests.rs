@@ -1,5 +1,7 @@
 //! What `cargo test` runs; a failed program keeps no other from running.
 
+use std::process::Command;
+
 use crate::shell::command;
 use crate::steps::Step;
 use crate::workspace::Workspace;
@@ -12,22 +14,22 @@ pub(crate) fn steps<'a>(workspace: &Workspace) -> Vec<Step<'a>> {
     for bench in benches.filter(|bench| bench.required_features.is_empty()) {
         benchmarks.args(["--bench", &bench.name]);
     }
-    let mut steps = vec![
+    vec![
         Step::command("unit, property and integration tests", command("cargo test --workspace --no-fail-fast --tests")),
         Step::command("documentation's examples", command("cargo test --workspace --no-fail-fast --doc")),
         Step::command("benchmarks run", benchmarks),
-    ];
+        Step::command("tests with more features", with_features(workspace)),
+    ]
+}
+
+/// The tests that need features, but no MPI, and the unit tests of their packages with those features.
+fn with_features(workspace: &Workspace) -> Command {
+    let mut test = command("cargo test --no-fail-fast --lib");
     for package in &workspace.packages {
-        let of_features = package.targets_of("test").filter(|test| !test.required_features.is_empty());
-        for test in of_features.filter(|test| !test.needs_mpi()) {
-            let features = test.required_features.join(",");
-            let mut run = command("cargo test --no-fail-fast");
-            run.args(["-p", &package.name, "--features", &features, "--test", &test.name]);
-            if package.targets_of("lib").next().is_some() {
-                run.arg("--lib");
-            }
-            steps.push(Step::command(format!("tests: {} with features [{features}]", package.name), run));
+        let tests = package.targets_of("test").filter(|test| !test.required_features.is_empty() && !test.needs_mpi());
+        for needs in tests {
+            test.args(["-p", &package.name, "--test", &needs.name]).args(needs.features_of(package));
         }
     }
-    steps
+    test
 }

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::checks::job::{Jobs, LIMIT, Victim, one_line, want};
-use crate::checks::mpi::{Library, MPICH, build_downbeat};
-use crate::shell::{self, Ended, ended};
+use crate::checks::mpi::{Library, MPICH};
+use crate::programs::Programs;
+use crate::shell::{self, Ended, command, ended};
 use crate::steps::Outcome;
 
 /// Even, odd, and more than there are processes in some of the traces.
@@ -30,7 +31,8 @@ const TWO_MISTAKES: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1
 /// Runs everything, also after a failure.
 pub(crate) fn check(program: &Path, library: Library, scratch: &Path) -> Outcome {
     let jobs = Jobs::new(program, library, scratch, "trace-correct")?;
-    let alone = Alone { jobs: &jobs, program: build_downbeat()? };
+    let downbeat = Programs::build(&mut command("cargo build -p downbeat --bin downbeat --features otf2"))?;
+    let alone = Alone { jobs: &jobs, program: downbeat.executable("downbeat")? };
     // MPICH's launcher kills all others of a rank that dies, at once; Open MPI's, when interrupted, first wakes all up, and
     // lets them go on for a second.
     let victim = if library == MPICH { Victim::Launcher } else { Victim::Rank };
