@@ -39,11 +39,11 @@ pub struct TraceFile<T = Trace> {
 
 /// Where a file cannot be read.
 #[derive(Debug)]
-pub struct Unread {
-    /// How many things it says before.
+pub struct Unread<E = RecordError> {
+    /// Greater where it says more before.
     pub after: u64,
     /// Why.
-    pub why: Box<RecordError>,
+    pub why: Box<E>,
 }
 
 /// What is read, and what its numbers are in a builder.

@@ -114,7 +114,9 @@ impl TraceBuilder {
     /// Says that a location will have so many more events, and that so many of them will not be internal: this saves
     /// memory.
     pub fn reserve(&mut self, location: LocationId, events: usize, marks: usize) {
-        if let Some(found) = self.locations.get_mut(location.index()) {
+        let keeps = |process: &&u32| self.keeping.as_ref().is_none_or(|keeping| keeping.keeps(**process));
+        let is_kept = self.speaks_for.get(location.index()).filter(keeps).is_some();
+        if let Some(found) = self.locations.get_mut(location.index()).filter(|_| is_kept) {
             found.times.reserve_exact(events);
             found.marks.reserve_exact(marks);
         }

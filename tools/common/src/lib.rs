@@ -10,6 +10,7 @@ pub mod cli;
 mod failure;
 pub mod machine;
 pub mod output;
+pub mod page;
 mod progress;
 pub mod records;
 mod skew;

@@ -1,49 +1,41 @@
 //! `downbeat-mpi trace-correct`: times of a trace corrected by ranks that share its events, as one would do it.
 
 mod blocks;
+#[cfg(feature = "otf2")]
+mod copies;
+mod source;
 
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_common::output::{print, print_json};
 use downbeat_common::trace::{
-    Contents, CorrectionOptions, Document, LatencyReport, Movement, MovementWalk, PreSyncReport, Printed, Slices,
-    TruthReport, TruthStages, Violations, files,
+    ArchiveReport, Contents, CorrectionOptions, Document, LatencyReport, Movement, MovementWalk, PreSyncReport, Slices,
+    TruthStages, Violations, files,
 };
 use downbeat_common::{Failure, agree};
-use downbeat_measure::trace::{Sessions, TraceFile, Unread};
+use downbeat_measure::trace::{Sessions, TraceFile};
 use downbeat_sync::postmortem::{
     CorrectedPart, Deviation, Latencies, Location, PartBuilder, PartError, Shares, TracePart, TruthError, Verdict,
 };
 use downbeat_sync::{Comm, CommError, MpiComm, block_on_ready, collective};
 
+use self::source::Source;
 use crate::command_line::block_on_ready_failure;
 use crate::ranks::number_of;
 
 #[derive(Args, Debug)]
 #[command(
     after_help = "As downbeat trace correct, to the byte, with the events of a trace shared out to all ranks: each keeps those \
-                  of some processes, and all of them read the file.\n\n\
+                  of some processes, and all of them read the whole trace. NAME.otf2 is the anchor file of an OTF2 archive; \
+                  of its copy, each rank writes its own locations.\n\n\
                   Example:\n  downbeat trace generate -o wrong.dbtb && mpirun -np 4 downbeat-mpi trace-correct wrong.dbtb \
                   -o right.dbtb"
 )]
 pub(crate) struct Options {
-    /// The trace, which stays as it is
-    #[arg(value_name = "IN")]
-    input: PathBuf,
-    /// Where to write the corrected trace; what is there is replaced when all is done
-    #[arg(short, long, value_name = "OUT")]
-    output: PathBuf,
     #[command(flatten)]
     correction: CorrectionOptions,
-    /// The same trace with its true times, to say how far they are missed
-    #[arg(long, value_name = "FILE")]
-    truth: Option<PathBuf>,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
 }
 
 /// The part of a file that a rank keeps.
@@ -55,72 +47,61 @@ pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
 
 impl Options {
     async fn run<C: Comm>(&self, comm: &C) -> Result<(), Failure> {
-        let inputs: Vec<_> = [Some(&self.input), self.truth.as_ref()].into_iter().flatten().collect();
-        let inputs: Vec<_> = inputs.into_iter().map(PathBuf::as_path).collect();
+        let CorrectionOptions { input, truth, .. } = &self.correction;
         let is_first = comm.rank() == 0;
-        let writable = if is_first { self.check(&inputs) } else { Ok(()) };
-        agree(comm, writable).await?;
-        let loads = TraceFile::loads_of(&self.input);
+        // Nobody else begins anything.
+        let _unfinished = agree(comm, is_first.then(|| self.correction.begin()).transpose()).await?;
+        let loads = source::loads_of(input);
         let shares = Shares::new(comm.size(), &loads);
-        let mut file = self.read(&self.input, &shares, &loads, comm).await?;
-        let truth = match &self.truth {
-            Some(path) => Some(self.read(path, &shares, &TraceFile::loads_of(path), comm).await?),
+        let apply_offsets = self.correction.applies_offsets();
+        let (mut file, applied, source) = self.read((input, apply_offsets), &shares, &loads, comm).await?;
+        let truth = match truth {
+            Some(path) => Some(self.read((path, true), &shares, &source::loads_of(path), comm).await?.0),
             None => None,
         };
-        let document = self.correct(&mut file, truth.as_ref(), comm).await?;
-        let shown = match is_first {
-            true if self.json => print_json(&Printed { document: &document, streamed: false }),
-            true => print(&document.text(&self.input, &self.output)),
-            false => Ok(()),
-        };
+        let document = self.correct((&mut file, applied, &source), truth.as_ref(), comm).await?;
+        let shown = if is_first { self.correction.show(&document, &file.names, false) } else { Ok(()) };
         agree(comm, shown).await
-    }
-
-    fn check(&self, inputs: &[&Path]) -> Result<(), Failure> {
-        if let Some(archive) = inputs.iter().find(|path| files::is_archive(path)) {
-            let why = format!("{}: an OTF2 archive is corrected by downbeat trace correct alone", archive.display());
-            return Err(Failure::Input(why));
-        }
-        files::check_output("-o", &self.output, inputs)
     }
 
     /// All ranks read all of a file; where it is no good, all know the first mistake, whoever found it.
     async fn read<C: Comm>(
         &self,
-        path: &Path,
+        (path, apply_offsets): (&Path, bool),
         shares: &Shares,
         loads: &[(u32, u64)],
         comm: &C,
-    ) -> Result<FilePart, Failure> {
-        let mut builder = PartBuilder::new(self.correction.matching.matching(), shares.clone(), comm.rank());
-        let read = TraceFile::load(path, &mut builder);
-        let after = read.as_ref().err().map_or(u64::MAX, |unread| unread.after);
+    ) -> Result<(FilePart, usize, Source), Failure> {
+        let matching = self.correction.matching.matching();
+        let mut builder = PartBuilder::new(matching, shares.clone(), comm.rank());
+        let read = source::load(path, &mut builder, matching, apply_offsets);
+        let after = read.as_ref().err().map_or(u64::MAX, |(after, _)| *after);
         let first = collective::all_combine(comm, after, u64::min).await.map_err(Failure::run)?;
         let read = match read {
-            Ok(file) => Ok(Some(file)),
-            Err(Unread { after, why }) if after == first => Err(Failure::Input(why.to_string())),
+            Ok(read) => Ok(Some(read)),
+            Err((after, why)) if after == first => Err(Failure::Input(why)),
             // Another rank found a mistake before this one.
             Err(_) => Ok(None),
         };
-        let Some(file) = agree(comm, read).await? else { return Err(Failure::Input(String::new())) };
+        let Some((file, applied, source)) = agree(comm, read).await? else { return Err(Failure::Input(String::new())) };
         let is_same = file.loads == loads;
         let is_same = agree(comm, is_same.then_some(()).ok_or_else(|| changed(path))).await.is_ok()
             && collective::all_equal(comm, number_of(&loads)).await.map_err(Failure::run)?;
         if !is_same {
             return Err(changed(path));
         }
-        let part = builder.finish(comm).await.map_err(|why| failure(path, why))?;
-        Ok(file.with(part))
+        let part = builder.finish(comm).await.map_err(|why| source.failure(path, why))?;
+        Ok((file.with(part), applied, source))
     }
 
     async fn correct<C: Comm>(
         &self,
-        file: &mut FilePart,
+        (file, applied, source): (&mut FilePart, usize, &Source),
         truth: Option<&FilePart>,
         comm: &C,
     ) -> Result<Document, Failure> {
-        let fail = |why: PartError| failure(&self.input, why);
-        let (measured, sessions, pre_synchronization) = self.pre_synchronize(file, comm).await?;
+        let fail = |why: PartError| failure(&self.correction.input, why);
+        let (measured, sessions, pre_synchronization) = self.pre_synchronize(file, applied, comm).await?;
         let measure = || block_on_ready(Latencies::measured_in_part(&file.trace, comm));
         let latencies = self.correction.latencies.find_by(measure).map_err(Failure::run)?;
         let before: Vec<_> = times(&file.trace).collect();
@@ -142,7 +123,7 @@ impl Options {
             corrected.amortize(self.correction.gradient, comm).await.map_err(Failure::run)?;
         }
         let found = judge(&slices(corrected.times())).await?;
-        found.check_none_left(&self.input)?;
+        found.check_none_left(&self.correction.input)?;
         let deviation = Deviation::of_part(&file.trace, corrected.times(), comm).await.map_err(fail)?;
         let slices = slices_of(&file.trace, comm).await.map_err(Failure::run)?;
         let movement = movement(file, slices, corrected.times(), comm).await.map_err(Failure::run)?;
@@ -150,13 +131,7 @@ impl Options {
             Some(truth) => Some(compare(file, &corrected, (truth, slices), comm).await?),
             None => None,
         };
-        let format = files::format(&self.output, file.format);
-        let written = if comm.rank() == 0 {
-            blocks::write(file, &self.output, format, corrected.times(), &sessions, comm)
-        } else {
-            blocks::serve(corrected.times(), comm)
-        };
-        agree(comm, written).await?;
+        let archive = self.write((file, source), corrected.times(), &sessions, comm).await?;
         let totals = file.trace.totals(comm).await.map_err(Failure::run)?;
         Ok(Document {
             schema: "downbeat.trace_correction",
@@ -172,24 +147,50 @@ impl Options {
             deviation: (&deviation).into(),
             movement,
             truth,
-            archive: None,
+            archive,
         })
+    }
+
+    async fn write<C: Comm>(
+        &self,
+        (file, source): (&FilePart, &Source),
+        times: &[Vec<Timestamp<Global>>],
+        sessions: &Sessions,
+        comm: &C,
+    ) -> Result<Option<ArchiveReport>, Failure> {
+        let CorrectionOptions { input, output, rewrite, .. } = &self.correction;
+        match source {
+            Source::File if *rewrite => Err(files::is_no_archive("--rewrite", input)),
+            Source::File => {
+                let format = files::format(output, file.format);
+                let written = match comm.rank() {
+                    0 => blocks::write(file, output, format, times, sessions, comm),
+                    _ => blocks::serve(times, comm),
+                };
+                agree(comm, written).await.map(|()| None)
+            }
+            #[cfg(feature = "otf2")]
+            Source::Archive(source) => {
+                copies::write(source, &file.trace, times, (output, *rewrite), comm).await.map(Some)
+            }
+        }
     }
 
     /// What times were before, too, if clocks are moved.
     async fn pre_synchronize<C: Comm>(
         &self,
         file: &mut FilePart,
+        applied: usize,
         comm: &C,
     ) -> Result<(Option<Vec<Vec<Timestamp<Global>>>>, Sessions, PreSyncReport), Failure> {
         // All ranks have all sessions, and find the same.
         let places: Vec<_> = file.trace.locations().iter().map(Location::place).collect();
         let ids: Vec<_> = file.trace.ids().collect();
-        let found = self.correction.clock_maps(&self.input, (&ids, &places), &file.sessions, file.master)?;
+        let found = self.correction.clock_maps((&ids, &places), (&file.sessions, applied), file.master)?;
         let (maps, sessions, report) = found;
         let Some(maps) = maps else { return Ok((None, sessions, report)) };
         let measured = times(&file.trace).map(<[_]>::to_vec).collect();
-        file.trace.correct(&maps, comm).await.map_err(|why| failure(&self.input, why))?;
+        file.trace.correct(&maps, comm).await.map_err(|why| failure(&self.correction.input, why))?;
         Ok((Some(measured), sessions, report))
     }
 }
@@ -200,16 +201,15 @@ async fn compare<C: Comm>(
     (truth, slices): (&FilePart, Slices),
     comm: &C,
 ) -> Result<TruthStages, Failure> {
-    let events = |file: &FilePart| file.loads.iter().map(|(_, events)| *events).collect::<Vec<_>>();
-    if events(file) != events(truth) {
-        return Err(TruthStages::of_another(&truth.path, &file.path));
-    }
+    let events = |file: &FilePart| times(&file.trace).map(<[_]>::len).collect::<Vec<_>>();
+    let is_same = (events(file) == events(truth)).then_some(());
+    agree(comm, is_same.ok_or_else(|| TruthStages::of_another(&truth.path, &file.path))).await?;
     let fail = |why: PartError| failure(&truth.path, why);
     let (before, expected): (Vec<_>, Vec<_>) = (times(&file.trace).collect(), times(&truth.trace).collect());
-    let before = TruthError::of_part(&file.trace, &before, &expected, comm).await.map_err(fail)?;
-    let after = TruthError::of_part(&file.trace, corrected.times(), &expected, comm).await.map_err(fail)?;
-    let [pre_synchronized, corrected] = [before, after].map(TruthReport::from);
-    Ok(TruthStages { pre_synchronized, corrected, slices, over_time: vec![] })
+    let groups = (slices.count, |time| slices.slice(time));
+    let before = TruthError::of_part(&file.trace, &before, &expected, groups, comm).await.map_err(fail)?;
+    let after = TruthError::of_part(&file.trace, corrected.times(), &expected, groups, comm).await.map_err(fail)?;
+    Ok(TruthStages::of(slices, &[before, after]))
 }
 
 /// The time of a trace that ranks share.
@@ -235,17 +235,16 @@ async fn movement<C: Comm>(
     for (location, (before, after)) in times(&file.trace).zip(corrected).enumerate() {
         before.iter().zip(after).for_each(|(before, after)| walk.take(location, *before, *after));
     }
-    for (location, id) in file.trace.ids().enumerate() {
-        let owner = file.trace.owner(id).unwrap_or(0);
-        if owner != 0 && comm.rank() == 0 {
-            walk.learn(location, comm.recv(owner).await?);
-        } else if owner != 0 && comm.rank() == owner {
-            comm.send(0, walk.known(location)).await?;
-        }
+    let mut known: Vec<u8> = walk.known().into_iter().flat_map(u64::to_le_bytes).collect();
+    if comm.rank() != 0 {
+        comm.send_bytes(0, &known).await?;
+        return Ok(walk.finish());
     }
-    let mut movement = walk.finish();
-    movement.cells.clear();
-    Ok(movement)
+    for other in 1..comm.size() {
+        comm.recv_bytes(other, &mut known).await?;
+        walk.learn(&known.as_chunks().0.iter().copied().map(u64::from_le_bytes).collect::<Vec<_>>());
+    }
+    Ok(walk.finish())
 }
 
 fn times(part: &TracePart) -> impl Iterator<Item = &[Timestamp<Global>]> {

@@ -7,7 +7,6 @@ mod clocks;
 mod cluster;
 mod demonstration;
 mod experiments;
-mod page;
 mod regions;
 mod report;
 mod run;

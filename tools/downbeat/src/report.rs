@@ -16,7 +16,7 @@ use downbeat_common::Failure;
 use downbeat_measure::analysis::{Analysis, Settings};
 
 use crate::experiments::{self, AnalysisOptions, AverageOption};
-use crate::page::Page;
+use downbeat_common::page::Page;
 use measured::{Experiments, Measured};
 
 #[derive(Args, Debug)]

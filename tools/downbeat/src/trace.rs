@@ -4,7 +4,6 @@ mod check;
 mod convert;
 mod correct;
 mod generate;
-mod page;
 
 use clap::{Args, Subcommand};
 use downbeat_common::Failure;

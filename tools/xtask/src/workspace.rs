@@ -96,9 +96,11 @@ impl Target {
         }
     }
 
-    /// What cargo wants to hear to build it along with other packages.
+    /// What cargo wants to hear to build it along with other packages; programs that can have archives have them.
     pub(crate) fn features_of(&self, package: &Package) -> Vec<String> {
-        self.required_features.iter().map(|feature| format!("--features={}/{feature}", package.name)).collect()
+        let archives = (self.kind == "bin" && package.features.contains_key(OTF2)).then_some(OTF2);
+        let features = self.required_features.iter().map(String::as_str).chain(archives);
+        features.map(|feature| format!("--features={}/{feature}", package.name)).collect()
     }
 
     pub(crate) fn needs_mpi(&self) -> bool {

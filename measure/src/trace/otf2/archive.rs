@@ -131,6 +131,15 @@ impl Archive {
         self.definitions.resolution
     }
 
+    /// What locations of the trace are called, in their order.
+    pub fn names(&self, origin: &Origin) -> Vec<String> {
+        let mut names = vec![String::new(); origin.locations.len()];
+        for (location, found) in origin.locations.iter().zip(&self.locations) {
+            names[location.index()].clone_from(&found.name);
+        }
+        names
+    }
+
     /// The clock offsets as what clocks showed when they were compared, each in a session of its own: of every location of
     /// the trace.
     pub fn sessions(&self, origin: &Origin) -> Sessions {
@@ -247,8 +256,8 @@ impl Archive {
         Some(Timestamp::from_nanos(nanos))
     }
 
-    /// The error, with the names of the locations that it has numbers of.
-    pub(super) fn trace_error(&self, why: TraceError) -> Otf2Error {
+    /// The error of a trace that was made of this, with the names of the locations that it has numbers of.
+    pub fn trace_error(&self, why: TraceError) -> Otf2Error {
         // Every sink numbers them alike.
         let teams = Teams::new(&self.definitions, &mut TraceBuilder::new(Matching::default()));
         let locations = teams.map_or(vec![], |teams| teams.locations);

@@ -123,6 +123,11 @@ impl Teams {
         self.ranks.get(&location) == Some(&location)
     }
 
+    /// Who has the MPI rank of a location's process; itself, if nobody has.
+    pub(super) fn rank_of(&self, location: LocationId) -> LocationId {
+        self.ranks.get(&location).copied().unwrap_or(location)
+    }
+
     /// Who is the other end of a message, and in which communicator; `None` if there is none such.
     pub(super) fn peer<S: Sink>(
         &mut self,
@@ -131,7 +136,7 @@ impl Teams {
         communicator: u32,
         rank: u32,
     ) -> Result<Option<(LocationId, CommunicatorId)>, S::Error> {
-        let own = self.ranks.get(&location).copied().unwrap_or(location);
+        let own = self.rank_of(location);
         let rank = rank as usize;
         Ok(match self.teams.get(&communicator) {
             None => None,

@@ -93,23 +93,54 @@ impl Archive {
         folder: &Path,
         writing: Writing,
     ) -> Result<Written, Otf2Error> {
-        let making = Making::begin(folder)?;
-        let name = self.anchor.file_name().map(PathBuf::from).unwrap_or_default();
-        let anchor = making.folder.join(&name);
-        self.copy_others(&making.folder)?;
+        let copy = self.begin_copy(folder)?;
+        let written = self.write_locations(trace, origin, times, copy.part(), writing, |_| true)?;
+        let (knots, rewritten) = written.into_iter().unzip();
+        Ok(Written { anchor: copy.finish()?, knots, rewritten })
+    }
+
+    /// Begins a copy that is to be in this folder, with all files but those of locations.
+    ///
+    /// # Errors
+    /// When the folder exists or cannot be written.
+    pub fn begin_copy(&self, folder: &Path) -> Result<ArchiveCopy, Otf2Error> {
+        let copy = ArchiveCopy {
+            making: Making::begin(folder)?,
+            folder: folder.to_owned(),
+            name: self.anchor.file_name().map(PathBuf::from).unwrap_or_default(),
+        };
+        self.copy_others(copy.part())?;
+        Ok(copy)
+    }
+
+    /// Writes the files of some locations to a copy that was begun in `part`, perhaps by another process: as
+    /// [`write_corrected`](Self::write_corrected) does, where `trace` and `times` may be without the events of the others. How
+    /// many clock offsets each of them has, in the order of [`locations`](Self::locations), and whether its events were
+    /// rewritten.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn write_locations(
+        &self,
+        trace: &Trace,
+        origin: &Origin,
+        times: &[Vec<Timestamp<Global>>],
+        part: &Path,
+        writing: Writing,
+        which: impl Fn(LocationId) -> bool,
+    ) -> Result<Vec<(usize, bool)>, Otf2Error> {
+        let anchor = part.join(self.anchor.file_name().unwrap_or_default());
+        let is_wanted = |index: &usize| origin.locations.get(*index).is_none_or(|location| which(*location));
         // What takes long comes first, so that all workers end at about the same time.
-        let mut order: Vec<usize> = (0..self.locations().len()).collect();
+        let mut order: Vec<usize> = (0..self.locations().len()).filter(is_wanted).collect();
         order.sort_by_key(|&index| Reverse(self.locations()[index].events));
-        let written = each(&order, writing.workers, |index| {
+        each(&order, writing.workers, |index| {
             let found =
                 origin.locations.get(index).and_then(|&location| Some((location, times.get(location.index())?)));
             let (location, times) = found.ok_or_else(|| self.other(index))?;
             let offsets = origin.offsets.then(|| &self.offsets[index]);
             self.write_location(index, Times { trace, location, times, offsets }, &anchor, writing.rewrite)
-        })?;
-        making.end(folder)?;
-        let (knots, rewritten) = written.into_iter().unzip();
-        Ok(Written { anchor: folder.join(name), knots, rewritten })
+        })
     }
 
     /// How many offsets it has then, and whether its events were rewritten.
@@ -253,7 +284,33 @@ pub fn check_place(folder: &Path) -> Result<(), Otf2Error> {
     Making::begin(folder).map(drop)
 }
 
+/// A copy of an archive in the making, which goes away again unless it is finished.
+#[derive(Debug)]
+pub struct ArchiveCopy {
+    making: Making,
+    folder: PathBuf,
+    /// That of its anchor file.
+    name: PathBuf,
+}
+
+impl ArchiveCopy {
+    /// The folder in which it is before.
+    pub fn part(&self) -> &Path {
+        &self.making.folder
+    }
+
+    /// Gives it its place; returns its anchor file.
+    ///
+    /// # Errors
+    /// When the folder exists by now.
+    pub fn finish(self) -> Result<PathBuf, Otf2Error> {
+        self.making.end(&self.folder)?;
+        Ok(self.folder.join(self.name))
+    }
+}
+
 /// A folder that goes away again, unless it becomes what was wanted.
+#[derive(Debug)]
 struct Making {
     folder: PathBuf,
 }

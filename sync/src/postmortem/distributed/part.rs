@@ -107,6 +107,11 @@ impl PartBuilder {
         Self { builder }
     }
 
+    /// How many events were added, of all locations, also if they are not kept.
+    pub fn added(&self) -> u64 {
+        self.builder.keeping.as_ref().map_or(0, Keeping::added)
+    }
+
     /// The part, now that all events are there, on all ranks.
     ///
     /// # Errors
@@ -185,6 +190,13 @@ fn error_of([kind, event, absent]: [u64; 3]) -> TraceError {
         4 => TraceError::Decreasing(event),
         5 => TraceError::TooFar(event),
         _ => TraceError::NotLeft(event),
+    }
+}
+
+/// The events that are kept, as a trace: locations of other ranks have none.
+impl AsRef<Trace> for TracePart {
+    fn as_ref(&self) -> &Trace {
+        &self.trace
     }
 }
 

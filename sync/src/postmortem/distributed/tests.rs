@@ -22,7 +22,8 @@ struct Outcome {
     passes: Vec<Pass>,
     jumps: Vec<(EventId, Duration)>,
     deviation: Deviation,
-    truth: TruthError,
+    /// Of all events, and of those in each group.
+    truth: Vec<TruthError>,
     forward: Nanos,
     times: Nanos,
 }
@@ -32,6 +33,12 @@ fn truth(location: usize, times: &[Timestamp<Global>]) -> Vec<Timestamp<Global>>
     let truth =
         |(i, time): (usize, &Timestamp<Global>)| *time + Duration::from_nanos(((i * 7 + location * 3) % 40) as i64);
     times.iter().enumerate().map(truth).collect()
+}
+
+const GROUPS: usize = 7;
+
+fn group(time: Timestamp<Global>) -> usize {
+    time.as_nanos().rem_euclid(GROUPS as i64) as usize
 }
 
 fn truths<'a>(locations: impl IntoIterator<Item = &'a [Timestamp<Global>]>) -> Nanos {
@@ -54,9 +61,12 @@ fn serially(trace: &Trace, clock: &ControlledLogicalClock) -> Result<Outcome, Fa
     let forward = corrected.times().to_vec();
     corrected.amortize(clock.gradient);
     let verdict = |times: &Nanos| Verdict::of(trace, times, &clock.latencies).unwrap();
-    let mut error = TruthError::default();
-    for (times, truth) in corrected.times().iter().zip(&truth) {
-        times.iter().zip(truth).for_each(|(time, truth)| error.add(*time, *truth));
+    let mut errors = vec![TruthError::default(); 1 + GROUPS];
+    for (before, (times, truth)) in trace.times().into_iter().zip(corrected.times().iter().zip(&truth)) {
+        for (before, (time, truth)) in before.iter().zip(times.iter().zip(truth)) {
+            errors[0].add(*time, *truth);
+            errors[1 + group(*before)].add(*time, *truth);
+        }
     }
     let exits = trace.collectives().flat_map(|of| of.members()).filter(|member| member.exit.is_some()).count();
     let totals = Totals {
@@ -75,7 +85,7 @@ fn serially(trace: &Trace, clock: &ControlledLogicalClock) -> Result<Outcome, Fa
         passes: corrected.passes().to_vec(),
         jumps,
         deviation: Deviation::between(trace, corrected.times()).unwrap(),
-        truth: error,
+        truth: errors,
         forward,
         times: corrected.into_times(),
     })
@@ -110,7 +120,7 @@ async fn together<C: Comm>(
         passes: corrected.passes().to_vec(),
         jumps,
         deviation: Deviation::of_part(&part, corrected.times(), comm).await?,
-        truth: TruthError::of_part(&part, corrected.times(), &truth, comm).await?,
+        truth: TruthError::of_part(&part, corrected.times(), &truth, (GROUPS, group), comm).await?,
         forward,
         times: corrected.times().to_vec(),
     })

@@ -73,7 +73,8 @@ impl Deviation {
 }
 
 impl TruthError {
-    /// How far times of the events of a trace that ranks share are from the truth; all of them call this, and get the same.
+    /// How far times of the events of a trace that ranks share are from the truth: first all, and then those in each of so
+    /// many groups, where `group` says in which an event is, by its time in the trace. All ranks call this, and get the same.
     /// Of other ranks' locations, there are no times in either.
     ///
     /// # Errors
@@ -82,27 +83,42 @@ impl TruthError {
         part: &TracePart,
         times: &[T],
         truth: &[U],
+        (groups, group): (usize, impl Fn(Timestamp<Global>) -> usize),
         comm: &C,
-    ) -> Result<Self, PartError> {
+    ) -> Result<Vec<Self>, PartError> {
         agree_on_fit(part, times, comm).await?;
         agree_on_fit(part, truth, comm).await?;
-        let pairs = || {
-            let locations = (0_u64..).zip(times.iter().zip(truth));
-            locations.flat_map(|(location, (times, truth))| {
-                times.as_ref().iter().zip(truth.as_ref()).map(move |(time, truth)| (location, *time, *truth))
+        let events = || {
+            let locations = (0_u64..).zip(part.locations()).zip(times.iter().zip(truth));
+            locations.flat_map(|((location, found), (times, truth))| {
+                let events = found.times().iter().zip(times.as_ref().iter().zip(truth.as_ref()));
+                events.map(move |(at, (time, truth))| (location, *at, *time, *truth))
             })
         };
-        // All errors are counted from the first one of all.
-        let first = pairs().next().map_or([u64::MAX; 3], |(location, time, truth)| {
-            [location, time.as_nanos() as u64, truth.as_nanos() as u64]
-        });
-        let [location, time, truth] = all_combine(comm, first, Ord::min).await?;
-        let first = i128::from(time as i64) - i128::from(truth as i64);
-        let mut error = Self::default();
-        error.first = (location != u64::MAX).then_some(first);
-        pairs().for_each(|(_, time, truth)| error.add(time, truth));
-        total(&mut error, comm).await?;
-        Ok(error)
+        // All errors are counted from the first one of all, or of their group.
+        let mut firsts = vec![[u64::MAX; 3]; 1 + groups];
+        for (location, at, time, truth) in events() {
+            for first in [0, 1 + group(at)] {
+                if let Some(first) = firsts.get_mut(first).filter(|first| first[0] == u64::MAX) {
+                    *first = [location, time.as_nanos() as u64, truth.as_nanos() as u64];
+                }
+            }
+        }
+        for others in gather_everywhere(comm, firsts.concat()).await? {
+            firsts.iter_mut().zip(others.as_chunks().0).for_each(|(first, other)| *first = (*first).min(*other));
+        }
+        let mut errors = vec![Self::default(); 1 + groups];
+        for (error, [location, time, truth]) in errors.iter_mut().zip(firsts) {
+            let first = i128::from(time as i64) - i128::from(truth as i64);
+            error.first = (location != u64::MAX).then_some(first);
+        }
+        for (_, at, time, truth) in events() {
+            for of in [0, 1 + group(at)] {
+                errors.get_mut(of).into_iter().for_each(|error| error.add(time, truth));
+            }
+        }
+        total(&mut errors, comm).await?;
+        Ok(errors)
     }
 }
 
@@ -175,6 +191,12 @@ impl Numbers for Totals {
         let LeftOut { sends, receives, collectives: incomplete } = left_out;
         let counts = [events, messages, collectives, arrivals, sends, receives, incomplete];
         counts.into_iter().for_each(|count| see(Number::Count(count)));
+    }
+}
+
+impl<T: Numbers> Numbers for Vec<T> {
+    fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
+        self.iter_mut().for_each(|each| each.numbers(see));
     }
 }
 

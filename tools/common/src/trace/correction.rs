@@ -1,6 +1,7 @@
 //! How a trace is to be corrected: the options of all commands that do it.
 
-use std::path::Path;
+use std::fmt::Display;
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::{ControlVariable, Duration, Timestamp};
@@ -10,14 +11,21 @@ use downbeat_sync::postmortem::{
     PreSynchronization,
 };
 
-use super::Recording;
-use super::document::PreSyncReport;
+use super::document::{Document, PreSyncReport, Printed};
 use super::settings::{LatencyOption, MatchingOptions};
+use super::{PageOptions, Recording, Shown, Unfinished, files};
+use crate::output::{print, print_json};
 use crate::{Failure, cli};
 
-/// How a trace is to be corrected.
+/// Which trace is to be corrected, and how.
 #[derive(Args, Debug)]
 pub struct CorrectionOptions {
+    /// The trace, which stays as it is
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// Where to write the corrected trace: a file, which is replaced when all is done; for an OTF2 archive a new folder
+    #[arg(short, long, value_name = "OUT")]
+    pub output: PathBuf,
     /// What is drawn through the sessions of a clock [default: spline; none, where there are no sessions; what is between
     /// the clock offsets of an OTF2 archive, which are its sessions, as all who read it]
     #[arg(long, value_enum, value_name = "METHOD")]
@@ -52,6 +60,21 @@ pub struct CorrectionOptions {
     /// How events are matched.
     #[command(flatten)]
     pub matching: MatchingOptions,
+    /// Rewrite all events of an OTF2 archive, rather than only those that clock offsets cannot move apart
+    #[arg(long)]
+    pub rewrite: bool,
+    /// The same trace with its true times, to say how far they are missed
+    #[arg(long, value_name = "FILE")]
+    pub truth: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+    /// Print histograms, too, of how far events are moved and intervals changed
+    #[arg(long, conflicts_with = "json")]
+    histograms: bool,
+    /// A page with pictures.
+    #[command(flatten)]
+    page: PageOptions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -88,6 +111,39 @@ fn gradient(text: &str) -> Result<Gradient, String> {
 }
 
 impl CorrectionOptions {
+    /// Says no, before hours of work, where what is made cannot be written. As long as what is returned is there, a
+    /// signal that ends the program removes what it has written so far.
+    ///
+    /// # Errors
+    /// Names the option, and why.
+    pub fn begin(&self) -> Result<Unfinished, Failure> {
+        let unfinished = Unfinished::of(&self.output)?;
+        let (input, output, truth) = (&*self.input, &*self.output, self.truth.as_deref());
+        files::check_corrected("-o", output, input, truth.as_slice())?;
+        self.page.check(truth.into_iter().chain([input, output]))?;
+        Ok(unfinished)
+    }
+
+    /// Says what was found and done with locations of such names; whether all events were read again and again.
+    ///
+    /// # Errors
+    /// When the page cannot be written, or nobody listens.
+    pub fn show(&self, document: &Document, names: &[String], streamed: bool) -> Result<(), Failure> {
+        let title = format!("Correction of {}", self.input.display());
+        self.page.write(&title, &Shown::correction(document, names))?;
+        if self.json {
+            return print_json(&Printed { document, streamed });
+        }
+        let mut text = document.text(&self.input, &self.output);
+        if streamed {
+            text += "Never were all events in memory: the trace was read again and again\n";
+        }
+        if self.histograms {
+            text += &format!("\n{}", document.deviation.histograms());
+        }
+        print(&text)
+    }
+
     /// The logical clock that is asked for, on one thread.
     pub fn clock(&self, latencies: Latencies) -> ControlledLogicalClock {
         let mut clock = ControlledLogicalClock::new(latencies);
@@ -102,8 +158,13 @@ impl CorrectionOptions {
     ///
     /// # Errors
     /// When it cannot be read, is none, or its events do not go together.
-    pub fn read(&self, path: &Path, workers: usize) -> Result<Recording, Failure> {
-        Recording::read(path, self.matching.matching(), self.pre_synchronization.is_none(), workers)
+    pub fn read(&self, workers: usize) -> Result<Recording, Failure> {
+        Recording::read(&self.input, self.matching.matching(), self.applies_offsets(), workers)
+    }
+
+    /// Whether clock offsets of an archive are added to its times, rather than being its sessions.
+    pub fn applies_offsets(&self) -> bool {
+        self.pre_synchronization.is_none()
     }
 
     fn method(&self, sessions: &Sessions) -> (PreSyncOption, usize) {
@@ -123,32 +184,30 @@ impl CorrectionOptions {
     /// # Errors
     /// When what the clocks showed makes no sense.
     pub fn pre_synchronize(&self, file: &mut Recording) -> Result<(Sessions, PreSyncReport), Failure> {
-        if file.applied > 0 {
-            let report = PreSyncReport { method: "archive", sessions: file.applied, unknown: 0, sessions_left_out: 0 };
-            return Ok((file.sessions.clone(), report));
-        }
         let places: Vec<_> = file.trace.locations().iter().map(Location::place).collect();
         let ids: Vec<_> = file.trace.ids().collect();
-        let (maps, sessions, report) = self.clock_maps(&file.path, (&ids, &places), &file.sessions, file.master)?;
+        let (maps, sessions, report) = self.clock_maps((&ids, &places), (&file.sessions, file.applied), file.master)?;
         if let Some(maps) = maps {
-            let at_fault = |why| Failure::Input(format!("{}: {why}", file.path.display()));
-            maps.correct(&mut file.trace).map_err(at_fault)?;
+            maps.correct(&mut file.trace).map_err(|why| self.at_fault(&why))?;
         }
         Ok((sessions, report))
     }
 
-    /// What makes one clock of all, if anything does: of the locations of the trace at `path`, what their clocks showed in
-    /// their sessions, and the number of whose is right. And what they showed on one clock.
+    /// What makes one clock of all, if anything does: of locations, what their clocks showed in their sessions, how many
+    /// sessions are in the times already, and the number of whose is right. And what they showed on one clock.
     ///
     /// # Errors
     /// When what the clocks showed makes no sense.
     pub fn clock_maps(
         &self,
-        path: &Path,
         (ids, places): (&[LocationId], &[Place]),
-        sessions: &Sessions,
+        (sessions, applied): (&Sessions, usize),
         master: u32,
     ) -> Result<(Option<ClockMaps>, Sessions, PreSyncReport), Failure> {
+        if applied > 0 {
+            let report = PreSyncReport { method: "archive", sessions: applied, unknown: 0, sessions_left_out: 0 };
+            return Ok((None, sessions.clone(), report));
+        }
         let (method, most) = self.method(sessions);
         let mut report = PreSyncReport { method: method.name(), sessions: most, unknown: 0, sessions_left_out: 0 };
         let Some(master) = ids.get(master as usize).filter(|_| method != PreSyncOption::None) else {
@@ -160,8 +219,7 @@ impl CorrectionOptions {
         settings.most_samples = self.samples.map_or(usize::MAX, |samples| samples as usize);
         settings.longest_session = self.session_length.unwrap_or(Duration::MAX);
         settings.lenient = self.matching.matching().lenient;
-        let at_fault = |why| Failure::Input(format!("{}: {why}", path.display()));
-        let maps = settings.maps(places, sessions).map_err(at_fault)?;
+        let maps = settings.maps(places, sessions).map_err(|why| self.at_fault(&why))?;
         (report.unknown, report.sessions_left_out) = (maps.unknown, maps.left_out);
         let mut corrected = sessions.clone();
         for (location, sessions) in ids.iter().zip(&mut corrected) {
@@ -171,6 +229,11 @@ impl CorrectionOptions {
             }
         }
         Ok((Some(maps), corrected, report))
+    }
+
+    /// That the trace cannot be corrected.
+    pub fn at_fault(&self, why: &dyn Display) -> Failure {
+        Failure::Input(format!("{}: {why}", self.input.display()))
     }
 }
 

@@ -67,6 +67,11 @@ pub fn is_archive(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "otf2")
 }
 
+/// That an option is for archives.
+pub fn is_no_archive(option: &str, path: &Path) -> Failure {
+    Failure::option(option, format!("{} is no OTF2 archive, of which alone that can be wanted", path.display()))
+}
+
 /// That of its name, or else the one given.
 pub fn format(output: &Path, otherwise: TraceFormat) -> TraceFormat {
     TraceFormat::of(output).unwrap_or(otherwise)

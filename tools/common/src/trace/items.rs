@@ -22,8 +22,7 @@ pub fn for_each_item(
         return of_archive(path, apply_offsets, take);
     }
     if !apply_offsets {
-        let why = format!("{} is no OTF2 archive, of which alone that can be wanted", path.display());
-        return Err(Failure::option("--as-recorded", why));
+        return Err(super::files::is_no_archive("--as-recorded", path));
     }
     let bad = |why: RecordError| Failure::Input(why.to_string());
     let mut reader = TraceReader::open(path).map_err(bad)?;

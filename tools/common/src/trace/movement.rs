@@ -25,7 +25,7 @@ pub struct Movement {
     #[serde(skip)]
     pub shared: usize,
     /// Rows of slices: of all events of such locations in such a time, by how many nanoseconds the one is moved that is moved
-    /// the farthest, forward or back; nothing where there is no event. There are none of a trace that ranks share.
+    /// the farthest, forward or back, and forward if both are as far; nothing where there is no event.
     #[serde(skip)]
     pub cells: Vec<Option<i64>>,
     /// The locations that are moved the farthest, in that order.
@@ -131,10 +131,7 @@ impl MovementWalk {
             *end = (*slice as u64 + 1).saturating_mul(self.slices.length);
         }
         if let Some(cell) = self.cells.get_mut(location / self.shared * self.slices.count + *slice) {
-            let so_far = cell.get_or_insert(by);
-            if by.unsigned_abs() > so_far.unsigned_abs() {
-                *so_far = by;
-            }
+            widen(cell, by);
         }
         if by.unsigned_abs() > report.farthest_nanos.unsigned_abs() {
             (report.farthest_nanos, report.at_nanos) = (by, since);
@@ -144,19 +141,31 @@ impl MovementWalk {
         *total += u128::from(by.unsigned_abs());
     }
 
-    /// What became of a location whose events were all taken, for another walk to [`learn`](Self::learn).
-    pub fn known(&self, location: usize) -> [u64; 6] {
-        let Some(Walk { report, total, .. }) = self.locations.get(location) else { return [0; 6] };
-        let LocationReport { events, moved, farthest_nanos, at_nanos, .. } = *report;
-        [events, moved, *total as u64, (*total >> 64) as u64, farthest_nanos as u64, at_nanos]
+    /// What was found, for another walk to [`learn`](Self::learn) that took events of other locations of the same trace.
+    /// These are as many words for either.
+    pub fn known(&self) -> Vec<u64> {
+        let cells = self.cells.iter().flat_map(|cell| [cell.is_some().into(), cell.unwrap_or(0) as u64]);
+        let locations = self.locations.iter().flat_map(|Walk { report, total, .. }| {
+            let LocationReport { events, moved, farthest_nanos, at_nanos, .. } = *report;
+            [events, moved, *total as u64, (*total >> 64) as u64, farthest_nanos as u64, at_nanos]
+        });
+        cells.chain(locations).collect()
     }
 
-    /// What became of a location, of which this walk took no event; without cells.
-    pub fn learn(&mut self, location: usize, [events, moved, low, high, farthest, at]: [u64; 6]) {
-        if let Some(Walk { report, total, .. }) = self.locations.get_mut(location) {
-            (report.events, report.moved) = (events, moved);
-            *total = u128::from(high) << 64 | u128::from(low);
-            (report.farthest_nanos, report.at_nanos) = (farthest as i64, at);
+    /// What another walk found.
+    pub fn learn(&mut self, known: &[u64]) {
+        let (cells, locations) = known.split_at_checked(2 * self.cells.len()).unwrap_or_default();
+        for (cell, [is_there, by]) in self.cells.iter_mut().zip(cells.as_chunks().0) {
+            if *is_there != 0 {
+                widen(cell, *by as i64);
+            }
+        }
+        let found =
+            locations.as_chunks::<6>().0.iter().zip(&mut self.locations).filter(|([events, ..], _)| *events > 0);
+        for ([events, moved, low, high, farthest, at], Walk { report, total, .. }) in found {
+            (report.events, report.moved) = (*events, *moved);
+            *total = u128::from(*high) << 64 | u128::from(*low);
+            (report.farthest_nanos, report.at_nanos) = (*farthest as i64, *at);
         }
     }
 
@@ -172,6 +181,14 @@ impl MovementWalk {
         farthest.sort_by_key(|location| Reverse(location.farthest_nanos.unsigned_abs()));
         farthest.truncate(MOST_NAMED);
         Movement { slices, shared, cells, farthest }
+    }
+}
+
+/// Another event is in a cell; the order of events makes no difference.
+fn widen(cell: &mut Option<i64>, by: i64) {
+    let far = |by: i64| (by.unsigned_abs(), by);
+    if cell.is_none_or(|so_far| far(by) > far(so_far)) {
+        *cell = Some(by);
     }
 }
 
@@ -212,6 +229,21 @@ mod tests {
         Movement::between(&trace(before), &after, &names)
     }
 
+    /// The same by two walks.
+    fn shared(before: &[Vec<i64>], after: &[Vec<i64>]) -> Movement {
+        let names: Vec<String> = (0..before.len()).map(|i| format!("rank {i}")).collect();
+        let mut walks = [(); 2].map(|()| MovementWalk::new(Slices::of(&trace(before)), &names));
+        for (location, (before, after)) in before.iter().zip(after).enumerate() {
+            for (before, after) in before.iter().zip(after) {
+                let [before, after] = [*before, *after].map(Timestamp::from_nanos);
+                walks[usize::from(location % 3 == 1)].take(location, before, after);
+            }
+        }
+        let [mut one, other] = walks;
+        one.learn(&other.known());
+        one.finish()
+    }
+
     /// Every cell by looking at all events.
     #[test]
     fn cells_are_those_of_the_definition() {
@@ -226,6 +258,8 @@ mod tests {
             let after: Vec<Vec<i64>> =
                 before.iter().map(|times| times.iter().map(|time| time + rng.i64(-9..10)).collect()).collect();
             let found = movement(&before, &after);
+            let shared = shared(&before, &after);
+            assert_eq!((&shared.cells, &shared.farthest), (&found.cells, &found.farthest));
             let Slices { begin, length, count } = found.slices;
             assert!(count <= 96 && found.cells.len() <= 64 * count, "{count}");
             assert_eq!(found.cells.len() / count, locations.div_ceil(found.shared));

@@ -62,6 +62,12 @@ pub(super) fn without_otf2(path: &Path) -> Failure {
 }
 
 impl Recording {
+    /// What of the sessions is not in the times yet, if they are applied or not, and how many are.
+    pub fn left_of(sessions: Sessions, applied: bool) -> (Sessions, usize) {
+        let most = sessions.iter().map(Vec::len).max().unwrap_or(0);
+        if applied { (vec![vec![]; sessions.len()], most) } else { (sessions, 0) }
+    }
+
     /// Reads a trace, or an archive; clock offsets of this are added to its times, or else they are its sessions. So many
     /// threads share the work.
     ///
@@ -84,13 +90,8 @@ impl Recording {
         let archive = Archive::open(path).map_err(bad)?;
         let reading = Reading { matching, offsets, workers, ..Reading::default() };
         let ArchiveTrace { trace, origin } = archive.read(&reading).map_err(bad)?;
-        let mut names = vec![String::new(); origin.locations.len()];
-        for (location, found) in origin.locations.iter().zip(archive.locations()) {
-            names[location.index()].clone_from(&found.name);
-        }
-        let sessions = archive.sessions(&origin);
-        let most = sessions.iter().map(Vec::len).max().unwrap_or(0);
-        let (sessions, applied) = if offsets { (vec![vec![]; names.len()], most) } else { (sessions, 0) };
+        let names = archive.names(&origin);
+        let (sessions, applied) = Self::left_of(archive.sessions(&origin), offsets);
         let source = Source::Archive(Box::new((archive, origin)));
         Ok(Self { path: path.to_owned(), trace, names, sessions, master: 0, applied, source })
     }
@@ -111,10 +112,7 @@ impl Recording {
         sessions: &Sessions,
     ) -> Result<Option<ArchiveReport>, Failure> {
         match &self.source {
-            Source::File(_) if to.rewrite => {
-                let why = format!("{} is no OTF2 archive, of which alone that can be wanted", self.path.display());
-                Err(Failure::option("--rewrite", why))
-            }
+            Source::File(_) if to.rewrite => Err(files::is_no_archive("--rewrite", &self.path)),
             Source::File(format) => {
                 let format = files::format(to.path, *format);
                 trace::write_corrected(&self.path, to.path, format, times, sessions).map_err(Failure::run)?;
@@ -126,11 +124,7 @@ impl Recording {
                 let writing = trace::otf2::Writing { rewrite: to.rewrite, workers: to.workers };
                 let written = archive.write_corrected(&self.trace, origin, times, to.path, writing);
                 let written = written.map_err(Failure::run)?;
-                let rewritten = archive.locations().iter().zip(&written.rewritten).filter(|(_, rewritten)| **rewritten);
-                Ok(Some(ArchiveReport {
-                    clock_offsets: written.knots.iter().sum(),
-                    rewritten: rewritten.map(|(location, _)| location.name.clone()).collect(),
-                }))
+                Ok(Some(ArchiveReport::of(archive, written.knots.into_iter().zip(written.rewritten))))
             }
         }
     }
@@ -156,6 +150,17 @@ impl Recording {
 }
 
 impl ArchiveReport {
+    /// Of every location of the archive, how many clock offsets it has, and whether its events were rewritten.
+    #[cfg(feature = "otf2")]
+    pub fn of(archive: &trace::otf2::Archive, written: impl IntoIterator<Item = (usize, bool)>) -> Self {
+        let mut report = Self { clock_offsets: 0, rewritten: vec![] };
+        for (location, (knots, is_rewritten)) in archive.locations().iter().zip(written) {
+            report.clock_offsets += knots;
+            report.rewritten.extend(is_rewritten.then(|| location.name.clone()));
+        }
+        report
+    }
+
     /// One line, or two.
     pub fn text(&self) -> String {
         let Self { clock_offsets, rewritten } = self;

@@ -21,7 +21,7 @@ pub struct TruthStages {
     #[serde(skip)]
     pub slices: Slices,
     /// In each slice with an event, the error without the bias in nanoseconds: the root of the mean square, before and
-    /// after. There are none of a trace that ranks share.
+    /// after.
     #[serde(skip)]
     pub over_time: Vec<Option<[f64; 2]>>,
 }
@@ -55,21 +55,26 @@ impl TruthStages {
             return None;
         }
         let slices = Slices::of(trace);
-        let (mut whole, mut parts) = ([TruthError::default(); 2], vec![[TruthError::default(); 2]; slices.count]);
+        let mut errors = [(); 2].map(|()| vec![TruthError::default(); 1 + slices.count]);
         for ((before, after), truth) in times.into_iter().zip(corrected).zip(expected) {
             for ((before, after), truth) in before.iter().zip(after.as_ref()).zip(truth) {
-                for errors in [&mut whole, &mut parts[slices.slice(*before)]] {
-                    errors[0].add(*before, *truth);
-                    errors[1].add(*after, *truth);
+                for at in [0, 1 + slices.slice(*before)] {
+                    errors[0][at].add(*before, *truth);
+                    errors[1][at].add(*after, *truth);
                 }
             }
         }
+        Some(Self::of(slices, &errors))
+    }
+
+    /// Of errors before and after: first those of all events, and then those in each slice of time.
+    pub fn of(slices: Slices, errors: &[Vec<TruthError>; 2]) -> Self {
         // About the mean of the whole, not that of the slice.
         let about = |part: &TruthError, whole: &TruthError| part.centred().hypot(part.bias() - whole.bias());
-        let both = |part: &[TruthError; 2]| [about(&part[0], &whole[0]), about(&part[1], &whole[1])];
-        let over_time = parts.iter().map(|part| (part[0].events() > 0).then(|| both(part))).collect();
-        let [pre_synchronized, corrected] = whole.map(TruthReport::from);
-        Some(Self { pre_synchronized, corrected, slices, over_time })
+        let both = |at: usize| errors.each_ref().map(|errors| about(&errors[at], &errors[0]));
+        let over_time = (1..=slices.count).map(|at| (errors[0][at].events() > 0).then(|| both(at))).collect();
+        let [pre_synchronized, corrected] = errors.each_ref().map(|errors| errors[0].into());
+        Self { pre_synchronized, corrected, slices, over_time }
     }
 
     /// What is said where the trace at `truth` has other events than the one at `path`.

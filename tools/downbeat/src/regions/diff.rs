@@ -12,7 +12,7 @@ use downbeat_common::output::{Table, count, percent, print, print_json, time};
 use downbeat_measure::regions::{EventReport, RankSet, RegionDiff, Report, ReportDiff};
 
 use super::show::load;
-use crate::page::bins::Unit;
+use downbeat_common::page::bins::Unit;
 
 #[derive(Args, Debug)]
 #[command(

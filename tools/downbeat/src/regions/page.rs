@@ -7,8 +7,8 @@ mod summary;
 
 use downbeat_measure::regions::{Report, TextOptions};
 
-use crate::page::Page;
-use crate::page::bins::Unit;
+use downbeat_common::page::Page;
+use downbeat_common::page::bins::Unit;
 
 /// The page of reports that have names of their own; of a single one, it is not said again and again.
 pub(super) fn of(reports: &[(String, Report)], options: &TextOptions) -> Page {

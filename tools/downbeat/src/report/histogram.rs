@@ -3,11 +3,11 @@
 use downbeat_measure::{Density, Histogram, Sample};
 
 use super::smooth;
-use crate::page::axis::Axis;
-use crate::page::frame::Frame;
-use crate::page::style;
-use crate::page::svg::Picture;
-use crate::page::units::{self, TimeUnit};
+use downbeat_common::page::axis::Axis;
+use downbeat_common::page::frame::Frame;
+use downbeat_common::page::style;
+use downbeat_common::page::svg::Picture;
+use downbeat_common::page::units::{self, TimeUnit};
 
 /// As many bins as can be told apart.
 const MOST_BINS: usize = 60;

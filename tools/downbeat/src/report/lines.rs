@@ -2,11 +2,11 @@
 
 use downbeat_measure::Interval;
 
-use crate::page::axis::{Axis, size_place};
-use crate::page::frame::{Frame, data_width};
-use crate::page::style;
-use crate::page::svg::{Picture, text_width};
-use crate::page::units;
+use downbeat_common::page::axis::{Axis, size_place};
+use downbeat_common::page::frame::{Frame, data_width};
+use downbeat_common::page::style;
+use downbeat_common::page::svg::{Picture, text_width};
+use downbeat_common::page::units;
 
 /// One experiment.
 #[derive(Debug)]

@@ -37,7 +37,7 @@ pub(crate) struct Kind {
 impl Kind {
     /// What a title says of it.
     pub(crate) fn title(&self) -> String {
-        format!("{}, {}", self.operation, crate::page::units::of(self.ranks as usize, "rank", "ranks"))
+        format!("{}, {}", self.operation, downbeat_common::page::units::of(self.ranks as usize, "rank", "ranks"))
     }
 
     pub(crate) fn key(&self, bytes: u64) -> GroupKey {

@@ -2,10 +2,10 @@
 
 use downbeat_measure::Sample;
 
-use crate::page::axis::Axis;
-use crate::page::frame::Frame;
-use crate::page::svg::{Anchor, Picture, number};
-use crate::page::{style, units};
+use downbeat_common::page::axis::Axis;
+use downbeat_common::page::frame::Frame;
+use downbeat_common::page::svg::{Anchor, Picture, number};
+use downbeat_common::page::{style, units};
 
 /// What stands in one column of the picture: however many observations there are, none of the extremes is lost.
 #[derive(Clone, Copy, Debug, PartialEq)]

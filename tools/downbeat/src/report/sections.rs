@@ -9,7 +9,7 @@ mod orders;
 mod tables;
 
 use super::measured::Experiments;
-use crate::page::Page;
+use downbeat_common::page::Page;
 
 /// The title of the page and all that is on it.
 pub(crate) fn fill(page: &mut Page, experiments: &Experiments) -> String {

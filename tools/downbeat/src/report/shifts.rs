@@ -2,10 +2,10 @@
 
 use downbeat_measure::Interval;
 
-use crate::page::axis::Axis;
-use crate::page::frame::Frame;
-use crate::page::svg::{Anchor, Picture, fitting};
-use crate::page::{style, units};
+use downbeat_common::page::axis::Axis;
+use downbeat_common::page::frame::Frame;
+use downbeat_common::page::svg::{Anchor, Picture, fitting};
+use downbeat_common::page::{style, units};
 
 /// One size in one of the other experiments.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ pub(crate) fn picture(title: String, names: &[String], shifts: &[Shift]) -> Opti
 
 /// Borders between sizes, where each has several rows.
 fn part_sizes(frame: &mut Frame, shifts: &[Shift]) {
-    let (left, right) = (0.0, crate::page::svg::WIDTH - 12.0);
+    let (left, right) = (0.0, downbeat_common::page::svg::WIDTH - 12.0);
     for (i, pair) in shifts.windows(2).enumerate() {
         if pair[0].bytes != pair[1].bytes {
             let y = frame.at_y(-(i as f64 + 1.0));
@@ -74,7 +74,7 @@ fn draw(frame: &mut Frame, row: f64, shift: &Shift) {
     }
     let middle = frame.at((shift.share, row));
     frame.canvas.marker(shift.series, middle);
-    let right = crate::page::svg::WIDTH - 14.0;
+    let right = downbeat_common::page::svg::WIDTH - 14.0;
     frame.canvas.text("", (right, middle.1 + 6.5), Anchor::End, shift.stars);
 }
 

@@ -3,10 +3,10 @@
 use downbeat_measure::Sample;
 
 use super::smooth;
-use crate::page::axis::Axis;
-use crate::page::frame::Frame;
-use crate::page::svg::{Anchor, Picture};
-use crate::page::{style, units};
+use downbeat_common::page::axis::Axis;
+use downbeat_common::page::frame::Frame;
+use downbeat_common::page::svg::{Anchor, Picture};
+use downbeat_common::page::{style, units};
 
 /// One launch.
 #[derive(Debug)]

@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat_common::output::{print, print_json};
 use downbeat_common::trace::{
-    Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, Movement, Recording, Violations, files,
-    violations,
+    Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, Movement, PageOptions, Recording, Shown,
+    Violations, files, violations,
 };
 use downbeat_common::{Failure, output};
 use downbeat_sync::postmortem::{Deviation, Verdict};
 use serde::Serialize;
-
-use super::page::{PageOptions, Shown};
 
 #[derive(Args, Debug)]
 #[command(

@@ -3,20 +3,15 @@
 mod streamed;
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::thread;
 
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::Timestamp;
 use downbeat_common::Failure;
-use downbeat_common::output::{print, print_json};
 use downbeat_common::trace::{
-    Contents, CorrectionOptions, Document, LatencyReport, Movement, Place, Printed, Recording, TruthStages, Unfinished,
-    Violations, files,
+    Contents, CorrectionOptions, Document, LatencyReport, Movement, Place, Recording, TruthStages, Violations, files,
 };
 use downbeat_sync::postmortem::{ControlledLogicalClock, Deviation, Latencies, Verdict};
-
-use super::page::{PageOptions, Shown};
 
 #[derive(Args, Debug)]
 #[command(
@@ -31,36 +26,16 @@ use super::page::{PageOptions, Shown};
                   correction.html"
 )]
 pub(crate) struct Options {
-    /// The trace, which stays as it is
-    #[arg(value_name = "IN")]
-    input: PathBuf,
-    /// Where to write the corrected trace: a file, which is replaced when all is done; for an OTF2 archive a new folder
-    #[arg(short, long, value_name = "OUT")]
-    output: PathBuf,
     #[command(flatten)]
     correction: CorrectionOptions,
     /// How many threads share the work; the result is the same [default: one for each core]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1024), allow_hyphen_values = true)]
     threads: Option<u32>,
-    /// Rewrite all events of an OTF2 archive, rather than only those that clock offsets cannot move apart
-    #[arg(long)]
-    rewrite: bool,
-    /// The same trace with its true times, to say how far they are missed
-    #[arg(long, value_name = "FILE")]
-    truth: Option<PathBuf>,
     /// Read the trace again and again, with nothing in memory but what is under way: for traces larger than memory, of which
     /// every event must come after those that it waits for, whatever their times. The result is the same. If nothing is
     /// said, this is done with files of more than 2 GiB, as far as it can be
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = StreamingOption::Auto, num_args = 0..=1, require_equals = true, default_missing_value = "always", hide_default_value = true)]
     streaming: StreamingOption,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
-    /// Print histograms, too, of how far events are moved and intervals changed
-    #[arg(long, conflicts_with = "json")]
-    histograms: bool,
-    #[command(flatten)]
-    page: PageOptions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -77,33 +52,18 @@ enum StreamingOption {
 const LARGE: u64 = 2 << 30;
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let others: Vec<&Path> = options.truth.iter().map(PathBuf::as_path).collect();
-    let _unfinished = Unfinished::of(&options.output)?;
-    files::check_corrected("-o", &options.output, &options.input, &others)?;
-    options.page.check(others.iter().copied().chain([&*options.input, &*options.output]))?;
+    let _unfinished = options.correction.begin()?;
     let streamed = if options.streams()? { options.correct_streamed()? } else { None };
     let is_streamed = streamed.is_some();
     let (document, names) = streamed.map_or_else(|| options.correct_in_memory(), Ok)?;
-    let title = format!("Correction of {}", options.input.display());
-    options.page.write(&title, &Shown::correction(&document, &names))?;
-    if options.json {
-        return print_json(&Printed { document: &document, streamed: is_streamed });
-    }
-    let mut text = document.text(&options.input, &options.output);
-    if is_streamed {
-        text += "Never were all events in memory: the trace was read again and again\n";
-    }
-    if options.histograms {
-        text += &format!("\n{}", document.deviation.histograms());
-    }
-    print(&text)
+    options.correction.show(&document, &names, is_streamed)
 }
 
 impl Options {
     /// Whether to read the trace again and again.
     fn streams(&self) -> Result<bool, Failure> {
-        let is_file = !files::is_archive(&self.input) && !self.rewrite;
-        match (self.streaming, &self.truth) {
+        let is_file = !files::is_archive(&self.correction.input) && !self.correction.rewrite;
+        match (self.streaming, &self.correction.truth) {
             (StreamingOption::Always, _) if !is_file => {
                 Err(Failure::option("--streaming", "an OTF2 archive is corrected in memory"))
             }
@@ -113,7 +73,7 @@ impl Options {
             (StreamingOption::Always, None) => Ok(true),
             (StreamingOption::Never, _) | (StreamingOption::Auto, Some(_)) => Ok(false),
             (StreamingOption::Auto, None) => {
-                Ok(is_file && fs::metadata(&self.input).is_ok_and(|found| found.len() > LARGE))
+                Ok(is_file && fs::metadata(&self.correction.input).is_ok_and(|found| found.len() > LARGE))
             }
         }
     }
@@ -121,8 +81,8 @@ impl Options {
     /// And what locations are called.
     fn correct_in_memory(&self) -> Result<(Document, Vec<String>), Failure> {
         let matching = self.correction.matching.matching();
-        let mut file = self.correction.read(&self.input, self.workers())?;
-        let truth = self.truth.as_ref().map(|path| files::read(path, matching)).transpose()?;
+        let mut file = self.correction.read(self.workers())?;
+        let truth = self.correction.truth.as_ref().map(|path| files::read(path, matching)).transpose()?;
         let document = self.correct(&mut file, truth.as_ref())?;
         Ok((document, file.names))
     }
@@ -140,7 +100,7 @@ impl Options {
 
         let clock = self.clock(latencies.latencies);
         let (corrected, pre_synchronized) = self.both(|| clock.forward(&file.trace), || judge(&file.trace.times()));
-        let mut corrected = corrected.map_err(|why| self.at_fault(&why))?;
+        let mut corrected = corrected.map_err(|why| self.correction.at_fault(&why))?;
         let pre_synchronized = pre_synchronized?;
         let explicitly_corrected = corrected.jumps().count();
         let passes = corrected.passes().iter().map(Into::into).collect();
@@ -150,13 +110,14 @@ impl Options {
         let times = corrected.times();
         let write = || {
             let found = judge(&slices(times))?;
-            found.check_none_left(&self.input)?;
+            found.check_none_left(&self.correction.input)?;
             let truth = truth.map(|truth| {
                 let stages = TruthStages::between(&file.trace, times, &truth.trace);
                 stages.ok_or_else(|| TruthStages::of_another(&truth.path, &file.path))
             });
             let truth = truth.transpose()?;
-            let place = Place { path: &self.output, rewrite: self.rewrite, workers: self.workers() };
+            let place =
+                Place { path: &self.correction.output, rewrite: self.correction.rewrite, workers: self.workers() };
             Ok::<_, Failure>((found, truth, file.write_corrected(&place, times, &sessions)?))
         };
         let (written, (movement, deviation)) = self.both(write, || {
@@ -180,10 +141,6 @@ impl Options {
             truth,
             archive,
         })
-    }
-
-    fn at_fault(&self, why: &dyn std::fmt::Display) -> Failure {
-        Failure::Input(format!("{}: {why}", self.input.display()))
     }
 
     fn clock(&self, latencies: Latencies) -> ControlledLogicalClock {

@@ -53,7 +53,10 @@ impl<'a> Jobs<'a> {
 
     /// `mpirun` with these parts.
     pub(crate) fn mpirun(&self, parts: Parts<'_>) -> Command {
-        let mut mpirun = self.library.crowded_mpirun();
+        self.with_parts(self.library.crowded_mpirun(), parts)
+    }
+
+    fn with_parts(&self, mut mpirun: Command, parts: Parts<'_>) -> Command {
         for (i, (ranks, arguments)) in parts.iter().enumerate() {
             mpirun.args((i > 0).then_some(":")).args(["-np", &ranks.to_string()]).arg(self.program);
             mpirun.args(self.words(arguments));
@@ -94,7 +97,7 @@ impl<'a> Jobs<'a> {
         begun: impl Fn() -> bool + Sync,
     ) -> Result<Ended, String> {
         let ranks = parts.iter().map(|(ranks, _)| *ranks as usize).sum();
-        let mut mpirun = self.mpirun(parts);
+        let mut mpirun = self.with_parts(self.library.patient_mpirun(), parts);
         let (job, struck) = thread::scope(|scope| {
             let strike = scope.spawn(|| self.strike(victim, ranks, &begun));
             let job = ended(LIMIT, &mut mpirun);

@@ -12,14 +12,16 @@ use crate::steps::{Outcome, Step};
 use crate::workspace::{MPI, Package, Target, Workspace};
 
 /// An MPI library as Debian installs it: side by side with others, so that every program's name has a suffix.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Library {
     name: &'static str,
     suffix: &'static str,
     /// Shared memory only.
     transport: &'static str,
-    /// More ranks than cores, where those that wait let others run. Nobody waits a second for ranks to end that are told to.
+    /// More ranks than cores, where those that wait let others run.
     crowded: &'static str,
+    /// Nobody waits a second for ranks to end that are told to.
+    hasty: &'static str,
     environment: &'static [(&'static str, &'static str)],
 }
 
@@ -27,11 +29,13 @@ pub(crate) const OPEN_MPI: Library = Library {
     name: "Open MPI",
     suffix: "openmpi",
     transport: "--mca btl self,vader",
-    crowded: "--oversubscribe --mca mpi_yield_when_idle 1 --mca odls_base_sigkill_timeout 0",
+    crowded: "--oversubscribe --mca mpi_yield_when_idle 1",
+    hasty: "--mca odls_base_sigkill_timeout 0",
     // Wants to hear twice that root is meant.
     environment: &[("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")],
 };
-const MPICH: Library = Library { name: "MPICH", suffix: "mpich", transport: "", crowded: "", environment: &[] };
+pub(crate) const MPICH: Library =
+    Library { name: "MPICH", suffix: "mpich", transport: "", crowded: "", hasty: "", environment: &[] };
 
 /// Even, odd, a power of two and not: algorithms have remainders.
 const TEST_RANKS: [u32; 7] = [1, 2, 3, 4, 5, 7, 8];
@@ -166,8 +170,15 @@ impl Library {
         mpirun
     }
 
-    /// or share cores.
+    /// or share cores,
     pub(crate) fn crowded_mpirun(self) -> Command {
+        let mut mpirun = self.patient_mpirun();
+        mpirun.args(self.hasty.split_whitespace());
+        mpirun
+    }
+
+    /// and are given time to end.
+    pub(crate) fn patient_mpirun(self) -> Command {
         let mut mpirun = self.mpirun();
         mpirun.args(self.crowded.split_whitespace());
         mpirun

@@ -5,9 +5,9 @@ use downbeat_measure::regions::{
 };
 
 use super::{histogram, strip};
-use crate::page::bins::Unit;
-use crate::page::units::{count, of};
-use crate::page::{Page, Table};
+use downbeat_common::page::bins::Unit;
+use downbeat_common::page::units::{count, of};
+use downbeat_common::page::{Page, Table};
 
 /// So many groups have their histograms in sight; those of the others are folded.
 const IN_SIGHT: usize = 6;

@@ -3,11 +3,11 @@
 use downbeat_measure::regions::{BinCounts, EventReport, HistogramGroup};
 
 use super::strip;
-use crate::page::axis::Axis;
-use crate::page::bins::{self, Unit};
-use crate::page::frame::{Frame, data_width};
-use crate::page::svg::Picture;
-use crate::page::units::{count, of};
+use downbeat_common::page::axis::Axis;
+use downbeat_common::page::bins::{self, Unit};
+use downbeat_common::page::frame::{Frame, data_width};
+use downbeat_common::page::svg::Picture;
+use downbeat_common::page::units::{count, of};
 
 /// The axes of all groups of a region, so that they can be compared.
 #[derive(Debug)]

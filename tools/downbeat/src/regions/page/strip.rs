@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use downbeat_measure::regions::{EventReport, HistogramGroup, RankPlace};
 
-use crate::page::axis::linear_ticks;
-use crate::page::bins::Unit;
-use crate::page::rectangles::{Rectangle, hatching, legend, outline, rectangles};
-use crate::page::style;
-use crate::page::svg::{Anchor, Canvas, LINE, Picture, WIDTH, number, text_width};
-use crate::page::units::{count, of};
+use downbeat_common::page::axis::linear_ticks;
+use downbeat_common::page::bins::Unit;
+use downbeat_common::page::rectangles::{Rectangle, hatching, legend, outline, rectangles};
+use downbeat_common::page::style;
+use downbeat_common::page::svg::{Anchor, Canvas, LINE, Picture, WIDTH, number, text_width};
+use downbeat_common::page::units::{count, of};
 
 /// So many cells there are at most; if there are more ranks, several share one.
 const MOST_CELLS: u32 = 128 * 128;

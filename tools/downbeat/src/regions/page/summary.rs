@@ -3,10 +3,10 @@
 use downbeat_measure::regions::{EventReport, RegionReport, Report, TextOptions};
 
 use super::region_id;
-use crate::page::bins::Unit;
-use crate::page::svg::fitting;
-use crate::page::units::{count, of};
-use crate::page::{Page, Table};
+use downbeat_common::page::bins::Unit;
+use downbeat_common::page::svg::fitting;
+use downbeat_common::page::units::{count, of};
+use downbeat_common::page::{Page, Table};
 
 /// So wide a name is shown in the table; it stands in full above the region.
 const NAME: f64 = 280.0;

@@ -5,11 +5,11 @@ use downbeat_measure::analysis::{ComparedGroup, ExperimentComparison};
 use downbeat_measure::{Interval, stars};
 
 use crate::experiments::plural;
-use crate::page::svg::fitting;
-use crate::page::units;
-use crate::page::{Page, Table};
 use crate::report::measured::{Experiments, Kind};
 use crate::report::shifts::{self, Shift};
+use downbeat_common::page::svg::fitting;
+use downbeat_common::page::units;
+use downbeat_common::page::{Page, Table};
 
 /// Each experiment but the first, compared with it.
 pub(super) fn compare(experiments: &Experiments) -> Vec<ExperimentComparison> {

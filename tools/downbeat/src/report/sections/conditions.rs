@@ -2,9 +2,9 @@
 
 use downbeat_measure::State;
 
-use crate::page::units;
-use crate::page::{Page, Table};
 use crate::report::measured::{Experiments, Measured};
+use downbeat_common::page::units;
+use downbeat_common::page::{Page, Table};
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments) {
     page.section("conditions", "Conditions");

@@ -3,13 +3,13 @@
 use downbeat_measure::{GroupKey, Sample};
 
 use super::shown_sizes;
-use crate::page::Page;
-use crate::page::svg::Picture;
-use crate::page::units;
 use crate::report::histogram::{self, Together};
 use crate::report::measured::{Experiments, Kind, kept};
 use crate::report::smooth;
 use crate::report::violin::{self, Violin};
+use downbeat_common::page::Page;
+use downbeat_common::page::svg::Picture;
+use downbeat_common::page::units;
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) {
     page.section("distributions", "Distributions");

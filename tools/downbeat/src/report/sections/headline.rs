@@ -5,9 +5,9 @@ use downbeat_measure::{State, stars};
 
 use super::comparison::shift;
 use crate::experiments::plural;
-use crate::page::Page;
-use crate::page::units;
 use crate::report::measured::{Experiments, Kind, Measured};
+use downbeat_common::page::Page;
+use downbeat_common::page::units;
 
 /// How many kinds, and how many names, a sentence bears.
 const MOST: usize = 4;

@@ -3,10 +3,10 @@
 use downbeat_measure::analysis::{Average, GroupAnalysis};
 
 use crate::experiments::percentage;
-use crate::page::units;
-use crate::page::{Page, Table};
 use crate::report::lines::{self, Line, Point};
 use crate::report::measured::{Experiments, Kind, Measured};
+use downbeat_common::page::units;
+use downbeat_common::page::{Page, Table};
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) {
     page.section("medians", "Run-times over sizes");

@@ -1,11 +1,11 @@
 //! Observations in the order in which they were made.
 
 use super::shown_sizes;
-use crate::page::Page;
-use crate::page::svg::Picture;
-use crate::page::units;
 use crate::report::measured::{Experiments, Kind, kept};
 use crate::report::run_order::{self, Span};
+use downbeat_common::page::Page;
+use downbeat_common::page::svg::Picture;
+use downbeat_common::page::units;
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) {
     page.section("order", "Observations in their order");

@@ -3,9 +3,9 @@
 use downbeat_measure::State;
 use downbeat_measure::analysis::LaunchAverages;
 
-use crate::page::units;
-use crate::page::{Page, Table};
 use crate::report::measured::{Experiments, Kind, Measured};
+use downbeat_common::page::units;
+use downbeat_common::page::{Page, Table};
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) {
     page.section("tables", "Tables");

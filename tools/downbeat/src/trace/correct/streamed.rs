@@ -24,18 +24,18 @@ impl Options {
     }
 
     fn stream(&self) -> Result<(Document, Vec<String>), Stop> {
-        let trace = StreamedTrace::read(&self.input, self.correction.matching.matching());
+        let trace = StreamedTrace::read(&self.correction.input, self.correction.matching.matching());
         let trace = trace.map_err(|why| match why {
             StreamedError::Record(why) => Stop::Failure(Failure::Input(why.to_string())),
             disorder => disorder.into(),
         })?;
         let (ids, places): (Vec<_>, _) = (trace.census.ids().collect(), trace.census.places());
         let (maps, sessions, pre_synchronization) =
-            self.correction.clock_maps(&self.input, (&ids, &places), &trace.sessions, trace.master)?;
+            self.correction.clock_maps((&ids, &places), (&trace.sessions, 0), trace.master)?;
         let maps = maps.as_ref();
         let latencies = self.correction.latencies.find_by(|| trace.latencies(maps).map_err(Stop::from))?;
         let clock = self.correction.clock(latencies.latencies);
-        let corrected = trace.correct(maps, &clock, !self.correction.no_backward, &self.output)?;
+        let corrected = trace.correct(maps, &clock, !self.correction.no_backward, &self.correction.output)?;
         let passes = corrected.passes.iter().map(Into::into).collect();
         let explicitly_corrected = corrected.jumps as usize;
         let [as_measured, pre_synchronized] =
@@ -43,11 +43,11 @@ impl Options {
         let contents = Contents::of_stream(&trace.census, corrected.arrivals);
         let [begin, end] = corrected.span;
         let mut movement = MovementWalk::new(Slices::between(begin, end), &trace.names);
-        let format = files::format(&self.output, trace.format);
+        let format = files::format(&self.correction.output, trace.format);
         let see = |location: LocationId, before, after| movement.take(location.index(), before, after);
-        let written = trace.write_corrected((&self.output, format), maps, corrected, &sessions, see)?;
+        let written = trace.write_corrected((&self.correction.output, format), maps, corrected, &sessions, see)?;
         let (found, deviation) = (Violations::of(&written.0, &trace.names), written.1);
-        found.check_none_left(&self.input)?;
+        found.check_none_left(&self.correction.input)?;
         let document = Document {
             schema: "downbeat.trace_correction",
             version: 1,

@@ -6,10 +6,13 @@ use super::svg::{Anchor, Canvas, LINE, Picture, WIDTH, fitting, text_width};
 
 /// The place of the data in a picture, and what has been drawn.
 #[derive(Debug)]
-pub(crate) struct Frame {
-    pub(crate) canvas: Canvas,
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
+pub struct Frame {
+    /// What has been drawn.
+    pub canvas: Canvas,
+    /// From left to right.
+    pub x: Axis,
+    /// From below.
+    pub y: Axis,
     left: f64,
     right: f64,
     top: f64,
@@ -21,14 +24,14 @@ const MARGIN: f64 = 30.0;
 
 impl Frame {
     /// Draws the axes and the legend; there is one only if there are several names.
-    pub(crate) fn new(x: Axis, y: Axis, names: &[String], height: f64) -> Self {
+    pub fn new(x: Axis, y: Axis, names: &[String], height: f64) -> Self {
         let mut canvas = Canvas::default();
         let legend = if names.len() > 1 { legend(&mut canvas, names) } else { 0.0 };
         Self::below(canvas, legend, x, y, height)
     }
 
     /// Draws the axes below a legend of that height.
-    pub(crate) fn below(canvas: Canvas, legend: f64, x: Axis, y: Axis, height: f64) -> Self {
+    pub fn below(canvas: Canvas, legend: f64, x: Axis, y: Axis, height: f64) -> Self {
         let left = (y.widest_tick() + 12.0).max(MARGIN);
         let top = legend + LINE + 8.0;
         let mut frame = Self { canvas, x, y, left, right: WIDTH - 12.0, top, bottom: top + height };
@@ -55,35 +58,39 @@ impl Frame {
     }
 
     /// The horizontal place of a value.
-    pub(crate) fn at_x(&self, value: f64) -> f64 {
+    pub fn at_x(&self, value: f64) -> f64 {
         self.left + self.x.share(value) * (self.right - self.left)
     }
 
     /// The vertical place of a value.
-    pub(crate) fn at_y(&self, value: f64) -> f64 {
+    pub fn at_y(&self, value: f64) -> f64 {
         self.bottom - self.y.share(value) * (self.bottom - self.top)
     }
 
-    pub(crate) fn at(&self, (x, y): (f64, f64)) -> (f64, f64) {
+    /// The place of both.
+    pub fn at(&self, (x, y): (f64, f64)) -> (f64, f64) {
         (self.at_x(x), self.at_y(y))
     }
 
-    pub(crate) fn top(&self) -> f64 {
+    /// Where the data begin.
+    pub fn top(&self) -> f64 {
         self.top
     }
 
-    pub(crate) fn bottom(&self) -> f64 {
+    /// Where they end.
+    pub fn bottom(&self) -> f64 {
         self.bottom
     }
 
-    pub(crate) fn finish(self, title: String, description: String) -> Picture {
+    /// The picture, with what it is called and what there is to be seen.
+    pub fn finish(self, title: String, description: String) -> Picture {
         let below = if self.x.label.is_empty() { 22.0 } else { 22.0 + LINE };
         Picture::new(title, description, self.bottom + below, self.canvas)
     }
 }
 
 /// How wide the data is if the texts at the ticks are this wide.
-pub(crate) fn data_width(widest_tick: f64) -> f64 {
+pub fn data_width(widest_tick: f64) -> f64 {
     WIDTH - 12.0 - (widest_tick + 12.0).max(MARGIN)
 }
 

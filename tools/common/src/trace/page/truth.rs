@@ -1,6 +1,6 @@
 //! How far times are from the truth, before and after, and when.
 
-use downbeat_common::trace::{TruthReport, TruthStages};
+use crate::trace::{TruthReport, TruthStages};
 
 use crate::page::Table;
 use crate::page::axis::Axis;

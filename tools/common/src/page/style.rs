@@ -4,22 +4,22 @@
 /// How many colours there are before they come again.
 const COLOURS: usize = 6;
 /// How many shapes of marks.
-pub(crate) const MARKERS: usize = 5;
+pub const MARKERS: usize = 5;
 /// How many kinds of dashes.
 const DASHES: usize = 4;
 
 /// The class that gives a series its colour.
-pub(crate) fn colour(series: usize) -> String {
+pub fn colour(series: usize) -> String {
     format!("c{}", series % COLOURS)
 }
 
 /// The class of a series' line.
-pub(crate) fn line(series: usize) -> String {
+pub fn line(series: usize) -> String {
     format!("l k{} {}", series % DASHES, colour(series))
 }
 
 /// What a picture needs, in a page or alone. No variables: not all programs that read SVG know them.
-pub(crate) const PICTURE: &str = "\
+pub const PICTURE: &str = "\
 text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Arial,sans-serif;fill:#1b1b1b}\
 .title{font-weight:600;font-size:14px}.small{font-size:11px}.quiet{fill:#555}\
 .paper{fill:#fff}.axis{fill:none;stroke:#555;stroke-width:1}.grid{fill:none;stroke:#e2e2e2;stroke-width:1}\
@@ -36,7 +36,7 @@ text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Arial
 .hatch{fill:none;stroke:#777;stroke-width:.7}";
 
 /// What the page needs beside it.
-pub(crate) const PAGE: &str = "\
+pub const PAGE: &str = "\
 *{box-sizing:border-box}html{-webkit-text-size-adjust:100%}\
 body{margin:0 auto;max-width:78rem;padding:1rem;font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Arial,\
 sans-serif;color:#1b1b1b;background:#fff;overflow-wrap:anywhere}\

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 
 use super::svg::{Anchor, Canvas, LINE, WIDTH, number, text_width};
 
-/// Cells that are alike, in a row, and in rows below each other: column and row of the first, how many of each.
+/// Cells that are alike, in a row, and in rows below each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Rectangle {
-    pub(crate) at: (usize, usize),
-    pub(crate) size: (usize, usize),
+pub struct Rectangle {
+    /// Column and row of the first.
+    pub at: (usize, usize),
+    /// How many columns and rows.
+    pub size: (usize, usize),
 }
 
 /// As few rectangles as there are of neighbours in rows that are the same in the row below.
-pub(crate) fn rectangles<C: Copy + Ord>(cells: &[C], columns: usize) -> BTreeMap<C, Vec<Rectangle>> {
+pub fn rectangles<C: Copy + Ord>(cells: &[C], columns: usize) -> BTreeMap<C, Vec<Rectangle>> {
     let mut found: BTreeMap<C, Vec<Rectangle>> = BTreeMap::new();
     // Those that reach to the row above, by where they begin.
     let mut above: BTreeMap<usize, (C, usize)> = BTreeMap::new();
@@ -43,20 +45,20 @@ pub(crate) fn rectangles<C: Copy + Ord>(cells: &[C], columns: usize) -> BTreeMap
 
 impl Rectangle {
     /// Where it is drawn and how large, if the first cell is here and cells have this size.
-    pub(crate) fn drawn(&self, (left, top): (f64, f64), (width, height): (f64, f64)) -> [(f64, f64); 2] {
+    pub fn drawn(&self, (left, top): (f64, f64), (width, height): (f64, f64)) -> [(f64, f64); 2] {
         let at = (left + self.at.0 as f64 * width, top + self.at.1 as f64 * height);
         [at, (self.size.0 as f64 * width, self.size.1 as f64 * height)]
     }
 }
 
 /// A rectangle in SVG's own words.
-pub(crate) fn outline([(x, y), (width, height)]: [(f64, f64); 2]) -> String {
+pub fn outline([(x, y), (width, height)]: [(f64, f64); 2]) -> String {
     let [left, right, upper, lower] = [x, x + width, y, y + height].map(number);
     format!("M{left} {upper}H{right}V{lower}H{left}Z")
 }
 
 /// Says what classes stand for, in as many rows as it takes; returns their height.
-pub(crate) fn legend(canvas: &mut Canvas, classes: impl IntoIterator<Item = (String, String)>) -> f64 {
+pub fn legend(canvas: &mut Canvas, classes: impl IntoIterator<Item = (String, String)>) -> f64 {
     const SAMPLE: f64 = 12.0;
     let (mut x, mut y) = (6.0, LINE - 5.0);
     for (class, text) in classes {
@@ -75,7 +77,7 @@ pub(crate) fn legend(canvas: &mut Canvas, classes: impl IntoIterator<Item = (Str
 }
 
 /// Lines that rise across a rectangle.
-pub(crate) fn hatching((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
+pub fn hatching((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
     const APART: f64 = 6.0;
     let lines = ((width + height) / APART) as usize;
     // Each begins on the left or lower side, so far around the corner, and ends on the upper or right side.

@@ -7,14 +7,16 @@ const TIMES: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1
 
 /// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct TimeUnit {
-    pub(crate) name: &'static str,
-    pub(crate) nanos: f64,
+pub struct TimeUnit {
+    /// Behind a number.
+    pub name: &'static str,
+    /// How many nanoseconds it is.
+    pub nanos: f64,
 }
 
 impl TimeUnit {
     /// The one in which such a time has one to three digits before the point.
-    pub(crate) fn for_nanos(nanos: f64) -> Self {
+    pub fn for_nanos(nanos: f64) -> Self {
         let fits = TIMES.iter().rev().find(|(_, unit)| nanos.abs() >= *unit);
         let (name, nanos) = fits.copied().unwrap_or(TIMES[0]);
         Self { name, nanos }
@@ -22,20 +24,20 @@ impl TimeUnit {
 }
 
 /// A time with four digits: `375.2 ns`, `1.024 µs`.
-pub(crate) fn time(nanos: f64) -> String {
+pub fn time(nanos: f64) -> String {
     // 999.96 ns are 1.000 µs.
     let unit = TimeUnit::for_nanos(nanos * 1.000_05);
     format!("{} {}", digits(nanos / unit.nanos, 4), unit.name)
 }
 
 /// The number with so many digits in all, as far as they are behind the point.
-pub(crate) fn digits(value: f64, wanted: usize) -> String {
+pub fn digits(value: f64, wanted: usize) -> String {
     let before = if value.abs() < 1.0 { 1 } else { value.abs().log10().floor() as usize + 1 };
     grouped(&format!("{:.*}", wanted.saturating_sub(before), value))
 }
 
 /// A share as percent with its sign: `+1.3 %`.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let decimals = if percent.abs() < 9.995 { 2 } else { usize::from(percent.abs() < 99.95) };
     let text = format!("{percent:+.decimals$} %");
@@ -43,7 +45,7 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// A share as percent: `0.013 %`.
-pub(crate) fn share(share: f64) -> String {
+pub fn share(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
         0.0 => "none".to_owned(),
@@ -53,7 +55,7 @@ pub(crate) fn share(share: f64) -> String {
 }
 
 /// A size: `64 B`, `1 KiB`, `1.5 MiB`.
-pub(crate) fn bytes(size: u64) -> String {
+pub fn bytes(size: u64) -> String {
     let (unit, name) = match size {
         0..1_024 => return format!("{size} B"),
         1_024..1_048_576 => (1_024.0, "KiB"),
@@ -65,12 +67,12 @@ pub(crate) fn bytes(size: u64) -> String {
 }
 
 /// What was measured: `allreduce of 8 B among 4 ranks`.
-pub(crate) fn group(key: &GroupKey) -> String {
+pub fn group(key: &GroupKey) -> String {
     format!("{} of {} among {}", key.operation, bytes(key.bytes), of(key.ranks as usize, "rank", "ranks"))
 }
 
 /// A count: `1 234 567`, with narrow blanks.
-pub(crate) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     grouped(&number.to_string())
 }
 
@@ -92,7 +94,7 @@ fn grouped(number: &str) -> String {
 }
 
 /// So many of a thing: `1 rank`, `2 ranks`.
-pub(crate) fn of(number: usize, what: &str, many: &str) -> String {
+pub fn of(number: usize, what: &str, many: &str) -> String {
     format!("{} {}", count(number as u64), if number == 1 { what } else { many })
 }
 

@@ -1,12 +1,12 @@
 //! A page in the making: headings, pictures and tables. Everything that is not markup of its own is escaped here.
 
-pub(crate) mod axis;
-pub(crate) mod bins;
-pub(crate) mod frame;
-pub(crate) mod rectangles;
-pub(crate) mod style;
-pub(crate) mod svg;
-pub(crate) mod units;
+pub mod axis;
+pub mod bins;
+pub mod frame;
+pub mod rectangles;
+pub mod style;
+pub mod svg;
+pub mod units;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,13 +14,13 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use downbeat_common::Failure;
-use downbeat_common::output::print;
+use crate::Failure;
+use crate::output::print;
 use svg::{Picture, escape};
 
 /// A page in the making.
 #[derive(Debug, Default)]
-pub(crate) struct Page {
+pub struct Page {
     html: String,
     /// Name and content of every picture as a file of its own.
     files: BTreeMap<String, String>,
@@ -29,7 +29,7 @@ pub(crate) struct Page {
 
 /// Rows of text below headings.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub struct Table {
     caption: String,
     html: String,
     rows: usize,
@@ -37,11 +37,12 @@ pub(crate) struct Table {
 
 impl Table {
     /// A table of numbers: all columns but the first are set to the right.
-    pub(crate) fn of_numbers<const N: usize>(caption: &str, headings: [&str; N]) -> Self {
+    pub fn of_numbers<const N: usize>(caption: &str, headings: [&str; N]) -> Self {
         Self::new("n", caption, headings)
     }
 
-    pub(crate) fn of_text<'a>(caption: &str, headings: impl IntoIterator<Item = &'a str>) -> Self {
+    /// A table of texts.
+    pub fn of_text<'a>(caption: &str, headings: impl IntoIterator<Item = &'a str>) -> Self {
         Self::new("", caption, headings)
     }
 
@@ -54,22 +55,23 @@ impl Table {
         Self { caption, html: html + "<tbody>", rows: 0 }
     }
 
-    pub(crate) fn row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>) {
+    /// Adds a row.
+    pub fn row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.add("<tr>", cells);
     }
 
     /// A row that stands out.
-    pub(crate) fn marked_row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>) {
+    pub fn marked_row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.add("<tr class=\"d\">", cells);
     }
 
     /// A row whose first cell leads to a section.
-    pub(crate) fn linked_row<S: AsRef<str>>(&mut self, id: &str, first: &str, others: impl IntoIterator<Item = S>) {
+    pub fn linked_row<S: AsRef<str>>(&mut self, id: &str, first: &str, others: impl IntoIterator<Item = S>) {
         self.add(&format!("<tr><td><a href=\"#{id}\">{}</a>", escape(first)), others);
     }
 
     /// A row that begins with a sample of how something is drawn.
-    pub(crate) fn keyed_row<S: AsRef<str>>(&mut self, class: &str, first: &str, others: impl IntoIterator<Item = S>) {
+    pub fn keyed_row<S: AsRef<str>>(&mut self, class: &str, first: &str, others: impl IntoIterator<Item = S>) {
         let sample = format!("<svg class=\"key\" viewBox=\"0 0 12 12\" aria-hidden=\"true\"><rect class=\"{class}\"");
         let sample = sample + " width=\"12\" height=\"12\"/></svg>";
         self.add(&format!("<tr><td>{sample}{}", escape(first)), others);
@@ -87,25 +89,29 @@ impl Table {
 }
 
 impl Page {
-    pub(crate) fn section(&mut self, id: &str, heading: &str) {
+    /// A heading to which a link can lead.
+    pub fn section(&mut self, id: &str, heading: &str) {
         let _ = writeln!(self.html, "<h2 id=\"{id}\">{}</h2>", escape(heading));
     }
 
-    pub(crate) fn subsection(&mut self, heading: &str) {
+    /// A heading below that.
+    pub fn subsection(&mut self, heading: &str) {
         let _ = writeln!(self.html, "<h3>{}</h3>", escape(heading));
     }
 
-    pub(crate) fn paragraph(&mut self, class: &str, text: &str) {
+    /// A paragraph of that class.
+    pub fn paragraph(&mut self, class: &str, text: &str) {
         let _ = writeln!(self.html, "<p class=\"{class}\">{}</p>", escape(text));
     }
 
-    pub(crate) fn note(&mut self, text: &str) {
+    /// What need not be read at first.
+    pub fn note(&mut self, text: &str) {
         self.paragraph("note", text);
     }
 
     /// Pictures side by side, as many as there is room for; those that there are. Each has a name, from which that of
     /// its file is made.
-    pub(crate) fn pictures(&mut self, pictures: impl IntoIterator<Item = (String, Option<Picture>)>) {
+    pub fn pictures(&mut self, pictures: impl IntoIterator<Item = (String, Option<Picture>)>) {
         let there: Vec<_> = pictures.into_iter().filter_map(|(name, picture)| Some((name, picture?))).collect();
         if there.is_empty() {
             return;
@@ -135,14 +141,14 @@ impl Page {
     }
 
     /// What is seen only by who wants to.
-    pub(crate) fn folded(&mut self, summary: &str, fill: impl FnOnce(&mut Self)) {
+    pub fn folded(&mut self, summary: &str, fill: impl FnOnce(&mut Self)) {
         let _ = writeln!(self.html, "<details><summary>{}</summary>", escape(summary));
         fill(self);
         self.html += "</details>\n";
     }
 
     /// Nothing if it has no rows.
-    pub(crate) fn table(&mut self, table: &Table) {
+    pub fn table(&mut self, table: &Table) {
         if table.rows > 0 {
             // Who has no mouse can move what is wider than the screen, too.
             let region = format!("role=\"region\" tabindex=\"0\" aria-label=\"{}\"", table.caption);
@@ -151,7 +157,7 @@ impl Page {
     }
 
     /// Links to the sections: their ids and names.
-    pub(crate) fn links(&mut self, sections: &[(&str, &str)]) {
+    pub fn links(&mut self, sections: &[(&str, &str)]) {
         self.html += "<nav aria-label=\"Sections\">";
         for (id, name) in sections {
             let _ = write!(self.html, "<a href=\"#{id}\">{}</a> ", escape(name));
@@ -164,13 +170,7 @@ impl Page {
     ///
     /// # Errors
     /// When there cannot be such files, by the option that named them; or when they cannot be filled.
-    pub(crate) fn write(
-        self,
-        title: &str,
-        option: &str,
-        output: &Path,
-        pictures: Option<&Path>,
-    ) -> Result<(), Failure> {
+    pub fn write(self, title: &str, option: &str, output: &Path, pictures: Option<&Path>) -> Result<(), Failure> {
         let (html, files) = self.finish(title);
         if let Some(folder) = pictures {
             let failed = |why: io::Error| Failure::option("--svg", format!("{}: {why}", folder.display()));

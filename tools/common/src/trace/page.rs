@@ -9,18 +9,18 @@ use std::path::{self, Path, PathBuf};
 
 use clap::Args;
 use downbeat_clock_core::Duration;
-use downbeat_common::Failure;
-use downbeat_common::trace::{
+
+use super::{
     ArchiveReport, Contents, DeviationReport, Document, LatencyReport, Movement, PassReport, TruthStages, Violations,
     files, percent,
 };
-
+use crate::Failure;
 use crate::page::units::{count, of, time};
 use crate::page::{Page, Table};
 
 /// Where the page is to be.
 #[derive(Args, Debug)]
-pub(super) struct PageOptions {
+pub struct PageOptions {
     /// Write a page with pictures to this file, too
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
@@ -34,27 +34,35 @@ type Stage<'a> = (&'static str, &'a Violations);
 
 /// What is on the page.
 #[derive(Debug)]
-pub(super) struct Shown<'a> {
-    pub(super) contents: &'a Contents,
+pub struct Shown<'a> {
+    /// What the trace consists of.
+    pub contents: &'a Contents,
     /// What else is to be known, in lines.
-    pub(super) conditions: String,
-    pub(super) latencies: &'a LatencyReport,
+    pub conditions: String,
+    /// How long messages take at least.
+    pub latencies: &'a LatencyReport,
     /// In their order.
-    pub(super) stages: Vec<Stage<'a>>,
+    pub stages: Vec<Stage<'a>>,
     /// How many receives and exits were corrected explicitly.
-    pub(super) corrected: Option<usize>,
-    pub(super) passes: &'a [PassReport],
+    pub corrected: Option<usize>,
+    /// In their order; the last one counts.
+    pub passes: &'a [PassReport],
     /// Since when times were changed.
-    pub(super) since: String,
-    pub(super) deviation: Option<(&'a DeviationReport, &'a Movement)>,
-    pub(super) truth: Option<&'a TruthStages>,
+    pub since: String,
+    /// What became of times, where and when.
+    pub deviation: Option<(&'a DeviationReport, &'a Movement)>,
+    /// How far times are from the truth, if that is known.
+    pub truth: Option<&'a TruthStages>,
     /// What locations are called.
-    pub(super) names: &'a [String],
+    pub names: &'a [String],
 }
 
 impl PageOptions {
     /// Says no, before hours of work, where no page can be written, or what is there is one of these files.
-    pub(super) fn check<'a>(&self, others: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// Names the option, and why.
+    pub fn check<'a>(&self, others: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
         let Some(page) = &self.page else { return Ok(()) };
         let others: Vec<&Path> = others.into_iter().collect();
         if page == Path::new("-") {
@@ -71,7 +79,11 @@ impl PageOptions {
         files::check_output("--svg", &folder.join("violations.svg"), &others)
     }
 
-    pub(super) fn write(&self, title: &str, shown: &Shown<'_>) -> Result<(), Failure> {
+    /// Writes the page, if one is wanted.
+    ///
+    /// # Errors
+    /// When there cannot be such files, by the option that named them; or when they cannot be filled.
+    pub fn write(&self, title: &str, shown: &Shown<'_>) -> Result<(), Failure> {
         let Some(output) = &self.page else { return Ok(()) };
         let mut page = Page::default();
         shown.fill(&mut page);
@@ -80,7 +92,8 @@ impl PageOptions {
 }
 
 impl<'a> Shown<'a> {
-    pub(super) fn correction(document: &'a Document, names: &'a [String]) -> Self {
+    /// The page of a correction of locations with such names.
+    pub fn correction(document: &'a Document, names: &'a [String]) -> Self {
         let archive = document.archive.as_ref().map(ArchiveReport::text);
         Self {
             contents: &document.contents,

@@ -1,6 +1,6 @@
 //! What is wrong with times at every stage: figure 5 and table 3 of Becker et al. (2009).
 
-use downbeat_common::trace::{RelationsReport, Violations, percent};
+use crate::trace::{RelationsReport, Violations, percent};
 
 use super::Stage;
 use crate::page::style;

@@ -20,14 +20,14 @@ const SPLIT: (f64, f64) = (0.76, 0.82);
 
 /// One axis.
 #[derive(Clone, Debug)]
-pub(crate) struct Axis {
+pub struct Axis {
     scale: Scale,
     low: f64,
     high: f64,
     /// What it shows, and in which unit.
-    pub(crate) label: String,
+    pub label: String,
     /// Where there are ticks, and what stands there.
-    pub(crate) ticks: Vec<(f64, String)>,
+    pub ticks: Vec<(f64, String)>,
 }
 
 /// Values that span this much are shown on a logarithmic axis.
@@ -35,7 +35,7 @@ const WIDE: f64 = 10.0;
 
 impl Axis {
     /// Times from low to high in nanoseconds, with some room around them; logarithmic where they span much.
-    pub(crate) fn times(label: &str, low: f64, high: f64, ticks: usize) -> Self {
+    pub fn times(label: &str, low: f64, high: f64, ticks: usize) -> Self {
         if low > 0.0 && high / low >= WIDE {
             Self::log_times(label, low, high, ticks)
         } else {
@@ -44,7 +44,7 @@ impl Axis {
     }
 
     /// Times, evenly spaced.
-    pub(crate) fn linear_times(label: &str, low: f64, high: f64, ticks: usize) -> Self {
+    pub fn linear_times(label: &str, low: f64, high: f64, ticks: usize) -> Self {
         let (low, high) = with_room(low, high);
         let unit = TimeUnit::for_nanos(low.abs().max(high.abs()));
         let ticks = linear_ticks(low / unit.nanos, high / unit.nanos, ticks);
@@ -53,7 +53,7 @@ impl Axis {
     }
 
     /// Times above 0, spaced by their ratios.
-    pub(crate) fn log_times(label: &str, low: f64, high: f64, ticks: usize) -> Self {
+    pub fn log_times(label: &str, low: f64, high: f64, ticks: usize) -> Self {
         let room = (high / low).powf(0.04);
         let (low, high) = (low / room, high * room);
         let name = |nanos: f64| {
@@ -65,7 +65,7 @@ impl Axis {
     }
 
     /// Times from low to a usual end, evenly spaced, and above them the few that are larger, up to high.
-    pub(crate) fn split_times(label: &str, low: f64, usual: f64, high: f64) -> Self {
+    pub fn split_times(label: &str, low: f64, usual: f64, high: f64) -> Self {
         let mut axis = Self::linear_times(label, low, usual, 5);
         let at = axis.high;
         if !(at > 0.0 && high > at) {
@@ -90,7 +90,7 @@ impl Axis {
     }
 
     /// Where the part of a split axis ends that is evenly spaced.
-    pub(crate) fn split(&self) -> Option<f64> {
+    pub fn split(&self) -> Option<f64> {
         match self.scale {
             Scale::Split { at } => Some(at),
             Scale::Linear | Scale::Logarithmic | Scale::Counts => None,
@@ -98,7 +98,7 @@ impl Axis {
     }
 
     /// Sizes of messages, spaced by their ratios; nothing at all stands one step before the smallest.
-    pub(crate) fn sizes(sizes: &[u64], width: f64) -> Self {
+    pub fn sizes(sizes: &[u64], width: f64) -> Self {
         let places: Vec<(f64, u64)> = sizes.iter().map(|size| (size_place(*size), *size)).collect();
         let low = places.iter().map(|(at, _)| *at).fold(f64::INFINITY, f64::min);
         let high = places.iter().map(|(at, _)| *at).fold(f64::NEG_INFINITY, f64::max);
@@ -125,7 +125,7 @@ impl Axis {
     }
 
     /// Shares, as percent, with zero among them.
-    pub(crate) fn shares(label: &str, low: f64, high: f64, ticks: usize) -> Self {
+    pub fn shares(label: &str, low: f64, high: f64, ticks: usize) -> Self {
         let (low, high) = with_room(low.min(0.0), high.max(0.0));
         let ticks = linear_ticks(100.0 * low, 100.0 * high, ticks);
         let signed = |(at, text): (f64, String)| {
@@ -137,14 +137,14 @@ impl Axis {
     }
 
     /// From zero to high, in such a unit.
-    pub(crate) fn from_zero(label: &str, high: f64, unit: f64, ticks: usize) -> Self {
+    pub fn from_zero(label: &str, high: f64, unit: f64, ticks: usize) -> Self {
         let high = if high > 0.0 { 1.05 * high } else { unit };
         let ticks = linear_ticks(0.0, high / unit, ticks).into_iter().map(|(at, text)| (at * unit, text)).collect();
         Self::exact(label, 0.0, high, ticks)
     }
 
     /// Times from exactly 0 to exactly high, in nanoseconds.
-    pub(crate) fn times_to(label: &str, high: f64, ticks: usize) -> Self {
+    pub fn times_to(label: &str, high: f64, ticks: usize) -> Self {
         let unit = TimeUnit::for_nanos(high);
         let ticks = linear_ticks(0.0, high / unit.nanos, ticks);
         let ticks = ticks.into_iter().map(|(at, text)| (at * unit.nanos, text)).collect();
@@ -153,7 +153,7 @@ impl Axis {
 
     /// Counts from 0 to high, where 1 is seen beside 1 000 000: spaced by the ratios of one more than they are. There are
     /// only ticks that can be read at this length of the axis.
-    pub(crate) fn counts(label: &str, high: f64, length: f64) -> Self {
+    pub fn counts(label: &str, high: f64, length: f64) -> Self {
         let mut axis =
             Self { scale: Scale::Counts, low: 0.0, high: 1.08 * high.max(1.0), label: label.to_owned(), ticks: vec![] };
         let apart = |places: &[f64]| (axis.share(places[1]) - axis.share(places[0])) * length >= 15.0;
@@ -165,12 +165,12 @@ impl Axis {
     }
 
     /// Numbers from exactly low to exactly high.
-    pub(crate) fn exact(label: &str, low: f64, high: f64, ticks: Vec<(f64, String)>) -> Self {
+    pub fn exact(label: &str, low: f64, high: f64, ticks: Vec<(f64, String)>) -> Self {
         Self { scale: Scale::Linear, low, high, label: label.to_owned(), ticks }
     }
 
     /// Where a value is: 0 at the beginning of the axis, 1 at its end.
-    pub(crate) fn share(&self, value: f64) -> f64 {
+    pub fn share(&self, value: f64) -> f64 {
         match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
             Scale::Logarithmic => (value / self.low).ln() / (self.high / self.low).ln(),
@@ -181,18 +181,18 @@ impl Axis {
     }
 
     /// Whether a value is on the axis.
-    pub(crate) fn contains(&self, value: f64) -> bool {
+    pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 
     /// How wide the widest text at a tick is.
-    pub(crate) fn widest_tick(&self) -> f64 {
+    pub fn widest_tick(&self) -> f64 {
         self.ticks.iter().map(|(_, text)| text_width(text)).fold(0.0, f64::max)
     }
 }
 
 /// Where a size stands on its axis.
-pub(crate) fn size_place(size: u64) -> f64 {
+pub fn size_place(size: u64) -> f64 {
     if size == 0 { -1.0 } else { (size as f64).log2() }
 }
 
@@ -204,7 +204,7 @@ fn with_room(low: f64, high: f64) -> (f64, f64) {
 }
 
 /// Round numbers between low and high, about so many, and how they are written.
-pub(crate) fn linear_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, String)> {
+pub fn linear_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, String)> {
     let raw = (high - low) / wanted.max(1) as f64;
     if !(raw > 0.0 && raw.is_finite()) {
         return Vec::new();

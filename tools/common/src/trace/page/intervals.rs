@@ -1,7 +1,7 @@
 //! What became of intervals, and how far events were moved: histograms, and table 4 of Becker et al. (2009).
 
+use crate::trace::{AboveReport, BinReport, DeviationReport, IntervalReport, percent};
 use downbeat_clock_core::{DecimalBin, Duration};
-use downbeat_common::trace::{AboveReport, BinReport, DeviationReport, IntervalReport, percent};
 
 use crate::page::Table;
 use crate::page::axis::Axis;

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use super::style;
 
 /// How wide every picture is, in its own units: on a phone one unit is about three quarters of a pixel.
-pub(crate) const WIDTH: f64 = 480.0;
+pub const WIDTH: f64 = 480.0;
 
 /// The height of a line of text.
-pub(crate) const LINE: f64 = 18.0;
+pub const LINE: f64 = 18.0;
 
 /// The text with all that has a meaning in HTML and in XML taken out of it.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -33,12 +33,12 @@ pub(crate) fn escape(text: &str) -> String {
 }
 
 /// About how wide a text is: nobody knows the reader's font.
-pub(crate) fn text_width(text: &str) -> f64 {
+pub fn text_width(text: &str) -> f64 {
     7.2 * text.chars().count() as f64
 }
 
 /// The text, or as much of its beginning as fits.
-pub(crate) fn fitting(text: &str, width: f64) -> String {
+pub fn fitting(text: &str, width: f64) -> String {
     if text_width(text) <= width {
         return text.to_owned();
     }
@@ -47,7 +47,7 @@ pub(crate) fn fitting(text: &str, width: f64) -> String {
 }
 
 /// The text in lines that fit, broken at blanks; within words only where these do not fit.
-pub(crate) fn wrapped(text: &str, width: f64) -> Vec<String> {
+pub fn wrapped(text: &str, width: f64) -> Vec<String> {
     let most = ((width / text_width("x")) as usize).max(1);
     let letters: Vec<char> = text.chars().collect();
     let (mut rest, mut lines) = (&letters[..], vec![]);
@@ -62,7 +62,7 @@ pub(crate) fn wrapped(text: &str, width: f64) -> Vec<String> {
 }
 
 /// A length or a place, to a tenth of a unit.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let text = format!("{:.1}", if value.is_finite() { value } else { 0.0 });
     let text = text.strip_suffix(".0").unwrap_or(&text);
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
@@ -70,38 +70,43 @@ pub(crate) fn number(value: f64) -> String {
 
 /// On which side of its place a text stands.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Anchor {
+pub enum Anchor {
+    /// It begins there.
     Start,
+    /// Its middle is there.
     Middle,
+    /// It ends there.
     End,
 }
 
 /// What is drawn, shape by shape.
 #[derive(Debug, Default)]
-pub(crate) struct Canvas(String);
+pub struct Canvas(String);
 
 impl Canvas {
-    pub(crate) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+    /// A straight line.
+    pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         self.path(class, &[from, to]);
     }
 
     /// Straight lines from one place to the next.
-    pub(crate) fn path(&mut self, class: &str, places: &[(f64, f64)]) {
+    pub fn path(&mut self, class: &str, places: &[(f64, f64)]) {
         self.raw_path(class, &path(places));
     }
 
     /// A path in SVG's own words.
-    pub(crate) fn raw_path(&mut self, class: &str, path: &str) {
+    pub fn raw_path(&mut self, class: &str, path: &str) {
         let _ = write!(self.0, "<path class=\"{class}\" d=\"{path}\"/>");
     }
 
-    pub(crate) fn rectangle(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
+    /// A rectangle: its upper left corner, and its size.
+    pub fn rectangle(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
         let [x, y, width, height] = [x, y, width, height].map(number);
         let _ = write!(self.0, "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>");
     }
 
     /// Text whose baseline is at this height.
-    pub(crate) fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+    pub fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "",
             Anchor::Middle => " text-anchor=\"middle\"",
@@ -112,7 +117,7 @@ impl Canvas {
     }
 
     /// The mark of the points of a series: another shape for each, as not everyone tells the colours apart.
-    pub(crate) fn marker(&mut self, series: usize, (x, y): (f64, f64)) {
+    pub fn marker(&mut self, series: usize, (x, y): (f64, f64)) {
         let corners: &[(f64, f64)] = match series % style::MARKERS {
             0 => {
                 let (x, y) = (number(x), number(y));
@@ -130,7 +135,7 @@ impl Canvas {
 }
 
 /// Places in SVG's own words.
-pub(crate) fn path(places: &[(f64, f64)]) -> String {
+pub fn path(places: &[(f64, f64)]) -> String {
     let mut words = String::new();
     for (i, (x, y)) in places.iter().enumerate() {
         let _ = write!(words, "{}{} {}", if i == 0 { "M" } else { "L" }, number(*x), number(*y));
@@ -140,22 +145,23 @@ pub(crate) fn path(places: &[(f64, f64)]) -> String {
 
 /// A finished picture.
 #[derive(Debug)]
-pub(crate) struct Picture {
+pub struct Picture {
     /// What it shows, in one line.
-    pub(crate) title: String,
+    pub title: String,
     /// What there is to be seen, for those who cannot see it.
-    pub(crate) description: String,
+    pub description: String,
     height: f64,
     body: String,
 }
 
 impl Picture {
-    pub(crate) fn new(title: String, description: String, height: f64, canvas: Canvas) -> Self {
+    /// What was drawn, and what is said of it.
+    pub fn new(title: String, description: String, height: f64, canvas: Canvas) -> Self {
         Self { title, description, height, body: canvas.0 }
     }
 
     /// As a part of a page; numbers tell the pictures of a page apart.
-    pub(crate) fn inline(&self, id: usize) -> String {
+    pub fn inline(&self, id: usize) -> String {
         let (title, description) = (escape(&self.title), escape(&self.description));
         let (width, height, body) = (number(WIDTH), number(self.height), &self.body);
         format!(
@@ -165,7 +171,7 @@ impl Picture {
     }
 
     /// As a file of its own, with its title above it.
-    pub(crate) fn file(&self) -> String {
+    pub fn file(&self) -> String {
         let (title, description) = (escape(&self.title), escape(&self.description));
         // Its letters are larger than others.
         let lines = wrapped(&self.title, WIDTH * 0.85);

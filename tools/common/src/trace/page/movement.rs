@@ -1,7 +1,7 @@
 //! Which locations are moved when, and how far: rows of locations, columns of time.
 
+use crate::trace::{LocationReport, Movement};
 use downbeat_clock_core::{DecimalBin, Duration};
-use downbeat_common::trace::{LocationReport, Movement};
 
 use crate::page::Table;
 use crate::page::axis::Axis;
@@ -123,8 +123,8 @@ pub(super) fn table(Movement { farthest, .. }: &Movement) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::Slices;
     use downbeat_clock_core::Timestamp;
-    use downbeat_common::trace::Slices;
 
     fn drawn(shared: usize, slices: usize, cells: Vec<Option<i64>>) -> String {
         let slices = Slices { begin: Timestamp::from_nanos(0), length: 1_000, count: slices };

@@ -12,26 +12,28 @@ const LEAST_BINS: usize = 9;
 
 /// What a report counts in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Unit {
+pub struct Unit {
     nanos: f64,
 }
 
 impl Unit {
-    pub(crate) fn of(tick: Duration) -> Self {
+    /// Reports that count in this.
+    pub fn of(tick: Duration) -> Self {
         Self { nanos: tick.as_nanos() as f64 }
     }
 
-    pub(crate) fn nanos(self, ticks: u128) -> f64 {
+    /// So many of it in nanoseconds.
+    pub fn nanos(self, ticks: u128) -> f64 {
         ticks as f64 * self.nanos
     }
 
     /// `6.262 ms`.
-    pub(crate) fn time(self, ticks: u128) -> String {
+    pub fn time(self, ticks: u128) -> String {
         units::time(self.nanos(ticks))
     }
 
     /// Where a bin begins, as short as it can be said: `6 ms`.
-    pub(crate) fn begin(self, bin: DecimalBin) -> String {
+    pub fn begin(self, bin: DecimalBin) -> String {
         let nanos = self.nanos(bin.low().into());
         if nanos == 0.0 {
             return "0".to_owned();
@@ -41,12 +43,12 @@ impl Unit {
     }
 
     /// From where to where a bin is: `6 to 7 ms`.
-    pub(crate) fn span(self, bin: DecimalBin) -> String {
+    pub fn span(self, bin: DecimalBin) -> String {
         self.span_by(bin, " to ")
     }
 
     /// The same for terminals, which get ASCII: `6-7 ms`.
-    pub(crate) fn plain_span(self, bin: DecimalBin) -> String {
+    pub fn plain_span(self, bin: DecimalBin) -> String {
         self.span_by(bin, "-").replace('µ', "u")
     }
 
@@ -58,7 +60,7 @@ impl Unit {
 }
 
 /// An axis with room for all of these bins: each is as wide as all others, and so is each power of ten.
-pub(crate) fn axis(label: &str, bins: impl Iterator<Item = DecimalBin> + Clone, width: f64, unit: Unit) -> Axis {
+pub fn axis(label: &str, bins: impl Iterator<Item = DecimalBin> + Clone, width: f64, unit: Unit) -> Axis {
     let first = bins.clone().map(DecimalBin::index).min().unwrap_or(0);
     let last = bins.map(DecimalBin::index).max().unwrap_or(0);
     let more = LEAST_BINS.saturating_sub(last + 1 - first);
@@ -96,7 +98,7 @@ fn ticks(first: usize, last: usize, width: f64, unit: Unit) -> Vec<(f64, String)
 }
 
 /// Draws the bar of a bin; returns where the bin begins and ends.
-pub(crate) fn draw(frame: &mut Frame, class: &str, bin: DecimalBin, height: f64) -> [f64; 2] {
+pub fn draw(frame: &mut Frame, class: &str, bin: DecimalBin, height: f64) -> [f64; 2] {
     let left = bin.index() as f64;
     let ((x, top), (end, bottom)) = (frame.at((left, height)), frame.at((left + 1.0, 0.0)));
     let gap = (0.08 * (end - x)).min(2.0);

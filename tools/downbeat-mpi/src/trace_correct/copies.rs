@@ -1,0 +1,55 @@
+//! A corrected copy of an archive: rank 0 makes it, and every rank writes its own locations.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use downbeat_clock_core::{Global, Timestamp};
+use downbeat_common::trace::ArchiveReport;
+use downbeat_common::{Failure, agree};
+use downbeat_measure::trace::otf2::{Archive, Origin, Writing};
+use downbeat_sync::postmortem::{LocationId, TracePart};
+use downbeat_sync::{Comm, CommError, collective};
+
+/// All ranks call this, each with the times of its own locations, and get the same.
+pub(super) async fn write<C: Comm>(
+    (archive, origin): &(Archive, Origin),
+    part: &TracePart,
+    times: &[Vec<Timestamp<Global>>],
+    (folder, rewrite): (&Path, bool),
+    comm: &C,
+) -> Result<ArchiveReport, Failure> {
+    let begun = (comm.rank() == 0).then(|| archive.begin_copy(folder)).transpose();
+    let copy = agree(comm, begun.map_err(Failure::run)).await?;
+    let name = copy.as_ref().and_then(|copy| copy.part().file_name()).unwrap_or_default();
+    let name = tell(comm, name.as_bytes()).await.map_err(Failure::run)?;
+    let place = folder.with_file_name(OsString::from_vec(name));
+
+    let is_own = |location: LocationId| part.owner(location) == Some(comm.rank());
+    let writing = Writing { rewrite, workers: 1 };
+    let written = archive.write_locations(part.as_ref(), origin, times, &place, writing, is_own);
+    let mut written = agree(comm, written.map_err(Failure::run)).await?.into_iter();
+    let finished = copy.map_or(Ok(()), |copy| copy.finish().map(drop));
+    agree(comm, finished.map_err(Failure::run)).await?;
+
+    let mut all = Vec::with_capacity(origin.locations.len());
+    for location in &origin.locations {
+        let own = if is_own(*location) { written.next() } else { None };
+        let own = own.map_or([0; 2], |(knots, is_rewritten)| [knots as u64, is_rewritten.into()]);
+        let sum = collective::all_combine(comm, own, |a, b| [a[0] + b[0], a[1] + b[1]]);
+        let [knots, rewritten] = sum.await.map_err(Failure::run)?;
+        all.push((knots as usize, rewritten > 0));
+    }
+    Ok(ArchiveReport::of(archive, all))
+}
+
+/// What rank 0 has to say, to all.
+async fn tell<C: Comm>(comm: &C, text: &[u8]) -> Result<Vec<u8>, CommError> {
+    let length = collective::broadcast(comm, text.len() as u64).await?;
+    let mut told = vec![];
+    for at in 0..length as usize {
+        let byte = text.get(at).copied().unwrap_or(0);
+        told.push(collective::broadcast(comm, u64::from(byte)).await? as u8);
+    }
+    Ok(told)
+}
