@@ -31,7 +31,7 @@ pub struct Window {
 /// // 10 ns are missing at first; later the clock gains 1 ns in 100.
 /// let to = |at: i64| at + 10 + (at - 2_000).max(0) / 100;
 /// let window = |at| Window { at, earliest: to(at), latest: to(at) };
-/// let knots = Knots::through([0, 500, 2_000, 2_500, 4_000, 9_000].map(window), |_| 1_000)?;
+/// let knots = Knots::through([0, 500, 2_000, 2_500, 4_000, 9_000].map(window), 1_000)?;
 /// let found: Vec<_> = knots.knots().iter().map(|knot| (knot.at, knot.offset)).collect();
 /// assert_eq!(found, [(0, 10), (2_000, 10), (9_000, 80)]);
 /// assert_eq!(knots.apply(2_500), 2_515);
@@ -116,15 +116,10 @@ impl Knots {
     /// left of it; the next knot is on a line of the last cone. It takes time proportional to the number of windows, and
     /// memory for those between two knots.
     ///
-    /// Up to any time there may be `most` knots of the number of times so far.
-    ///
     /// # Errors
-    /// When times decrease, events cannot be moved as they should, or only by too many knots. What comes after that is not
-    /// looked at.
-    pub fn through(
-        windows: impl IntoIterator<Item = Window>,
-        most: impl Fn(usize) -> usize,
-    ) -> Result<Self, KnotError> {
+    /// When times decrease, events cannot be moved as they should, or only by more than so many knots. What comes after that
+    /// is not looked at.
+    pub fn through(windows: impl IntoIterator<Item = Window>, most: usize) -> Result<Self, KnotError> {
         let mut windows = Merged::new(windows.into_iter());
         let Some(first) = windows.get(0)? else { return Ok(Self::default()) };
         let mut knots = vec![knot(first.at, middle(first.earliest, first.latest))];
@@ -132,7 +127,7 @@ impl Knots {
         while let Some((next, knot)) = farthest(&mut windows, at, knots[knots.len() - 1])? {
             knots.push(knot);
             at = next;
-            if knots.len() > most(at + 1) {
+            if knots.len() > most {
                 return Err(KnotError::TooMany(windows.event(at)));
             }
         }

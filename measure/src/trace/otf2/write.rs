@@ -56,8 +56,6 @@ pub(super) struct Times<'a> {
 /// Offsets are too many if there are more than these, and one for every so many events.
 const MANY: usize = 1_000;
 const EVENTS_PER_KNOT: usize = 4;
-/// Nor are more looked for if there are these, and one for every so many events until then.
-const HOPELESSLY_MANY: usize = 10_000;
 
 impl Archive {
     /// Writes a copy of the archive into a new folder, in which every reader of OTF2 finds these times: those of every
@@ -69,9 +67,9 @@ impl Archive {
     /// that makes a message faster, or changes the order of events: see [`Trace::leeway`].
     ///
     /// No offset moves events apart that were recorded at one time. Where that is needed, where there would have to be an
-    /// offset for every fourth event, of all or of very many from the first on, or where [`Writing::rewrite`] asks for it,
-    /// the events of the location are rewritten, with exactly these times and no clock offsets: [`Written::rewritten`] says
-    /// of which. All else that records say, of whatever kind, is copied byte by byte.
+    /// offset for every fourth event, or where [`Writing::rewrite`] asks for it, the events of the location are rewritten,
+    /// with exactly these times and no clock offsets: [`Written::rewritten`] says of which. All else that records say,
+    /// of whatever kind, is copied byte by byte.
     ///
     /// Where ticks are longer than a nanosecond, a reader finds the nearest tick in either case; the order remains, but a
     /// message may be faster than it should by less than a tick.
@@ -198,11 +196,10 @@ impl Archive {
                 None
             })
         });
-        let knots = Knots::through(windows, |events| HOPELESSLY_MANY + events / EVENTS_PER_KNOT);
-        let most = MANY.max(times.len() / EVENTS_PER_KNOT);
+        let knots = Knots::through(windows, MANY.max(times.len() / EVENTS_PER_KNOT));
         match (failure, knots) {
             (Some(why), _) => Err(why),
-            (None, Ok(knots)) => Ok(Some(knots).filter(|knots| knots.knots().len() <= most)),
+            (None, Ok(knots)) => Ok(Some(knots)),
             (None, Err(KnotError::Inseparable { .. } | KnotError::TooFar(_) | KnotError::TooMany(_))) => Ok(None),
             (None, Err(why)) => Err(Otf2Error::Knots { path, why }),
         }
