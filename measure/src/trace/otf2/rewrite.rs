@@ -1,7 +1,6 @@
 //! The events of a location at other times, all else of them as it was, byte by byte.
 
 use std::fs::File;
-use std::io::{self, Write};
 use std::path::Path;
 
 use super::chunks::Chunks;
@@ -23,62 +22,44 @@ impl Archive {
     /// those that are.
     pub(super) fn rewrite(&self, index: usize, times: Times<'_>, to: &Path) -> Result<(), Otf2Error> {
         let path = local(&self.anchor, self.locations()[index].id, "evt");
-        let mut file = EventFile::open(&path, self.chunks.events)?;
-        let new = File::create_new(to).map_err(Otf2Error::io(to))?;
-        let mut new = Chunks::new(new, self.chunks.events, file.order());
-        let mut times = times.times.iter();
-        let (mut before, mut held) = (None::<Moved>, Held::default());
-        while let Some(record) = file.next()? {
-            if is_in_trace(record.kind) {
+        // The file is read twice at once: it must be known when the next event of the trace is.
+        let open = || EventFile::open(&path, self.chunks.events);
+        let [mut file, mut ahead] = [open()?, open()?];
+        let (mut times, mut last) = (times.times.iter(), 0);
+        let mut next_moved = || {
+            while let Some(record) = ahead.next()? {
+                if !is_in_trace(record.kind) {
+                    continue;
+                }
+                let from = record.time;
                 let time = *times.next().ok_or_else(|| self.other(index))?;
-                let [first, last] = self.ticks_between(index, time, time)?;
+                let [first, end] = self.ticks_between(index, time, time)?;
                 // The last one is not negative.
-                let moved = Moved { from: record.time, to: (first.max(0) as u64).midpoint(last as u64) };
-                if before.is_some_and(|before| before.to > moved.to) {
-                    let event = file.events - 1;
+                let to = (first.max(0) as u64).midpoint(end as u64);
+                if to < last {
+                    let event = ahead.events - 1;
                     let why = format!("the corrected time of event {event} is before that of the one before");
                     return Err(Otf2Error::content(&path, why));
                 }
-                held.write(&mut new, before, Some(moved)).map_err(Otf2Error::io(to))?;
-                new.add_event(moved.to, record.bytes).map_err(Otf2Error::io(to))?;
-                before = Some(moved);
+                last = to;
+                return Ok(Some(Moved { from, to }));
+            }
+            if times.next().is_some() { Err(self.other(index)) } else { Ok(None) }
+        };
+        let new = File::create_new(to).map_err(Otf2Error::io(to))?;
+        let mut new = Chunks::new(new, self.chunks.events, file.order());
+        let (mut before, mut next) = (None, next_moved()?);
+        while let Some(record) = file.next()? {
+            let time = if is_in_trace(record.kind) {
+                before = next;
+                next = next_moved()?;
+                before.ok_or_else(|| self.other(index))?.to
             } else {
-                held.add(record.time, record.bytes);
-            }
-            if times.len() == 0 {
-                held.write(&mut new, before, None).map_err(Otf2Error::io(to))?;
-            }
-        }
-        if times.len() > 0 {
-            return Err(self.other(index));
+                between(before, record.time, next)
+            };
+            new.add_event(time, record.bytes).map_err(Otf2Error::io(to))?;
         }
         new.end().map(drop).map_err(Otf2Error::io(to))
-    }
-}
-
-/// Events that are not in the trace, until it is known when the next one is that is.
-#[derive(Default)]
-struct Held {
-    bytes: Vec<u8>,
-    /// When each was, and where its bytes end.
-    events: Vec<(u64, usize)>,
-}
-
-impl Held {
-    fn add(&mut self, time: u64, bytes: &[u8]) {
-        self.bytes.extend(bytes);
-        self.events.push((time, self.bytes.len()));
-    }
-
-    /// Writes them, and holds nothing any more.
-    fn write<W: Write>(&mut self, to: &mut Chunks<W>, before: Option<Moved>, after: Option<Moved>) -> io::Result<()> {
-        let mut start = 0;
-        for (time, end) in self.events.drain(..) {
-            to.add_event(between(before, time, after), &self.bytes[start..end])?;
-            start = end;
-        }
-        self.bytes.clear();
-        Ok(())
     }
 }
 
