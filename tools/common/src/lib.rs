@@ -18,6 +18,7 @@ pub mod trace;
 mod trial;
 
 use std::hash::{BuildHasher, RandomState};
+use std::thread;
 use std::time::SystemTime;
 
 pub use agree::{agree, agree_blocking, gather_texts};
@@ -26,6 +27,11 @@ pub use failure::Failure;
 pub use progress::Progress;
 pub use skew::SkewSpec;
 pub use trial::{Trial, TrialOptions, Tried};
+
+/// How many threads can run at once.
+pub fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
 
 /// Another number each time.
 pub fn random_seed() -> u64 {

@@ -256,11 +256,14 @@ impl Archive {
         Some(Timestamp::from_nanos(nanos))
     }
 
+    /// Locations as they are numbered in every trace that is made of this; `None` if the definitions make no sense.
+    pub(super) fn teams(&self) -> Option<Teams> {
+        Teams::new(&self.definitions, &mut TraceBuilder::new(Matching::default())).ok()
+    }
+
     /// The error of a trace that was made of this, with the names of the locations that it has numbers of.
     pub fn trace_error(&self, why: TraceError) -> Otf2Error {
-        // Every sink numbers them alike.
-        let teams = Teams::new(&self.definitions, &mut TraceBuilder::new(Matching::default()));
-        let locations = teams.map_or(vec![], |teams| teams.locations);
+        let locations = self.teams().map_or(vec![], |teams| teams.locations);
         let of = |event: EventId| event.location;
         let numbers = match why {
             TraceError::Decreasing(event)

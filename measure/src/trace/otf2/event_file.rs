@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::Otf2Error;
+use super::events::is_in_trace;
 use super::record::{
     ATTRIBUTES, CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, HEADER, LONG, Order, TIMESTAMP, data,
 };
@@ -106,6 +107,16 @@ impl EventFile {
                 }
             }
         }
+    }
+
+    /// When the next event is that is in a trace; `None` if there is none.
+    pub(super) fn next_in_trace(&mut self) -> Result<Option<u64>, Otf2Error> {
+        while let Some(record) = self.next()? {
+            if is_in_trace(record.kind) {
+                return Ok(Some(record.time));
+            }
+        }
+        Ok(None)
     }
 
     /// What is there instead of a record.

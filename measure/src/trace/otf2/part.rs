@@ -1,20 +1,17 @@
 //! Archives whose events ranks share.
 
-use downbeat_sync::postmortem::{Matching, PartBuilder, TraceBuilder};
+use downbeat_sync::postmortem::PartBuilder;
 
 use super::Otf2Error;
 use super::archive::{Archive, Origin, Reading};
 use super::sink::ReadError;
-use super::teams::Teams;
 use crate::trace::Unread;
 
 impl Archive {
     /// Of every location of the trace, the number of the one that stands for its process, mostly its own, and how many events
     /// it has, of all kinds. There are none if the definitions make no sense.
     pub fn loads(&self) -> Vec<(u32, u64)> {
-        let Ok(teams) = Teams::new(&self.definitions, &mut TraceBuilder::new(Matching::default())) else {
-            return vec![];
-        };
+        let Some(teams) = self.teams() else { return vec![] };
         let mut loads = vec![(0, 0); teams.locations.len()];
         for (location, found) in teams.locations.iter().zip(&self.locations) {
             loads[location.index()] = (teams.rank_of(*location).index() as u32, found.events);

@@ -27,24 +27,21 @@ impl Archive {
         let [mut file, mut ahead] = [open()?, open()?];
         let (mut times, mut last) = (times.times.iter(), 0);
         let mut next_moved = || {
-            while let Some(record) = ahead.next()? {
-                if !is_in_trace(record.kind) {
-                    continue;
-                }
-                let from = record.time;
-                let time = *times.next().ok_or_else(|| self.other(index))?;
-                let [first, end] = self.ticks_between(index, time, time)?;
-                // The last one is not negative.
-                let to = (first.max(0) as u64).midpoint(end as u64);
-                if to < last {
-                    let event = ahead.events - 1;
-                    let why = format!("the corrected time of event {event} is before that of the one before");
-                    return Err(Otf2Error::content(&path, why));
-                }
-                last = to;
-                return Ok(Some(Moved { from, to }));
+            let (from, time) = match (ahead.next_in_trace()?, times.next()) {
+                (Some(from), Some(time)) => (from, *time),
+                (None, None) => return Ok(None),
+                _ => return Err(self.other(index)),
+            };
+            let [first, end] = self.ticks_between(index, time, time)?;
+            // The last one is not negative.
+            let to = (first.max(0) as u64).midpoint(end as u64);
+            if to < last {
+                let event = ahead.events - 1;
+                let why = format!("the corrected time of event {event} is before that of the one before");
+                return Err(Otf2Error::content(&path, why));
             }
-            if times.next().is_some() { Err(self.other(index)) } else { Ok(None) }
+            last = to;
+            Ok(Some(Moved { from, to }))
         };
         let new = File::create_new(to).map_err(Otf2Error::io(to))?;
         let mut new = Chunks::new(new, self.chunks.events, file.order());

@@ -10,7 +10,6 @@ use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::postmortem::{KnotError, Knots, LocationId, Trace, Window};
 
 use super::event_file::EventFile;
-use super::events::is_in_trace;
 use super::files::{self, folder, local};
 use super::{Archive, Origin, Otf2Error, offsets};
 use crate::trace::beside;
@@ -178,16 +177,14 @@ impl Archive {
         let mut leeway = trace.leeway(location, times);
         let mut file = EventFile::open(&path, self.chunks.events)?;
         let mut next = || {
-            while let Some(record) = file.next()? {
-                if !is_in_trace(record.kind) {
-                    continue;
-                }
-                let at = i64::try_from(record.time).map_err(|_| self.other(index))?;
-                let [earliest, latest] = leeway.next().ok_or_else(|| self.other(index))?;
-                let [earliest, latest] = self.ticks_between(index, earliest, latest)?;
-                return Ok(Some(Window { at, earliest: earliest.max(0), latest }));
-            }
-            if leeway.next().is_some() { Err(self.other(index)) } else { Ok(None) }
+            let (at, [earliest, latest]) = match (file.next_in_trace()?, leeway.next()) {
+                (Some(at), Some(between)) => (at, between),
+                (None, None) => return Ok(None),
+                _ => return Err(self.other(index)),
+            };
+            let at = i64::try_from(at).map_err(|_| self.other(index))?;
+            let [earliest, latest] = self.ticks_between(index, earliest, latest)?;
+            Ok(Some(Window { at, earliest: earliest.max(0), latest }))
         };
         let mut failure = None;
         let windows = core::iter::from_fn(|| {

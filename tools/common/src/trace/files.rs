@@ -2,21 +2,19 @@
 
 use std::fs;
 use std::path::Path;
-use std::thread;
 
 use downbeat_measure::trace::{TraceFormat, TraceWriter};
 use downbeat_sync::postmortem::Matching;
 
 use super::Recording;
-use crate::Failure;
+use crate::{Failure, cores};
 
 /// Reads a trace, with times as everybody finds them who reads it.
 ///
 /// # Errors
 /// When it cannot be read, is none, or its events do not go together.
 pub fn read(path: &Path, matching: Matching) -> Result<Recording, Failure> {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    Recording::read(path, matching, true, cores)
+    Recording::read(path, matching, true, cores())
 }
 
 /// The same as [`check_output`] for what is made of `input`: an archive is made in a folder of its own.

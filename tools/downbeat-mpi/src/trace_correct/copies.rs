@@ -46,10 +46,13 @@ pub(super) async fn write<C: Comm>(
 /// What rank 0 has to say, to all.
 async fn tell<C: Comm>(comm: &C, text: &[u8]) -> Result<Vec<u8>, CommError> {
     let length = collective::broadcast(comm, text.len() as u64).await?;
-    let mut told = vec![];
-    for at in 0..length as usize {
-        let byte = text.get(at).copied().unwrap_or(0);
-        told.push(collective::broadcast(comm, u64::from(byte)).await? as u8);
+    if comm.rank() != 0 {
+        let mut told = vec![0; length as usize];
+        comm.recv_bytes(0, &mut told).await?;
+        return Ok(told);
     }
-    Ok(told)
+    for other in 1..comm.size() {
+        comm.send_bytes(other, text).await?;
+    }
+    Ok(text.to_vec())
 }

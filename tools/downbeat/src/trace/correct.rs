@@ -161,8 +161,7 @@ impl Options {
     }
 
     fn workers(&self) -> usize {
-        let cores = || thread::available_parallelism().map_or(1, usize::from);
-        self.threads.map_or_else(cores, |threads| threads as usize)
+        self.threads.map_or_else(downbeat_common::cores, |threads| threads as usize)
     }
 }
 

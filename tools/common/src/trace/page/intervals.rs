@@ -1,6 +1,5 @@
 //! What became of intervals, and how far events were moved: histograms, and table 4 of Becker et al. (2009).
 
-use crate::trace::{AboveReport, BinReport, DeviationReport, IntervalReport, percent};
 use downbeat_clock_core::{DecimalBin, Duration};
 
 use crate::page::Table;
@@ -10,6 +9,7 @@ use crate::page::frame::{Frame, data_width};
 use crate::page::style;
 use crate::page::svg::Picture;
 use crate::page::units::{count, time};
+use crate::trace::{AboveReport, BinReport, DeviationReport, IntervalReport, percent};
 
 /// How high bars and lines can be.
 const HEIGHT: f64 = 150.0;

@@ -1,6 +1,5 @@
 //! Which locations are moved when, and how far: rows of locations, columns of time.
 
-use crate::trace::{LocationReport, Movement};
 use downbeat_clock_core::{DecimalBin, Duration};
 
 use crate::page::Table;
@@ -11,6 +10,7 @@ use crate::page::rectangles::{Rectangle, legend, outline, rectangles};
 use crate::page::style;
 use crate::page::svg::{Canvas, LINE, Picture, fitting};
 use crate::page::units::{count, of, time};
+use crate::trace::{LocationReport, Movement};
 
 /// The farthest are as dark as can be; a power of ten less far is one step lighter, up to this.
 const LEVELS: i8 = 5;

@@ -1,13 +1,12 @@
 //! How far times are from the truth, before and after, and when.
 
-use crate::trace::{TruthReport, TruthStages};
-
 use crate::page::Table;
 use crate::page::axis::Axis;
 use crate::page::frame::Frame;
 use crate::page::style;
 use crate::page::svg::Picture;
 use crate::page::units::{TimeUnit, time};
+use crate::trace::{TruthReport, TruthStages};
 
 const STAGES: [&str; 2] = ["pre-synchronized", "corrected"];
 

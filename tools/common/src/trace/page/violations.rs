@@ -1,12 +1,11 @@
 //! What is wrong with times at every stage: figure 5 and table 3 of Becker et al. (2009).
 
-use crate::trace::{RelationsReport, Violations, percent};
-
 use super::Stage;
 use crate::page::style;
 use crate::page::svg::{Anchor, Canvas, LINE, Picture, WIDTH, text_width};
 use crate::page::units::{count, time};
 use crate::page::{Page, Table};
+use crate::trace::{RelationsReport, Violations, percent};
 
 /// The height of a bar.
 const BAR: f64 = 12.0;
