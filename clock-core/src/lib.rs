@@ -12,7 +12,7 @@
 //! | [`Clock`], [`ModelClock`], [`Published`] | reading a clock through a model that another thread replaces |
 //! | [`SkampiOffset`], [`MeanRttOffset`], [`TraceCollectorOffset`] | from [`Exchange`]s to an offset |
 //! | [`LeastSquares`], [`OffsetFit`] | from offsets to a drift, with standard errors |
-//! | [`ConstrainedSpline`], [`LogicalClock`] | correcting timestamps after the fact |
+//! | [`ConstrainedSpline`] | a curve through the offsets of several sessions |
 //! | [`RegionTimer`], [`DecimalBin`] | timing a region of a program, with all statistics, in constant memory |
 //!
 //! ```
@@ -56,7 +56,6 @@ mod fit;
 mod fit_laws;
 mod histogram;
 mod latch;
-mod logical;
 mod model;
 #[cfg(test)]
 mod model_laws;
@@ -79,7 +78,6 @@ pub use encoding::DecodeModelError;
 pub use fit::{FitError, FittedLine, LeastSquares, OffsetFit, OffsetLine, PointError};
 pub use histogram::DecimalBin;
 pub use latch::{Latch, LatchWriter};
-pub use logical::{ClockRule, ControlVariable, LogicalClock};
 pub use model::{ClockModel, Counter, Instant, ModelError, Source};
 pub use offset::{
     Exchange, ExchangeError, MeanRoundTrip, MeanRttOffset, OffsetError, OffsetSample, SkampiOffset,

@@ -14,9 +14,10 @@ use std::process::ExitCode;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global};
 use downbeat_measure::{
-    Measured, Method, MpiGroup, MpiOperation, Observations, OperationSettings, Processing, RoundTime, Sample, Scheme,
-    Stage, State, Stopping, Time,
+    Measured, Method, MpiGroup, MpiOperation, OperationSettings, Processing, RoundTime, Scheme, Stage, Stopping, Time,
 };
+use downbeat_records::stats::Sample;
+use downbeat_records::{Observations, State};
 use downbeat_sync::{Comm, MpiComm, block_on_ready, collective};
 use downbeat_timers::{SystemClock, SystemClockId, TscClock, allowed_cores, calibrate_during, pin_to};
 use mpi::ffi;

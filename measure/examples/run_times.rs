@@ -8,7 +8,8 @@ use std::thread;
 use std::time::Instant;
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_measure::{Observation, Sample, run_time};
+use downbeat_records::stats::Sample;
+use downbeat_records::{Observation, run_time};
 
 const CALLS: usize = 200;
 

@@ -4,7 +4,9 @@ use core::fmt;
 
 use downbeat_sync::{Comm, CommError};
 
-use crate::{Barrier, Figure, Observation, Observations, Operation, Sample, Stamps, State, Together};
+use crate::{Barrier, Figure, Operation, Together};
+use downbeat_records::stats::Sample;
+use downbeat_records::{Observation, Observations, Stamps, State};
 
 /// A barrier as something to be measured itself.
 #[derive(Debug)]
@@ -32,7 +34,8 @@ impl<M: Comm, T: Together> Operation for BarrierOperation<'_, M, T> {
 ///
 /// ```
 /// use downbeat_clock_core::{Global, Timestamp};
-/// use downbeat_measure::{Imbalance, Observation, Observations, Stamps, State};
+/// use downbeat_measure::Imbalance;
+/// use downbeat_records::{Observation, Observations, Stamps, State};
 ///
 /// // Two calls of three ranks: when each entered and left.
 /// let calls = [[(0, 50), (0, 70), (1, 55)], [(100, 140), (100, 180), (101, 175)]];

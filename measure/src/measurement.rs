@@ -6,9 +6,9 @@ use downbeat_sync::{Comm, block_on_ready, collective};
 use crate::scheme::Running;
 use crate::stage::{Span, Stage, Time};
 use crate::{
-    Basis, Ended, Figure, MeasureError, Observation, Observations, Operation, Processing, ProcessingError, Progress,
-    Scheme, Stamps, State, Stopping, Together,
+    Ended, Figure, MeasureError, Operation, Processing, ProcessingError, Progress, Scheme, Stopping, Together,
 };
+use downbeat_records::{Basis, Observation, Observations, Stamps, State};
 
 /// How an operation is measured.
 #[derive(Clone, Debug, PartialEq)]

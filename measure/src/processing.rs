@@ -17,7 +17,8 @@ mod skampi;
 
 pub use error::ProcessingError;
 
-use crate::{Basis, Confidence, Observations, Sample, Stamps, State};
+use downbeat_records::stats::{Confidence, Sample};
+use downbeat_records::{Basis, Observations, Stamps, State};
 
 /// How observations become figures. Only valid observations count.
 ///

@@ -16,7 +16,8 @@ pub use series::Series;
 pub use windows::Windows;
 
 use crate::stage::{Span, Stage};
-use crate::{Barrier, MeasureError, Observations, Operation, Together};
+use crate::{Barrier, MeasureError, Operation, Together};
+use downbeat_records::Observations;
 
 /// How observations are made.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! An order by lot.
 
-use downbeat_sync::scramble::{STEP, scramble};
+use downbeat_sync::internal::{STEP, scramble};
 
 /// Puts things into an order that is drawn by lot: each as likely as any other.
 ///

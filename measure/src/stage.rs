@@ -5,7 +5,8 @@ use core::fmt;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, Ticks, Timestamp};
 use downbeat_sync::{Comm, CommError, collective};
 
-use crate::{Barrier, Operation, State, Together};
+use crate::{Barrier, Operation, Together};
+use downbeat_records::State;
 
 /// What a rank measures with: the others, a clock, and how they come together.
 #[derive(Debug)]

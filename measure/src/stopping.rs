@@ -16,7 +16,7 @@ pub use decay::Decay;
 pub use error::StoppingError;
 pub use progress::Progress;
 
-use crate::Confidence;
+use downbeat_records::stats::Confidence;
 
 /// When enough was measured. Every rule has a greatest number of observations, in which also those count that are not
 /// valid: so nothing is measured for ever.

@@ -4,8 +4,9 @@
 use downbeat_clock_core::{ClockModel, Counter, Duration, Global, Timestamp};
 use downbeat_measure::{
     Barrier, BarrierOperation, ByMessages, EachCall, Ended, Imbalance, MeasureError, Measured, Method, Operation,
-    Processing, RoundTime, Scheme, Series, Stage, State, Stopping, Time, Together, Windows,
+    Processing, RoundTime, Scheme, Series, Stage, Stopping, Time, Together, Windows,
 };
+use downbeat_records::State;
 use downbeat_sync::{Clocks, Comm, CommError, Link, Network, SimClock, SimCluster, SimComm, VirtualTime, collective};
 
 /// To read a clock takes so long.

@@ -14,7 +14,6 @@
 //! - An [`Algorithm`] makes one clock of the clocks of all ranks; an [`AccuracyCheck`] measures how far apart they are
 //!   afterwards.
 //! - [`collective`] has what ranks do together besides: agree, and tell.
-//! - [`postmortem`] corrects traces of a program when it is over, by the controlled logical clock.
 //!
 //! What clocks, time and offsets are is said in [`downbeat_clock_core`]. Any of its clocks will do: this crate reads
 //! none itself.
@@ -82,10 +81,8 @@ mod mpi;
 mod offset;
 mod pair;
 mod payload;
-pub mod postmortem;
 mod ready;
-#[doc(hidden)] // For Downbeat's own crates.
-pub mod scramble;
+mod scramble;
 mod sim;
 mod thread;
 
@@ -108,3 +105,10 @@ pub use sim::{
     Wander,
 };
 pub use thread::{ClusterError, Departure, Mailbox, Obstacle, Sleeper, ThreadCluster, ThreadComm};
+
+/// Parts that Downbeat's own crates share; not covered by semantic versioning.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::scramble::{STEP, scramble};
+    pub use crate::sim::{NodeClock, exponential, not_negative, refuse_unless};
+}

@@ -17,16 +17,15 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::rc::Rc;
 
-pub(crate) use clock::NodeClock;
-pub use clock::{Clocks, Drift, SimClock, VirtualTime, Wander};
+pub use clock::{Clocks, Drift, NodeClock, SimClock, VirtualTime, Wander};
 pub use comm::SimComm;
 use downbeat_clock_core::Timestamp;
 use engine::{Engine, World};
 pub use error::SimError;
-pub(crate) use error::{not_negative, refuse_unless};
+pub use error::{not_negative, refuse_unless};
 use group::Group;
 pub use network::{Bursts, Card, Link, Network, Tail};
-pub(crate) use random::exponential;
+pub use random::exponential;
 
 /// A cluster that exists in virtual time only: many ranks on one thread, with a network and clocks of which everything
 /// is known.

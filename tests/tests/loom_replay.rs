@@ -11,8 +11,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use downbeat_clock_core::{ControlVariable, Duration, Timestamp};
-use downbeat_sync::postmortem::{
+use downbeat_clock_core::{Duration, Timestamp};
+use downbeat_trace::ControlVariable;
+use downbeat_trace::{
     Action, CollectiveKind, ControlledLogicalClock, Latencies, Matching, Place, Replaying, Trace, TraceBuilder,
 };
 use explore::explore;

@@ -4,17 +4,17 @@
 
 mod job;
 mod patience;
-#[path = "../../tools/downbeat/tests/recorder/mod.rs"]
+#[path = "../../tools/cli/tests/recorder/mod.rs"]
 mod recorder;
 
 use std::path::Path;
 use std::{env, fs, process};
 
-use downbeat_measure::trace::{TraceFile, TraceFormat, What};
-use downbeat_sync::postmortem::{
+use downbeat_sync::{MpiComm, block_on_ready, collective};
+use downbeat_trace::formats::{TraceFile, TraceFormat, What};
+use downbeat_trace::{
     CollectiveKind, ControlledLogicalClock, Latencies, Location, Matching, PreSynchronization, TruthError, Verdict,
 };
-use downbeat_sync::{MpiComm, block_on_ready, collective};
 use job::job;
 use mpi::Threading;
 use mpi::collective::SystemOperation;

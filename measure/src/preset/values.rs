@@ -3,9 +3,8 @@
 use downbeat_clock_core::Duration;
 
 use super::Preset;
-use crate::{
-    Barrier, Confidence, Decay, EachCall, Method, PerRank, Processing, RoundTime, Scheme, Series, Stopping, Windows,
-};
+use crate::{Barrier, Decay, EachCall, Method, PerRank, Processing, RoundTime, Scheme, Series, Stopping, Windows};
+use downbeat_records::stats::Confidence;
 
 impl Preset {
     /// How messages of this size are measured.

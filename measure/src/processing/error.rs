@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::SampleError;
+use downbeat_records::stats::SampleError;
 
 /// Why observations cannot be processed.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +72,8 @@ impl From<SampleError> for ProcessingError {
     fn from(why: SampleError) -> Self {
         match why {
             SampleError::Empty => Self::NothingValid { late: 0, long: 0 },
-            SampleError::NotFinite(_) => Self::NotFinite,
+            // A later release may name other reasons; each is a value that cannot be ordered.
+            _ => Self::NotFinite,
         }
     }
 }

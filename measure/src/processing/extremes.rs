@@ -1,7 +1,8 @@
 //! PS2, mpicroscope and MPIBlib: mean, least and greatest of the times of the slowest rank of each call.
 
 use super::{Figure, ProcessingError, interval_of_mean, mean_and_extremes, slowest_times, times_of};
-use crate::{Confidence, Observations, Sample};
+use downbeat_records::Observations;
+use downbeat_records::stats::{Confidence, Sample};
 
 /// With a root, its times are taken, and no other rank's.
 pub(super) fn figures(

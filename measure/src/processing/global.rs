@@ -1,7 +1,8 @@
 //! PS4, MPIBlib: from the root's start to the last rank's end.
 
 use super::{Figure, ProcessingError, interval_of_mean};
-use crate::{Confidence, Observations, Sample, Stamps};
+use downbeat_records::stats::{Confidence, Sample};
+use downbeat_records::{Observations, Stamps};
 
 pub(super) fn figures(
     observations: &Observations,

@@ -3,7 +3,7 @@
 use downbeat_clock_core::{Domain, Global, Local, Timestamp};
 
 use super::{Figure, Processing};
-use crate::{Observation, Observations, Stamps, State};
+use downbeat_records::{Observation, Observations, Stamps, State};
 
 fn seen<D: Domain>(start: i64, end: i64) -> Observation<D> {
     Observation { start: Timestamp::from_nanos(start), end: Timestamp::from_nanos(end) }

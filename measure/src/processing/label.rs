@@ -4,7 +4,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use super::{PerRank, Processing, ProcessingError};
-use crate::Confidence;
+use downbeat_records::stats::Confidence;
 
 impl fmt::Display for PerRank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

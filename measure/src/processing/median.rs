@@ -1,7 +1,8 @@
 //! Downbeat's own: what a few disturbed calls do not move.
 
 use super::{Figure, ProcessingError, greatest, least};
-use crate::{Observations, Sample};
+use downbeat_records::Observations;
+use downbeat_records::stats::Sample;
 
 pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, ProcessingError> {
     let mut times = observations.run_times();

@@ -1,7 +1,8 @@
 //! PS5, MPIBench: the times of all calls on all ranks, but for outliers.
 
 use super::{Figure, ProcessingError, mean_and_extremes};
-use crate::{Observations, Sample};
+use downbeat_records::Observations;
+use downbeat_records::stats::Sample;
 
 /// Section 2 of the paper: "they determine the 99th percentile of the sample, denoted as t99, and then define tthresh =
 /// t99 * a for some constant a >= 1"; what is greater is an outlier. The sample is that of all calls on all ranks, and the

@@ -1,7 +1,8 @@
 //! PS6, NBCBench: one figure of each rank, and the greatest of these.
 
 use super::{Figure, PerRank, ProcessingError, greatest, least, times_of};
-use crate::{Observations, Sample};
+use downbeat_records::Observations;
+use downbeat_records::stats::Sample;
 
 pub(super) fn figures(observations: &Observations, of: PerRank) -> Result<Vec<Figure>, ProcessingError> {
     let figure = |rank| {

@@ -1,7 +1,8 @@
 //! PS3, OSU: the mean of each rank over its calls, and how these differ.
 
 use super::{Figure, ProcessingError, mean_and_extremes, means_of_ranks};
-use crate::{Observations, Sample};
+use downbeat_records::Observations;
+use downbeat_records::stats::Sample;
 
 /// The paper divides the sum of the means by the number of calls; by the number of ranks is meant, and what OSU does.
 pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, ProcessingError> {

@@ -1,7 +1,7 @@
 //! PS7, Intel's benchmarks and Phloem: the mean of each rank over a series of calls, and how these differ.
 
 use super::{Figure, ProcessingError, osu};
-use crate::Observations;
+use downbeat_records::Observations;
 
 /// What the ranks measure differs from OSU's, a whole series instead of each call; what is made of it does not.
 pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, ProcessingError> {
@@ -11,7 +11,7 @@ pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, Proces
 #[cfg(test)]
 mod tests {
     use super::super::hand::expect;
-    use crate::{Observations, Stamps, State};
+    use downbeat_records::{Observations, Stamps, State};
 
     #[test]
     fn series_that_are_valid_count_alike() {

@@ -1,7 +1,8 @@
 //! PS8, mpptest: the root's mean of every series of calls, and the least of these.
 
 use super::{Figure, ProcessingError, least, times_of};
-use crate::{Observations, Sample};
+use downbeat_records::Observations;
+use downbeat_records::stats::Sample;
 
 pub(super) fn figures(observations: &Observations, root: usize) -> Result<Vec<Figure>, ProcessingError> {
     Ok(vec![Figure::new("min", least(&Sample::new(&mut times_of(observations, root))?))])
@@ -10,7 +11,7 @@ pub(super) fn figures(observations: &Observations, root: usize) -> Result<Vec<Fi
 #[cfg(test)]
 mod tests {
     use super::super::hand::{expect, five_calls, global};
-    use crate::{Observations, Stamps, State};
+    use downbeat_records::{Observations, Stamps, State};
 
     #[test]
     fn nobody_but_the_root_counts() {

@@ -1,7 +1,8 @@
 //! PS1, SKaMPI: the middle half of the calls, by the time of the slowest rank of each.
 
 use super::{Figure, ProcessingError, slowest_times};
-use crate::{Observations, Sample};
+use downbeat_records::Observations;
+use downbeat_records::stats::Sample;
 
 pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, ProcessingError> {
     let mut times = slowest_times(observations);

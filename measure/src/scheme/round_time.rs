@@ -4,7 +4,9 @@ use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::{Comm, collective};
 
 use crate::stage::{Span, Stage, from_word, room_for, to_word};
-use crate::{MeasureError, Operation, Sample, State, Together};
+use crate::{MeasureError, Operation, Together};
+use downbeat_records::State;
+use downbeat_records::stats::Sample;
 
 /// Each round has a common start, and after it the ranks agree on whether all were there in time.
 #[derive(Clone, Copy, Debug, PartialEq)]

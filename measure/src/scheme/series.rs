@@ -4,7 +4,8 @@ use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::{Comm, collective};
 
 use crate::stage::{Span, Stage, room_for};
-use crate::{Barrier, MeasureError, Operation, State, Together};
+use crate::{Barrier, MeasureError, Operation, Together};
+use downbeat_records::State;
 
 /// Several calls that are timed together, so that an observation is their mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

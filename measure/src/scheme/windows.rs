@@ -5,7 +5,9 @@ use downbeat_sync::{Comm, collective};
 
 use super::EachCall;
 use crate::stage::{Span, Stage, from_word, room_for, to_word};
-use crate::{MeasureError, Observations, Operation, Sample, State, Together};
+use crate::{MeasureError, Operation, Together};
+use downbeat_records::stats::Sample;
+use downbeat_records::{Observations, State};
 
 /// Calls begin one window after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use core::str::FromStr;
 use downbeat_clock_core::Duration;
 
 use super::{BATCH, Decay, LEAST, MOST, Stopping, StoppingError, TIMES};
-use crate::Confidence;
+use downbeat_records::stats::Confidence;
 
 impl fmt::Display for Stopping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

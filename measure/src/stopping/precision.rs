@@ -1,7 +1,6 @@
 //! How well the mean of run-times is known, as they come in.
 
-use crate::Confidence;
-use crate::stats::student_beyond;
+use downbeat_records::stats::Confidence;
 
 /// Number, mean and squared distances of values from it, after Welford (1962): each value is looked at once.
 #[derive(Clone, Debug, Default)]
@@ -35,14 +34,14 @@ impl Precision {
     /// How far the interval of the mean reaches from it, as a share of it; `None` as above.
     pub(super) fn relative_reach(&self, confidence: Confidence) -> Option<f64> {
         let error = self.relative_error()?;
-        Some(error * student_beyond(confidence.tail(), (self.count - 1) as f64))
+        Some(error * confidence.critical_t((self.count - 1) as f64))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Sample;
+    use downbeat_records::stats::Sample;
     use proptest::prelude::*;
 
     #[test]

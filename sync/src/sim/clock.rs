@@ -113,7 +113,7 @@ impl Clocks {
 
 /// The clock of one node: it can be asked for any time, in any order, and answers the same.
 #[derive(Debug)]
-pub(crate) struct NodeClock {
+pub struct NodeClock {
     offset: i64,
     /// The drift at the beginning, and all there is without a wander.
     drift: f64,
@@ -131,7 +131,8 @@ struct Leg {
 }
 
 impl NodeClock {
-    pub(crate) fn new(clocks: &Clocks, seed: u64, node: u32) -> Self {
+    /// Draws the offset and drift of a node.
+    pub fn new(clocks: &Clocks, seed: u64, node: u32) -> Self {
         let mut random = stream(seed, Purpose::NodeClock, node.into());
         let offset = (clocks.offset.as_nanos() as f64 * (2.0 * random.f64() - 1.0)).round() as i64;
         let drift = match clocks.drift {
@@ -143,7 +144,7 @@ impl NodeClock {
     }
 
     /// What the clock shows at a true time.
-    pub(crate) fn ticks_at(&mut self, at: i64, clocks: &Clocks) -> Ticks {
+    pub fn ticks_at(&mut self, at: i64, clocks: &Clocks) -> Ticks {
         let smooth = match &clocks.wander {
             Some(wander) if at > 0 => self.wandered(at as f64, wander),
             _ => self.drift * at as f64,

@@ -40,8 +40,11 @@ impl fmt::Display for SimError {
 
 impl core::error::Error for SimError {}
 
-/// What is not a number is refused, too.
-pub(crate) fn not_negative(value: f64, name: impl FnOnce() -> String) -> Result<(), SimError> {
+/// Refuses negative values and values that are not a number.
+///
+/// # Errors
+/// Names the parameter.
+pub fn not_negative(value: f64, name: impl FnOnce() -> String) -> Result<(), SimError> {
     refuse_unless(value.is_finite() && value >= 0.0, name, "a number that is not negative")
 }
 
@@ -49,6 +52,10 @@ pub(super) fn positive(value: f64, name: impl FnOnce() -> String) -> Result<(), 
     refuse_unless(value.is_finite() && value > 0.0, name, "a positive number")
 }
 
-pub(crate) fn refuse_unless(good: bool, name: impl FnOnce() -> String, must: &'static str) -> Result<(), SimError> {
+/// Refuses a parameter whose value is not good.
+///
+/// # Errors
+/// Names the parameter.
+pub fn refuse_unless(good: bool, name: impl FnOnce() -> String, must: &'static str) -> Result<(), SimError> {
     if good { Ok(()) } else { Err(SimError::Parameter { name: name(), must }) }
 }

@@ -38,7 +38,7 @@ pub(super) fn positive_unit(random: &mut Rng) -> f64 {
 }
 
 /// An exponentially distributed number of mean 1.
-pub(crate) fn exponential(random: &mut Rng) -> f64 {
+pub fn exponential(random: &mut Rng) -> f64 {
     -positive_unit(random).ln()
 }
 

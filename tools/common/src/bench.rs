@@ -5,7 +5,8 @@ mod method;
 mod nearness;
 mod output;
 
-use downbeat_measure::{Factors, Group, GroupKey, MeasureError, Measured, Method, State, shuffle};
+use downbeat_measure::{MeasureError, Measured, Method, shuffle};
+use downbeat_records::{Factors, Group, GroupKey, State};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
 pub use global_time::{GlobalTime, SyncOptions};

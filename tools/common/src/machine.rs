@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use downbeat_measure::Factors;
+use downbeat_records::Factors;
 
 /// How the program was built, and what it runs on.
 pub fn factors(factors: Factors) -> Factors {

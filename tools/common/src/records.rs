@@ -6,8 +6,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use downbeat_clock_core::Duration;
-pub use downbeat_measure::Factors;
-use downbeat_measure::Sample;
+pub use downbeat_records::Factors;
+use downbeat_records::stats::Sample;
 use downbeat_sync::{Seen, SyncError};
 use serde::Serialize;
 

@@ -9,8 +9,9 @@ use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::{
-    GroupKey, Measured, Method, MpiGroup, MpiOperation, OperationKind, OperationSettings, Root, Sizes, Stage, Time,
+    Measured, Method, MpiGroup, MpiOperation, OperationKind, OperationSettings, Root, Sizes, Stage, Time,
 };
+use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, Timekeeper};
 
 use crate::clock::{ClockUser, Kind, Timebase, Tsc};

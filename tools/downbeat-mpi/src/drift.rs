@@ -13,9 +13,10 @@ use downbeat_common::cli::positive;
 use downbeat_common::records::{CsvFile, Factors};
 use downbeat_common::{CalibrationOptions, Failure, Progress, SkewSpec, agree_blocking};
 use downbeat_measure::{
-    GroupKey, Method, MpiGroup, MpiOperation, OffsetSeries, OperationKind, OperationSettings, Processing, Round,
-    Scheme, Series, Stage, Stopping, Time, Watch,
+    Method, MpiGroup, MpiOperation, OffsetSeries, OperationKind, OperationSettings, Processing, Round, Scheme, Series,
+    Stage, Stopping, Time, Watch,
 };
+use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, OffsetAlgorithm, SyncError, block_on_ready, collective};
 
 use crate::clock::{ClockUser, Kind, Timebase, Tsc};

@@ -11,10 +11,11 @@ use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::{
-    Barrier, BarrierOperation, GroupKey, Imbalance, ImbalanceError, MeasureError, Measured, Method, MpiGroup,
-    MpiOperation, OperationKind, OperationSettings, Processing, ProcessingError, Root, RoundTime, Scheme, Sizes, Stage,
-    Stopping, Time,
+    Barrier, BarrierOperation, Imbalance, ImbalanceError, MeasureError, Measured, Method, MpiGroup, MpiOperation,
+    OperationKind, OperationSettings, Processing, ProcessingError, Root, RoundTime, Scheme, Sizes, Stage, Stopping,
+    Time,
 };
+use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, Timekeeper, block_on_ready};
 
 use crate::clock::{ClockUser, Kind, Timebase, Tsc};

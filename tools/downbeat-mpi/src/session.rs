@@ -3,7 +3,8 @@
 use clap::Args;
 use downbeat_common::bench::{OutputOptions, SyncOptions};
 use downbeat_common::{CalibrationOptions, Failure, bench};
-use downbeat_measure::{GroupKey, MeasureError, Measured};
+use downbeat_measure::{MeasureError, Measured};
+use downbeat_records::GroupKey;
 
 use crate::clock::Kind;
 use crate::end_all_ranks;

@@ -15,11 +15,11 @@ use downbeat_common::trace::{
     TruthStages, Violations, files,
 };
 use downbeat_common::{Failure, agree};
-use downbeat_measure::trace::{Sessions, TraceFile};
-use downbeat_sync::postmortem::{
+use downbeat_sync::{Comm, CommError, MpiComm, block_on_ready, collective};
+use downbeat_trace::formats::{Sessions, TraceFile};
+use downbeat_trace::{
     CorrectedPart, Deviation, Latencies, Location, PartBuilder, PartError, Shares, TracePart, TruthError, Verdict,
 };
-use downbeat_sync::{Comm, CommError, MpiComm, block_on_ready, collective};
 
 use self::source::Source;
 use crate::command_line::block_on_ready_failure;

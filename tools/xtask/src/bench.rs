@@ -16,18 +16,18 @@ const RATIOS: [(&str, &str); 9] = [
     ("downbeat-timers", "calibration"),
     ("downbeat-sync", "self_exchange"),
     ("downbeat-sync", "simulator"),
-    ("downbeat-sync", "trace"),
-    ("downbeat-measure", "records"),
-    ("downbeat-measure", "regions"),
-    ("downbeat", "clocks"),
-    ("downbeat", "otf2"),
+    ("downbeat-trace", "trace"),
+    ("downbeat-records", "records"),
+    ("downbeat-regions", "regions"),
+    ("downbeat-cli", "clocks"),
+    ("downbeat-cli", "otf2"),
 ];
 
 /// The same for programs that run under `mpirun`, and on how many ranks: each has a core, if there are two.
 const MPI_RATIOS: [(&str, &str, u32); 3] = [
     ("downbeat-sync", "mpi_exchange", 2),
     ("downbeat-measure", "round_time", 2),
-    ("downbeat-measure", "regions_mpi", 16),
+    ("downbeat-regions", "regions_mpi", 16),
 ];
 
 pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Step<'_>> {

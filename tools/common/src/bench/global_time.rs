@@ -2,7 +2,8 @@
 
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration, Local, Timestamp};
-use downbeat_measure::{Factors, Method, Time};
+use downbeat_measure::{Method, Time};
+use downbeat_records::Factors;
 use downbeat_sync::{Algorithm, Comm, SyncError, Synchronized, Timekeeper, block_on_ready, collective};
 
 use crate::cli::not_negative;

@@ -4,9 +4,8 @@ use std::fmt::Display;
 
 use clap::Args;
 use downbeat_clock_core::Duration;
-use downbeat_measure::{
-    Barrier, EachCall, Factors, Method, Preset, Processing, RoundTime, Scheme, Series, Stopping, Windows,
-};
+use downbeat_measure::{Barrier, EachCall, Method, Preset, Processing, RoundTime, Scheme, Series, Stopping, Windows};
+use downbeat_records::Factors;
 
 use crate::Failure;
 use crate::cli::positive;

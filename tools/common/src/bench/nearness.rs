@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use clap::Args;
 use downbeat_clock_core::Duration;
-use downbeat_measure::{Factors, Measured};
+use downbeat_measure::Measured;
+use downbeat_records::Factors;
 use downbeat_sync::{Comm, CommError, block_on_ready, collective};
 
 use crate::Failure;

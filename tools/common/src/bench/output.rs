@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::process;
 
 use clap::Args;
-use downbeat_measure::records::{Format, Journal};
-use downbeat_measure::{Factors, GroupKey, Measured, State};
+use downbeat_measure::Measured;
+use downbeat_records::{Factors, GroupKey, State};
+use downbeat_records::{Format, Journal};
 use serde::Serialize;
 
 use super::{Plan, group_of};

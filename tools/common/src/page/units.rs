@@ -1,6 +1,6 @@
 //! Numbers as people read them: nanoseconds with a unit, sizes with a binary one, shares as percent.
 
-use downbeat_measure::GroupKey;
+use downbeat_records::GroupKey;
 
 /// Units of time, and how many nanoseconds each is.
 const TIMES: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];

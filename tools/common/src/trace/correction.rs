@@ -4,9 +4,10 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use downbeat_clock_core::{ControlVariable, Duration, Timestamp};
-use downbeat_measure::trace::Sessions;
-use downbeat_sync::postmortem::{
+use downbeat_clock_core::{Duration, Timestamp};
+use downbeat_trace::ControlVariable;
+use downbeat_trace::formats::Sessions;
+use downbeat_trace::{
     ClockMaps, ClockOwner, ControlledLogicalClock, Gradient, Interpolation, Latencies, Location, LocationId, Place,
     PreSynchronization,
 };

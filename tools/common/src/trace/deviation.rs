@@ -1,7 +1,7 @@
 //! What became of times: tables 3 and 4 of Becker et al. (2009), and histograms.
 
 use downbeat_clock_core::DecimalBin;
-use downbeat_sync::postmortem::{Bins, Deviation, Displacement, Intervals};
+use downbeat_trace::{Bins, Deviation, Displacement, Intervals};
 use serde::Serialize;
 
 use super::tables::percent;

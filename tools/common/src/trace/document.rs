@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use downbeat_clock_core::Duration;
-use downbeat_sync::postmortem::Pass;
+use downbeat_trace::Pass;
 use serde::Serialize;
 
 use super::deviation::DeviationReport;

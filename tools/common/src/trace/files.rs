@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use downbeat_measure::trace::{TraceFormat, TraceWriter};
-use downbeat_sync::postmortem::Matching;
+use downbeat_trace::Matching;
+use downbeat_trace::formats::{TraceFormat, TraceWriter};
 
 use super::Recording;
 use crate::{Failure, cores};
@@ -28,7 +28,7 @@ pub fn check_corrected(option: &str, output: &Path, input: &Path, others: &[&Pat
             let why = format!("{}: an archive is written to a folder, not to a file", output.display());
             return Err(Failure::option(option, why));
         }
-        return downbeat_measure::trace::otf2::check_place(output).map_err(|why| Failure::option(option, why));
+        return downbeat_trace::formats::otf2::check_place(output).map_err(|why| Failure::option(option, why));
     }
     check_output(option, output, &[&[input], others].concat())
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use downbeat_measure::records::RecordError;
-use downbeat_measure::trace::{Item, TraceReader};
+use downbeat_files::FileError;
+use downbeat_trace::formats::{Item, TraceReader};
 
 use super::files::is_archive;
 use crate::Failure;
@@ -16,7 +16,7 @@ use crate::Failure;
 pub fn for_each_item(
     path: &Path,
     apply_offsets: bool,
-    mut take: impl FnMut(&Item<'_>) -> Result<(), RecordError>,
+    mut take: impl FnMut(&Item<'_>) -> Result<(), FileError>,
 ) -> Result<u64, Failure> {
     if is_archive(path) {
         return of_archive(path, apply_offsets, take);
@@ -24,7 +24,7 @@ pub fn for_each_item(
     if !apply_offsets {
         return Err(super::files::is_no_archive("--as-recorded", path));
     }
-    let bad = |why: RecordError| Failure::Input(why.to_string());
+    let bad = |why: FileError| Failure::Input(why.to_string());
     let mut reader = TraceReader::open(path).map_err(bad)?;
     while let Some(item) = reader.next_item().map_err(bad)? {
         take(&item).map_err(|why| unwritable(path, why))?;
@@ -33,9 +33,9 @@ pub fn for_each_item(
 }
 
 /// What cannot be written because of what the input is, or else because of where it goes.
-pub fn unwritable(input: &Path, why: RecordError) -> Failure {
+pub fn unwritable(input: &Path, why: FileError) -> Failure {
     match why {
-        RecordError::Unwritable(why) => Failure::Input(format!("{}: {why}", input.display())),
+        FileError::Unwritable(why) => Failure::Input(format!("{}: {why}", input.display())),
         why => Failure::run(why),
     }
 }
@@ -44,9 +44,9 @@ pub fn unwritable(input: &Path, why: RecordError) -> Failure {
 fn of_archive(
     path: &Path,
     offsets: bool,
-    mut take: impl FnMut(&Item<'_>) -> Result<(), RecordError>,
+    mut take: impl FnMut(&Item<'_>) -> Result<(), FileError>,
 ) -> Result<u64, Failure> {
-    use downbeat_measure::trace::otf2::{Archive, Otf2Error, Reading};
+    use downbeat_trace::formats::otf2::{Archive, Otf2Error, Reading};
 
     /// Why it is not handed over to its end.
     struct Ended(Failure);
@@ -66,6 +66,6 @@ fn of_archive(
 }
 
 #[cfg(not(feature = "otf2"))]
-fn of_archive(path: &Path, _: bool, _: impl FnMut(&Item<'_>) -> Result<(), RecordError>) -> Result<u64, Failure> {
+fn of_archive(path: &Path, _: bool, _: impl FnMut(&Item<'_>) -> Result<(), FileError>) -> Result<u64, Failure> {
     Err(super::recording::without_otf2(path))
 }

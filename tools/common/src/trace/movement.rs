@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_sync::postmortem::{Location, Trace};
+use downbeat_trace::{Location, Trace};
 use serde::Serialize;
 
 use super::tables::short_name;
@@ -209,7 +209,7 @@ impl Movement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_sync::postmortem::{Action, Matching, Place, TraceBuilder};
+    use downbeat_trace::{Action, Matching, Place, TraceBuilder};
 
     fn trace(locations: &[Vec<i64>]) -> Trace {
         let mut builder = TraceBuilder::new(Matching::default());

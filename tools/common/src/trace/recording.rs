@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_measure::trace::{self, Sessions, TraceFile, TraceFormat};
-use downbeat_sync::postmortem::{Matching, Trace};
+use downbeat_trace::formats::{self, Sessions, TraceFile, TraceFormat};
+use downbeat_trace::{Matching, Trace};
 use serde::Serialize;
 
 use super::files;
@@ -32,7 +32,7 @@ pub struct Recording {
 enum Source {
     File(TraceFormat),
     #[cfg(feature = "otf2")]
-    Archive(Box<(trace::otf2::Archive, trace::otf2::Origin)>),
+    Archive(Box<(formats::otf2::Archive, formats::otf2::Origin)>),
 }
 
 /// Where a corrected trace is written, and how.
@@ -57,7 +57,7 @@ pub struct ArchiveReport {
 
 #[cfg(not(feature = "otf2"))]
 pub(super) fn without_otf2(path: &Path) -> Failure {
-    let why = "this program was built without OTF2; with it, `cargo build --release -p downbeat --features otf2`";
+    let why = "this program was built without OTF2; with it, `cargo build --release -p downbeat-cli --features otf2`";
     Failure::Input(format!("{}: {why}", path.display()))
 }
 
@@ -84,9 +84,9 @@ impl Recording {
 
     #[cfg(feature = "otf2")]
     fn read_archive(path: &Path, matching: Matching, offsets: bool, workers: usize) -> Result<Self, Failure> {
-        use trace::otf2::{Archive, ArchiveTrace, Reading};
+        use formats::otf2::{Archive, ArchiveTrace, Reading};
 
-        let bad = |why: trace::otf2::Otf2Error| Failure::Input(why.to_string());
+        let bad = |why: formats::otf2::Otf2Error| Failure::Input(why.to_string());
         let archive = Archive::open(path).map_err(bad)?;
         let reading = Reading { matching, offsets, workers, ..Reading::default() };
         let ArchiveTrace { trace, origin } = archive.read(&reading).map_err(bad)?;
@@ -115,13 +115,13 @@ impl Recording {
             Source::File(_) if to.rewrite => Err(files::is_no_archive("--rewrite", &self.path)),
             Source::File(format) => {
                 let format = files::format(to.path, *format);
-                trace::write_corrected(&self.path, to.path, format, times, sessions).map_err(Failure::run)?;
+                formats::write_corrected(&self.path, to.path, format, times, sessions).map_err(Failure::run)?;
                 Ok(None)
             }
             #[cfg(feature = "otf2")]
             Source::Archive(source) => {
                 let (archive, origin) = &**source;
-                let writing = trace::otf2::Writing { rewrite: to.rewrite, workers: to.workers };
+                let writing = formats::otf2::Writing { rewrite: to.rewrite, workers: to.workers };
                 let written = archive.write_corrected(&self.trace, origin, times, to.path, writing);
                 let written = written.map_err(Failure::run)?;
                 Ok(Some(ArchiveReport::of(archive, written.knots.into_iter().zip(written.rewritten))))
@@ -137,11 +137,11 @@ impl Recording {
         let bad = |why: &dyn std::fmt::Display| Failure::Input(why.to_string());
         match (&self.source, &other.source) {
             (Source::File(_), Source::File(_)) => {
-                trace::first_difference(&self.path, &other.path).map_err(|why| bad(&why))
+                formats::first_difference(&self.path, &other.path).map_err(|why| bad(&why))
             }
             #[cfg(feature = "otf2")]
             (Source::Archive(_), Source::Archive(_)) => {
-                trace::otf2::first_difference(&self.path, &other.path).map_err(|why| bad(&why))
+                formats::otf2::first_difference(&self.path, &other.path).map_err(|why| bad(&why))
             }
             #[cfg(feature = "otf2")]
             _ => Err(bad(&format_args!("{}: {} is of another kind", other.path.display(), self.path.display()))),
@@ -152,7 +152,7 @@ impl Recording {
 impl ArchiveReport {
     /// Of every location of the archive, how many clock offsets it has, and whether its events were rewritten.
     #[cfg(feature = "otf2")]
-    pub fn of(archive: &trace::otf2::Archive, written: impl IntoIterator<Item = (usize, bool)>) -> Self {
+    pub fn of(archive: &formats::otf2::Archive, written: impl IntoIterator<Item = (usize, bool)>) -> Self {
         let mut report = Self { clock_offsets: 0, rewritten: vec![] };
         for (location, (knots, is_rewritten)) in archive.locations().iter().zip(written) {
             report.clock_offsets += knots;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use downbeat_clock_core::Duration;
-use downbeat_sync::postmortem::{Latencies, Matching, Trace};
+use downbeat_trace::{Latencies, Matching, Trace};
 use serde::Deserialize;
 
 use crate::cli;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use downbeat_clock_core::Duration;
-use downbeat_sync::postmortem::{Census, Collective, EventId, LeftOut, Relations, Totals, Trace, Verdict};
+use downbeat_trace::{Census, Collective, EventId, LeftOut, Relations, Totals, Trace, Verdict};
 use serde::Serialize;
 
 use super::settings::Found;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_sync::postmortem::{Trace, TruthError};
+use downbeat_trace::{Trace, TruthError};
 use serde::Serialize;
 
 use super::Slices;
@@ -100,7 +100,7 @@ impl TruthStages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_sync::postmortem::{Action, Matching, Place, TraceBuilder};
+    use downbeat_trace::{Action, Matching, Place, TraceBuilder};
 
     fn trace(times: &[i64]) -> Trace {
         let mut builder = TraceBuilder::new(Matching::default());

@@ -35,7 +35,7 @@ mod unix {
     use std::sync::{Arc, Mutex, PoisonError};
     use std::thread;
 
-    use downbeat_measure::trace::unfinished;
+    use downbeat_files::unfinished;
     use signal_hook::consts::{SIGINT, SIGTERM};
     use signal_hook::iterator::{Handle, Signals};
     use signal_hook::low_level::emulate_default_handler;

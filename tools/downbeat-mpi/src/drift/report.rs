@@ -6,7 +6,8 @@ use downbeat_clock_core::{Domain, Duration};
 use downbeat_common::Failure;
 use downbeat_common::output::{self, Table, count, time};
 use downbeat_common::records::{Factors, serialize_factors};
-use downbeat_measure::{Explained, OffsetSeries, Sample, WindowFit};
+use downbeat_measure::{Explained, OffsetSeries, WindowFit};
+use downbeat_records::stats::Sample;
 use downbeat_sync::Comm;
 use serde::Serialize;
 

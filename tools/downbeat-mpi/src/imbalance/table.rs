@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use downbeat_common::Failure;
 use downbeat_common::bench::{Head, Results};
 use downbeat_common::output::{Table, percent, time};
-use downbeat_measure::{Imbalance, Measured, State};
+use downbeat_measure::{Imbalance, Measured};
+use downbeat_records::State;
 use serde::Serialize;
 
 use super::{Job, leaving};

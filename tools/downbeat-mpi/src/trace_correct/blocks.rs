@@ -4,8 +4,8 @@ use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_common::Failure;
-use downbeat_measure::trace::{Sessions, TraceFormat};
 use downbeat_sync::{Comm, CommError, block_on_ready};
+use downbeat_trace::formats::{Sessions, TraceFormat};
 
 use super::FilePart;
 

@@ -7,9 +7,9 @@ use std::path::Path;
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_common::trace::ArchiveReport;
 use downbeat_common::{Failure, agree};
-use downbeat_measure::trace::otf2::{Archive, Origin, Writing};
-use downbeat_sync::postmortem::{LocationId, TracePart};
 use downbeat_sync::{Comm, CommError, collective};
+use downbeat_trace::formats::otf2::{Archive, Origin, Writing};
+use downbeat_trace::{LocationId, TracePart};
 
 /// All ranks call this, each with the times of its own locations, and get the same.
 pub(super) async fn write<C: Comm>(

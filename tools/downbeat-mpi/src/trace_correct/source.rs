@@ -5,9 +5,9 @@ use std::path::Path;
 use downbeat_common::Failure;
 use downbeat_common::trace::files;
 #[cfg(feature = "otf2")]
-use downbeat_measure::trace::otf2::{Archive, Origin};
-use downbeat_measure::trace::{TraceFile, Unread};
-use downbeat_sync::postmortem::{Matching, PartBuilder, PartError};
+use downbeat_trace::formats::otf2::{Archive, Origin};
+use downbeat_trace::formats::{TraceFile, Unread};
+use downbeat_trace::{Matching, PartBuilder, PartError};
 
 use super::failure;
 
@@ -54,8 +54,8 @@ fn load_archive(
     offsets: bool,
 ) -> Result<Loaded, (u64, String)> {
     use downbeat_common::trace::Recording;
-    use downbeat_measure::trace::TraceFormat;
-    use downbeat_measure::trace::otf2::Reading;
+    use downbeat_trace::formats::TraceFormat;
+    use downbeat_trace::formats::otf2::Reading;
 
     let archive = Archive::open(path).map_err(|why| (0, why.to_string()))?;
     let reading = Reading { matching, offsets, ..Reading::default() };

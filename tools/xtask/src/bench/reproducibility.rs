@@ -30,7 +30,7 @@ const FLOOR_OPERATION: &str = "ping-pong";
 
 pub(super) fn step(workspace: &Workspace, gate: bool) -> Step<'_> {
     Step::new(format!("table: {TRIALS} trials of {LAUNCHES} launches over {}", OPEN_MPI.name()), move || {
-        shell::run(&mut command("cargo build --release -p downbeat"))?;
+        shell::run(&mut command("cargo build --release -p downbeat-cli"))?;
         let downbeat = workspace.built("release/downbeat");
         let program = released_rank_program(workspace, OPEN_MPI)?;
         let trials = workspace.built("reproducibility");

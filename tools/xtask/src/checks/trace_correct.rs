@@ -31,7 +31,7 @@ const TWO_MISTAKES: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1
 /// Runs everything, also after a failure.
 pub(crate) fn check(program: &Path, library: Library, scratch: &Path) -> Outcome {
     let jobs = Jobs::new(program, library, scratch, "trace-correct")?;
-    let downbeat = Programs::build(&mut command("cargo build -p downbeat --bin downbeat --features otf2"))?;
+    let downbeat = Programs::build(&mut command("cargo build -p downbeat-cli --bin downbeat --features otf2"))?;
     let alone = Alone { jobs: &jobs, program: downbeat.executable("downbeat")? };
     // MPICH's launcher kills all others of a rank that dies, at once; Open MPI's, when interrupted, first wakes all up, and
     // lets them go on for a second.

@@ -1,0 +1,67 @@
+//! What is written to a place where nobody looks for it, until it is complete.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Makes something in the same folder as `path`, so that it can be renamed.
+pub fn create_beside<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {
+    /// As many may have been left behind by programs that were killed, and had the same number.
+    const MOST: u32 = 1_000;
+    for attempt in 0..MOST {
+        let mut name = prefix(path).ok_or(io::ErrorKind::IsADirectory)?;
+        name.push(format!("{attempt}{SUFFIX}"));
+        let beside = path.with_file_name(name);
+        match make(&beside) {
+            Err(why) if why.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|made| (beside, made)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+const SUFFIX: &str = ".part";
+
+fn prefix(path: &Path) -> Option<OsString> {
+    let mut name = OsString::from(".");
+    name.push(path.file_name()?);
+    name.push(format!(".{}-", std::process::id()));
+    Some(name)
+}
+
+/// What this process has written so far of traces that are to be at this place: files, and folders of archives. A
+/// program that is told to end in the middle of that removes them.
+pub fn unfinished(path: &Path) -> Vec<PathBuf> {
+    // Where a link leads to, as that is what is written.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (Some(prefix), Ok(entries)) = (prefix(&path), fs::read_dir(folder)) else { return vec![] };
+    let is_ours = |name: &OsString| {
+        let name = name.as_encoded_bytes();
+        name.starts_with(prefix.as_encoded_bytes()) && name.ends_with(SUFFIX.as_bytes())
+    };
+    let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
+    names.filter(is_ours).map(|name| folder.join(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Folder;
+
+    #[test]
+    fn what_is_not_complete_is_found() {
+        let (folder, other) = Folder::with("other", b"");
+        let path = folder.file("trace");
+        assert!(unfinished(&path).is_empty());
+        let (first, ()) = create_beside(&path, |path| fs::create_dir(path)).unwrap();
+        let (second, _) = create_beside(&path, |path| fs::File::create_new(path)).unwrap();
+        let mut found = unfinished(&path);
+        found.sort_unstable();
+        assert_eq!(found, [first, second]);
+        assert!(unfinished(&other).is_empty());
+        fs::rename(&found[1], &path).unwrap();
+        assert_eq!(unfinished(&path).len(), 1);
+    }
+}

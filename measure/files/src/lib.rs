@@ -1,0 +1,64 @@
+//! Reading and writing files safely: the parts that Downbeat's formats for records, regions and traces share.
+//!
+//! - [`Lines`] reads a file line by line and never holds more than the longest allowed line.
+//! - [`number`] parses numbers exactly and quickly.
+//! - [`FileError`] names the file, and the line or byte, that is wrong.
+//! - [`NewFile`] writes beside its target and renames, so that a reader never sees half a file.
+//!
+//! ```
+//! use downbeat_files::{FileError, Lines, NewFile, number, open};
+//!
+//! # fn main() -> Result<(), FileError> {
+//! let path = std::env::temp_dir().join(format!("downbeat-files-{}.txt", std::process::id()));
+//! let mut file = NewFile::create(&path)?;
+//! file.write(&mut b"17 apples\n".to_vec())?;
+//! file.finish()?;
+//!
+//! let mut lines = Lines::new(open(&path)?, 1 << 10);
+//! let line = lines.next_line().map_err(|flaw| flaw.in_file(&path))?;
+//! assert_eq!(line.and_then(number::whole), Some((17, &b" apples"[..])));
+//! # std::fs::remove_file(&path).map_err(FileError::io(&path))
+//! # }
+//! ```
+//!
+//! # Caveats
+//! A [`NewFile`] that a killed process leaves behind stays beside its target, with a name that ends in `.part`;
+//! [`unfinished`] lists those of this process.
+//!
+//! # What this crate does not do
+//! It knows no file format. The formats are in `downbeat-records`, `downbeat-regions` and `downbeat-trace`.
+#![forbid(unsafe_code)]
+
+mod beside;
+mod error;
+mod lines;
+mod new_file;
+pub mod number;
+#[doc(hidden)]
+pub mod testing;
+
+use std::fs::{self, File};
+use std::path::Path;
+
+pub use beside::{create_beside, unfinished};
+pub use error::{FileError, Flaw};
+pub use lines::Lines;
+pub use new_file::{CHUNK, NewFile};
+
+/// Opens a regular file for reading.
+///
+/// # Errors
+/// When it cannot be opened, or is not a regular file: a pipe or a device might never end.
+pub fn open(path: &Path) -> Result<File, FileError> {
+    if !fs::metadata(path).map_err(FileError::io(path))?.is_file() {
+        return Err(FileError::content(path, "it is not a file"));
+    }
+    File::open(path).map_err(FileError::io(path))
+}
+
+/// Quotes the beginning of foreign text for a message: enough to find it in the file, with control characters escaped.
+pub fn shown(text: &[u8]) -> String {
+    let cut = &text[..text.len().min(40)];
+    let more = if cut.len() < text.len() { "..." } else { "" };
+    format!("{}{more}", String::from_utf8_lossy(cut).escape_debug())
+}

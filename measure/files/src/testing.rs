@@ -1,0 +1,40 @@
+//! Support for the tests of Downbeat's crates.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The path of a temporary folder, which is removed with everything in it on drop.
+#[derive(Debug)]
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    /// Chooses a path that no other test uses; creates nothing.
+    #[expect(clippy::new_without_default, reason = "each is another")]
+    pub fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let name = format!("downbeat-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        Self(std::env::temp_dir().join(name))
+    }
+
+    /// The path of a file in the folder.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Creates the folder with one file in it.
+    #[expect(clippy::expect_used, reason = "a test without its files has failed")]
+    pub fn with(name: &str, content: &[u8]) -> (Self, PathBuf) {
+        let folder = Self::new();
+        fs::create_dir_all(&folder.0).expect("the folder of temporary files can be written");
+        let path = folder.file(name);
+        fs::write(&path, content).expect("the folder of temporary files can be written");
+        (folder, path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,252 @@
+//! One group of an experiment: what all launches say about it.
+
+use super::{AnalysisError, Settings, is_time};
+use crate::stats::{GroupError, Sample, VarianceParts};
+use crate::{Group, GroupKey, Launch, State};
+
+/// To what one launch comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Average {
+    /// The median of its observations.
+    Median,
+    /// The mean of its observations.
+    Mean,
+    /// What its processing reported, as other suites do.
+    Reported,
+}
+
+impl Average {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Median, Self::Mean, Self::Reported];
+
+    /// As it is written in outputs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Median => "median",
+            Self::Mean => "mean",
+            Self::Reported => "reported",
+        }
+    }
+}
+
+/// What all launches say about one group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupAnalysis {
+    /// What was measured.
+    pub key: GroupKey,
+    /// Those launches that measured it, in their order.
+    pub launches: Vec<LaunchAverages>,
+    /// The names of those that did not.
+    pub missing: Vec<String>,
+    /// Where the variance of the observations comes from, without outliers.
+    pub variance: Result<VarianceParts, GroupError>,
+    /// How many launches like these the mean needs to be known as well as was asked for. `None` if nobody can tell, or
+    /// there are not so many.
+    pub launches_needed: Option<u64>,
+    /// The launches' averages of each kind, sorted.
+    averages: [Vec<f64>; Average::ALL.len()],
+}
+
+/// What one launch says about one group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaunchAverages {
+    /// The name of the launch.
+    pub launch: String,
+    /// How many observations ended in each state, also those that were not kept.
+    pub counts: Vec<(State, u64)>,
+    /// How many observations are valid.
+    pub valid: usize,
+    /// How many of these were set aside.
+    pub outliers: usize,
+    /// The median of the others; `None` if there is none.
+    pub median: Option<f64>,
+    /// Their mean.
+    pub mean: Option<f64>,
+    /// What the processing reported.
+    pub reported: Option<f64>,
+}
+
+impl LaunchAverages {
+    /// One of the averages.
+    pub fn average(&self, which: Average) -> Option<f64> {
+        match which {
+            Average::Median => self.median,
+            Average::Mean => self.mean,
+            Average::Reported => self.reported,
+        }
+    }
+
+    /// How many observations ended in this state.
+    pub fn count(&self, state: State) -> u64 {
+        self.counts.iter().filter(|(known, _)| *known == state).map(|(_, count)| count).sum()
+    }
+}
+
+impl GroupAnalysis {
+    pub(super) fn of(
+        key: &GroupKey,
+        launches: &[(String, Launch)],
+        groups: &[Option<&Group>],
+        settings: &Settings,
+    ) -> Result<Self, AnalysisError> {
+        // The only copy of the observations, of one group at a time: they are sorted here, and stay in order there.
+        let mut observations: Vec<(&String, &Group, Vec<f64>)> = Vec::new();
+        let mut missing = Vec::new();
+        for ((name, _), group) in launches.iter().zip(groups) {
+            match group {
+                Some(group) => observations.push((name, *group, group.nanos.clone())),
+                None => missing.push(name.clone()),
+            }
+        }
+        let (mut of_launches, mut samples) = (Vec::new(), Vec::new());
+        for (name, group, nanos) in &mut observations {
+            let kept = settings.outliers.kept(name, key, nanos)?;
+            let found = averages_of(name, group, kept.as_ref());
+            if found.reported.is_some_and(|nanos| !is_time(nanos)) {
+                return Err(AnalysisError::NoTime { launch: (*name).clone(), key: key.clone() });
+            }
+            of_launches.push(found);
+            samples.extend(kept);
+        }
+        let variance = VarianceParts::of(&samples);
+        let needed = |parts: &VarianceParts| {
+            parts.launches_needed(settings.interval, settings.confidence, parts.typical_observations.round() as usize)
+        };
+        Ok(Self {
+            key: key.clone(),
+            missing,
+            launches_needed: variance.as_ref().ok().and_then(needed),
+            variance,
+            averages: Average::ALL.map(|which| sorted(of_launches.iter().filter_map(|of| of.average(which)))),
+            launches: of_launches,
+        })
+    }
+
+    /// The averages of those launches that have one; `None` if none has.
+    pub fn averages(&self, which: Average) -> Option<Sample<'_>> {
+        let sorted = &self.averages[which as usize];
+        (!sorted.is_empty()).then_some(Sample { sorted })
+    }
+
+    /// By which share the largest of the averages is above the smallest; `None` if there are none, or they are not
+    /// positive.
+    pub fn spread(&self, which: Average) -> Option<f64> {
+        let averages = self.averages(which)?.values();
+        let (least, most) = (averages.first()?, averages.last()?);
+        (*least > 0.0).then(|| most / least - 1.0)
+    }
+
+    /// How many observations of all launches are valid.
+    pub fn valid(&self) -> usize {
+        self.launches.iter().map(|launch| launch.valid).sum()
+    }
+
+    /// How many of these were set aside.
+    pub fn outliers(&self) -> usize {
+        self.launches.iter().map(|launch| launch.outliers).sum()
+    }
+
+    /// How many observations of all launches ended in this state.
+    pub fn count(&self, state: State) -> u64 {
+        self.launches.iter().map(|launch| launch.count(state)).sum()
+    }
+}
+
+fn averages_of(launch: &str, group: &Group, kept: Option<&Sample<'_>>) -> LaunchAverages {
+    LaunchAverages {
+        launch: launch.to_owned(),
+        counts: group.counts.clone(),
+        valid: group.nanos.len(),
+        outliers: group.nanos.len() - kept.map_or(0, Sample::len),
+        median: kept.map(Sample::median),
+        mean: kept.map(Sample::mean),
+        reported: group.figures.first().map(|(_, nanos)| *nanos),
+    }
+}
+
+fn sorted(averages: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut averages: Vec<f64> = averages.collect();
+    averages.sort_unstable_by(f64::total_cmp);
+    averages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::examples::{experiment, group, key, launch};
+    use super::super::{Analysis, Outliers};
+    use super::*;
+    use crate::stats::{Confidence, Interval};
+
+    fn analyse(launches: &[(String, Launch)], outliers: Outliers) -> Analysis {
+        Analysis::of(launches, &Settings { outliers, ..Settings::default() }).unwrap()
+    }
+
+    /// Algorithm 3 by hand. Launch a: quartiles 12 and 16, so that the fence is 6 to 22. Launch b: 20.5 and 21.5, and
+    /// 19 to 23. The third has the fence 30.
+    #[test]
+    fn each_launch_comes_to_a_median_and_a_mean_without_its_outliers() {
+        let launches = experiment(&[&[16.0, 10.0, 12.0, 100.0, 14.0], &[22.0, 21.0, 20.0], &[30.0]]);
+        let analysis = analyse(&launches, Outliers::Tukey);
+        assert_eq!((analysis.launches.join(" "), analysis.groups.len()), ("a b c".to_owned(), 1));
+        let found = &analysis.groups[0];
+        let launches: Vec<_> = found.launches.iter().map(|of| (of.valid, of.outliers, of.median, of.mean)).collect();
+        let expected = [(5, 1, Some(13.0), Some(13.0)), (3, 0, Some(21.0), Some(21.0)), (1, 0, Some(30.0), Some(30.0))];
+        assert_eq!(launches, expected);
+        assert_eq!(
+            (found.valid(), found.outliers(), found.count(State::Late), found.count(State::Valid)),
+            (9, 1, 3, 9)
+        );
+        let medians = found.averages(Average::Median).unwrap();
+        assert_eq!((medians.values(), medians.median()), (&[13.0, 21.0, 30.0][..], 21.0));
+        assert_eq!(medians.median_interval(Confidence::USUAL).unwrap().interval, Interval { low: 13.0, high: 30.0 });
+        assert_eq!(found.averages(Average::Mean).unwrap().mean(), 64.0 / 3.0);
+        assert_eq!(found.spread(Average::Median), Some(30.0 / 13.0 - 1.0));
+        assert_eq!((found.averages(Average::Reported), found.spread(Average::Reported)), (None, None));
+
+        let kept = analyse(&experiment(&[&[16.0, 10.0, 12.0, 100.0, 14.0]]), Outliers::Keep);
+        let of = &kept.groups[0].launches[0];
+        assert_eq!((of.outliers, of.median, of.mean), (0, Some(14.0), Some(30.4)));
+    }
+
+    /// Means 2 and 5, as in the test of the variance's parts: within 1, between (13.5 - 1) / 3.
+    #[test]
+    fn variance_is_divided_and_launches_are_planned() {
+        let found = &analyse(&experiment(&[&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]]), Outliers::Tukey).groups[0];
+        let parts = found.variance.unwrap();
+        assert_eq!((parts.within(), parts.between()), (1.0, 12.5 / 3.0));
+        let usual = Settings::default();
+        assert_eq!(found.launches_needed, parts.launches_needed(usual.interval, usual.confidence, 3));
+        assert!(found.launches_needed.is_some_and(|needed| needed > 1_000));
+        let one = &analyse(&experiment(&[&[1.0, 2.0, 3.0]]), Outliers::Tukey).groups[0];
+        assert_eq!((one.variance, one.launches_needed), (Err(GroupError::TooFewLaunches(1)), None));
+    }
+
+    #[test]
+    fn launches_without_a_group_are_named_and_without_valid_observations_counted() {
+        let launches = [
+            launch("first", &[group(8, &[1.0, 3.0]), group(16, &[5.0])]),
+            launch("second", &[group(8, &[])]),
+            launch("third", &[group(16, &[7.0])]),
+        ];
+        let analysis = analyse(&launches, Outliers::Tukey);
+        assert_eq!(analysis.groups.iter().map(|group| group.key.bytes).collect::<Vec<_>>(), [8, 16]);
+        let (eight, sixteen) = (analysis.group(&key(8)).unwrap(), analysis.group(&key(16)).unwrap());
+        assert_eq!((eight.missing.join(" "), sixteen.missing.join(" ")), ("third".to_owned(), "second".to_owned()));
+        assert_eq!((eight.launches.len(), eight.launches[1].median, eight.count(State::Late)), (2, None, 2));
+        assert_eq!(eight.averages(Average::Median).unwrap().values(), [2.0]);
+        assert_eq!(analysis.group(&key(32)), None);
+    }
+
+    #[test]
+    fn what_was_reported_is_the_first_figure() {
+        let mut launches = experiment(&[&[1.0], &[1.0]]);
+        launches[0].1.groups[0].figures = vec![("avg".to_owned(), 9.0), ("min".to_owned(), 1.0)];
+        launches[1].1.groups[0].figures = vec![("avg".to_owned(), 6.0)];
+        let analysis = analyse(&launches, Outliers::Tukey);
+        assert_eq!(analysis.groups[0].averages(Average::Reported).unwrap().values(), [6.0, 9.0]);
+        assert_eq!(analysis.groups[0].spread(Average::Reported), Some(0.5));
+        launches[1].1.groups[0].figures[0].1 = f64::NAN;
+        let refused = Analysis::of(&launches, &Settings::default());
+        assert_eq!(refused, Err(AnalysisError::NoTime { launch: "b".to_owned(), key: key(8) }));
+    }
+}

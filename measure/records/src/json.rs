@@ -1,0 +1,295 @@
+//! Records as JSON: a line for each group.
+
+use core::fmt;
+use core::marker::PhantomData;
+use std::io::{self, Read, Write};
+
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::content::{Builder, Found, Keep, Rows, Tally};
+use super::error::Flaw;
+use crate::{Factors, Group, GroupKey, State};
+use downbeat_files::Lines;
+
+const SCHEMA: &str = "downbeat.launch";
+const VERSION: u32 = 1;
+pub(super) const COMPLETE: &str = r#"{"complete":true}"#;
+/// A group of ten million observations has less than half of that.
+const LONGEST_LINE: usize = 1 << 29;
+
+/// An object that keeps its order, and members of the same name.
+#[derive(Debug)]
+struct Pairs<V>(Vec<(String, V)>);
+
+impl<V: Serialize> Serialize for Pairs<V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Pairs<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder<V>(PhantomData<V>);
+        impl<'de, V: Deserialize<'de>> Visitor<'de> for InOrder<V> {
+            type Value = Pairs<V>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<V>, A::Error> {
+                let mut pairs = vec![];
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_map(InOrder(PhantomData))
+    }
+}
+
+impl From<&Factors> for Pairs<String> {
+    fn from(factors: &Factors) -> Self {
+        Self(factors.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    }
+}
+
+/// As it is called in records.
+impl Serialize for State {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for State {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        let known = Self::ALL.into_iter().find(|state| state.name() == name);
+        known.ok_or_else(|| D::Error::custom(format!("there is no state \"{}\"", name.escape_debug())))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    schema: String,
+    version: u32,
+    factors: Pairs<String>,
+    facts: Pairs<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GroupLine {
+    operation: String,
+    bytes: u64,
+    ranks: u32,
+    calls: Vec<u64>,
+    /// Only where not all are valid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    states: Option<Vec<State>>,
+    nanos: Vec<f64>,
+    counts: Pairs<u64>,
+    figures: Pairs<f64>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FactsLine {
+    facts: Pairs<String>,
+}
+
+/// The first line.
+pub(super) fn head(factors: &Factors, facts: &Factors) -> String {
+    let head = Head { schema: SCHEMA.to_owned(), version: VERSION, factors: factors.into(), facts: facts.into() };
+    // Strings and numbers can always be written.
+    serde_json::to_string(&head).unwrap_or_default() + "\n"
+}
+
+/// The line of a group, after that of facts that are new with it.
+pub(super) fn write_group(
+    to: &mut impl Write,
+    facts: &Factors,
+    group: &Group,
+    rows: &Rows,
+    states: bool,
+) -> io::Result<()> {
+    if facts.iter().next().is_some() {
+        serde_json::to_writer(&mut *to, &FactsLine { facts: facts.into() })?;
+        writeln!(to)?;
+    }
+    let GroupKey { operation, bytes, ranks } = group.key.clone();
+    let line = GroupLine {
+        operation,
+        bytes,
+        ranks,
+        calls: rows.calls.clone(),
+        states: states.then(|| rows.states.clone()),
+        nanos: rows.nanos.clone(),
+        counts: Pairs(group.counts.iter().map(|(state, count)| (state.name().to_owned(), *count)).collect()),
+        figures: Pairs(group.figures.clone()),
+    };
+    serde_json::to_writer(&mut *to, &line)?;
+    writeln!(to)
+}
+
+/// Reads a file.
+pub(super) fn read(file: impl Read, keep: Keep) -> Result<Found, Flaw> {
+    let mut lines = Lines::new(file, LONGEST_LINE);
+    let mut builder = Builder::default();
+    let first = lines.next_line()?.map(|line| read_head(line, &mut builder));
+    match first {
+        // What comes before its version is known of a head that was cut off.
+        None => {
+            let begin = format!("{{\"schema\":\"{SCHEMA}\"");
+            let common = lines.unfinished().len().min(begin.len());
+            let cut_off = lines.unfinished()[..common] == begin.as_bytes()[..common];
+            return Err(if cut_off { Flaw::NoHead(1) } else { lines.flaw(1, no_record()).into() });
+        }
+        Some(read) => read.map_err(|why| lines.flaw(0, why))?,
+    }
+    let mut end = lines.offset();
+    if keep == Keep::Head {
+        return Ok(builder.found(end));
+    }
+    while let Some(line) = lines.next_line()? {
+        match read_line(line, &mut builder).map_err(|why| lines.flaw(0, why))? {
+            Line::Fact => {}
+            Line::Group => end = lines.offset(),
+            Line::Complete => {
+                lines.end()?;
+                end = lines.offset();
+            }
+        }
+    }
+    Ok(builder.found(end))
+}
+
+fn no_record() -> String {
+    format!("a record of a launch begins with {{\"schema\":\"{SCHEMA}\",\"version\":{VERSION}")
+}
+
+fn read_head(line: &[u8], builder: &mut Builder) -> Result<(), String> {
+    #[derive(Deserialize)]
+    struct Version {
+        schema: String,
+        version: u32,
+    }
+    let found: Version = serde_json::from_slice(line).map_err(|_| no_record())?;
+    match found {
+        Version { schema, .. } if schema != SCHEMA => return Err(no_record()),
+        Version { version, .. } if version != VERSION => return Err(format!("version {version} is not known here")),
+        _ => {}
+    }
+    let Head { factors, facts, .. } = parse(line)?;
+    factors.0.iter().try_for_each(|(name, value)| builder.factor(name, value))?;
+    facts.0.iter().try_for_each(|(name, value)| builder.fact(name, value))
+}
+
+enum Line {
+    Group,
+    Fact,
+    Complete,
+}
+
+fn read_line(line: &[u8], builder: &mut Builder) -> Result<Line, String> {
+    if line == COMPLETE.as_bytes() {
+        builder.complete();
+        Ok(Line::Complete)
+    } else if line.starts_with(b"{\"facts\"") {
+        let FactsLine { facts } = parse(line)?;
+        facts.0.iter().try_for_each(|(name, value)| builder.later_fact(name, value))?;
+        Ok(Line::Fact)
+    } else {
+        read_group(parse(line)?, builder)?;
+        Ok(Line::Group)
+    }
+}
+
+fn read_group(line: GroupLine, builder: &mut Builder) -> Result<(), String> {
+    let GroupLine { operation, bytes, ranks, calls, states, mut nanos, counts: Pairs(counts), figures } = line;
+    let (count, of_states) = (calls.len(), states.as_ref().map_or(calls.len(), Vec::len));
+    if nanos.len() != count || of_states != count {
+        return Err(format!("there are {count} calls, {of_states} states and {} run-times", nanos.len()));
+    }
+    let state = |i: usize| states.as_ref().map_or(State::Valid, |states| states[i]);
+    let mut tally = Tally::default();
+    calls.iter().enumerate().try_for_each(|(i, call)| tally.add(*call, state(i)))?;
+    let mut rows = 0..count;
+    nanos.retain(|_| rows.next().is_some_and(|i| state(i) == State::Valid));
+    if !counts.iter().map(|(name, _)| name.as_str()).eq(State::ALL.map(State::name)) {
+        return Err(format!("the counts are not those of {}", State::ALL.map(State::name).join(", ")));
+    }
+    let counts = State::ALL.into_iter().zip(counts).map(|(state, (_, count))| (state, count)).collect();
+    let key = GroupKey { operation, bytes, ranks };
+    builder.group(Group { key, nanos, counts, figures: figures.0 }, &tally, None)
+}
+
+fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
+    serde_json::from_slice(line).map_err(|why| {
+        let (column, why) = (why.column(), why.to_string());
+        // It was told that there is but one line.
+        format!("column {column}: {}", why.rsplit_once(" at line ").map_or(why.as_str(), |(why, _)| why))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read_launch;
+    use downbeat_files::testing::Folder;
+
+    const HEAD: &str = "{\"schema\":\"downbeat.launch\",\"version\":1,\"factors\":{\"ranks\":\"4\"},\"facts\":{}}\n";
+    const GROUP: &str = "{\"operation\":\"a\",\"bytes\":8,\"ranks\":4,\"calls\":[0,2],\"nanos\":[375.0,-1],\"counts\":\
+                         {\"valid\":2,\"late\":1,\"long\":0},\"figures\":{\"b\":2,\"a\":1}}\n";
+
+    fn error(text: &str) -> String {
+        let (_folder, path) = Folder::with("a.jsonl", text.as_bytes());
+        let why = read_launch(&path).unwrap_err().to_string();
+        why.strip_prefix(&format!("{}: ", path.display())).unwrap().to_owned()
+    }
+
+    #[test]
+    fn what_is_unusual_but_sound() {
+        let (_folder, path) = Folder::with("a.jsonl", format!("{HEAD}{GROUP}").replace('\n', "\r\n").as_bytes());
+        let found = read_launch(&path).unwrap();
+        assert_eq!(found.groups[0].nanos, [375.0, -1.0]);
+        assert_eq!(found.groups[0].figures, [("b".to_owned(), 2.0), ("a".to_owned(), 1.0)]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let none = "line 1: a record of a launch begins with {\"schema\":\"downbeat.launch\",\"version\":1";
+        for text in ["x", "{\"schemb", "[]\n", "{}\n", "\n", &HEAD.replace("downbeat.", ""), &HEAD.replace('1', "1.5")]
+        {
+            assert_eq!(error(text), none, "{text}");
+        }
+        assert_eq!(error(""), "line 1: the file ends before anything that was measured");
+        assert_eq!(error(&HEAD.replace('1', "2")), "line 1: version 2 is not known here");
+        let again = HEAD.replace("\"4\"", "\"4\",\"ranks\":\"5\"");
+        assert_eq!(error(&again), "line 1: there is a second factor \"ranks\"");
+        let group = |from: &str, to: &str| error(&format!("{HEAD}{}", GROUP.replace(from, to)));
+        assert_eq!(group("[0,2]", "[0]"), "line 2: there are 1 calls, 1 states and 2 run-times");
+        assert_eq!(group("[0,2]", "[2,0]"), "line 2: call 0 comes after call 2");
+        assert_eq!(group("[0,2]", "[0,3]"), "line 2: there is a call 3, but 3 calls are said to be");
+        assert_eq!(
+            group("\"valid\":2", "\"valid\":3"),
+            "line 2: there are 2 rows that are valid, but 3 are said to be"
+        );
+        assert_eq!(group("late", "lost"), "line 2: the counts are not those of valid, late, long");
+        assert!(group("375.0", "1e999").starts_with("line 2: column "));
+        assert!(group("375.0", "NaN").starts_with("line 2: column "));
+        assert!(group("375.0", "null").starts_with("line 2: column "));
+        assert!(group("\"bytes\"", "\"sizes\"").contains("unknown field `sizes`"));
+        let states = group("\"nanos\"", "\"states\":[\"valid\",\"lost\"],\"nanos\"");
+        assert!(states.contains("there is no state \"lost\""), "{states}");
+        assert_eq!(error(&format!("{HEAD}{GROUP}{GROUP}")), "line 3: there is a second group of a, 8 bytes, 4 ranks");
+        assert_eq!(
+            error(&format!("{HEAD}{{\"complete\":true}}\nx")),
+            "line 3: something comes after the end of the record"
+        );
+        assert!(error(&format!("{HEAD}{}\n", "[".repeat(100_000))).starts_with("line 2: column "));
+        assert!(error(&format!("{HEAD}\n")).starts_with("line 2: column "));
+    }
+}

@@ -1,0 +1,333 @@
+//! Records as columns in binary, for other programs that read much at once. Each group is a row group.
+//!
+//! Factors, facts and the ends of groups are key-value metadata: `factor ranks` is `4`, and `end allreduce,8,4` is
+//! `valid=2 late=1 long=0 avg=378.125`. Of the columns, those that are the same for all rows of a group are for others:
+//! its end says it, too.
+//!
+//! Nothing is compressed, as reading then takes half the time that Snappy or LZ4 take: what repeats itself, as run-times
+//! do, is in dictionaries anyway.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::panic::catch_unwind;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::basic::Encoding;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::writer::ColumnWriterImpl;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+
+use super::content::{Builder, Found, Keep, Rows, Tally};
+use super::error::Flaw;
+use super::experiment::read as read_as;
+use super::{Format, RecordError, checksum, csv};
+use crate::{Group, GroupKey, Launch, State};
+
+const SCHEMA: &str = "message launch {
+    required binary operation (UTF8);
+    required int64 bytes (INTEGER(64, false));
+    required int64 ranks (INTEGER(64, false));
+    required int64 call (INTEGER(64, false));
+    required binary state (UTF8);
+    required double nanos;
+}";
+const MAGIC: &str = "downbeat launch";
+const VERSION: &str = "1";
+/// So many rows at a time.
+const CHUNK: usize = 1 << 16;
+
+/// Replaces a complete record in lines by one in columns.
+pub(super) fn replace(path: &Path) -> Result<(), RecordError> {
+    let found = read_as(path, Format::Csv, Keep::Rows)?;
+    let (target, partial) = (path.with_extension("parquet"), path.with_extension("parquet.partial"));
+    let written =
+        write(&partial, &found).and_then(|()| fs::rename(&partial, &target).map_err(RecordError::io(&target)));
+    if written.is_err() {
+        // The record in lines is still there.
+        let _ = fs::remove_file(&partial);
+    }
+    written?;
+    fs::remove_file(path).map_err(RecordError::io(path))
+}
+
+fn write(path: &Path, found: &Found) -> Result<(), RecordError> {
+    let columns = to_columns(&found.launch, &found.rows);
+    let columns = columns.map_err(|why| RecordError::content(path, one_line(&why)))?;
+    let mut file = File::create(path).map_err(RecordError::io(path))?;
+    // It is on the disk before its name says that it is whole.
+    file.write_all(&columns).and_then(|()| file.sync_all()).map_err(RecordError::io(path))
+}
+
+/// The bytes of the file.
+fn to_columns(launch: &Launch, rows: &[Rows]) -> Result<Vec<u8>, ParquetError> {
+    let properties = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_2_0)
+        .set_column_dictionary_enabled("call".into(), false)
+        .set_column_encoding("call".into(), Encoding::DELTA_BINARY_PACKED)
+        .set_key_value_metadata(Some(metadata(launch)))
+        .build();
+    let mut writer = SerializedFileWriter::new(vec![], Arc::new(parse_message_type(SCHEMA)?), Arc::new(properties))?;
+    for (Group { key, .. }, rows) in launch.groups.iter().zip(rows) {
+        let mut to = writer.next_row_group()?;
+        column::<ByteArrayType, _>(&mut to, rows, |_| ByteArray::from(key.operation.as_str()))?;
+        column::<Int64Type, _>(&mut to, rows, |_| key.bytes as i64)?;
+        column::<Int64Type, _>(&mut to, rows, |_| key.ranks.into())?;
+        column::<Int64Type, _>(&mut to, rows, |i| rows.calls[i] as i64)?;
+        column::<ByteArrayType, _>(&mut to, rows, |i| ByteArray::from(rows.states[i].name()))?;
+        column::<DoubleType, _>(&mut to, rows, |i| rows.nanos[i])?;
+        to.close()?;
+    }
+    let mut file = writer.into_inner()?;
+    let sealed = checksum::seal(&mut file);
+    if sealed { Ok(file) } else { Err(ParquetError::General("its metadata is incomplete".to_owned())) }
+}
+
+/// Writes the next column.
+fn column<T: DataType, F: Fn(usize) -> T::T>(
+    to: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
+    rows: &Rows,
+    value: F,
+) -> Result<(), ParquetError> {
+    let missing = || ParquetError::General("there is no such column".to_owned());
+    let mut column = to.next_column()?.ok_or_else(missing)?;
+    let typed: &mut ColumnWriterImpl<'_, T> = column.typed::<T>();
+    let mut values = Vec::with_capacity(CHUNK);
+    for begin in (0..rows.calls.len()).step_by(CHUNK) {
+        values.clear();
+        values.extend((begin..rows.calls.len().min(begin + CHUNK)).map(&value));
+        typed.write_batch(&values, None, None)?;
+    }
+    column.close()
+}
+
+fn metadata(launch: &Launch) -> Vec<KeyValue> {
+    let of = |kind: &str, name: &str, value: &str| KeyValue::new(format!("{kind} {name}"), value.to_owned());
+    let mut all = vec![KeyValue::new(MAGIC.to_owned(), VERSION.to_owned())];
+    all.extend(launch.factors.iter().map(|(name, value)| of("factor", name, value)));
+    all.extend(launch.facts.iter().map(|(name, value)| of("fact", name, value)));
+    all.extend(launch.groups.iter().map(|group| of("end", &csv::key(&group.key), &csv::summary(group))));
+    // The last one, where it is looked for.
+    all.push(KeyValue::new("checksum".to_owned(), checksum::UNKNOWN.to_owned()));
+    all
+}
+
+/// Reads a file.
+pub(super) fn read(file: &File, keep: Keep) -> Result<Found, Flaw> {
+    // What was made wrong on purpose, checksum and all, is still only a file that cannot be read.
+    let found = catch_unwind(|| if keep == Keep::Head { read_head(file) } else { read_all(file, keep) });
+    found.unwrap_or_else(|_| Err(Flaw::whole("it is damaged".to_owned())))
+}
+
+/// Without what was measured, and so without the checksum of everything.
+fn read_head(file: &File) -> Result<Found, Flaw> {
+    read_from(&SerializedFileReader::new(file.try_clone()?).map_err(|why| flaw(&why))?, Keep::Head)
+}
+
+fn read_all(mut file: &File, keep: Keep) -> Result<Found, Flaw> {
+    let mut bytes = vec![];
+    file.read_to_end(&mut bytes)?;
+    if !checksum::is_sound(&bytes) {
+        return Err(Flaw::whole("it is no record of a launch, or is damaged: its checksum is wrong".to_owned()));
+    }
+    read_from(&SerializedFileReader::new(Bytes::from(bytes)).map_err(|why| flaw(&why))?, keep)
+}
+
+fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<Found, Flaw> {
+    let mut builder = Builder::default();
+    let ends = read_metadata(reader, &mut builder).map_err(Flaw::whole)?;
+    if keep == Keep::Head {
+        return Ok(builder.found(0));
+    }
+    if ends.len() != reader.num_row_groups() {
+        let why = format!("there are {} row groups, but {} groups end", reader.num_row_groups(), ends.len());
+        return Err(Flaw::whole(why));
+    }
+    for (i, (key, (counts, figures))) in ends.into_iter().enumerate() {
+        let of_group = |why: String| Flaw::whole(format!("{key}: {why}"));
+        let row_group = reader.get_row_group(i).map_err(|why| flaw(&why))?;
+        let (rows, tally) = read_group(row_group.as_ref()).map_err(of_group)?;
+        let nanos = rows.iter().filter(|(_, state, _)| *state == State::Valid).map(|(.., nanos)| nanos).collect();
+        let group = Group { key: key.clone(), nanos, counts, figures };
+        builder.group(group, &tally, (keep == Keep::Rows).then_some(rows)).map_err(of_group)?;
+    }
+    builder.complete();
+    Ok(builder.found(0))
+}
+
+/// The groups that end, in their order.
+fn read_metadata(reader: &dyn FileReader, builder: &mut Builder) -> Result<Vec<(GroupKey, csv::Summary)>, String> {
+    let all = reader.metadata().file_metadata().key_value_metadata().map_or(&[][..], Vec::as_slice);
+    let pair = |pair: &KeyValue| (pair.key.clone(), pair.value.clone().unwrap_or_default());
+    let all: Vec<(String, String)> = all.iter().map(pair).collect();
+    match all.iter().find(|(key, _)| key == MAGIC) {
+        None => return Err(format!("this is no record of a launch: its metadata has no \"{MAGIC}\"")),
+        Some((_, version)) if version == VERSION => {}
+        Some((_, version)) => return Err(format!("version \"{}\" is not known here", version.escape_debug())),
+    }
+    let mut ends = vec![];
+    for (name, value) in &all {
+        if let Some(name) = name.strip_prefix("factor ") {
+            builder.factor(name, value)?;
+        } else if let Some(name) = name.strip_prefix("fact ") {
+            builder.fact(name, value)?;
+        } else if let Some(key) = name.strip_prefix("end ") {
+            let known = csv::read_key(key).ok_or_else(|| format!("\"{}\" names no group", key.escape_debug()))?;
+            ends.push((known, csv::read_summary(value)?));
+        }
+    }
+    Ok(ends)
+}
+
+fn read_group(row_group: &dyn RowGroupReader) -> Result<(Rows, Tally), String> {
+    let names = row_group.metadata().columns().iter().map(|column| column.column_path().string());
+    if !names.eq(csv::COLUMNS.split(',')) {
+        return Err(format!("the columns are not {}", csv::COLUMNS));
+    }
+    let column = |i| row_group.get_column_reader(i).map_err(|why| one_line(&why));
+    let mut rows = Rows::default();
+    match (column(3)?, column(4)?, column(5)?) {
+        (
+            ColumnReader::Int64ColumnReader(calls),
+            ColumnReader::ByteArrayColumnReader(states),
+            ColumnReader::DoubleColumnReader(nanos),
+        ) => {
+            read_column(calls, |call| u64::try_from(*call).ok(), &mut rows.calls)?;
+            read_column(
+                states,
+                |state| State::ALL.into_iter().find(|one| state.data() == one.name().as_bytes()),
+                &mut rows.states,
+            )?;
+            read_column(nanos, |nanos| Some(*nanos).filter(|nanos| nanos.is_finite()), &mut rows.nanos)?;
+        }
+        _ => return Err("the columns are not of the right types".to_owned()),
+    }
+    let Rows { calls, states, nanos } = &rows;
+    if calls.len() != states.len() || calls.len() != nanos.len() {
+        return Err(format!("there are {} calls, {} states and {} run-times", calls.len(), states.len(), nanos.len()));
+    }
+    let mut tally = Tally::default();
+    calls.iter().zip(states).try_for_each(|(call, state)| tally.add(*call, *state))?;
+    Ok((rows, tally))
+}
+
+/// All values of a column.
+fn read_column<T: DataType, V>(
+    mut column: ColumnReaderImpl<T>,
+    value: impl Fn(&T::T) -> Option<V>,
+    to: &mut Vec<V>,
+) -> Result<(), String> {
+    let mut values = Vec::with_capacity(CHUNK);
+    loop {
+        let (records, ..) = column.read_records(CHUNK, None, None, &mut values).map_err(|why| one_line(&why))?;
+        if records == 0 {
+            return Ok(());
+        }
+        for found in values.drain(..) {
+            to.push(value(&found).ok_or_else(|| format!("row {} has {found:?}", to.len() + 1))?);
+        }
+    }
+}
+
+fn flaw(why: &ParquetError) -> Flaw {
+    Flaw::whole(one_line(why))
+}
+
+fn one_line(why: &ParquetError) -> String {
+    why.to_string().replace(['\n', '\r'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Factors, Observations, Stamps};
+    use crate::{Journal, launch_files, read_launch};
+    use downbeat_files::testing::Folder;
+
+    fn journal(folder: &Folder) -> Journal {
+        let factors = Factors::default().with("ranks", &4);
+        Journal::open(&folder.0, "a", Format::Parquet, true, &factors, &Factors::default()).unwrap()
+    }
+
+    fn append(journal: &mut Journal, bytes: u64) {
+        let states = (0..100).map(|i| if i % 10 == 9 { State::Late } else { State::Valid }).collect();
+        let means = (0..100).map(|i| f64::from(i * i % 17) + 400.0).collect();
+        let seen = Observations::new(1, states, Stamps::Means(means)).unwrap();
+        let key = GroupKey { operation: "allreduce".to_owned(), bytes, ranks: 4 };
+        let figures = vec![("min".to_owned(), 400.0)];
+        journal.append(&Group { key, nanos: vec![], counts: vec![], figures }, &seen).unwrap();
+    }
+
+    /// A small one.
+    fn written() -> (Folder, PathBuf, Vec<u8>) {
+        let folder = Folder::new();
+        let mut journal = journal(&folder);
+        append(&mut journal, 8);
+        append(&mut journal, 16);
+        journal.complete().unwrap();
+        let path = folder.file("a.parquet");
+        let bytes = fs::read(&path).unwrap();
+        (folder, path, bytes)
+    }
+
+    #[test]
+    fn an_interrupted_record_becomes_parquet_in_the_end() {
+        let folder = Folder::new();
+        append(&mut journal(&folder), 8);
+        let mut second = journal(&folder);
+        assert_eq!(second.groups().len(), 1);
+        append(&mut second, 16);
+        let lines = fs::read(folder.file("a.csv")).unwrap();
+        second.complete().unwrap();
+        assert!(!folder.file("a.csv").exists());
+        let found = read_launch(&folder.file("a.parquet")).unwrap();
+        assert_eq!(found.groups.iter().map(|group| group.nanos.len()).collect::<Vec<_>>(), [90, 90]);
+
+        // Killed before the lines were removed,
+        fs::write(folder.file("a.csv"), &lines).unwrap();
+        assert_eq!(launch_files(&folder.0).unwrap(), [("a".to_owned(), folder.file("a.parquet"))]);
+        assert!(journal(&folder).is_complete() && !folder.file("a.csv").exists());
+        // or before the columns had their name.
+        fs::remove_file(folder.file("a.parquet")).unwrap();
+        fs::write(folder.file("a.csv"), [&lines, b"# complete\n".as_slice()].concat()).unwrap();
+        assert!(journal(&folder).is_complete() && !folder.file("a.csv").exists());
+        assert_eq!(read_launch(&folder.file("a.parquet")).unwrap(), found);
+    }
+
+    #[test]
+    fn a_file_that_was_cut_off_is_an_error() {
+        let (_folder, path, whole) = written();
+        for cut in 0..whole.len() {
+            fs::write(&path, &whole[..cut]).unwrap();
+            let why = read_launch(&path).unwrap_err().to_string();
+            assert!(why.starts_with(&format!("{}: ", path.display())) && !why.contains('\n'), "{why}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+
+        #[test]
+        fn a_damaged_file_is_an_error(damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
+            static WRITTEN: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| written().2);
+            let mut bytes = WRITTEN.clone();
+            damage.iter().for_each(|(place, byte)| bytes[place.index(WRITTEN.len())] ^= byte);
+            let (_folder, path) = Folder::with("a.parquet", &bytes);
+            prop_assert_eq!(read_launch(&path).is_err(), bytes != *WRITTEN);
+            if let Err(why) = crate::read_head(&path) {
+                prop_assert!(!why.to_string().contains('\n'));
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Intervals, and how confident one can be in them.
+
+use core::fmt;
+
+use super::student::student_beyond;
+
+/// Two ends, both included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end, not below the lower one.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether a value is in it.
+    pub fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
+    /// Half of its width.
+    pub fn half_width(&self) -> f64 {
+        0.5 * (self.high - self.low)
+    }
+}
+
+/// The share of experiments in which an interval is to contain the truth: above 0 and below 1.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Confidence(f64);
+
+/// A share that is not above 0 and below 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConfidenceError(f64);
+
+impl fmt::Display for ConfidenceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a confidence is above 0 and below 1, which {} is not", self.0)
+    }
+}
+
+impl core::error::Error for ConfidenceError {}
+
+impl Confidence {
+    /// What is usual: 95 %.
+    pub const USUAL: Self = Self(0.95);
+
+    /// From a share.
+    ///
+    /// # Errors
+    /// When it is not above 0 and below 1.
+    pub fn new(share: f64) -> Result<Self, ConfidenceError> {
+        if share > 0.0 && share < 1.0 { Ok(Self(share)) } else { Err(ConfidenceError(share)) }
+    }
+
+    /// The share.
+    pub const fn share(self) -> f64 {
+        self.0
+    }
+
+    /// The share of experiments in which the truth is to be beyond one end.
+    /// The two-sided critical value of Student's distribution with these degrees of freedom.
+    pub fn critical_t(self, freedom: f64) -> f64 {
+        student_beyond(self.tail(), freedom)
+    }
+
+    pub(crate) fn tail(self) -> f64 {
+        0.5 * (1.0 - self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_confidence_is_a_share_short_of_certainty() {
+        assert_eq!(Confidence::new(0.95), Ok(Confidence::USUAL));
+        for share in [0.0, 1.0, -0.5, 95.0, f64::NAN] {
+            assert!(Confidence::new(share).is_err(), "{share}");
+        }
+        let told = Confidence::new(95.0).unwrap_err().to_string();
+        assert_eq!(told, "a confidence is above 0 and below 1, which 95 is not");
+    }
+
+    #[test]
+    fn an_interval_includes_its_ends() {
+        let interval = Interval { low: -1.0, high: 4.0 };
+        assert!(interval.contains(-1.0) && interval.contains(4.0));
+        assert!(!interval.contains(-1.1) && !interval.contains(4.1));
+        assert_eq!(interval.half_width(), 2.5);
+    }
+}

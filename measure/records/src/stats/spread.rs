@@ -1,0 +1,130 @@
+//! How far the values of a sample are from each other, and how far its mean may be from the truth.
+
+use super::{Confidence, Interval, Sample};
+
+/// All of them need two values, and say `None` of one: it tells nothing about the others that might have come.
+impl Sample<'_> {
+    /// The variance: squared distances from the mean, divided by one less than their number.
+    ///
+    /// Infinite if values are more than about 1e154 apart.
+    pub fn variance(&self) -> Option<f64> {
+        if self.len() < 2 {
+            return None;
+        }
+        let (mean, count) = (self.mean(), self.len() as f64);
+        let distances = || self.values().iter().map(|value| value - mean);
+        // The second sum is zero but for the rounding of the mean, which it takes out of the first.
+        let squares = distances().map(|distance| distance * distance).sum::<f64>();
+        if squares.is_infinite() {
+            return Some(squares);
+        }
+        let rounding = distances().sum::<f64>();
+        Some((squares - rounding * rounding / count).max(0.0) / (count - 1.0))
+    }
+
+    /// The standard deviation.
+    pub fn standard_deviation(&self) -> Option<f64> {
+        self.variance().map(f64::sqrt)
+    }
+
+    /// The standard error of the mean, if the values do not depend on each other.
+    pub fn standard_error(&self) -> Option<f64> {
+        self.variance().map(|variance| (variance / self.len() as f64).sqrt())
+    }
+
+    /// The standard deviation as a share of the mean's size; `None` also if that is zero.
+    pub fn coefficient_of_variation(&self) -> Option<f64> {
+        self.of_the_mean(self.standard_deviation()?)
+    }
+
+    /// The standard error as a share of the mean's size; `None` also if that is zero. SKaMPI measures until this
+    /// is small.
+    pub fn relative_standard_error(&self) -> Option<f64> {
+        self.of_the_mean(self.standard_error()?)
+    }
+
+    /// Where the true mean is, by Student's distribution: right if means are normal. MPIBlib measures until this is
+    /// narrow.
+    pub fn mean_interval(&self, confidence: Confidence) -> Option<Interval> {
+        let reach = self.standard_error()? * confidence.critical_t((self.len() - 1) as f64);
+        let mean = self.mean();
+        Some(Interval { low: mean - reach, high: mean + reach })
+    }
+
+    fn of_the_mean(&self, spread: f64) -> Option<f64> {
+        let mean = self.mean().abs();
+        (mean > 0.0).then(|| spread / mean)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::golden;
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn deviations_and_intervals_are_those_of_r() {
+        for pair in golden::PAIRS {
+            let mut x = pair.x.to_vec();
+            let sample = Sample::new(&mut x).unwrap();
+            let Some((deviation, intervals)) = pair.spread else {
+                assert!(sample.variance().is_none_or(|variance| variance == 0.0), "{}", pair.name);
+                continue;
+            };
+            let found = sample.standard_deviation().unwrap();
+            assert!((found / deviation - 1.0).abs() < 1e-13, "{}: {found} is not {deviation}", pair.name);
+            for (level, (low, high)) in [0.95, 0.99].into_iter().zip(intervals) {
+                let found = sample.mean_interval(Confidence::new(level).unwrap()).unwrap();
+                let close = |a: f64, b: f64| (a - b).abs() <= 1e-12 * (b - sample.mean()).abs() + 1e-15 * b.abs();
+                assert!(close(found.low, low) && close(found.high, high), "{}: {found:?}", pair.name);
+            }
+        }
+    }
+
+    #[test]
+    fn one_value_has_no_spread_and_zero_no_shares() {
+        let mut one = [5.0];
+        let one = Sample::new(&mut one).unwrap();
+        assert_eq!((one.variance(), one.standard_deviation(), one.standard_error()), (None, None, None));
+        assert_eq!((one.coefficient_of_variation(), one.relative_standard_error()), (None, None));
+        assert_eq!(one.mean_interval(Confidence::USUAL), None);
+        let mut around_zero = [-1.0, 1.0];
+        let around_zero = Sample::new(&mut around_zero).unwrap();
+        assert_eq!((around_zero.variance(), around_zero.standard_error()), (Some(2.0), Some(1.0)));
+        assert_eq!((around_zero.coefficient_of_variation(), around_zero.relative_standard_error()), (None, None));
+    }
+
+    #[test]
+    fn a_variance_that_is_too_large_is_infinite() {
+        let mut values = [0.0, 1e200, 3e199, 7.7e199, 1.3e199];
+        assert_eq!(Sample::new(&mut values).unwrap().variance(), Some(f64::INFINITY));
+    }
+
+    #[test]
+    fn shares_are_of_the_size_of_the_mean() {
+        for sign in [1.0, -1.0] {
+            let mut values = [2.0 * sign, 4.0 * sign, 6.0 * sign, 8.0 * sign];
+            let sample = Sample::new(&mut values).unwrap();
+            let deviation = (20.0_f64 / 3.0).sqrt();
+            assert!((sample.coefficient_of_variation().unwrap() - deviation / 5.0).abs() < 1e-15);
+            assert!((sample.relative_standard_error().unwrap() - deviation / 10.0).abs() < 1e-15);
+        }
+    }
+
+    proptest! {
+        /// By the other formula: half the mean of all squared differences. Whole numbers far out have exact ones.
+        #[test]
+        fn the_variance_is_that_of_all_differences(
+            values in prop::collection::vec(0_u32..1_000, 2..40),
+            far in prop::sample::select(vec![0.0, 1e6, 1e12, 4e15]),
+        ) {
+            let squares = values.iter().flat_map(|a| values.iter().map(|b| (f64::from(*a) - f64::from(*b)).powi(2)));
+            let pairs = (values.len() * (values.len() - 1)) as f64;
+            let expected = squares.sum::<f64>() / (2.0 * pairs);
+            let mut moved: Vec<f64> = values.iter().map(|value| f64::from(*value) + far).collect();
+            let found = Sample::new(&mut moved).unwrap().variance().unwrap();
+            prop_assert!((found - expected).abs() <= 1e-12 * expected, "{found} is not {expected}");
+        }
+    }
+}

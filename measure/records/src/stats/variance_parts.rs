@@ -1,0 +1,211 @@
+//! How much of the spread comes from the launches, and how much is there within each of them.
+
+use core::fmt;
+
+use super::normal::normal_quantile;
+use super::{Confidence, Sample};
+
+/// The variance of observations divided by where it comes from, in the one-way model with random effects: an
+/// observation is a mean, plus what its launch does to it, plus what happens to it alone.
+///
+/// The 2016 paper's figure 3: means of launches differ more than their observations explain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VarianceParts {
+    /// How many launches there are.
+    pub launches: usize,
+    /// How many observations all of them have.
+    pub observations: usize,
+    /// The mean of the launches' means, each of the same weight.
+    pub mean: f64,
+    /// The mean square between launches: with its share of the variance within.
+    pub between_mean_square: f64,
+    /// The mean square within launches.
+    pub within_mean_square: f64,
+    /// The observations of a typical launch: of each, if all have as many.
+    pub typical_observations: f64,
+}
+
+/// Why variance cannot be divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GroupError {
+    /// There are fewer than two launches.
+    TooFewLaunches(usize),
+    /// No launch has two observations, so that nothing is known of the variance within.
+    NoRepetition,
+}
+
+impl fmt::Display for GroupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooFewLaunches(count) => write!(f, "two launches are needed to compare them, and there are {count}"),
+            Self::NoRepetition => f.write_str("no launch has two observations"),
+        }
+    }
+}
+
+impl core::error::Error for GroupError {}
+
+impl VarianceParts {
+    /// Divides the variance of observations, one sample for each launch.
+    ///
+    /// # Errors
+    /// When there are fewer than two launches, or none of them has two observations.
+    pub fn of(launches: &[Sample<'_>]) -> Result<Self, GroupError> {
+        let observations: usize = launches.iter().map(Sample::len).sum();
+        if launches.len() < 2 {
+            return Err(GroupError::TooFewLaunches(launches.len()));
+        }
+        if observations == launches.len() {
+            return Err(GroupError::NoRepetition);
+        }
+        let (groups, all) = (launches.len() as f64, observations as f64);
+        let sum = |term: &dyn Fn(&Sample<'_>) -> f64| launches.iter().map(term).sum::<f64>();
+        // Means are counted from one of them, so that large numbers do not swallow their small differences.
+        let origin = launches[0].mean();
+        let from_origin = |launch: &Sample<'_>| launch.mean() - origin;
+        let centre = sum(&|launch| launch.len() as f64 * from_origin(launch)) / all;
+        let between = sum(&|launch| launch.len() as f64 * (from_origin(launch) - centre).powi(2));
+        let within = sum(&|launch| launch.variance().map_or(0.0, |variance| variance * (launch.len() - 1) as f64));
+        let squared_sizes = sum(&|launch| (launch.len() as f64).powi(2));
+        Ok(Self {
+            launches: launches.len(),
+            observations,
+            mean: origin + sum(&from_origin) / groups,
+            between_mean_square: between / (groups - 1.0),
+            within_mean_square: within / (all - groups),
+            typical_observations: (all - squared_sizes / all) / (groups - 1.0),
+        })
+    }
+
+    /// The variance that launches add; zero if their means differ less than their observations explain.
+    pub fn between(&self) -> f64 {
+        ((self.between_mean_square - self.within_mean_square) / self.typical_observations).max(0.0)
+    }
+
+    /// The variance of the observations of one launch.
+    pub fn within(&self) -> f64 {
+        self.within_mean_square
+    }
+
+    /// The share of the whole variance that launches add, in 0..=1: how alike the observations of one launch are.
+    ///
+    /// `None` if no observation differs from any other.
+    pub fn between_share(&self) -> Option<f64> {
+        let whole = self.between() + self.within();
+        (whole > 0.0).then(|| self.between() / whole)
+    }
+
+    /// How many launches, of so many observations each, the mean needs to be known to this share of itself, either way.
+    ///
+    /// By Student's distribution of the launches' means, as these are what is independent; the variance of this
+    /// experiment is taken for that of the next one. At least two. `None` if the mean or the wanted share is zero or
+    /// less, there are no observations, or 2^32 launches are not enough.
+    pub fn launches_needed(&self, share: f64, confidence: Confidence, observations: usize) -> Option<u64> {
+        let reach = share * self.mean.abs();
+        if !(reach > 0.0 && observations > 0) {
+            return None;
+        }
+        let deviation = (self.between() + self.within() / observations as f64).sqrt();
+        // Student's distribution asks for a few more than the normal one, which has a formula.
+        let normal = (normal_quantile(confidence.tail()) * deviation / reach).powi(2);
+        if normal.is_nan() || normal > f64::from(u32::MAX) {
+            return None;
+        }
+        let first = (normal as u64).max(2);
+        let enough = |launches: &u64| {
+            let launches = *launches as f64;
+            confidence.critical_t(launches - 1.0) * deviation <= reach * launches.sqrt()
+        };
+        (first..=1 << 32).find(enough)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::golden;
+    use super::*;
+    use crate::stats::student::student_beyond;
+    use proptest::prelude::*;
+
+    fn parts_of(groups: &mut [Vec<f64>]) -> Result<VarianceParts, GroupError> {
+        let samples: Vec<Sample<'_>> = groups.iter_mut().map(|group| Sample::new(group).unwrap()).collect();
+        VarianceParts::of(&samples)
+    }
+
+    #[test]
+    fn mean_squares_and_plans_are_those_of_r() {
+        for golden::Launches { groups, mean_squares: (between, within), needed } in golden::LAUNCHES {
+            let mut groups: Vec<Vec<f64>> = groups.iter().map(|group| group.to_vec()).collect();
+            let found = parts_of(&mut groups).unwrap();
+            assert!((found.between_mean_square / between - 1.0).abs() < 1e-10, "{found:?}");
+            assert!((found.within_mean_square / within - 1.0).abs() < 1e-10, "{found:?}");
+            assert_eq!(found.launches_needed(0.01, Confidence::USUAL, 10), Some(*needed), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn parts_by_hand() {
+        // Means 2 and 5; squares within 2 and 2, between 6 times 1.5^2.
+        let found = parts_of(&mut [vec![1.0, 2.0, 3.0], vec![4.0, 5.0, 6.0]]).unwrap();
+        assert_eq!((found.launches, found.observations, found.mean), (2, 6, 3.5));
+        assert_eq!((found.between_mean_square, found.within_mean_square, found.typical_observations), (13.5, 1.0, 3.0));
+        assert_eq!((found.between(), found.within()), (12.5 / 3.0, 1.0));
+        assert!((found.between_share().unwrap() - 12.5 / 15.5).abs() < 1e-15);
+        let alike = parts_of(&mut [vec![1.0, 5.0], vec![2.0, 4.0]]).unwrap();
+        assert_eq!((alike.between(), alike.between_share()), (0.0, Some(0.0)));
+        let same = parts_of(&mut [vec![7.0, 7.0], vec![7.0]]).unwrap();
+        assert_eq!((same.between_share(), same.launches_needed(0.01, Confidence::USUAL, 1)), (None, Some(2)));
+    }
+
+    #[test]
+    fn groups_that_tell_nothing_are_refused() {
+        assert_eq!(parts_of(&mut []), Err(GroupError::TooFewLaunches(0)));
+        assert_eq!(parts_of(&mut [vec![1.0, 2.0]]), Err(GroupError::TooFewLaunches(1)));
+        assert_eq!(parts_of(&mut [vec![1.0], vec![2.0], vec![4.0]]), Err(GroupError::NoRepetition));
+        let told = GroupError::TooFewLaunches(1).to_string();
+        assert_eq!(told, "two launches are needed to compare them, and there are 1");
+    }
+
+    #[test]
+    fn plans_that_cannot_be_made_are_none() {
+        let needed = |groups: &mut [Vec<f64>], share, observations| {
+            parts_of(groups).unwrap().launches_needed(share, Confidence::USUAL, observations)
+        };
+        let groups = || [vec![1.0, 2.0, 3.0], vec![4.0, 5.0, 6.0]];
+        assert!(needed(&mut groups(), 0.5, 1).is_some());
+        assert_eq!(needed(&mut groups(), 0.0, 1), None);
+        assert_eq!(needed(&mut groups(), f64::NAN, 1), None);
+        assert_eq!(needed(&mut groups(), 0.5, 0), None);
+        assert_eq!(needed(&mut groups(), 1e-6, 1), None);
+        assert_eq!(needed(&mut [vec![-1.0, 0.0], vec![0.0, 1.0]], 0.5, 1), None);
+    }
+
+    proptest! {
+        #[test]
+        fn squares_add_up_to_those_around_the_mean_of_all(
+            mut groups in prop::collection::vec(prop::collection::vec(0.0..1e3, 2..9), 2..9),
+        ) {
+            let mut all = groups.concat();
+            let found = parts_of(&mut groups).unwrap();
+            let between = found.between_mean_square * (found.launches - 1) as f64;
+            let within = found.within_mean_square * (found.observations - found.launches) as f64;
+            let whole = Sample::new(&mut all).unwrap().variance().unwrap() * (found.observations - 1) as f64;
+            prop_assert!(((between + within) / whole - 1.0).abs() < 1e-12);
+        }
+
+        #[test]
+        fn one_launch_less_is_not_enough(
+            mut groups in prop::collection::vec(prop::collection::vec(300.0..400.0, 2..9), 2..9), share in 0.005..0.2,
+        ) {
+            let found = parts_of(&mut groups).unwrap();
+            let needed = found.launches_needed(share, Confidence::USUAL, 5).unwrap();
+            let deviation = (found.between() + found.within() / 5.0).sqrt();
+            let reach = |launches: u64| {
+                student_beyond(0.025, (launches - 1) as f64) * deviation / (launches as f64).sqrt()
+            };
+            prop_assert!(reach(needed) <= share * found.mean * (1.0 + 1e-12));
+            prop_assert!(needed == 2 || reach(needed - 1) > share * found.mean * (1.0 - 1e-12));
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Where a parallel program loses its time: a stencil code over MPI, whose regions are timed.
+//!
+//! `cargo build --release -p downbeat-regions --features json,mpi --example stencil_mpi`, and then
+//! `mpirun -np 3 target/release/examples/stencil_mpi`, where the last rank has no work; and the same with `--balanced`.
+//! `--save FILE` keeps the report for `downbeat regions show`.
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
+mod heat;
+mod stencil_program;
+
+use downbeat_sync::{MpiComm, block_on_ready};
+use heat::spread;
+use stencil_program::{Failure, Options, conclude, configure};
+
+fn main() -> Result<(), Failure> {
+    let options = Options::from_arguments(std::env::args())?;
+    let universe = mpi::initialize().ok_or("MPI was initialized already")?;
+    let comm = MpiComm::duplicate(&universe.world())?;
+    configure()?;
+    let outcome = block_on_ready(spread(options.deal, &comm))?;
+    let shown = block_on_ready(conclude(outcome, &downbeat_regions::profile(), &options, &comm));
+    print!("{}", shown?.unwrap_or_default());
+    Ok(())
+}

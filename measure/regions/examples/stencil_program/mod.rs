@@ -1,0 +1,64 @@
+//! What the stencil examples do before and after the heat has spread, over threads or MPI.
+
+use std::error::Error;
+use std::path::PathBuf;
+
+use downbeat_regions::{ClockChoice, Profile, Settings, TextOptions};
+use downbeat_sync::Comm;
+use downbeat_timers::Duration;
+
+use crate::heat::{COLUMNS, Deal, Outcome, ROWS, alone};
+
+pub(crate) type Failure = Box<dyn Error + Send + Sync>;
+
+/// Settles that a tick is a microsecond: nothing here needs a finer one. Now, and not where it would be timed.
+pub(crate) fn configure() -> Result<(), Failure> {
+    let tick = Duration::from_micros(1);
+    Ok(downbeat_regions::configure(Settings { clock: ClockChoice::Cheapest, tick, subtract_own: false })?)
+}
+
+/// What the user wants.
+pub(crate) struct Options {
+    pub(crate) deal: Deal,
+    save: Option<PathBuf>,
+}
+
+impl Options {
+    /// `--balanced`, and `--save FILE`.
+    pub(crate) fn from_arguments(arguments: impl Iterator<Item = String>) -> Result<Self, Failure> {
+        let mut options = Self { deal: Deal::Packed, save: None };
+        let mut arguments = arguments.skip(1);
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--balanced" => options.deal = Deal::Balanced,
+                "--save" => options.save = Some(arguments.next().ok_or("--save: which file?")?.into()),
+                other => return Err(format!("{other}: there are --balanced and --save FILE").into()),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Checks what came out, and merges what the ranks saw. Rank 0 has something to show for it.
+pub(crate) async fn conclude<M: Comm>(
+    outcome: Outcome,
+    profile: &Profile,
+    options: &Options,
+    comm: &M,
+) -> Result<Option<String>, Failure> {
+    let Some(report) = downbeat_regions::gather(profile, comm).await? else { return Ok(None) };
+    if outcome != alone() {
+        return Err(format!("the ranks have {outcome:?}, and who works alone has {:?}", alone()).into());
+    }
+    if let Some(path) = &options.save {
+        report.save(path)?;
+    }
+    let text = report.text(&TextOptions::default());
+    let Outcome { heat: [before, after], fingerprint } = outcome;
+    Ok(Some(format!(
+        "rank 0 of {}: {ROWS} x {COLUMNS} cells, on {} of them; heat {before} before, {after} after; {fingerprint:x}, as for \
+         one rank alone\n\n{text}",
+        comm.size(),
+        options.deal.workers(comm.size()),
+    )))
+}

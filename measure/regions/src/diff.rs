@@ -1,0 +1,344 @@
+//! How two runs of a program differ: which regions grew or shrank, on which ranks, and whether their histograms moved.
+
+use core::cmp::Reverse;
+use core::fmt;
+use std::collections::BTreeMap;
+
+use downbeat_clock_core::{DecimalBin, Duration};
+
+use super::places::RankPlace;
+use super::ranks::RankSet;
+use super::report::{EventReport, RegionReport, Report};
+
+/// What a second report has otherwise than a first one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReportDiff<'a> {
+    /// How many ranks each has.
+    pub ranks: [u32; 2],
+    /// What a tick is, in both.
+    pub tick: Duration,
+    /// All regions of both: first those whose greatest total changed the most, then those whose average total did.
+    pub regions: Vec<RegionDiff<'a>>,
+}
+
+/// A region in two reports. Where it is in one of them only, or has no events there, it took no time there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegionDiff<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// What each report says of it; nothing if it does not know it.
+    pub found: [Option<&'a RegionReport>; 2],
+    /// How its events moved, those of all ranks together; nothing unless it has events in both.
+    pub histogram: Option<HistogramShift>,
+    /// Which ranks moved from one group to another, most ranks first; none unless it has events in both.
+    pub moves: Vec<RankMove>,
+    /// Of how many ranks nobody can tell whether they moved, as lists of ranks are bounded.
+    pub untold: u32,
+}
+
+/// How the histogram of a region moved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HistogramShift {
+    /// Which share of the events would have to change its bin to make one histogram of the other: half the sum of the
+    /// differences of all bins' shares. It is 0 if all bins have the same shares, and 1 if no bin has events in both.
+    pub share: f64,
+    /// The bin with the most events in each; of equals, the shortest.
+    pub fullest: [DecimalBin; 2],
+}
+
+/// Ranks that moved from one group to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankMove {
+    /// The fullest bin of the group that they were in; nothing if they did not run through the region.
+    pub from: Option<DecimalBin>,
+    /// The fullest bin of the group that they are in; nothing if they do not run through the region.
+    pub to: Option<DecimalBin>,
+    /// Which ranks.
+    pub ranks: RankSet,
+}
+
+/// Why reports cannot be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DiffError {
+    /// They count in different units: what a bin of one holds may be in several bins of the other.
+    DifferentTicks([Duration; 2]),
+}
+
+impl fmt::Display for DiffError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DifferentTicks([one, other]) => write!(f, "a tick is {one} in one report, and {other} in the other"),
+        }
+    }
+}
+
+impl core::error::Error for DiffError {}
+
+/// With more ranks than these, their moves are not told: a report of a few bytes may say that it has 2^32.
+const MOST_RANKS: u32 = 1 << 24;
+
+impl<'a> ReportDiff<'a> {
+    /// What `second` has otherwise than `first`. Ranks that only one of them has do not move.
+    ///
+    /// # Errors
+    /// When they count in different units.
+    pub fn of(first: &'a Report, second: &'a Report) -> Result<Self, DiffError> {
+        if first.tick != second.tick {
+            return Err(DiffError::DifferentTicks([first.tick, second.tick]));
+        }
+        let mut names: BTreeMap<&str, [Option<&RegionReport>; 2]> = BTreeMap::new();
+        for (which, report) in [first, second].into_iter().enumerate() {
+            for region in &report.regions {
+                names.entry(&region.name).or_default()[which] = Some(region);
+            }
+        }
+        let ranks = [first.ranks, second.ranks];
+        let both = ranks[0].min(ranks[1]);
+        let mut regions: Vec<_> = names.into_iter().map(|(name, found)| RegionDiff::of(name, found, both)).collect();
+        // Of equals, those stay in front whose name does.
+        regions.sort_by_key(|region| {
+            let change = [region.greatest_total_change(), region.average_total_change()];
+            Reverse(change.map(i128::unsigned_abs))
+        });
+        Ok(Self { ranks, tick: first.tick, regions })
+    }
+}
+
+impl<'a> RegionDiff<'a> {
+    fn of(name: &'a str, found: [Option<&'a RegionReport>; 2], ranks: u32) -> Self {
+        let mut diff = Self { name, found, histogram: None, moves: vec![], untold: 0 };
+        if let [Some(first), Some(second)] = diff.events() {
+            diff.histogram = HistogramShift::of(first, second);
+            (diff.moves, diff.untold) = if ranks <= MOST_RANKS { moves(first, second, ranks) } else { (vec![], ranks) };
+        }
+        diff
+    }
+
+    /// Its events in each report.
+    pub fn events(&self) -> [Option<&'a EventReport>; 2] {
+        self.found.map(|found| found.and_then(|region| region.events.as_ref()))
+    }
+
+    /// By how much the greatest total of a rank grew, in ticks.
+    pub fn greatest_total_change(&self) -> i128 {
+        self.change(|events| events.greatest_total.total.into())
+    }
+
+    /// By how much the average total of the ranks that ran through it grew, in whole ticks.
+    pub fn average_total_change(&self) -> i128 {
+        self.change(EventReport::average_total)
+    }
+
+    fn change(&self, of: impl Fn(&EventReport) -> u128) -> i128 {
+        let [first, second] = self.events().map(|events| events.map_or(0, &of));
+        i128::try_from(second).unwrap_or(i128::MAX).saturating_sub_unsigned(first)
+    }
+
+    /// Whether both reports say the same of it.
+    pub fn is_unchanged(&self) -> bool {
+        self.found[0] == self.found[1]
+    }
+}
+
+impl HistogramShift {
+    /// `None` if there is nothing in one of them.
+    fn of(first: &EventReport, second: &EventReport) -> Option<Self> {
+        let [one, other] = [first, second].map(together);
+        let shares = |bins: &BTreeMap<DecimalBin, u64>| {
+            let all: f64 = bins.values().map(|count| *count as f64).sum();
+            move |count: Option<&u64>| count.map_or(0.0, |count| *count as f64 / all)
+        };
+        let [of_one, of_other] = [shares(&one), shares(&other)];
+        let bins = one.keys().chain(other.keys().filter(|bin| !one.contains_key(bin)));
+        let apart: f64 = bins.map(|bin| (of_one(one.get(bin)) - of_other(other.get(bin))).abs()).sum();
+        // Rounding shall not make more of it than all.
+        Some(Self { share: (0.5 * apart).min(1.0), fullest: [fullest(&one)?, fullest(&other)?] })
+    }
+
+    /// By how many bins the fullest one moved, up if events take longer; there are nine to every power of ten.
+    pub fn bins(&self) -> i32 {
+        let [first, second] = self.fullest.map(|bin| i32::try_from(bin.index()).unwrap_or(i32::MAX));
+        second.saturating_sub(first)
+    }
+}
+
+/// The events of all ranks in each bin that has any.
+fn together(events: &EventReport) -> BTreeMap<DecimalBin, u64> {
+    let mut bins: BTreeMap<DecimalBin, u64> = BTreeMap::new();
+    for counts in events.groups.iter().flat_map(|group| &group.bins).filter(|counts| counts.sum > 0) {
+        let sum = bins.entry(counts.bin).or_default();
+        *sum = sum.saturating_add(counts.sum);
+    }
+    bins
+}
+
+fn fullest(bins: &BTreeMap<DecimalBin, u64>) -> Option<DecimalBin> {
+    bins.iter().max_by_key(|(bin, count)| (*count, Reverse(*bin))).map(|(bin, _)| *bin)
+}
+
+/// Which of so many ranks moved, and of how many nobody can tell.
+fn moves(first: &EventReport, second: &EventReport, ranks: u32) -> (Vec<RankMove>, u32) {
+    let mut moved: BTreeMap<[Option<DecimalBin>; 2], RankSet> = BTreeMap::new();
+    let mut untold = 0;
+    for ((rank, from), to) in (0..).zip(first.places(ranks)).zip(second.places(ranks)) {
+        match (known(from), known(to)) {
+            (Some(from), Some(to)) if from != to => moved.entry([from, to]).or_default().append(&RankSet::of(rank)),
+            (Some(_), Some(_)) => {}
+            _ => untold += 1,
+        }
+    }
+    let mut moves: Vec<_> = moved.into_iter().map(|([from, to], ranks)| RankMove { from, to, ranks }).collect();
+    moves.sort_by_key(|moved| Reverse(moved.ranks.len()));
+    (moves, untold)
+}
+
+/// The group of a rank, or that it has none; `None` if nobody can tell.
+fn known(place: RankPlace) -> Option<Option<DecimalBin>> {
+    match place {
+        RankPlace::Group(fullest) => Some(Some(fullest)),
+        RankPlace::Without => Some(None),
+        RankPlace::Unlisted => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made;
+
+    /// Eight ranks, of which the last four have little to do; then six that share the work.
+    fn before() -> Report {
+        let (much, little): (&[u64], &[u64]) = (&[6_100, 4_500, 4_700, 4_600], &[6_000, 7, 7, 6]);
+        let solve = [much, much, much, much, little, little, little, little].map(Some);
+        let (some, none) = (Some(&[50_u64, 60][..]), None);
+        let output = [some, none, some, none, some, none, some, none];
+        made::report(
+            1,
+            &[("solve", &solve), ("output", &output), ("setup", &[Some(&[900])]), ("same", &[Some(&[5, 6])])],
+        )
+    }
+
+    fn after() -> Report {
+        let (one, other): (&[u64], &[u64]) = (&[6_100, 3_100, 3_200, 3_300], &[6_000, 3_900, 7, 3_000]);
+        let solve = [one, one, one, other, other, one].map(Some);
+        let output = [None, Some(&[50_u64, 60][..]), Some(&[90]), None, Some(&[50, 60]), None];
+        made::report(
+            1,
+            &[("solve", &solve), ("output", &output), ("check", &[Some(&[400, 2_000])]), ("same", &[Some(&[5, 6])])],
+        )
+    }
+
+    fn moves_of(region: &RegionDiff<'_>) -> Vec<(Option<u64>, Option<u64>, String)> {
+        let low = |bin: Option<DecimalBin>| bin.map(DecimalBin::low);
+        region.moves.iter().map(|moved| (low(moved.from), low(moved.to), moved.ranks.to_string())).collect()
+    }
+
+    #[test]
+    fn regions_are_sorted_by_the_change_of_their_total() {
+        let (before, after) = (before(), after());
+        let diff = ReportDiff::of(&before, &after).unwrap();
+        assert_eq!(diff.ranks, [8, 6]);
+        let changes: Vec<_> = diff
+            .regions
+            .iter()
+            .map(|region| (region.name, region.greatest_total_change(), region.average_total_change()))
+            .collect();
+        // solve, greatest: 6100 + 4500 + 4700 + 4600 = 19900 and 6100 + 3100 + 3200 + 3300 = 15700. On average it was
+        // (4 * 19900 + 4 * 6020) / 8 = 12960, and is (4 * 15700 + 2 * 12907) / 6 = 14769 and a third.
+        assert_eq!(
+            changes,
+            [
+                ("solve", -4_200, 1_809),
+                ("check", 2_400, 2_400),
+                ("setup", -900, -900),
+                // 110 on each rank; then (110 + 90 + 110) / 3 = 103 and a third.
+                ("output", 0, -7),
+                ("same", 0, 0)
+            ]
+        );
+        let there: Vec<_> = diff.regions.iter().map(|region| region.found.map(|found| found.is_some())).collect();
+        assert_eq!(there, [[true; 2], [false, true], [true, false], [true; 2], [true; 2]]);
+        let unchanged = |region: &&RegionDiff<'_>| region.is_unchanged();
+        assert_eq!(diff.regions.iter().filter(unchanged).map(|region| region.name).collect::<Vec<_>>(), ["same"]);
+    }
+
+    #[test]
+    fn histograms_move_by_the_events_that_change_their_bin() {
+        let (before, after) = (before(), after());
+        let diff = ReportDiff::of(&before, &after).unwrap();
+        let histogram = |name| diff.regions.iter().find(|region| region.name == name).and_then(|found| found.histogram);
+        // Before, of 32 events: 8 of 6000, 12 of 4000, 8 of 7, 4 of 6; after, of 24: 6 of 6000, 16 of 3000, 2 of 7.
+        let expected = 0.5
+            * ((8.0 / 32.0 - 6.0 / 24.0_f64).abs()
+                + 12.0 / 32.0
+                + 16.0 / 24.0
+                + (8.0 / 32.0 - 2.0 / 24.0)
+                + 4.0 / 32.0);
+        let solve = histogram("solve").unwrap();
+        assert!((solve.share - expected).abs() < 1e-12 && (expected - 2.0 / 3.0).abs() < 1e-12, "{solve:?}");
+        assert_eq!((solve.fullest.map(DecimalBin::low), solve.bins()), ([4_000, 3_000], -1));
+        // 4 of 50 and 4 of 60; then 2 of each, and one of 90: a fifth has to move.
+        let output = histogram("output").unwrap();
+        assert!((output.share - 0.2).abs() < 1e-12 && output.bins() == 0, "{output:?}");
+        assert_eq!(histogram("same").map(|same| same.share), Some(0.0));
+        assert_eq!((histogram("setup"), histogram("check")), (None, None));
+
+        let (short, long) = (made::report(1, &[("r", &[Some(&[7])])]), made::report(1, &[("r", &[Some(&[7_100])])]));
+        let diff = ReportDiff::of(&short, &long).unwrap();
+        // From 7 over 8, 9, then 10, ..., 90, then 100, ..., 900, then 1000 to 7000.
+        let found = diff.regions[0].histogram.unwrap();
+        assert_eq!((found.share, found.bins()), (1.0, 27));
+    }
+
+    #[test]
+    fn ranks_that_moved_are_named_and_those_that_are_not_in_both_are_not() {
+        let (before, after) = (before(), after());
+        let diff = ReportDiff::of(&before, &after).unwrap();
+        let found = |name| diff.regions.iter().find(|region| region.name == name).unwrap();
+        let expected = [(Some(4_000), Some(3_000), "0-3".to_owned()), (Some(7), Some(3_000), "4-5".to_owned())];
+        assert_eq!(moves_of(found("solve")), expected);
+        let expected =
+            [(None, Some(50), "1".to_owned()), (Some(50), None, "0".to_owned()), (Some(50), Some(90), "2".to_owned())];
+        assert_eq!(moves_of(found("output")), expected);
+        assert!(found("same").moves.is_empty() && found("setup").moves.is_empty());
+        assert!(diff.regions.iter().all(|region| region.untold == 0));
+    }
+
+    #[test]
+    fn the_same_report_has_no_difference() {
+        let report = before();
+        let diff = ReportDiff::of(&report, &report).unwrap();
+        assert!(diff.regions.iter().all(|region| region.is_unchanged() && region.moves.is_empty()));
+        assert!(diff.regions.iter().all(|region| region.histogram.is_some_and(|found| found.share == 0.0)));
+    }
+
+    #[test]
+    fn ticks_must_agree_and_lists_that_were_cut_are_counted() {
+        let (fine, coarse) = (made::report(1, &[]), made::report(1_000, &[]));
+        let refused = ReportDiff::of(&fine, &coarse).unwrap_err();
+        assert_eq!(refused.to_string(), "a tick is 1 ns in one report, and 1.000 us in the other");
+
+        let mut cut = made::report(1, &[("r", &[Some(&[50])])]);
+        cut.ranks = 1_440_000;
+        let mut whole = cut.clone();
+        if let Some(events) = &mut cut.regions[0].events {
+            events.ranks = (0..1_200).map(|i| i * i).collect();
+            events.groups[0].ranks = events.ranks.clone();
+        }
+        if let Some(events) = &mut whole.regions[0].events {
+            events.ranks = (0..1_440_000).collect();
+            events.groups[0].ranks = events.ranks.clone();
+        }
+        let diff = ReportDiff::of(&cut, &whole).unwrap();
+        // The list ends with the square of 1000, as 0 and 1 are one run, and those beyond it may be squares or not.
+        let region = &diff.regions[0];
+        assert_eq!(region.untold, 1_440_000 - 1_000_001);
+        assert_eq!(region.moves.len(), 1);
+        assert_eq!(region.moves[0].ranks.len(), 1_000_001 - 1_001);
+        // More ranks than anybody has: at once, and without their moves.
+        (cut.ranks, whole.ranks) = (u32::MAX, u32::MAX);
+        let diff = ReportDiff::of(&cut, &whole).unwrap();
+        assert_eq!((diff.regions[0].moves.len(), diff.regions[0].untold), (0, u32::MAX));
+    }
+}

@@ -1,0 +1,287 @@
+//! Reports in files: JSON, one document for each run of a program.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+use downbeat_clock_core::{DecimalBin, Duration};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::name;
+use super::ranks::{RankSet, Run};
+use super::report::{EventReport, RegionReport, Report};
+use super::setup::Overhead;
+use downbeat_files::FileError;
+
+const SCHEMA: &str = "downbeat.regions";
+const VERSION: u32 = 1;
+
+#[derive(Serialize)]
+struct Written<'a> {
+    schema: &'static str,
+    version: u32,
+    ranks: u32,
+    clock: &'a str,
+    tick_nanos: i64,
+    overhead: &'a Overhead,
+    regions: Vec<&'a RegionReport>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Read {
+    #[serde(rename = "schema")]
+    _schema: String,
+    #[serde(rename = "version")]
+    _version: u32,
+    ranks: u32,
+    clock: String,
+    tick_nanos: i64,
+    overhead: Overhead,
+    regions: Vec<RegionReport>,
+}
+
+/// What is read before anything else.
+#[derive(Deserialize)]
+struct Version {
+    schema: String,
+    version: u32,
+}
+
+/// As [`Report::save`] writes it. Regions are in the order in which they are listed.
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { ranks, clock, tick, overhead, .. } = self;
+        let regions = self.regions();
+        let tick_nanos = tick.as_nanos();
+        Written { schema: SCHEMA, version: VERSION, ranks: *ranks, clock, tick_nanos, overhead, regions }
+            .serialize(serializer)
+    }
+}
+
+impl Report {
+    /// Writes the report to a file, for one rank to do. What was there before is replaced once all is written.
+    ///
+    /// # Errors
+    /// When the file cannot be written; what was there before is still there then.
+    pub fn save(&self, path: &Path) -> Result<(), FileError> {
+        let failed = |why| FileError::Io { path: path.to_owned(), why };
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(".part");
+        let write = || {
+            let mut text = serde_json::to_string(self)?;
+            text.push('\n');
+            let mut file = fs::File::create(&beside)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&beside, path)
+        };
+        write().map_err(|why| {
+            // If it was not made, there is nothing to remove.
+            let _ = fs::remove_file(&beside);
+            failed(why)
+        })
+    }
+
+    /// Reads a report that was saved.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is no such report.
+    pub fn load(path: &Path) -> Result<Self, FileError> {
+        let bytes = fs::read(path).map_err(|why| FileError::Io { path: path.to_owned(), why })?;
+        Self::from_json(&bytes).map_err(|why| FileError::Content { path: path.to_owned(), why })
+    }
+
+    fn from_json(bytes: &[u8]) -> Result<Self, String> {
+        let no_report = |_| format!("this is no report of regions, which begins with {{\"schema\":\"{SCHEMA}\"");
+        match serde_json::from_slice(bytes) {
+            Ok(Version { schema, .. }) if schema != SCHEMA => return Err(no_report(())),
+            Ok(Version { version, .. }) if version != VERSION => {
+                return Err(format!("version {version} is not known here"));
+            }
+            Ok(_) => {}
+            // A report that was cut off shall be called that.
+            Err(why) if why.is_eof() && !bytes.is_empty() => return Err(why.to_string()),
+            Err(_) => return Err(no_report(())),
+        }
+        let read: Read = serde_json::from_slice(bytes).map_err(|why| why.to_string())?;
+        let Read { ranks, clock, tick_nanos, overhead, mut regions, .. } = read;
+        regions.sort_by(|a, b| a.name.cmp(&b.name));
+        let report = Self { ranks, clock, tick: Duration::from_nanos(tick_nanos), overhead, regions };
+        report.check()?;
+        Ok(report)
+    }
+
+    /// What the types do not say.
+    fn check(&self) -> Result<(), String> {
+        let unless = |sound: bool, why: &str| if sound { Ok(()) } else { Err(why.to_owned()) };
+        unless(self.ranks > 0, "there are no ranks")?;
+        unless(self.tick > Duration::ZERO, "a tick is not longer than nothing")?;
+        unless(name::recorded(&self.clock) == self.clock, "the clock has no proper name")?;
+        for region in &self.regions {
+            let called = name::recorded(&region.name);
+            unless(called == region.name, &format!("no region is called \"{}\"", called.escape_debug()))?;
+            region.check(self.ranks).map_err(|why| format!("region \"{called}\": {why}"))?;
+        }
+        let twice = self.regions.windows(2).find(|pair| pair[0].name == pair[1].name);
+        twice.map_or(Ok(()), |pair| Err(format!("there is a second region \"{}\"", pair[0].name)))
+    }
+}
+
+impl RegionReport {
+    fn check(&self, ranks: u32) -> Result<(), &'static str> {
+        if self.remarked.is_some_and(|rank| rank >= ranks) {
+            return Err("it names a rank that there is not");
+        }
+        self.events.as_ref().map_or(Ok(()), |events| events.check(ranks))
+    }
+}
+
+impl EventReport {
+    fn check(&self, ranks: u32) -> Result<(), &'static str> {
+        let is_set =
+            |set: &RankSet| RankSet::from_parts(set.runs().to_vec(), set.len(), ranks).is_some() && !set.is_empty();
+        let of_bins = self.groups.iter().flat_map(|group| &group.bins);
+        let named = of_bins.flat_map(|counts| [counts.most.rank, counts.least.rank]);
+        // A copy, as they are handed out to be changed.
+        let mut copy = self.clone();
+        if copy.named_ranks().map(|rank| *rank).chain(named).any(|rank| rank >= ranks) {
+            return Err("it names a rank that there is not");
+        }
+        if !is_set(&self.ranks) || self.groups.iter().any(|group| !is_set(&group.ranks)) {
+            return Err("there is something wrong with its ranks");
+        }
+        if !self.groups.is_sorted_by(|a, b| a.fullest > b.fullest) {
+            return Err("its groups are not in order");
+        }
+        if self.groups.iter().any(|group| group.bins.is_empty() || !group.bins.is_sorted_by(|a, b| a.bin < b.bin)) {
+            return Err("the bins of a group are not in order");
+        }
+        if self.count == 0 { Err("it has events, but none") } else { Ok(()) }
+    }
+}
+
+/// A bin as the least number in it.
+pub(super) mod bin {
+    use super::{DecimalBin, Deserialize, Deserializer, Serializer};
+    use serde::de::Error as _;
+
+    pub(crate) fn serialize<S: Serializer>(bin: &DecimalBin, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(bin.low())
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DecimalBin, D::Error> {
+        let low = u64::deserialize(deserializer)?;
+        let bin = DecimalBin::of(low);
+        if bin.low() == low { Ok(bin) } else { Err(D::Error::custom(format!("no bin begins with {low}"))) }
+    }
+}
+
+/// Runs as `[first, count, stride]`, and how many ranks there are.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JsonRanks {
+    count: u32,
+    runs: Vec<[u32; 3]>,
+}
+
+impl Serialize for RankSet {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let runs = self.runs().iter().map(|run| [run.first, run.count, run.stride]).collect();
+        JsonRanks { count: self.len(), runs }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RankSet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let JsonRanks { count, runs } = JsonRanks::deserialize(deserializer)?;
+        let runs = runs.into_iter().map(|[first, count, stride]| Run { first, count, stride }).collect();
+        Self::from_parts(runs, count, u32::MAX).ok_or_else(|| D::Error::custom("this is no list of ranks"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Profile, RegionProfile, Remarks, ThreadEvent};
+    use downbeat_clock_core::Event;
+
+    fn report() -> Report {
+        let event = |length, number| Some(ThreadEvent { event: Event { length, number }, thread: 0 });
+        let solve = RegionProfile {
+            threads: 1,
+            events: 3,
+            total: u64::MAX,
+            longest: event(6_000, 1),
+            shortest: event(7, 2),
+            bins: vec![(DecimalBin::of(7), 2), (DecimalBin::of(6_000), 1)],
+            remarks: Remarks { recursions: 1, ..Remarks::default() },
+            ..RegionProfile::new("solve \"it\"")
+        };
+        let idle = RegionProfile { remarks: solve.remarks, ..RegionProfile::new("idle") };
+        let of = |regions| Report::of(&Profile::new("clock", Duration::from_nanos(1), Overhead::default(), regions));
+        of(vec![solve.clone(), idle]).beside(of(vec![solve])).unwrap()
+    }
+
+    fn json(report: &Report) -> String {
+        serde_json::to_string(report).unwrap()
+    }
+
+    #[test]
+    fn what_was_saved_is_loaded() {
+        let path = std::env::temp_dir().join(format!("downbeat-regions-{}.json", std::process::id()));
+        let report = report();
+        report.save(&path).unwrap();
+        report.save(&path).unwrap();
+        assert_eq!(Report::load(&path).unwrap(), report);
+        fs::remove_file(&path).unwrap();
+        let why = Report::load(&path).unwrap_err().to_string();
+        assert!(why.starts_with(&path.display().to_string()), "{why}");
+        assert!(report.save(Path::new("/no/such/folder/report.json")).is_err());
+        assert_eq!(json(&report).matches(r#""total":36893488147419103230"#).count(), 1, "totals may need 128 bits");
+    }
+
+    #[test]
+    fn the_form_is_as_documented() {
+        let text = json(&report());
+        assert!(
+            text.starts_with(
+                r#"{"schema":"downbeat.regions","version":1,"ranks":2,"clock":"clock","tick_nanos":1,"overhead":{"#
+            ),
+            "{text}"
+        );
+        assert!(text.contains(r#""ranks":{"count":2,"runs":[[0,2,1]]}"#), "{text}");
+        let bin = r#"{"bin":6000,"most":{"count":1,"rank":0},"least":{"count":1,"rank":0},"sum":2}"#;
+        assert!(text.contains(bin), "{text}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let text = json(&report());
+        let error = |from: &str, to: &str| {
+            assert!(text.contains(from), "{from} in {text}");
+            Report::from_json(text.replacen(from, to, 1).as_bytes()).unwrap_err()
+        };
+        assert_eq!(error("\"version\":1", "\"version\":2"), "version 2 is not known here");
+        let none = "this is no report of regions, which begins with {\"schema\":\"downbeat.regions\"";
+        assert_eq!(error("downbeat.regions", "downbeat.launch"), none);
+        for text in ["", "x", "[]", "{}", "null"] {
+            assert_eq!(Report::from_json(text.as_bytes()).unwrap_err(), none, "{text}");
+        }
+        assert!(Report::from_json(&text.as_bytes()[..text.len() / 2]).unwrap_err().starts_with("EOF"));
+        assert_eq!(error("\"ranks\":2", "\"ranks\":0"), "there are no ranks");
+        assert_eq!(error("\"tick_nanos\":1", "\"tick_nanos\":-1"), "a tick is not longer than nothing");
+        assert_eq!(error("\"name\":\"idle\"", "\"name\":\"\\u001b[2J\""), "no region is called \"\\\\u{1b}[2J\"");
+        assert_eq!(
+            error("\"name\":\"idle\"", "\"name\":\"solve \\\"it\\\"\""),
+            "there is a second region \"solve \"it\"\""
+        );
+        assert!(error("\"rank\":0", "\"rank\":2").ends_with("it names a rank that there is not"));
+        assert!(error("[[0,2,1]]", "[[0,3,1]]").contains("this is no list of ranks"));
+        assert!(error("\"bin\":6000", "\"bin\":6001").contains("no bin begins with 6001"));
+        assert!(error("\"sum\":2", "\"sum\":-2").contains("invalid value"));
+        assert!(error("\"clock\"", "\"clocks\"").contains("unknown field"));
+        assert!(Report::from_json("[".repeat(100_000).as_bytes()).is_err());
+    }
+}

@@ -1,0 +1,256 @@
+use super::*;
+use crate::Message;
+
+struct Setting {
+    builder: TraceBuilder,
+    ids: Vec<LocationId>,
+    world: CommunicatorId,
+    now: i64,
+}
+
+impl Setting {
+    fn new(locations: u32, matching: Matching) -> Self {
+        let mut builder = TraceBuilder::new(matching);
+        let place = |process| Place { node: process, process };
+        let ids: Vec<LocationId> = (0..locations).map(|i| builder.add_location(place(i)).unwrap()).collect();
+        let world = builder.add_communicator(&ids).unwrap();
+        Self { builder, ids, world, now: 0 }
+    }
+
+    fn push(&mut self, location: usize, action: Action) -> Result<(), TraceError> {
+        self.now += 1;
+        self.builder.push(self.ids[location], Timestamp::from_nanos(self.now), action)
+    }
+
+    fn send(&mut self, from: usize, to: usize, tag: i32) {
+        let action = Action::Send { to: self.ids[to], communicator: self.world, tag };
+        self.push(from, action).unwrap();
+    }
+
+    fn receive(&mut self, to: usize, from: usize, tag: i32) {
+        let action = Action::Receive { from: self.ids[from], communicator: self.world, tag };
+        self.push(to, action).unwrap();
+    }
+
+    fn enter(&mut self, location: usize) {
+        let action = Action::Enter { communicator: self.world };
+        self.push(location, action).unwrap();
+    }
+
+    fn exit(&mut self, location: usize, kind: CollectiveKind, root: u32) -> Result<(), TraceError> {
+        let action = Action::Exit { communicator: self.world, kind, root, sent: true, received: true };
+        self.push(location, action)
+    }
+
+    fn event(&self, location: usize, event: u32) -> EventId {
+        EventId { location: self.ids[location], event }
+    }
+}
+
+const LENIENT: Matching = Matching { lenient: true, skip_alltoallv: false };
+
+fn messages(trace: &Trace) -> Vec<(EventId, EventId)> {
+    trace.messages().map(|Message { send, receive }| (send, receive)).collect()
+}
+
+#[test]
+fn messages_of_one_channel_do_not_overtake_each_other_and_others_may() {
+    let mut of = Setting::new(2, Matching::default());
+    for tag in [1, 1, 2] {
+        of.send(0, 1, tag);
+    }
+    for tag in [2, 1, 1] {
+        of.receive(1, 0, tag);
+    }
+    let expected = [(2, 0), (0, 1), (1, 2)].map(|(sent, received)| (of.event(0, sent), of.event(1, received)));
+    let trace = of.builder.finish().unwrap();
+    assert_eq!(messages(&trace), expected);
+    assert_eq!(trace.events(), 6);
+}
+
+/// All receivers first, and as many channels as messages, so that empty ones are given up.
+#[test]
+fn any_number_of_messages_waits_for_the_other_end() {
+    for distinct in [1, 100_000] {
+        let mut of = Setting::new(2, Matching::default());
+        for round in 0..2 {
+            for i in 0..10_000 {
+                of.receive(1, 0, (round * 10_000 + i) % distinct);
+            }
+            for i in 0..10_000 {
+                of.send(0, 1, (round * 10_000 + i) % distinct);
+            }
+        }
+        let trace = of.builder.finish().unwrap();
+        assert!(trace.messages().all(|message| message.send.event == message.receive.event));
+        assert_eq!(trace.messages().count(), 20_000);
+    }
+}
+
+#[test]
+fn what_has_no_other_end_is_named_or_counted() {
+    let build = |matching| {
+        let mut of = Setting::new(3, matching);
+        of.push(1, Action::Internal).unwrap();
+        of.send(1, 0, 5);
+        of.send(2, 0, 5);
+        of.receive(0, 2, 5);
+        of.receive(2, 1, 4);
+        of
+    };
+    let of = build(Matching::default());
+    let first = of.event(1, 1);
+    let why = of.builder.finish().unwrap_err();
+    assert_eq!(why, TraceError::UnmatchedSend(first));
+    assert_eq!(why.to_string(), "event 1 of location 1 sends a message that nobody receives");
+    let trace = build(LENIENT).builder.finish().unwrap();
+    assert_eq!(trace.left_out(), LeftOut { sends: 1, receives: 1, collectives: 0 });
+    assert_eq!(trace.messages().count(), 1);
+}
+
+#[test]
+fn time_that_decreases_or_is_too_far_is_refused() {
+    let mut of = Setting::new(1, Matching::default());
+    let push = |of: &mut Setting, nanos| of.builder.push(of.ids[0], Timestamp::from_nanos(nanos), Action::Internal);
+    push(&mut of, 5).unwrap();
+    push(&mut of, 5).unwrap();
+    assert_eq!(push(&mut of, 4), Err(TraceError::Decreasing(of.event(0, 2))));
+    assert_eq!(push(&mut of, i64::MAX), Err(TraceError::TooFar(of.event(0, 2))));
+    let other = Setting::new(4, Matching::default()).ids[3];
+    let unknown = of.builder.push(other, Timestamp::ORIGIN, Action::Internal);
+    assert_eq!(unknown, Err(TraceError::UnknownLocation(other)));
+    assert_eq!(of.builder.add_thread(other), Err(TraceError::UnknownLocation(other)));
+    assert_eq!(of.builder.add_communicator(&[other]), Err(TraceError::UnknownLocation(other)));
+    assert_eq!(of.builder.add_communicator(&[of.ids[0]; 2]), Err(TraceError::MemberTwice(of.ids[0])));
+}
+
+#[test]
+fn events_that_name_what_there_is_not_are_refused() {
+    let mut of = Setting::new(1, Matching::default());
+    let stranger = Setting::new(4, Matching::default()).ids[3];
+    let (world, none) = (of.world, CommunicatorId(7));
+    let send = Action::Send { to: stranger, communicator: world, tag: 0 };
+    assert_eq!(of.push(0, send), Err(TraceError::UnknownPeer(of.event(0, 0))));
+    for action in [Action::Send { to: of.ids[0], communicator: none, tag: 0 }, Action::Enter { communicator: none }] {
+        let event = of.event(0, of.builder.locations[0].times.len() as u32);
+        assert_eq!(of.push(0, action), Err(TraceError::NotAMember { event, communicator: none }));
+    }
+}
+
+#[test]
+fn members_that_disagree_are_named() {
+    let setting = || {
+        let mut of = Setting::new(2, Matching::default());
+        of.enter(0);
+        of.enter(1);
+        of.exit(0, CollectiveKind::Broadcast, 1).unwrap();
+        of
+    };
+    let mut of = setting();
+    let [event, other] = [of.event(1, 1), of.event(0, 1)];
+    assert_eq!(of.exit(1, CollectiveKind::Reduce, 1), Err(TraceError::OtherKind { event, other }));
+    assert_eq!(setting().exit(1, CollectiveKind::Broadcast, 0), Err(TraceError::OtherRoot { event, other }));
+    assert_eq!(setting().exit(1, CollectiveKind::Broadcast, 2), Err(TraceError::OtherRoot { event, other: event }));
+    let event = of.event(0, 2);
+    assert_eq!(setting().exit(0, CollectiveKind::Broadcast, 1), Err(TraceError::NotEntered(event)));
+    // Without a root it does not matter what is said of it.
+    let mut of = Setting::new(2, Matching::default());
+    for location in 0..2 {
+        of.enter(location);
+        of.exit(location, CollectiveKind::Allreduce, 7 + location as u32).unwrap();
+    }
+    of.builder.finish().unwrap();
+}
+
+#[test]
+fn operations_that_not_all_take_part_in_are_named_or_counted() {
+    let build = |matching, leaves| {
+        let mut of = Setting::new(3, matching);
+        (0..2).for_each(|location| of.enter(location));
+        if leaves {
+            of.exit(0, CollectiveKind::Barrier, 0).unwrap();
+        }
+        of
+    };
+    let of = build(Matching::default(), true);
+    let (event, absent) = (of.event(0, 1), of.ids[2]);
+    assert_eq!(of.builder.finish().unwrap_err(), TraceError::Absent { event, absent });
+    let of = build(Matching::default(), false);
+    let event = of.event(0, 0);
+    assert_eq!(of.builder.finish().unwrap_err(), TraceError::NotLeft(event));
+
+    let members = |trace: &Trace| -> Vec<(bool, bool)> {
+        let operation = trace.collectives().next().unwrap();
+        operation.members().map(|member| (member.enter.is_some(), member.exit.is_some())).collect()
+    };
+    let trace = build(LENIENT, true).builder.finish().unwrap();
+    assert_eq!(trace.left_out().collectives, 1);
+    assert_eq!(members(&trace), [(true, true), (true, false)]);
+    let trace = build(LENIENT, false).builder.finish().unwrap();
+    assert_eq!(members(&trace), [(false, false); 2]);
+}
+
+#[test]
+fn threads_without_a_fork_or_a_join_are_named() {
+    let mut of = Setting::new(2, Matching::default());
+    let (team, event) = (of.world, of.event(1, 0));
+    of.push(1, Action::Begin { team }).unwrap();
+    assert_eq!(of.builder.finish().unwrap_err(), TraceError::NotEntered(event));
+    let mut of = Setting::new(2, Matching::default());
+    of.push(1, Action::End { team }).unwrap();
+    assert_eq!(of.builder.finish().unwrap_err(), TraceError::NotLeft(event));
+}
+
+#[test]
+fn alltoallv_can_be_skipped() {
+    for skip_alltoallv in [false, true] {
+        let mut of = Setting::new(2, Matching { skip_alltoallv, lenient: false });
+        for location in 0..2 {
+            of.enter(location);
+            of.exit(location, CollectiveKind::Alltoallv, 0).unwrap();
+        }
+        let trace = of.builder.finish().unwrap();
+        let all = trace.collectives().flat_map(|operation| operation.members());
+        assert_eq!(
+            all.filter(|member| member.enter.or(member.exit).is_some()).count(),
+            if skip_alltoallv { 0 } else { 2 }
+        );
+    }
+}
+
+/// A thread's messages are those of its rank, and so are its collective operations; in a team it is itself.
+#[test]
+fn threads_speak_for_their_rank() {
+    let mut of = Setting::new(2, Matching::default());
+    let thread = of.builder.add_thread(of.ids[0]).unwrap();
+    of.ids.push(thread);
+    of.send(2, 1, 3);
+    of.receive(1, 0, 3);
+    of.enter(2);
+    of.enter(1);
+    of.exit(2, CollectiveKind::Barrier, 0).unwrap();
+    of.exit(1, CollectiveKind::Barrier, 0).unwrap();
+    let team = of.builder.add_communicator(&[of.ids[0], thread]).unwrap();
+    of.push(0, Action::Fork { team }).unwrap();
+    of.push(2, Action::Begin { team }).unwrap();
+    let expected = (of.event(2, 0), of.event(1, 0));
+    let trace = of.builder.finish().unwrap();
+    assert_eq!(messages(&trace), [expected]);
+    let members: Vec<LocationId> =
+        trace.collectives().flat_map(|operation| operation.members()).map(|m| m.location).collect();
+    assert_eq!(members, [2, 1, 0, 2].map(LocationId));
+    assert_eq!(trace.locations()[2].place(), trace.locations()[0].place());
+}
+
+#[test]
+fn times_can_be_mapped_in_order() {
+    let mut of = Setting::new(1, Matching::default());
+    (0..3).for_each(|_| of.push(0, Action::Internal).unwrap());
+    let id = of.ids[0];
+    let event = of.event(0, 1);
+    let mut trace = of.builder.finish().unwrap();
+    trace.map_times(id, |time| Timestamp::from_nanos(time.as_nanos() * 10)).unwrap();
+    assert_eq!(trace.time(event), Some(Timestamp::from_nanos(20)));
+    let reversed = trace.map_times(id, |time| Timestamp::from_nanos(-time.as_nanos()));
+    assert_eq!(reversed, Err(TraceError::Decreasing(event)));
+}

@@ -1,0 +1,374 @@
+//! What a correction does to times and to intervals: the report of Becker et al. (2009), tables 3 and 4.
+
+use core::fmt;
+
+use downbeat_clock_core::{DecimalBin, Duration, Global, Timestamp};
+
+use super::check::check_fit;
+use super::{LocationId, Misfit, Trace};
+
+/// How far a correction moves events, and by how much it changes intervals.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Deviation {
+    /// Of all events.
+    pub displacement: Displacement,
+    /// Of the intervals from the first event of a location to each other one: where events are in the trace.
+    pub position: Intervals,
+    /// Of the intervals from each event of a location to the next one.
+    pub distance: Intervals,
+}
+
+/// How far events are moved.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Displacement {
+    /// How many events there are.
+    pub events: u64,
+    /// How many are moved.
+    pub moved: u64,
+    /// How far at most, either way.
+    pub largest: Duration,
+    /// Nanoseconds by which all are moved, either way.
+    pub total: u128,
+    /// Nanoseconds by which all are moved forward, less those by which they are moved back.
+    pub forward: i128,
+    /// How many are moved so far.
+    pub bins: Bins,
+}
+
+/// By how much intervals are changed. An interval that was 0 and is no more is changed by more than any share.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Intervals {
+    /// How many there are.
+    pub intervals: u64,
+    /// Nanoseconds of all of them, before.
+    pub length: u128,
+    /// Nanoseconds by which they are longer or shorter than before, all together.
+    pub deviation: u128,
+    /// The most by which one is longer or shorter.
+    pub largest: Duration,
+    /// The most by which one is longer or shorter, as a share of it; infinite, where it was 0.
+    pub largest_share: f64,
+    /// Those that changed by more than each of [`Self::THRESHOLDS`].
+    pub above: [Above; 6],
+    /// How many are changed by so much.
+    pub bins: Bins,
+}
+
+/// Intervals that changed by more than a threshold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Above {
+    /// How many.
+    pub intervals: u64,
+    /// Nanoseconds of all of them, before.
+    pub length: u128,
+}
+
+/// A number of a report, by what becomes of it where reports on parts of a trace are put together.
+pub(super) enum Number<'a> {
+    Count(&'a mut u64),
+    Sum(&'a mut u128),
+    Signed(&'a mut i128),
+    Longest(&'a mut Duration),
+    /// Not negative.
+    Largest(&'a mut f64),
+    Least(&'a mut i128),
+    Greatest(&'a mut i128),
+}
+
+/// What consists of numbers.
+pub(super) trait Numbers {
+    /// Shows all of them, always in the same order.
+    fn numbers(&mut self, see: &mut impl FnMut(Number<'_>));
+}
+
+/// How many durations are in each [`DecimalBin`] of nanoseconds.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Bins {
+    counts: Box<[u64; DecimalBin::COUNT]>,
+}
+
+impl Default for Bins {
+    fn default() -> Self {
+        Self { counts: Box::new([0; DecimalBin::COUNT]) }
+    }
+}
+
+impl fmt::Debug for Bins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter().map(|(bin, count)| (bin.to_string(), count))).finish()
+    }
+}
+
+impl Bins {
+    /// Those in which there is something, from the shortest.
+    pub fn iter(&self) -> impl Iterator<Item = (DecimalBin, u64)> + '_ {
+        let all = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        all.filter_map(|(index, count)| Some((DecimalBin::from_index(index)?, *count)))
+    }
+
+    fn add(&mut self, nanos: u64) {
+        self.counts[DecimalBin::of(nanos).index()] += 1;
+    }
+}
+
+impl Deviation {
+    /// What becomes of the times of `trace` when they are replaced by `times`, of all events of all locations.
+    ///
+    /// # Errors
+    /// When there are not as many times as events.
+    pub fn between<T: AsRef<[Timestamp<Global>]>>(trace: &Trace, times: &[T]) -> Result<Self, Misfit> {
+        check_fit(trace, times)?;
+        let mut deviation = Self::default();
+        for (before, after) in trace.locations().iter().zip(times) {
+            let mut events = before.times().iter().zip(after.as_ref()).map(|(before, after)| [*before, *after]);
+            let Some(first) = events.next() else { continue };
+            deviation.displacement.add(first);
+            let mut last = first;
+            for event in events {
+                deviation.add([first, last], event);
+                last = event;
+            }
+        }
+        Ok(deviation.sum_up())
+    }
+
+    /// The next event of a location, before and after; and its first and its last one before that.
+    #[inline]
+    fn add(&mut self, [first, last]: [[Timestamp<Global>; 2]; 2], event: [Timestamp<Global>; 2]) {
+        self.displacement.add(event);
+        self.distance.add(last, event);
+        self.position.add(first, event);
+    }
+
+    /// When all events are there.
+    fn sum_up(mut self) -> Self {
+        self.position.sum_up();
+        self.distance.sum_up();
+        self
+    }
+}
+
+/// [`Deviation::between`], of events that come in any order of locations.
+#[derive(Debug, Default)]
+pub struct StreamedDeviation {
+    deviation: Deviation,
+    /// Of all locations.
+    ends: Vec<Option<[[Timestamp<Global>; 2]; 2]>>,
+}
+
+impl StreamedDeviation {
+    /// The next event of a location: when it was, and when it is now.
+    pub fn take(&mut self, location: LocationId, before: Timestamp<Global>, after: Timestamp<Global>) {
+        if self.ends.len() <= location.index() {
+            self.ends.resize(location.index() + 1, None);
+        }
+        let event = [before, after];
+        match &mut self.ends[location.index()] {
+            Some(ends) => {
+                self.deviation.add(*ends, event);
+                ends[1] = event;
+            }
+            none => {
+                self.deviation.displacement.add(event);
+                *none = Some([event; 2]);
+            }
+        }
+    }
+
+    /// Of all events.
+    pub fn finish(self) -> Deviation {
+        self.deviation.sum_up()
+    }
+}
+
+impl Displacement {
+    #[inline]
+    fn add(&mut self, [before, after]: [Timestamp<Global>; 2]) {
+        let by = after - before;
+        let nanos = by.as_nanos().unsigned_abs();
+        self.events += 1;
+        self.moved += u64::from(nanos > 0);
+        self.largest = self.largest.max(by.abs());
+        self.total += u128::from(nanos);
+        self.forward += i128::from(by.as_nanos());
+        self.bins.add(nanos);
+    }
+
+    /// Nanoseconds by which an event is moved on average, either way.
+    pub fn mean(&self) -> f64 {
+        ratio(self.total as f64, self.events as f64)
+    }
+
+    /// Nanoseconds by which an event is moved forward on average.
+    pub fn bias(&self) -> f64 {
+        ratio(self.forward as f64, self.events as f64)
+    }
+}
+
+impl Intervals {
+    /// Shares of an interval: 0, 0.01, 0.1, 1, 10 and 100 %.
+    pub const THRESHOLDS: [f64; 6] = [0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
+
+    /// One over these shares; there is none for 0.
+    const PARTS: [u64; 5] = [10_000, 1_000, 100, 10, 1];
+
+    /// From an event to another one, each before and after.
+    #[inline]
+    fn add(&mut self, from: [Timestamp<Global>; 2], to: [Timestamp<Global>; 2]) {
+        let (was, is) = (to[0] - from[0], to[1] - from[1]);
+        let length = was.as_nanos().unsigned_abs();
+        let changed = (is - was).as_nanos().unsigned_abs();
+        self.intervals += 1;
+        self.length += u128::from(length);
+        self.bins.add(changed);
+        if changed == 0 {
+            return;
+        }
+        self.deviation += u128::from(changed);
+        self.largest = self.largest.max((is - was).abs());
+        // To divide takes long, and it is rarely the largest one so far.
+        if changed as f64 >= self.largest_share * length as f64 {
+            self.largest_share = self.largest_share.max(changed as f64 / length as f64);
+        }
+        // Whoever exceeds a share exceeds all that are smaller: that is summed up at the end.
+        let above = &mut self.above[Self::PARTS.iter().take_while(|&&parts| changed > length / parts).count()];
+        above.intervals += 1;
+        above.length += u128::from(length);
+    }
+
+    fn sum_up(&mut self) {
+        let mut all = Above::default();
+        for above in self.above.iter_mut().rev() {
+            all.intervals += above.intervals;
+            all.length += above.length;
+            *above = all;
+        }
+    }
+
+    /// By what share intervals are longer or shorter, the longer ones counting more: the sum of all changes over the sum of
+    /// all lengths.
+    pub fn mean_share(&self) -> f64 {
+        ratio(self.deviation as f64, self.length as f64)
+    }
+
+    /// Nanoseconds by which an interval is longer or shorter on average.
+    pub fn mean(&self) -> f64 {
+        ratio(self.deviation as f64, self.intervals as f64)
+    }
+
+    /// For each of the thresholds: which share of all intervals is above it, and which share of their time these take.
+    pub fn shares(&self) -> [(f64, f64); 6] {
+        self.above.map(|above| {
+            let intervals = ratio(above.intervals as f64, self.intervals as f64);
+            (intervals, ratio(above.length as f64, self.length as f64))
+        })
+    }
+}
+
+/// Nothing is no part of nothing.
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole == 0.0 { 0.0 } else { part / whole }
+}
+
+/// How far times are from the truth, where that is known.
+///
+/// A logical clock only moves events forward, so it is ahead of the truth as a whole: that is its bias, which does no
+/// harm to anything within the trace. What is left of the error without it is what does.
+///
+/// ```
+/// use downbeat_clock_core::Timestamp;
+/// use downbeat_trace::TruthError;
+///
+/// let mut error = TruthError::default();
+/// for (shown, truth) in [(1_110, 1_000), (2_090, 2_000)] {
+///     error.add(Timestamp::from_nanos(shown), Timestamp::from_nanos(truth));
+/// }
+/// assert_eq!((error.bias(), error.centred(), error.largest_centred()), (100.0, 10.0, 10.0));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TruthError {
+    events: u64,
+    /// The first error, from which the others are counted, so that their squares stay small.
+    pub(super) first: Option<i128>,
+    sum: i128,
+    squares: u128,
+    least: i128,
+    greatest: i128,
+}
+
+impl TruthError {
+    /// Takes an event.
+    pub fn add(&mut self, shown: Timestamp<Global>, truth: Timestamp<Global>) {
+        let error = i128::from(shown.as_nanos()) - i128::from(truth.as_nanos());
+        let beyond = error - *self.first.get_or_insert(error);
+        self.events += 1;
+        self.sum += beyond;
+        self.squares = self.squares.saturating_add(beyond.unsigned_abs().saturating_mul(beyond.unsigned_abs()));
+        self.least = self.least.min(beyond);
+        self.greatest = self.greatest.max(beyond);
+    }
+
+    /// How many events were taken.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The mean error, in nanoseconds: by how much times are ahead of the truth.
+    pub fn bias(&self) -> f64 {
+        self.first.unwrap_or(0) as f64 + self.mean()
+    }
+
+    /// The error without the bias, in nanoseconds: the root of the mean square.
+    pub fn centred(&self) -> f64 {
+        (ratio(self.squares as f64, self.events as f64) - self.mean() * self.mean()).max(0.0).sqrt()
+    }
+
+    /// The largest error without the bias, in nanoseconds.
+    pub fn largest_centred(&self) -> f64 {
+        (self.greatest as f64 - self.mean()).max(self.mean() - self.least as f64)
+    }
+
+    /// The mean error beyond the first one.
+    fn mean(&self) -> f64 {
+        ratio(self.sum as f64, self.events as f64)
+    }
+}
+
+impl Numbers for Deviation {
+    fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
+        let Displacement { events, moved, largest, total, forward, bins } = &mut self.displacement;
+        [events, moved].into_iter().chain(bins.counts.iter_mut()).for_each(|count| see(Number::Count(count)));
+        see(Number::Longest(largest));
+        see(Number::Sum(total));
+        see(Number::Signed(forward));
+        for of in [&mut self.position, &mut self.distance] {
+            let Intervals { intervals, length, deviation, largest, largest_share, above, bins } = of;
+            [intervals].into_iter().chain(bins.counts.iter_mut()).for_each(|count| see(Number::Count(count)));
+            [length, deviation].into_iter().for_each(|sum| see(Number::Sum(sum)));
+            see(Number::Longest(largest));
+            see(Number::Largest(largest_share));
+            for Above { intervals, length } in above {
+                see(Number::Count(intervals));
+                see(Number::Sum(length));
+            }
+        }
+    }
+}
+
+/// Of errors that are counted from the same first one.
+impl Numbers for TruthError {
+    fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
+        see(Number::Count(&mut self.events));
+        see(Number::Signed(&mut self.sum));
+        see(Number::Sum(&mut self.squares));
+        see(Number::Least(&mut self.least));
+        see(Number::Greatest(&mut self.greatest));
+    }
+}
+
+#[cfg(test)]
+mod tests;

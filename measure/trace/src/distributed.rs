@@ -1,0 +1,68 @@
+//! A trace that several ranks share, and correct together: each keeps the events of its own locations only.
+//!
+//! All ranks add all events to a [`PartBuilder`], in the same order; it keeps those of the processes that are this rank's,
+//! and the other ends of their messages. What is done with a [`TracePart`] is done by all ranks together, and gives what
+//! one rank would have found in the whole trace, bit for bit, also where it is an error.
+
+mod backward;
+mod cycle;
+mod exchange;
+mod forward;
+mod keeping;
+mod latencies;
+mod operations;
+mod part;
+#[cfg(test)]
+mod tests;
+mod totals;
+mod verdict;
+
+use core::fmt;
+
+pub use forward::CorrectedPart;
+pub(super) use keeping::Keeping;
+pub use keeping::Shares;
+pub use part::{PartBuilder, TracePart};
+pub use totals::Totals;
+
+use super::{Cycle, Misfit, TraceError};
+use downbeat_sync::CommError;
+
+/// Why ranks cannot go on with a trace: all of them get the same, unless a rank is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PartError {
+    /// Events are no trace.
+    Trace(TraceError),
+    /// Events wait for each other in a circle.
+    Cycle(Cycle),
+    /// There are not as many times as events.
+    Misfit(Misfit),
+    /// A message did not get through.
+    Comm(CommError),
+}
+
+impl fmt::Display for PartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Trace(why) => why.fmt(f),
+            Self::Cycle(why) => why.fmt(f),
+            Self::Misfit(why) => why.fmt(f),
+            Self::Comm(why) => why.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for PartError {}
+
+impl From<TraceError> for PartError {
+    fn from(why: TraceError) -> Self {
+        Self::Trace(why)
+    }
+}
+
+impl From<CommError> for PartError {
+    fn from(why: CommError) -> Self {
+        Self::Comm(why)
+    }
+}

@@ -1,0 +1,128 @@
+//! How late sends and enters may become, where others received from them elsewhere.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use super::super::LocationId;
+use super::super::extremes::Extremes;
+use super::super::limits::{exit_of, limit, of_enters, of_sends};
+use super::super::trace::{NONE, Role};
+use super::exchange::{boxes, exchange};
+use super::forward::{extremes_of, words_of};
+use super::operations::{Teller, Told, go_through};
+use super::{CorrectedPart, TracePart};
+use downbeat_sync::{Comm, CommError};
+
+/// Replaces what stamps have of sends and enters by their limits, on all ranks.
+pub(super) async fn find_limits<C: Comm>(of: &CorrectedPart<'_>, comm: &C) -> Result<(), CommError> {
+    let (part, corrected) = (of.part, &of.corrected);
+    let (trace, times, stamps, latencies) = (&part.trace, &corrected.times, &corrected.stamps, &corrected.latencies);
+    for location in part.own() {
+        of_sends(trace, times, latencies, stamps, location as usize);
+    }
+    for (number, instance) in (0..).zip(&trace.instances) {
+        if !part.is_shared(number) {
+            of_enters(trace, times, latencies, stamps, instance);
+        }
+    }
+    let mut out = boxes(comm);
+    for (location, owner, mark) in foreign_sends(part) {
+        out[owner as usize].push(stamps.of(location, mark).load(Ordering::Relaxed) as u64);
+    }
+    let mut inbox = boxes(comm);
+    exchange(comm, &part.neighbours, &mut out, &mut inbox).await?;
+    let mut limits: Vec<_> = inbox.iter().map(|words| words.iter()).collect();
+    for (location, receiver, mark) in sends_abroad(part) {
+        if let Some(limit) = limits[receiver as usize].next() {
+            stamps.of(location, mark).store(*limit as i64, Ordering::Relaxed);
+        }
+    }
+    go_through(part, &mut Exits { of }, comm).await
+}
+
+/// The sends elsewhere of messages that are received here, by locations and in their order: whose, on which rank, which
+/// mark.
+pub(super) fn foreign_sends(part: &TracePart) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+    let others = (0..).zip(&part.owners).filter(|(_, owner)| **owner != part.rank);
+    others.flat_map(move |(location, owner)| sends_of(part, location).map(move |(mark, _)| (location, *owner, mark)))
+}
+
+/// The same seen from where they are sent: on each pair of ranks, in the same order.
+pub(super) fn sends_abroad(part: &TracePart) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+    let all = part.own().flat_map(move |location| sends_of(part, location).map(move |send| (location, send)));
+    let all = all.map(|(location, (mark, peer))| (location, part.owners[peer as usize], mark));
+    all.filter(|(_, receiver, _)| *receiver != part.rank)
+}
+
+/// The marks of sends, and to whom they go.
+fn sends_of(part: &TracePart, location: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+    let marks = (0..).zip(&part.trace.locations[location as usize].marks);
+    marks.filter(|(_, mark)| mark.role() == Role::Send).map(|(id, mark)| (id, mark.peer()))
+}
+
+/// When members of this rank left; of a scan, every one, with its rank.
+struct Exits<'a> {
+    of: &'a CorrectedPart<'a>,
+}
+
+/// Seen from the end of time, the first exit is the last.
+impl Teller for Exits<'_> {
+    fn tell(&mut self, instance: u32, words: &mut Vec<u64>) -> Vec<u32> {
+        let part = self.of.part;
+        if part.is_ordered(instance) {
+            words.extend(self.ranks(instance).into_iter().flat_map(|(rank, time)| [rank.into(), time as u64]));
+        } else if part.takers(instance).contains(&part.rank) {
+            words.extend(words_of(&self.extremes(instance)));
+        } else {
+            return vec![];
+        }
+        part.givers(instance).to_vec()
+    }
+
+    fn hear(&mut self, instance: u32, told: &Told<'_>) {
+        let (part, corrected) = (self.of.part, &self.of.corrected);
+        let slots = part.trace.slots_of(part.instance(instance));
+        let mut exits = Extremes::NONE;
+        let mut later = BTreeMap::new();
+        if part.is_ordered(instance) {
+            later = self.ranks(instance);
+            let others = told.iter().flat_map(|words| words.as_chunks().0);
+            later.extend(others.map(|[rank, time]| (*rank as u32, *time as i64)));
+        } else {
+            exits = self.extremes(instance);
+            for words in told.iter().filter_map(|words| words.first_chunk()) {
+                exits.merge(&extremes_of(part, words));
+            }
+        }
+        for (rank, slot) in slots.iter().enumerate().rev() {
+            if slot.enter != NONE && part.is_own(slot.location) {
+                limit(&part.trace, slot, &exits, &corrected.latencies, &corrected.stamps);
+            }
+            if let Some(time) = later.get(&(rank as u32)) {
+                exits.add(-time, part.trace.site(LocationId(slot.location)));
+            }
+        }
+    }
+}
+
+impl Exits<'_> {
+    /// By the ranks of members of a scan.
+    fn ranks(&self, instance: u32) -> BTreeMap<u32, i64> {
+        let (trace, times) = (&self.of.part.trace, &self.of.corrected.times);
+        let slots = (0..).zip(trace.slots_of(self.of.part.instance(instance)));
+        slots.filter_map(|(rank, slot)| Some((rank, exit_of(trace, times, slot)?))).collect()
+    }
+
+    fn extremes(&self, instance: u32) -> Extremes {
+        let (part, times) = (self.of.part, &self.of.corrected.times);
+        let mut exits = Extremes::NONE;
+        if part.takers(instance).contains(&part.rank) {
+            for slot in part.trace.slots_of(part.instance(instance)) {
+                if let Some(time) = exit_of(&part.trace, times, slot) {
+                    exits.add(-time, part.trace.site(LocationId(slot.location)));
+                }
+            }
+        }
+        exits
+    }
+}

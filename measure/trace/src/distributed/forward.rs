@@ -1,0 +1,310 @@
+//! Forward amortization by several ranks: each replays its own locations until all of them wait, then they exchange what
+//! the others wait for.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use downbeat_clock_core::{Duration, Global, Timestamp};
+
+use super::super::correct::Passes;
+use super::super::extremes::Extremes;
+use super::super::forward::{Forward, Shared, Times, corrected, largest_error};
+use super::super::latencies::Site;
+use super::super::stamps::{Stamps, tell};
+use super::super::trace::{NONE, Role};
+use super::super::workers::groups;
+use super::super::{ControlledLogicalClock, Corrected, EventId, Gradient, LocationId, Pass};
+use super::exchange::{Boxes, boxes, exchange};
+use super::part::{event_of, word_of};
+use super::{PartError, TracePart, backward, cycle};
+use downbeat_sync::collective::all_combine;
+use downbeat_sync::{Comm, CommError};
+
+/// What a correction makes of the events of one rank.
+#[derive(Debug)]
+pub struct CorrectedPart<'a> {
+    pub(super) part: &'a TracePart,
+    pub(super) corrected: Corrected<'a>,
+}
+
+impl ControlledLogicalClock {
+    /// As [`forward`](Self::forward), of a trace that ranks share; all of them call this. Each works on its own thread,
+    /// however many workers there could be.
+    ///
+    /// # Errors
+    /// When events wait for each other in a circle, on all ranks the same; and when a rank is gone.
+    pub async fn forward_part<'a, C: Comm>(
+        &self,
+        part: &'a TracePart,
+        comm: &C,
+    ) -> Result<CorrectedPart<'a>, PartError> {
+        let trace = &part.trace;
+        let groups = groups(trace, 1);
+        let mut stamps = Stamps::new(trace);
+        let mut times: Times = trace.locations.iter().map(|_| vec![]).collect();
+        let mut passes = Passes::new(self);
+        let mut rule = self.rule;
+        loop {
+            let forward = Forward { trace, rule, latencies: self.latencies, groups: &groups };
+            let error;
+            (error, times) = run(part, &forward, &stamps, times, comm).await?;
+            let Some(control) = passes.next(Pass { control: rule.control, error }) else { break };
+            rule.control = control;
+            stamps.clear();
+        }
+        let (passes, latencies) = (passes.done, self.latencies);
+        Ok(CorrectedPart { part, corrected: Corrected { trace, latencies, times, stamps, passes, groups } })
+    }
+}
+
+impl CorrectedPart<'_> {
+    /// The corrected times of all events of this rank's locations; those of others have none.
+    pub fn times(&self) -> &[Vec<Timestamp<Global>>] {
+        self.corrected.times()
+    }
+
+    /// The passes that there were, of which the last one counts.
+    pub fn passes(&self) -> &[Pass] {
+        self.corrected.passes()
+    }
+
+    /// As [`Corrected::jumps`], of this rank's locations.
+    pub fn jumps(&self) -> impl Iterator<Item = (EventId, Duration)> + '_ {
+        self.corrected.jumps().filter(|(event, _)| self.part.is_own(event.location.0))
+    }
+
+    /// Moves what came before the jumps, too. To be done once, by all ranks.
+    ///
+    /// # Errors
+    /// When a rank is gone.
+    pub async fn amortize<C: Comm>(&mut self, gradient: Gradient, comm: &C) -> Result<(), CommError> {
+        backward::find_limits(self, comm).await?;
+        self.corrected.stretch(gradient);
+        Ok(())
+    }
+}
+
+/// One pass: how far an event was moved at most, on any rank, and what became of those that are kept here.
+async fn run<C: Comm>(
+    part: &TracePart,
+    forward: &Forward<'_>,
+    stamps: &Stamps,
+    times: Times,
+    comm: &C,
+) -> Result<(Duration, Times), PartError> {
+    let beyond = |instance: u32| {
+        let (givers, takers) = (part.givers(instance), part.takers(instance));
+        let waits = part.is_shared(instance) && !part.is_ordered(instance) && takers.contains(&part.rank);
+        if waits { givers.iter().filter(|giver| **giver != part.rank).count() as u32 } else { 0 }
+    };
+    let shared = forward.begin(stamps, times, 0, beyond);
+    let mut ready: Vec<u32> = part.own().collect();
+    let (mut mail, mut inbox) = (Mail::new(part, &shared, comm), boxes(comm));
+    let mut schedule = Schedule::default();
+    loop {
+        ready.iter().for_each(|_| shared.post.rouse());
+        shared.work(0, ready.drain(..));
+        mail.collect();
+        if schedule.is_to_look() {
+            let unfinished = unfinished(&shared).next().is_some();
+            let sent = std::mem::take(&mut mail.sent);
+            let [unfinished, sent] =
+                all_combine(comm, [u64::from(unfinished), sent], |a, b| [a[0] | b[0], a[1] + b[1]]).await?;
+            if unfinished == 0 {
+                break;
+            }
+            if sent == 0 {
+                return Err(PartError::Cycle(cycle::find(part, &shared, comm).await?));
+            }
+        }
+        exchange(comm, &part.neighbours, &mut mail.out, &mut inbox).await?;
+        inbox.iter().for_each(|words| mail.deliver(words, &mut ready));
+    }
+    let (replays, _) = shared.end();
+    let error = all_combine(comm, largest_error(&replays), Duration::max).await?;
+    Ok((error, corrected(replays)))
+}
+
+/// The locations that have not come to their end, in order.
+pub(super) fn unfinished<'a>(shared: &'a Shared<'_>) -> impl Iterator<Item = u32> + 'a {
+    let is_done = |location: usize| shared.replays[location].lock().unwrap_or_else(PoisonError::into_inner).is_done();
+    (0..shared.replays.len()).filter(move |location| !is_done(*location)).map(|location| location as u32)
+}
+
+/// When ranks look whether any of them can go on: soon at first, then seldom, for all of them have to wait for that.
+#[derive(Debug, Default)]
+struct Schedule {
+    steps: u64,
+}
+
+impl Schedule {
+    const SELDOM: u64 = 64;
+
+    fn is_to_look(&mut self) -> bool {
+        self.steps += 1;
+        self.steps.is_power_of_two() || self.steps.is_multiple_of(Self::SELDOM)
+    }
+}
+
+/// What goes to other ranks, and what comes from them.
+struct Mail<'s, 'a> {
+    part: &'s TracePart,
+    shared: &'s Shared<'a>,
+    out: Boxes,
+    /// How many words went out since somebody looked.
+    sent: u64,
+    /// Of every location, the first mark that was not looked at: of this rank's, whether it goes out, and of those of
+    /// others, whether it came in.
+    next: Vec<u32>,
+    /// Of every collective operation with others, how many enters of this rank are missing.
+    missing: Vec<u32>,
+}
+
+/// What a word says of those that follow it, in its highest bits.
+const TAG: u32 = 62;
+
+/// The word is the event of a send, and the next one its time.
+const SEND: u64 = 0;
+
+/// The word is the name of a scan, and the next ones are a member's rank and the time of its enter.
+const MEMBER: u64 = 1;
+
+/// The word is the name of a collective operation, and the next five are the extremes of a rank's enters.
+const MEMBERS: u64 = 2;
+
+impl<'s, 'a> Mail<'s, 'a> {
+    fn new<C: Comm>(part: &'s TracePart, shared: &'s Shared<'a>, comm: &C) -> Self {
+        let trace = &part.trace;
+        let missing = trace
+            .instances
+            .iter()
+            .map(|instance| trace.slots_of(instance).iter().filter(|slot| slot.enter != NONE).count() as u32);
+        let next = vec![0; trace.locations.len()];
+        let mut mail = Self { part, shared, out: boxes(comm), sent: 0, next, missing: missing.collect() };
+        for instance in part.shared().filter(|instance| !part.is_ordered(*instance)) {
+            if mail.missing[instance as usize] == 0 {
+                mail.send_members(instance);
+            }
+        }
+        mail
+    }
+
+    fn send(&mut self, to: u32, words: &[u64]) {
+        self.sent += words.len() as u64;
+        self.out[to as usize].extend_from_slice(words);
+    }
+
+    /// Puts what happened since the last time in the boxes of those whose locations may wait for it.
+    fn collect(&mut self) {
+        let (part, shared) = (self.part, self.shared);
+        for location in part.own() {
+            let at = location as usize;
+            let reached = shared.replays[at].lock().unwrap_or_else(PoisonError::into_inner).mark as u32;
+            for id in self.next[at]..reached {
+                let mark = part.trace.locations[at].marks[id as usize];
+                match mark.role() {
+                    Role::Send if !part.is_own(mark.peer()) => {
+                        let event = EventId { location: LocationId(location), event: mark.event };
+                        let time = shared.stamps.of(location, id).load(Ordering::Relaxed);
+                        let to = part.owners[mark.peer() as usize];
+                        self.send(to, &[SEND << TAG | word_of(event), time as u64]);
+                    }
+                    Role::Enter if part.is_shared(mark.partner) => {
+                        let time = shared.stamps.of(location, id).load(Ordering::Relaxed);
+                        self.entered(mark.partner, mark.peer(), time);
+                    }
+                    _ => {}
+                }
+            }
+            self.next[at] = reached;
+        }
+    }
+
+    fn entered(&mut self, instance: u32, rank: u32, time: i64) {
+        let part = self.part;
+        if part.is_ordered(instance) {
+            let name = MEMBER << TAG | part.names[instance as usize];
+            for to in part.team(instance).owners.iter().filter(|to| **to != part.rank) {
+                self.send(*to, &[name, rank.into(), time as u64]);
+            }
+            return;
+        }
+        self.missing[instance as usize] -= 1;
+        if self.missing[instance as usize] == 0 {
+            self.send_members(instance);
+        }
+    }
+
+    /// All members of this rank have entered.
+    fn send_members(&mut self, instance: u32) {
+        let (part, stamps) = (self.part, self.shared.stamps);
+        if !part.givers(instance).contains(&part.rank) {
+            return;
+        }
+        let mut seen = Extremes::NONE;
+        for slot in part.trace.slots_of(part.instance(instance)) {
+            if slot.enter != NONE {
+                let time = stamps.of(slot.location, slot.enter).load(Ordering::Relaxed);
+                seen.add(time, part.trace.site(LocationId(slot.location)));
+            }
+        }
+        let name = MEMBERS << TAG | part.names[instance as usize];
+        for to in part.takers(instance).iter().filter(|to| **to != part.rank) {
+            self.send(*to, &[name]);
+            self.send(*to, &words_of(&seen));
+        }
+    }
+
+    /// What another rank has put into the box of this one. Locations that waited for it are `ready`.
+    fn deliver(&mut self, mut words: &[u64], ready: &mut Vec<u32>) {
+        let (part, shared) = (self.part, self.shared);
+        let named = |word: u64| part.named(word & !(3 << TAG));
+        while let Some((first, rest)) = words.split_first() {
+            let mut wake = |location: u32| ready.push(location);
+            let length = match (first >> TAG, rest) {
+                (SEND, [time, ..]) => {
+                    let EventId { location: LocationId(location), event } = event_of(*first);
+                    let marks = &part.trace.locations[location as usize].marks;
+                    let next = &mut self.next[location as usize];
+                    // Sends come in the order of their location.
+                    let ahead = marks[*next as usize..].iter();
+                    *next += ahead.take_while(|mark| mark.event != event || mark.role() != Role::Send).count() as u32;
+                    if let Some(mark) = marks.get(*next as usize)
+                        && tell(shared.stamps.of(location, *next), *time as i64)
+                    {
+                        wake(mark.peer());
+                    }
+                    1
+                }
+                (MEMBER, [rank, time, ..]) => {
+                    if let Some(instance) = named(*first) {
+                        let slot = part.trace.slots_of(part.instance(instance))[*rank as usize];
+                        tell(shared.stamps.of(slot.location, slot.enter), *time as i64);
+                        shared.gates.enter(instance, slot.location, *time as i64, shared.stamps, wake);
+                    }
+                    2
+                }
+                (MEMBERS, [..]) => {
+                    if let Some((instance, (seen, _))) = named(*first).zip(rest.split_first_chunk()) {
+                        shared.gates.merge(instance, &extremes_of(part, seen), wake);
+                    }
+                    5
+                }
+                _ => rest.len(),
+            };
+            words = rest.get(length..).unwrap_or_default();
+        }
+    }
+}
+
+pub(super) fn words_of(seen: &Extremes) -> [u64; 5] {
+    let at = seen.at.map_or(u64::MAX, |site| site.location.into());
+    let [process, node, beyond] = seen.beside.map(|time| time as u64);
+    [seen.latest as u64, at, process, node, beyond]
+}
+
+pub(super) fn extremes_of(part: &TracePart, [latest, at, beside @ ..]: &[u64; 5]) -> Extremes {
+    let site = |location: u32| -> Site { part.trace.site(LocationId(location)) };
+    let at = u32::try_from(*at).ok().map(site);
+    Extremes { latest: *latest as i64, at, beside: beside.map(|time| time as i64) }
+}

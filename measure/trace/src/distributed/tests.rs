@@ -1,0 +1,380 @@
+//! What several ranks find is what one finds in the whole trace.
+
+use crate::ControlVariable;
+use downbeat_clock_core::{Duration, Global, Timestamp};
+use fastrand::Rng;
+
+use super::super::{
+    Action, CollectiveKind, CommunicatorId, ControlledLogicalClock, Deviation, EventId, Gradient, Latencies,
+    LocationId, Matching, Pass, Place, SyntheticError, SyntheticProgram, Trace, TraceBuilder, TraceError, Traffic,
+    TruthError, Verdict,
+};
+use super::*;
+use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
+
+type Nanos = Vec<Vec<Timestamp<Global>>>;
+
+/// Everything that is found out about a trace and its correction.
+#[derive(Clone, Debug, PartialEq)]
+struct Outcome {
+    totals: Totals,
+    latencies: Latencies,
+    verdicts: [Verdict; 3],
+    passes: Vec<Pass>,
+    jumps: Vec<(EventId, Duration)>,
+    deviation: Deviation,
+    /// Of all events, and of those in each group.
+    truth: Vec<TruthError>,
+    forward: Nanos,
+    times: Nanos,
+}
+
+/// What the truth is taken to be: anything.
+fn truth(location: usize, times: &[Timestamp<Global>]) -> Vec<Timestamp<Global>> {
+    let truth =
+        |(i, time): (usize, &Timestamp<Global>)| *time + Duration::from_nanos(((i * 7 + location * 3) % 40) as i64);
+    times.iter().enumerate().map(truth).collect()
+}
+
+const GROUPS: usize = 7;
+
+fn group(time: Timestamp<Global>) -> usize {
+    time.as_nanos().rem_euclid(GROUPS as i64) as usize
+}
+
+fn truths<'a>(locations: impl IntoIterator<Item = &'a [Timestamp<Global>]>) -> Nanos {
+    locations.into_iter().enumerate().map(|(location, times)| truth(location, times)).collect()
+}
+
+/// Where the first event that cannot be added is, and why not; all that is found later fails at the end.
+type Failure = (usize, String);
+const END: usize = usize::MAX;
+
+fn serially(trace: &Trace, clock: &ControlledLogicalClock) -> Result<Outcome, Failure> {
+    let mut clock = *clock;
+    let measured = Latencies::measured(trace);
+    if clock.latencies == Latencies::ZERO {
+        clock.latencies = measured;
+    }
+    let truth = truths(trace.times());
+    let mut corrected = clock.forward(trace).map_err(|why| (END, why.to_string()))?;
+    let jumps = corrected.jumps().collect();
+    let forward = corrected.times().to_vec();
+    corrected.amortize(clock.gradient);
+    let verdict = |times: &Nanos| Verdict::of(trace, times, &clock.latencies).unwrap();
+    let mut errors = vec![TruthError::default(); 1 + GROUPS];
+    for (before, (times, truth)) in trace.times().into_iter().zip(corrected.times().iter().zip(&truth)) {
+        for (before, (time, truth)) in before.iter().zip(times.iter().zip(truth)) {
+            errors[0].add(*time, *truth);
+            errors[1 + group(*before)].add(*time, *truth);
+        }
+    }
+    let exits = trace.collectives().flat_map(|of| of.members()).filter(|member| member.exit.is_some()).count();
+    let totals = Totals {
+        events: trace.events(),
+        messages: trace.messages().count() as u64,
+        collectives: trace.collectives().len() as u64,
+        arrivals: (trace.messages().count() + exits) as u64,
+        left_out: trace.left_out(),
+    };
+    Ok(Outcome {
+        totals,
+        latencies: measured,
+        verdicts: [Verdict::of(trace, &trace.times(), &clock.latencies).unwrap(), verdict(&truth), {
+            verdict(&corrected.times().to_vec())
+        }],
+        passes: corrected.passes().to_vec(),
+        jumps,
+        deviation: Deviation::between(trace, corrected.times()).unwrap(),
+        truth: errors,
+        forward,
+        times: corrected.into_times(),
+    })
+}
+
+async fn together<C: Comm>(
+    builder: PartBuilder,
+    clock: &ControlledLogicalClock,
+    comm: &C,
+) -> Result<Outcome, PartError> {
+    let mut clock = *clock;
+    let part = builder.finish(comm).await?;
+    let measured = Latencies::measured_in_part(&part, comm).await?;
+    if clock.latencies == Latencies::ZERO {
+        clock.latencies = measured;
+    }
+    let as_measured = part.trace.times();
+    let truth = truths(as_measured.iter().copied());
+    let mut corrected = clock.forward_part(&part, comm).await?;
+    let jumps = corrected.jumps().collect();
+    let forward = corrected.times().to_vec();
+    corrected.amortize(clock.gradient, comm).await?;
+    let verdicts = [
+        Verdict::of_part(&part, &as_measured, &clock.latencies, comm).await?,
+        Verdict::of_part(&part, &truth, &clock.latencies, comm).await?,
+        Verdict::of_part(&part, corrected.times(), &clock.latencies, comm).await?,
+    ];
+    Ok(Outcome {
+        totals: part.totals(comm).await?,
+        latencies: measured,
+        verdicts,
+        passes: corrected.passes().to_vec(),
+        jumps,
+        deviation: Deviation::of_part(&part, corrected.times(), comm).await?,
+        truth: TruthError::of_part(&part, corrected.times(), &truth, (GROUPS, group), comm).await?,
+        forward,
+        times: corrected.times().to_vec(),
+    })
+}
+
+/// What all ranks find: that of the first event that cannot be added on any, or else what they agree on.
+fn shared_by(
+    ranks: u32,
+    shares: &Shares,
+    matching: Matching,
+    clock: &ControlledLogicalClock,
+    add: impl Fn(&mut TraceBuilder) -> Result<(), Failure> + Sync,
+) -> Result<Outcome, Failure> {
+    let added = |rank: u32| {
+        let mut builder = PartBuilder::new(matching, shares.clone(), rank);
+        add(&mut builder).map(|()| builder)
+    };
+    if let Some(first) = (0..ranks).filter_map(|rank| added(rank).err()).min() {
+        return Err(first);
+    }
+    let found = ThreadCluster::new(ranks).run(|comm| {
+        let builder = added(comm.rank()).unwrap();
+        block_on_ready(together(builder, clock, comm)).map_err(|why| (END, why.to_string()))
+    });
+    let mut found = found.unwrap().into_iter();
+    let mut whole = found.next().unwrap();
+    for other in found {
+        match (&mut whole, other) {
+            (Ok(whole), Ok(mut other)) => {
+                whole.jumps.append(&mut other.jumps);
+                let parts = [(&mut whole.forward, &mut other.forward), (&mut whole.times, &mut other.times)];
+                for (whole, other) in parts {
+                    for (whole, other) in whole.iter_mut().zip(other) {
+                        assert!(whole.is_empty() || other.is_empty(), "both have events of a location");
+                        whole.append(other);
+                    }
+                }
+                let of_parts = |of: &Outcome| (of.jumps.clone(), of.forward.clone(), of.times.clone());
+                let (jumps, forward, times) = of_parts(whole);
+                let rest = Outcome { jumps, forward, times, ..other };
+                assert_eq!(*whole, rest, "ranks do not agree");
+            }
+            (Err(one), Err(other)) => assert_eq!(*one, other, "ranks do not agree"),
+            (one, other) => panic!("ranks do not agree: {one:?} {other:?}"),
+        }
+    }
+    if let Ok(whole) = &mut whole {
+        whole.jumps.sort();
+    }
+    whole
+}
+
+const RANKS: [u32; 6] = [1, 2, 3, 4, 5, 8];
+
+#[test]
+fn programs_are_corrected_alike() {
+    for seed in 0..9 {
+        let program = SyntheticProgram {
+            processes: 1 + seed as u32 % 3,
+            threads: 1 + seed as u32 % 2 * 2,
+            collective_every: 2,
+            fork_every: 5,
+            traffic: [Traffic::Ring, Traffic::Pairs, Traffic::Stencil][seed as usize % 3],
+            violated: 0.4,
+            seed,
+            ..SyntheticProgram::new(2 + seed as u32, 0)
+        };
+        let program = program.with_events(3_000);
+        let mut clock = ControlledLogicalClock::new(program.latencies);
+        clock.threshold = (seed % 3 == 0).then_some(Duration::from_micros(1));
+        let trace = program.trace(Matching::default()).unwrap();
+        let expected = serially(&trace, &clock).unwrap();
+        assert!(expected.verdicts[0].all().violated > 0 && expected.verdicts[2].holds());
+        let add =
+            |builder: &mut TraceBuilder| program.build(builder).map_err(|why: SyntheticError| (0, why.to_string()));
+        for ranks in RANKS {
+            let loads: Vec<(u32, u64)> =
+                (0..).zip(trace.locations()).map(|(number, of)| (number, of.times().len() as u64)).collect();
+            let shares = Shares::new(ranks, &loads);
+            let found = shared_by(ranks, &shares, Matching::default(), &clock, add);
+            assert!(found == Ok(expected.clone()), "seed {seed}, {ranks} ranks");
+        }
+    }
+}
+
+/// A trace of anything.
+#[derive(Debug)]
+struct Chaos {
+    /// Of every location, its process, and where that is.
+    locations: Vec<(u32, Place)>,
+    communicators: Vec<Vec<u32>>,
+    events: Vec<(u32, i64, Action)>,
+}
+
+const KINDS: [CollectiveKind; 12] = CollectiveKind::OF_MPI;
+
+impl Chaos {
+    /// What could have happened, seen by clocks that are no good; and sometimes not even that.
+    fn new(rng: &mut Rng) -> Self {
+        let processes = rng.u32(1..9);
+        let place = |process: u32| Place { node: process / 2, process };
+        let mut locations: Vec<(u32, Place)> = (0..processes).map(|process| (process, place(process))).collect();
+        let threads = (0..rng.u32(0..4)).map(|_| rng.u32(0..processes)).map(|process| (process, place(process)));
+        locations.extend(threads);
+        let count = locations.len() as u32;
+        let communicator = |rng: &mut Rng| {
+            // Some are of threads, too.
+            let mut members: Vec<u32> = (0..if rng.u8(..) < 60 { count } else { processes }).collect();
+            rng.shuffle(&mut members);
+            members.truncate(rng.usize(1..=members.len()));
+            members
+        };
+        let communicators: Vec<Vec<u32>> = (0..3).map(|_| communicator(rng)).collect();
+        let mut of = vec![vec![]; locations.len()];
+        for _ in 0..rng.usize(0..60) {
+            if rng.u8(..) < 150 {
+                message(rng, count, &mut of);
+            } else {
+                collective(rng, &communicators, &mut of);
+            }
+        }
+        if rng.u8(..) < 90 {
+            spoil(rng, &mut of);
+        }
+        Self { locations, communicators, events: mixed(rng, of) }
+    }
+
+    fn add(&self, builder: &mut TraceBuilder) -> Result<(), Failure> {
+        let wrong = |at| move |why: TraceError| (at, why.to_string());
+        for (location, (process, place)) in (0..).zip(&self.locations) {
+            let added = if *process == location {
+                builder.add_location(*place)
+            } else {
+                builder.add_thread(LocationId(*process))
+            };
+            added.map_err(wrong(0))?;
+        }
+        for members in &self.communicators {
+            let members: Vec<LocationId> = members.iter().copied().map(LocationId).collect();
+            builder.add_communicator(&members).map_err(wrong(0))?;
+        }
+        for (at, (location, time, action)) in self.events.iter().enumerate() {
+            builder.push(LocationId(*location), Timestamp::from_nanos(*time), *action).map_err(wrong(at))?;
+        }
+        Ok(())
+    }
+
+    fn shares(&self, ranks: u32) -> Shares {
+        let count = |location: u32| self.events.iter().filter(|(of, ..)| *of == location).count() as u64;
+        let loads = (0..).zip(&self.locations).map(|(location, (process, _))| (*process, count(location)));
+        Shares::new(ranks, &loads.collect::<Vec<_>>())
+    }
+}
+
+fn message(rng: &mut Rng, locations: u32, of: &mut [Vec<Action>]) {
+    let [from, to] = [0; 2].map(|_| rng.u32(0..locations));
+    let (communicator, tag) = (CommunicatorId(rng.u32(0..3)), rng.i32(0..2));
+    of[from as usize].push(Action::Send { to: LocationId(to), communicator, tag });
+    of[to as usize].push(Action::Receive { from: LocationId(from), communicator, tag });
+    of[rng.usize(0..locations as usize)].push(Action::Internal);
+}
+
+/// Members enter one after the other, and leave, with other events between.
+fn collective(rng: &mut Rng, communicators: &[Vec<u32>], of: &mut [Vec<Action>]) {
+    let number = rng.u32(0..3);
+    let (communicator, members) = (CommunicatorId(number), &communicators[number as usize]);
+    if rng.u8(..) < 40 {
+        let master = members[rng.usize(..members.len())];
+        of[master as usize].push(Action::Fork { team: communicator });
+        for member in members.iter().filter(|member| **member != master) {
+            of[*member as usize].extend([Action::Begin { team: communicator }, Action::End { team: communicator }]);
+        }
+        of[master as usize].push(Action::Join { team: communicator });
+        return;
+    }
+    let (kind, root) = (KINDS[rng.usize(..KINDS.len())], rng.u32(..members.len() as u32));
+    members.iter().for_each(|member| of[*member as usize].push(Action::Enter { communicator }));
+    for member in members {
+        let [sent, received] = [rng.u8(..) < 220, rng.u8(..) < 220];
+        of[*member as usize].push(Action::Exit { communicator, kind, root, sent, received });
+    }
+}
+
+/// Something is missing, in another order, or says something else.
+fn spoil(rng: &mut Rng, of: &mut [Vec<Action>]) {
+    for _ in 0..rng.u32(1..4) {
+        let at = rng.usize(..of.len());
+        let location = &mut of[at];
+        if location.len() < 2 {
+            continue;
+        }
+        let at = rng.usize(..location.len() - 1);
+        match rng.u8(0..6) {
+            5 => location.truncate(at),
+            0 => drop(location.remove(at)),
+            1 => {
+                if let Action::Exit { root, .. } = &mut location[at] {
+                    *root += 1;
+                }
+            }
+            _ => location.swap(at, at + 1),
+        }
+    }
+}
+
+/// The events of all locations, each in its order, as they may be in a file.
+fn mixed(rng: &mut Rng, of: Vec<Vec<Action>>) -> Vec<(u32, i64, Action)> {
+    let mut times: Vec<i64> = of.iter().map(|_| rng.i64(0..200)).collect();
+    let mut left: Vec<_> = of.into_iter().map(|actions| actions.into_iter().peekable()).collect();
+    let mut events = vec![];
+    let by_location = rng.bool();
+    while let Some(first) = left.iter_mut().position(|rest| rest.peek().is_some()) {
+        let location = if by_location { first } else { rng.usize(..left.len()) };
+        if let Some(action) = left[location].next() {
+            times[location] += rng.i64(0..30);
+            events.push((location as u32, times[location], action));
+        }
+    }
+    events
+}
+
+/// Whatever a trace is like, and whatever is wrong with it.
+#[test]
+fn anything_is_corrected_alike_or_refused_alike() {
+    let mut rng = Rng::with_seed(11);
+    let mut seen = std::collections::BTreeMap::<String, u32>::new();
+    for case in 0..300 {
+        let chaos = Chaos::new(&mut rng);
+        let matching = Matching { lenient: rng.bool(), skip_alltoallv: rng.u8(..) < 50 };
+        let mut clock = ControlledLogicalClock::new(Latencies::ZERO);
+        let nanos = Duration::from_nanos;
+        if rng.bool() {
+            clock.latencies = Latencies::new(nanos(1), nanos(3), nanos(10)).unwrap();
+        }
+        clock.rule.control = ControlVariable::new(0.9).unwrap();
+        clock.threshold = rng.bool().then_some(nanos(100));
+        clock.gradient = Gradient::new(0.1).unwrap();
+
+        let mut builder = TraceBuilder::new(matching);
+        let built = chaos.add(&mut builder);
+        let trace = built.and_then(|()| builder.finish().map_err(|why| (END, why.to_string())));
+        let expected = trace.and_then(|trace| serially(&trace, &clock));
+        let ranks = [2, 3, RANKS[case / 3 % 6]][case % 3];
+        let found = shared_by(ranks, &chaos.shares(ranks), matching, &clock, |builder| chaos.add(builder));
+        assert_eq!(found, expected, "case {case}, {ranks} ranks: {chaos:?}");
+        let kind = expected.map_or_else(|(_, why)| why.replace(|c: char| c.is_ascii_digit(), "#"), |_| String::new());
+        *seen.entry(kind).or_default() += 1;
+    }
+    let of = |part: &str| seen.iter().filter(|(kind, _)| kind.contains(part)).map(|(_, count)| count).sum::<u32>();
+    assert!(seen[""] > 100, "{seen:?}");
+    for part in
+        ["nobody receives", "nobody sent", "in a circle", "not entered", "never left", "different roots", "missing in"]
+    {
+        assert!(of(part) > 0, "{part}: {seen:?}");
+    }
+}

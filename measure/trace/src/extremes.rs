@@ -1,0 +1,114 @@
+//! The latest of many, for everyone but himself, with the latency from there.
+
+use super::latencies::{Latencies, Site};
+
+/// What is needed of any number of senders to know when the last of their messages reaches a receiver.
+///
+/// Of what is a certain distance or more away from the receiver, the latest counts, with the latency of that distance:
+/// since a nearer one has no larger latency, what is farther away than that distance does no harm. Places that are no
+/// more than that distance apart form groups. So if the latest of all is of another group than the receiver, it is the one;
+/// or else they are of one group, and it is the latest beside that group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extremes {
+    pub(super) latest: i64,
+    pub(super) at: Option<Site>,
+    /// The latest of those that are so far from the latest of all.
+    pub(super) beside: [i64; Latencies::LEVELS],
+}
+
+/// Nothing to wait for.
+pub(super) const NEVER: i64 = i64::MIN;
+
+impl Extremes {
+    pub(super) const NONE: Self = Self { latest: NEVER, at: None, beside: [NEVER; Latencies::LEVELS] };
+
+    /// One more sender.
+    pub(super) fn add(&mut self, time: i64, site: Site) {
+        let Some(at) = self.at else {
+            (self.latest, self.at) = (time, Some(site));
+            return;
+        };
+        let is_latest = time > self.latest;
+        let other = if is_latest { self.latest } else { time };
+        // Groups that both are in have the same beside them as before.
+        if let Some(apart) = site.level(at) {
+            for beside in &mut self.beside[..=apart] {
+                *beside = other.max(*beside);
+            }
+        }
+        if is_latest {
+            (self.latest, self.at) = (time, Some(site));
+        }
+    }
+
+    /// All senders of another one.
+    pub(super) fn merge(&mut self, other: &Self) {
+        let (Some(at), Some(site)) = (self.at, other.at) else {
+            if self.at.is_none() {
+                *self = *other;
+            }
+            return;
+        };
+        let (later, earlier) = if other.latest > self.latest { (*other, *self) } else { (*self, *other) };
+        let apart = site.level(at);
+        *self = later;
+        // What is so near that both are in one group has the same beside that.
+        for (level, beside) in self.beside.iter_mut().enumerate() {
+            let is_beside = apart.is_some_and(|apart| apart >= level);
+            *beside = (*beside).max(if is_beside { earlier.latest } else { earlier.beside[level] });
+        }
+    }
+
+    /// When the last message reaches a receiver: a location is no sender to itself.
+    pub(super) fn reach(&self, receiver: Site, latencies: &Latencies) -> i64 {
+        let Some(at) = self.at else { return NEVER };
+        let apart = receiver.level(at);
+        let mut reach = NEVER;
+        for (level, latency) in latencies.levels().iter().enumerate() {
+            let latest = if apart.is_some_and(|apart| apart >= level) { self.latest } else { self.beside[level] };
+            if latest != NEVER {
+                reach = reach.max(latest.saturating_add(latency.as_nanos()));
+            }
+        }
+        reach
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Place;
+    use downbeat_clock_core::Duration;
+    use fastrand::Rng;
+
+    /// All senders beside all receivers, one by one.
+    #[test]
+    fn the_extremes_are_those_of_all_pairs() {
+        let mut rng = Rng::with_seed(3);
+        for _ in 0..20_000 {
+            let sites = rng.u32(1..12);
+            let site = |location: u32| {
+                let process = location % 5;
+                Site { location, place: Place { node: process % 3, process } }
+            };
+            let mut levels = [0; 3].map(|_: i64| rng.i64(0..20));
+            levels.sort_unstable();
+            let [process, node, other] = levels.map(Duration::from_nanos);
+            let latencies = Latencies::new(process, node, other).unwrap();
+            let mut senders: Vec<(i64, Site)> = (0..sites).map(|i| (rng.i64(-20..20), site(i))).collect();
+            rng.shuffle(&mut senders);
+            senders.truncate(rng.usize(0..=senders.len()));
+            let mut extremes = Extremes::NONE;
+            let (some, others) = senders.split_at(rng.usize(0..=senders.len()));
+            some.iter().for_each(|(time, site)| extremes.add(*time, *site));
+            let mut rest = Extremes::NONE;
+            others.iter().for_each(|(time, site)| rest.add(*time, *site));
+            extremes.merge(&rest);
+            for receiver in (0..sites).map(site) {
+                let others = senders.iter().filter(|(_, site)| site.location != receiver.location);
+                let expected = others.map(|(time, site)| time + latencies.of(*site, receiver).as_nanos()).max();
+                assert_eq!(extremes.reach(receiver, &latencies), expected.unwrap_or(NEVER));
+            }
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! A trace in a file: read as a whole, and written back with other times.
+
+use std::path::{Path, PathBuf};
+
+use crate::{Action, CommunicatorId, LocationId, Matching, StreamError, Survey, Trace, TraceBuilder};
+use downbeat_clock_core::{Global, Knot, Local, Timestamp};
+
+use super::item::{Item, What};
+use super::{TraceFormat, TraceReader, TraceWriter};
+use downbeat_files::FileError;
+
+/// What clocks showed when they were compared with the master's: of every location, its sessions, each with its
+/// samples.
+pub type Sessions = Vec<Vec<Vec<Knot<Local, Global>>>>;
+
+/// A trace that was read from a file, with what a correction needs. What only the file has, such as regions, stays
+/// there.
+///
+/// What is in the file that ranks share may be a part of a trace.
+#[derive(Debug)]
+pub struct TraceFile<T = Trace> {
+    /// Where it is.
+    pub path: PathBuf,
+    /// In which format.
+    pub format: TraceFormat,
+    /// What happened. Times are as in the file: those of the clocks of its locations.
+    pub trace: T,
+    /// What locations are called, in their order.
+    pub names: Vec<String>,
+    /// What their clocks showed when they were compared.
+    pub sessions: Sessions,
+    /// With whose; the number of a location.
+    pub master: u32,
+    /// Of every location, the number of the one that stands for its process, mostly its own, and how many events it has.
+    pub loads: Vec<(u32, u64)>,
+}
+
+/// Where a file cannot be read.
+#[derive(Debug)]
+pub struct Unread<E = FileError> {
+    /// Greater where it says more before.
+    pub after: u64,
+    /// Why.
+    pub why: Box<E>,
+}
+
+/// What is read, and what its numbers are in a builder.
+#[derive(Debug)]
+pub(super) struct Loading<'a> {
+    pub(super) builder: &'a mut TraceBuilder,
+    /// Events are not kept, but go here.
+    pub(super) survey: Option<Survey>,
+    /// Whether the last event came before what it waits for.
+    pub(super) is_disorder: bool,
+    pub(super) numbers: Numbers,
+    pub(super) names: Vec<String>,
+    pub(super) sessions: Sessions,
+    pub(super) master: u32,
+    loads: Vec<(u32, u64)>,
+}
+
+/// What the numbers of a file are in a trace.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    locations: Vec<LocationId>,
+    communicators: Vec<CommunicatorId>,
+}
+
+impl TraceFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, is no trace, or its events do not go together.
+    pub fn read(path: &Path, matching: Matching) -> Result<Self, FileError> {
+        let mut builder = TraceBuilder::new(matching);
+        let file = TraceFile::load(path, &mut builder).map_err(|unread| *unread.why)?;
+        let trace = builder.finish().map_err(|why| FileError::content(path, why.to_string()))?;
+        Ok(file.with(trace))
+    }
+
+    /// Writes the same trace to another file, with other times of events and other local times of samples; all else is
+    /// as it was, and in the same format to the byte.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or this one cannot be read again as it was.
+    pub fn write_corrected(
+        &self,
+        path: &Path,
+        format: TraceFormat,
+        times: &[impl AsRef<[Timestamp<Global>]>],
+        sessions: &Sessions,
+    ) -> Result<(), FileError> {
+        write_corrected(&self.path, path, format, times, sessions)
+    }
+}
+
+impl TraceFile<()> {
+    /// Reads a file into a builder, which is to be finished when all went well.
+    ///
+    /// # Errors
+    /// When it cannot be read, is no trace, or its events cannot be added.
+    pub fn load(path: &Path, builder: &mut TraceBuilder) -> Result<Self, Unread> {
+        let mut after = 0;
+        Self::load_counting(path, builder, &mut after).map_err(|why| Unread { after, why: Box::new(why) })
+    }
+
+    fn load_counting(path: &Path, builder: &mut TraceBuilder, after: &mut u64) -> Result<Self, FileError> {
+        let mut reader = TraceReader::open(path)?;
+        let mut loading = Loading::new(builder, None);
+        while let Some(item) = reader.next_item()? {
+            if let Err(why) = loading.take(&item) {
+                return Err(reader.error(why));
+            }
+            *after += 1;
+        }
+        let Loading { names, sessions, master, loads, .. } = loading;
+        Ok(Self { path: path.to_owned(), format: reader.format(), trace: (), names, sessions, master, loads })
+    }
+
+    /// As [`TraceFile::loads`], of as much of a file as can be read, before it is.
+    pub fn loads_of(path: &Path) -> Vec<(u32, u64)> {
+        let mut loads: Vec<(u32, u64)> = vec![];
+        let Ok(mut reader) = TraceReader::open(path) else { return loads };
+        while let Ok(Some(item)) = reader.next_item() {
+            match item {
+                Item::Location { .. } => loads.push((loads.len() as u32, 0)),
+                Item::Thread { rank, .. } => loads.push((loads[rank as usize].0, 0)),
+                Item::Event { location, .. } => loads[location as usize].1 += 1,
+                _ => {}
+            }
+        }
+        loads
+    }
+
+    /// The file, with what was made of it.
+    pub fn with<T>(self, trace: T) -> TraceFile<T> {
+        let Self { path, format, trace: (), names, sessions, master, loads } = self;
+        TraceFile { path, format, trace, names, sessions, master, loads }
+    }
+}
+
+impl<T> TraceFile<T> {
+    /// As [`write_corrected`](TraceFile::write_corrected), where `time` says when the next event of a location is.
+    ///
+    /// # Errors
+    /// As there; also where `time` does not know.
+    pub fn write_with(
+        &self,
+        path: &Path,
+        format: TraceFormat,
+        mut time: impl FnMut(u32) -> Option<Timestamp<Global>>,
+        sessions: &Sessions,
+    ) -> Result<(), FileError> {
+        let mut written = 0;
+        let (writer, windows_end) = copy([&self.path, path], format, sessions, |location, _, _| {
+            written += 1;
+            time(location).ok_or_else(|| changed(&self.path))
+        })?;
+        if written != self.loads.iter().map(|(_, events)| events).sum::<u64>() {
+            return Err(changed(&self.path));
+        }
+        writer.finish_line(windows_end)
+    }
+}
+
+/// Writes the trace of a file to another one, as [`TraceFile::write_corrected`] does.
+///
+/// # Errors
+/// When that cannot be written, or this one cannot be read again as it was.
+pub fn write_corrected(
+    from: &Path,
+    to: &Path,
+    format: TraceFormat,
+    times: &[impl AsRef<[Timestamp<Global>]>],
+    sessions: &Sessions,
+) -> Result<(), FileError> {
+    let mut times: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
+    let (writer, windows_end) = copy([from, to], format, sessions, |location, _, _| {
+        let times = times.get_mut(location as usize);
+        times.and_then(Iterator::next).copied().ok_or_else(|| changed(from))
+    })?;
+    if times.iter_mut().any(|rest| rest.next().is_some()) {
+        return Err(changed(from));
+    }
+    writer.finish_line(windows_end)
+}
+
+/// That a file cannot be read again.
+pub(super) fn changed(path: &Path) -> FileError {
+    FileError::content(path, "it is no longer what it was when it was read first")
+}
+
+/// Copies a trace, but for local times of samples, and for times of events, which `time` is asked for: of whose event, when
+/// it was, and what it is. What is left is to finish it, with the last line end.
+pub(super) fn copy(
+    [from, to]: [&Path; 2],
+    format: TraceFormat,
+    sessions: &Sessions,
+    mut time: impl FnMut(u32, Timestamp<Global>, What<'_>) -> Result<Timestamp<Global>, FileError>,
+) -> Result<(TraceWriter, bool), FileError> {
+    let mut reader = TraceReader::open(from)?;
+    let mut writer = TraceWriter::create_line(to, format, reader.windows_end())?;
+    let mut samples: Vec<_> = sessions.iter().map(|sessions| sessions.iter().flatten()).collect();
+    while let Some((mut item, windows_end)) = reader.next_line()? {
+        match &mut item {
+            Item::Event { location, time: at, what } => *at = time(*location, *at, *what)?,
+            Item::Sample { location, local, .. } => {
+                let samples = samples.get_mut(*location as usize);
+                *local = samples.and_then(Iterator::next).ok_or_else(|| changed(from))?.at;
+            }
+            _ => {}
+        }
+        writer.write_line(&item, windows_end)?;
+    }
+    match samples.iter_mut().any(|rest| rest.next().is_some()) {
+        true => Err(changed(from)),
+        false => Ok((writer, reader.windows_end())),
+    }
+}
+
+impl<'a> Loading<'a> {
+    pub(super) fn new(builder: &'a mut TraceBuilder, survey: Option<Survey>) -> Self {
+        Self {
+            builder,
+            survey,
+            is_disorder: false,
+            numbers: Numbers::default(),
+            names: vec![],
+            sessions: vec![],
+            master: 0,
+            loads: vec![],
+        }
+    }
+
+    pub(super) fn take(&mut self, item: &Item<'_>) -> Result<(), String> {
+        match *item {
+            Item::Location { place, name } => {
+                let id = self.builder.add_location(place).map_err(|why| why.to_string())?;
+                self.add(id, self.loads.len() as u32, name);
+            }
+            Item::Thread { rank, name } => {
+                let id = self.builder.add_thread(self.numbers.locations[rank as usize]);
+                self.add(id.map_err(|why| why.to_string())?, self.loads[rank as usize].0, name);
+            }
+            Item::Communicator { members } => {
+                let members: Vec<_> = members.iter().map(|member| self.numbers.locations[*member as usize]).collect();
+                let id = self.builder.add_communicator(&members).map_err(|why| why.to_string())?;
+                self.numbers.communicators.push(id);
+            }
+            Item::Region { .. } => {}
+            Item::Master { location } => self.master = location,
+            Item::Sample { location, session, local, master } => {
+                let sessions = &mut self.sessions[location as usize];
+                if sessions.len() <= session as usize {
+                    sessions.push(vec![]);
+                }
+                sessions[session as usize].push(Knot { at: local, image: master });
+            }
+            Item::Event { location, time, what } => {
+                self.loads[location as usize].1 += 1;
+                let (location, action) = self.numbers.of(location, what).ok_or("it names what there is not")?;
+                let Some(survey) = &mut self.survey else {
+                    return self.builder.push(location, time, action).map_err(|why| why.to_string());
+                };
+                survey.push(self.builder, location, time, action).map_err(|why| {
+                    self.is_disorder = matches!(why, StreamError::Disorder(_));
+                    why.to_string()
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, id: LocationId, process: u32, name: &str) {
+        self.loads.push((process, 0));
+        self.numbers.locations.push(id);
+        self.names.push(name.to_owned());
+        self.sessions.push(vec![]);
+    }
+}
+
+impl Numbers {
+    /// Whose event it is, and what it is to others; `None` if it names something that there is not.
+    #[inline]
+    pub(super) fn of(&self, location: u32, what: What<'_>) -> Option<(LocationId, Action)> {
+        let location_of = |number: u32| self.locations.get(number as usize).copied();
+        let communicator = |number: u32| self.communicators.get(number as usize).copied();
+        let action = match what {
+            What::Enter { .. } | What::Leave { .. } | What::Note(_) => Action::Internal,
+            What::Send { to, communicator: within, tag } => {
+                Action::Send { to: location_of(to)?, communicator: communicator(within)?, tag }
+            }
+            What::Receive { from, communicator: within, tag } => {
+                Action::Receive { from: location_of(from)?, communicator: communicator(within)?, tag }
+            }
+            What::Collective { communicator: within } => Action::Enter { communicator: communicator(within)? },
+            What::CollectiveEnd { communicator: within, kind, root, sent, received } => {
+                Action::Exit { communicator: communicator(within)?, kind, root, sent, received }
+            }
+            What::Fork { team } => Action::Fork { team: communicator(team)? },
+            What::ThreadBegin { team } => Action::Begin { team: communicator(team)? },
+            What::ThreadEnd { team } => Action::End { team: communicator(team)? },
+            What::Join { team } => Action::Join { team: communicator(team)? },
+        };
+        Some((location_of(location)?, action))
+    }
+}

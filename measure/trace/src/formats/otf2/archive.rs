@@ -1,0 +1,316 @@
+//! An OTF2 archive, from which traces are read.
+
+use std::path::{Path, PathBuf};
+
+use crate::{EventId, Knot, Knots, LocationId, Matching, Trace, TraceBuilder, TraceError};
+use downbeat_clock_core::{self as clock_core, Global, Local, Timestamp};
+
+use super::Otf2Error;
+use super::anchor::Anchor;
+use super::clock::Ticks;
+use super::definitions::Definitions;
+use super::event_file::{EventFile, Record};
+use super::events::{Event, Mappings, is_in_trace};
+use super::files::{globals, local};
+use super::handover::hand_over;
+use super::reader::Reader;
+use super::sink::{ReadError, Sink};
+use super::stream::{Held, Stream, StreamError};
+use super::teams::{TeamError, Teams};
+use crate::formats::Sessions;
+
+/// An archive that is open for reading. It is never changed.
+#[derive(Debug)]
+pub struct Archive {
+    /// Its anchor file, `NAME.otf2`.
+    pub(super) anchor: PathBuf,
+    pub(super) chunks: Anchor,
+    pub(super) definitions: Definitions,
+    pub(super) ticks: Ticks,
+    pub(super) locations: Vec<ArchiveLocation>,
+    /// The clock offsets that the archive has, of each location.
+    pub(super) offsets: Vec<Knots>,
+    mappings: Vec<Mappings>,
+}
+
+/// A location as an archive has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ArchiveLocation {
+    /// Its number in the archive, after which its files are named.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+    /// How many events it has, of all kinds.
+    pub events: u64,
+}
+
+/// What of an archive becomes of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// How strictly events are matched.
+    pub matching: Matching,
+    /// Whether the clock offsets of the archive are added to its times, as OTF2 does it; or else times are as recorded.
+    pub offsets: bool,
+    /// Whether forks, joins and OpenMP's barriers of threads make them wait for each other. It must be off where not all
+    /// threads of a team take part in all that the team does.
+    pub threads: bool,
+    /// Whether `MPI_Init` and `MPI_Finalize` are barriers.
+    pub init: bool,
+    /// How many threads share the work: there is some for two. The result is the same.
+    pub workers: usize,
+}
+
+impl Default for Reading {
+    /// Strictly, with everything, on one thread.
+    fn default() -> Self {
+        Self { matching: Matching::default(), offsets: true, threads: true, init: true, workers: 1 }
+    }
+}
+
+/// A trace, and how it was made of an archive.
+#[derive(Debug)]
+pub struct ArchiveTrace {
+    /// The events that may matter to other locations.
+    pub trace: Trace,
+    /// What has to be known to write it.
+    pub origin: Origin,
+}
+
+/// How a trace was made of an archive.
+#[derive(Debug)]
+pub struct Origin {
+    /// The location in the trace of each one of [`Archive::locations`].
+    pub locations: Vec<LocationId>,
+    /// Whether the clock offsets of the archive were added.
+    pub(super) offsets: bool,
+}
+
+impl Archive {
+    /// Opens an archive by its anchor file, `NAME.otf2`, and reads its definitions.
+    ///
+    /// OTF2 prints nothing any more from then on, in the whole process: what it has to say is in the errors.
+    ///
+    /// # Errors
+    /// When a file is missing, cut short or of no OTF2 archive.
+    pub fn open(anchor: &Path) -> Result<Self, Otf2Error> {
+        let reader = Reader::open(anchor)?;
+        check_end(&globals(anchor))?;
+        let definitions = reader.definitions()?;
+        let ticks = Ticks::new(definitions.resolution)
+            .ok_or_else(|| Otf2Error::content(&globals(anchor), "the archive does not say how fast its clock ticks"))?;
+        let locations: Vec<_> = definitions
+            .locations
+            .iter()
+            .map(|found| ArchiveLocation {
+                id: found.id,
+                name: definitions.string(found.name).to_owned(),
+                events: found.events,
+            })
+            .collect();
+        check_files(anchor, &locations)?;
+        let ids: Vec<u64> = locations.iter().map(|location| location.id).collect();
+        let (mut offsets, mut mappings) = (vec![], vec![]);
+        for (locals, id) in reader.locals(&ids)?.into_iter().zip(ids) {
+            let path = local(anchor, id, "def");
+            let knots = Knots::new(locals.offsets);
+            offsets.push(knots.map_err(|_| Otf2Error::content(&path, "the times of clock offsets do not increase"))?);
+            mappings.push(locals.mappings);
+        }
+        let (anchor, chunks) = (anchor.to_owned(), reader.chunks);
+        Ok(Self { anchor, chunks, definitions, ticks, locations, offsets, mappings })
+    }
+
+    /// All locations, in the order of the archive.
+    pub fn locations(&self) -> &[ArchiveLocation] {
+        &self.locations
+    }
+
+    /// How many ticks of its clock are a second: time of the archive is in ticks.
+    pub fn ticks_per_second(&self) -> u64 {
+        self.definitions.resolution
+    }
+
+    /// What locations of the trace are called, in their order.
+    pub fn names(&self, origin: &Origin) -> Vec<String> {
+        let mut names = vec![String::new(); origin.locations.len()];
+        for (location, found) in origin.locations.iter().zip(&self.locations) {
+            names[location.index()].clone_from(&found.name);
+        }
+        names
+    }
+
+    /// The clock offsets as what clocks showed when they were compared, each in a session of its own: of every location of
+    /// the trace.
+    pub fn sessions(&self, origin: &Origin) -> Sessions {
+        let mut sessions = vec![vec![]; origin.locations.len()];
+        for (index, location) in origin.locations.iter().enumerate() {
+            sessions[location.index()] = self.sessions_of(index);
+        }
+        sessions
+    }
+
+    /// Those of one location.
+    pub(super) fn sessions_of(&self, index: usize) -> Vec<Vec<clock_core::Knot<Local, Global>>> {
+        let nanos = |ticks: i64| self.ticks.nanos(ticks).unwrap_or(i64::MAX);
+        let sample = |knot: &Knot| clock_core::Knot {
+            at: Timestamp::from_nanos(nanos(knot.at)),
+            image: Timestamp::from_nanos(nanos(knot.at.saturating_add(knot.offset))),
+        };
+        self.offsets[index].knots().iter().map(|knot| vec![sample(knot)]).collect()
+    }
+
+    /// Reads all events that may matter to other locations, and what is entered and left.
+    ///
+    /// # Errors
+    /// When a file is damaged, or its events do not make a trace.
+    pub fn read(&self, reading: &Reading) -> Result<ArchiveTrace, Otf2Error> {
+        let mut builder = TraceBuilder::new(reading.matching);
+        let found = match reading.workers {
+            ..=1 => self.read_into(reading, &mut builder),
+            _ => hand_over(&mut builder, |sink| self.read_into(reading, sink)),
+        };
+        let (locations, _) = found.map_err(|why| why.or_else(|why| self.trace_error(why)))?;
+        let trace = builder.finish().map_err(|why| self.trace_error(why))?;
+        Ok(ArchiveTrace { trace, origin: Origin { locations, offsets: reading.offsets } })
+    }
+
+    /// Hands over all events that a trace has. The locations in the order of the archive, and how many events were of kinds
+    /// that no trace has.
+    pub(super) fn read_into<S: Sink>(
+        &self,
+        reading: &Reading,
+        sink: &mut S,
+    ) -> Result<(Vec<LocationId>, u64), ReadError<S::Error>> {
+        let mut teams = Teams::new(&self.definitions, sink).map_err(|why| match why {
+            TeamError::Sink(why) => ReadError::Sink(why),
+            TeamError::Definitions(why) => Otf2Error::content(&globals(&self.anchor), why).into(),
+        })?;
+        sink.begin_events().map_err(ReadError::Sink)?;
+        let mut left_out = 0;
+        for index in 0..self.locations.len() {
+            left_out += self.read_location(index, reading, &mut teams, sink)?;
+        }
+        Ok((teams.locations, left_out))
+    }
+
+    fn read_location<S: Sink>(
+        &self,
+        index: usize,
+        reading: &Reading,
+        teams: &mut Teams,
+        sink: &mut S,
+    ) -> Result<u64, ReadError<S::Error>> {
+        let ArchiveLocation { id, events, .. } = self.locations[index];
+        let path = local(&self.anchor, id, "evt");
+        // An event has a byte at least, whatever the definitions say.
+        let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
+        let most = usize::try_from(events.min(bytes)).unwrap_or(0);
+        sink.reserve(teams.locations[index], most).map_err(ReadError::Sink)?;
+        let offsets = if reading.offsets { self.offsets[index].clone() } else { Knots::default() };
+        let mut stream = Stream {
+            location: teams.locations[index],
+            definitions: &self.definitions,
+            teams,
+            sink,
+            threads: reading.threads,
+            init: reading.init,
+            held: Held::default(),
+        };
+        let at_fault = |event: u64, why: StreamError<S::Error>| match why {
+            StreamError::Sink(why) => ReadError::Sink(why),
+            StreamError::Event(why) => Otf2Error::content(&path, format!("event {event}: {why}")).into(),
+        };
+        let (mut read, mut left_out) = (0, 0);
+        if events > 0 {
+            let mut file = EventFile::open(&path, self.chunks.events)?;
+            let order = file.order();
+            while let Some(record) = file.next()? {
+                read += 1;
+                if !is_in_trace(record.kind) {
+                    left_out += 1;
+                    continue;
+                }
+                let taken = match (self.time(&record, &offsets), Event::of(&record, order, &self.mappings[index])) {
+                    (Some(time), Some(event)) => stream.take(time, event),
+                    (None, _) => Err(StreamError::Event("its time is more than 146 years from the origin".into())),
+                    (_, None) => Err(StreamError::Event("its data make no sense".into())),
+                };
+                taken.map_err(|why| at_fault(read - 1, why))?;
+            }
+        }
+        let open = stream.end().map_err(|why| at_fault(read, why))?;
+        if read != events {
+            let why = format!("there are {read} events, but the archive has {events} of this location");
+            return Err(Otf2Error::content(&path, why).into());
+        }
+        if open > 0 && !reading.matching.lenient {
+            return Err(Otf2Error::content(&path, format!("collective operations that never end: {open}")).into());
+        }
+        Ok(left_out)
+    }
+
+    #[inline]
+    fn time(&self, record: &Record<'_>, offsets: &Knots) -> Option<Timestamp<Global>> {
+        let nanos = self.ticks.nanos(offsets.apply(i64::try_from(record.time).ok()?))?;
+        Some(Timestamp::from_nanos(nanos))
+    }
+
+    /// Locations as they are numbered in every trace that is made of this; `None` if the definitions make no sense.
+    pub(super) fn teams(&self) -> Option<Teams> {
+        Teams::new(&self.definitions, &mut TraceBuilder::new(Matching::default())).ok()
+    }
+
+    /// The error of a trace that was made of this, with the names of the locations that it has numbers of.
+    pub fn trace_error(&self, why: TraceError) -> Otf2Error {
+        let locations = self.teams().map_or(vec![], |teams| teams.locations);
+        let of = |event: EventId| event.location;
+        let numbers = match why {
+            TraceError::Decreasing(event)
+            | TraceError::TooFar(event)
+            | TraceError::UnmatchedSend(event)
+            | TraceError::UnmatchedReceive(event)
+            | TraceError::NotEntered(event)
+            | TraceError::NotLeft(event)
+            | TraceError::UnknownPeer(event)
+            | TraceError::NotAMember { event, .. } => vec![of(event)],
+            TraceError::OtherKind { event, other } | TraceError::OtherRoot { event, other } => {
+                vec![of(event), of(other)]
+            }
+            TraceError::Absent { event, absent } => vec![of(event), absent],
+            TraceError::MemberTwice(location) | TraceError::TooManyEvents(location) => vec![location],
+            _ => vec![],
+        };
+        let name = |number: LocationId| {
+            let index = locations.iter().position(|&location| location == number)?;
+            let ArchiveLocation { id, name, .. } = &self.locations[index];
+            Some(format!("{} is {id} of the archive, {name:?}", number.index()))
+        };
+        let mut named: Vec<String> = numbers.into_iter().filter_map(name).collect();
+        named.dedup();
+        Otf2Error::Trace { path: self.anchor.clone(), why, named }
+    }
+}
+
+/// Whether all files of locations are there, and whole as far as their last bytes tell.
+fn check_files(anchor: &Path, locations: &[ArchiveLocation]) -> Result<(), Otf2Error> {
+    let definitions = |location: &ArchiveLocation| local(anchor, location.id, "def");
+    // Some archives have no local definitions at all; where only some are missing, references would be wrong.
+    let some = locations.iter().any(|location| definitions(location).exists());
+    let mut files: Vec<PathBuf> = locations.iter().filter(|_| some).map(definitions).collect();
+    let with_events = locations.iter().filter(|location| location.events > 0);
+    files.extend(with_events.map(|location| local(anchor, location.id, "evt")));
+    files.iter().try_for_each(|file| check_end(file))
+}
+
+/// Every file of an archive ends with the end of file and of buffer.
+fn check_end(path: &Path) -> Result<(), Otf2Error> {
+    use std::io::{Read, Seek, SeekFrom};
+    let mut file = std::fs::File::open(path).map_err(Otf2Error::io(path))?;
+    let mut end = [0; 2];
+    let read = file.seek(SeekFrom::End(-2)).and_then(|_| file.read_exact(&mut end));
+    match read {
+        Ok(()) if end == [2, 1] => Ok(()),
+        _ => Err(Otf2Error::content(path, "the file is cut short, or of no OTF2 archive")),
+    }
+}

@@ -1,0 +1,200 @@
+//! What an archive says, one thing at a time, as the file of a trace would say it.
+
+use crate::{Action, CommunicatorId, LocationId, Matching, Place, TraceBuilder, TraceError};
+use downbeat_clock_core::{Global, Knot, Timestamp};
+use rustc_hash::FxHashMap;
+
+use super::events::Event;
+use super::sink::Sink;
+use super::{Archive, Otf2Error, Reading};
+use crate::formats::definitions::LONGEST_NAME;
+use crate::formats::{Item, What};
+
+/// Why an archive is not handed over to its end.
+enum ItemError<E> {
+    Trace(TraceError),
+    /// Of who takes it.
+    Taker(E),
+}
+
+impl<E> From<TraceError> for ItemError<E> {
+    fn from(why: TraceError) -> Self {
+        Self::Trace(why)
+    }
+}
+
+/// Makes [`Item`]s of an archive.
+struct Items<'a, F> {
+    archive: &'a Archive,
+    /// Whether clock offsets become sessions.
+    sessions: bool,
+    /// Numbers locations and communicators.
+    builder: TraceBuilder,
+    /// The number of every location of the archive, in the order of the numbers.
+    locations: Vec<usize>,
+    /// The numbers of regions.
+    regions: FxHashMap<u32, u32>,
+    take: F,
+}
+
+impl Archive {
+    /// Hands over what the archive says, one thing at a time, and first all definitions. No more of the events is in memory
+    /// than a piece of the file of one location, and what is not known before a later event. How many events were of kinds
+    /// that no trace has, and left out.
+    ///
+    /// Regions have the names of the archive. What a trace has, but is nothing to other locations, such as a request of
+    /// a message that is tested, is a note. Clock offsets that are not added to times are [sessions](Self::sessions). Matching does not matter: what does not go
+    /// together is handed over as it is.
+    ///
+    /// # Errors
+    /// When a file is damaged, events cannot be of a trace, or whoever takes them says so.
+    pub fn for_each_item<E: From<Otf2Error>>(
+        &self,
+        reading: &Reading,
+        take: impl FnMut(&Item<'_>) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let matching = Matching { lenient: true, ..reading.matching };
+        let mut items = Items {
+            archive: self,
+            sessions: !reading.offsets,
+            builder: TraceBuilder::new(matching),
+            locations: vec![],
+            regions: FxHashMap::default(),
+            take,
+        };
+        let read = self.read_into(&Reading { matching, ..*reading }, &mut items);
+        let (_, left_out) = read.map_err(|why| {
+            why.or_else(|why| match why {
+                ItemError::Trace(why) => self.trace_error(why).into(),
+                ItemError::Taker(why) => why,
+            })
+        })?;
+        Ok(left_out)
+    }
+}
+
+impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
+    fn take(&mut self, item: &Item<'_>) -> Result<(), ItemError<E>> {
+        (self.take)(item).map_err(ItemError::Taker)
+    }
+
+    fn location_name(&mut self, index: usize) -> String {
+        self.locations.push(index);
+        let found = &self.archive.locations[index];
+        name(&found.name, "location", found.id)
+    }
+
+    /// The number of a region; it is defined here, if it never was.
+    fn region(&mut self, region: u32) -> Result<u32, ItemError<E>> {
+        match self.regions.get(&region) {
+            Some(known) => Ok(*known),
+            None => self.add_region(region, ""),
+        }
+    }
+
+    fn add_region(&mut self, region: u32, text: &str) -> Result<u32, ItemError<E>> {
+        let number = self.regions.len() as u32;
+        self.regions.insert(region, number);
+        self.take(&Item::Region { name: &name(text, "region", region.into()) })?;
+        Ok(number)
+    }
+
+    /// What clocks showed, where the archive says what is to be added to it.
+    fn add_sessions(&mut self) -> Result<(), ItemError<E>> {
+        for (location, index) in (0..).zip(self.locations.clone()) {
+            for (session, samples) in (0..).zip(self.archive.sessions_of(index)) {
+                for Knot { at: local, image: master } in samples {
+                    self.take(&Item::Sample { location, session, local, master })?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
+    type Error = ItemError<E>;
+
+    fn add_location(&mut self, index: usize, place: Place) -> Result<LocationId, ItemError<E>> {
+        let id = self.builder.add_location(place)?;
+        let name = self.location_name(index);
+        self.take(&Item::Location { place, name: &name })?;
+        Ok(id)
+    }
+
+    fn add_thread(&mut self, index: usize, rank: LocationId) -> Result<LocationId, ItemError<E>> {
+        let id = self.builder.add_thread(rank)?;
+        let name = self.location_name(index);
+        self.take(&Item::Thread { rank: rank.index() as u32, name: &name })?;
+        Ok(id)
+    }
+
+    fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, ItemError<E>> {
+        let id = self.builder.add_communicator(members)?;
+        let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
+        self.take(&Item::Communicator { members: &members })?;
+        Ok(id)
+    }
+
+    fn begin_events(&mut self) -> Result<(), ItemError<E>> {
+        let definitions = &self.archive.definitions;
+        for (region, name) in &definitions.region_names {
+            self.add_region(*region, definitions.string(*name))?;
+        }
+        if self.sessions { self.add_sessions() } else { Ok(()) }
+    }
+
+    fn push(
+        &mut self,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+        event: Event,
+    ) -> Result<(), ItemError<E>> {
+        let location = location.index() as u32;
+        let what = What::of(action);
+        let take = |items: &mut Self, what| items.take(&Item::Event { location, time, what });
+        // A barrier of threads, say, is a region and an operation, one in the other.
+        match event {
+            Event::Enter { region } => {
+                let region = self.region(region)?;
+                take(self, What::Enter { region })?;
+                what.map_or(Ok(()), |what| take(self, what))
+            }
+            Event::Leave { region } => {
+                let region = self.region(region)?;
+                if let Some(what) = what {
+                    take(self, what)?;
+                }
+                take(self, What::Leave { region })
+            }
+            _ => take(self, what.unwrap_or(What::Note(event.name()))),
+        }
+    }
+}
+
+/// A name that can be in a file; if there is none, what it is and its number.
+fn name(text: &str, what: &str, number: u64) -> String {
+    if text.is_empty() {
+        return format!("{what} {number}");
+    }
+    let mut name = text.replace(|c: char| c.is_control(), "\u{fffd}");
+    let end = (0..=LONGEST_NAME).rev().find(|end| name.is_char_boundary(*end));
+    name.truncate(end.filter(|end| *end < name.len()).unwrap_or(name.len()));
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_can_be_in_files() {
+        assert_eq!(name("main()", "region", 3), "main()");
+        assert_eq!(name("", "region", 3), "region 3");
+        assert_eq!(name("a\nb\t", "region", 3), "a\u{fffd}b\u{fffd}");
+        let long = "ä".repeat(LONGEST_NAME);
+        assert_eq!(name(&long, "region", 3).len(), LONGEST_NAME);
+        assert_eq!(name(&format!("x{long}"), "region", 3).len(), LONGEST_NAME - 1);
+    }
+}

@@ -1,0 +1,116 @@
+//! A file of local definitions with other clock offsets, all else of it as it was, byte by byte.
+//!
+//! OTF2 can only write whole archives, and an archive may hold definitions that this version knows nothing of.
+
+use crate::Knot;
+
+use super::chunks::Chunks;
+use super::record::{Order, records};
+
+/// The kind of definition that is replaced.
+pub(super) const CLOCK_OFFSET: u8 = 6;
+
+/// Time, offset with its own length, and standard deviation.
+const CLOCK_OFFSET_DATA: u8 = 8 + 9 + 8;
+
+/// The file's content with these clock offsets; without a file, one with nothing else. Why it is not possible, in words.
+pub(super) fn with_offsets(file: Option<&[u8]>, chunk: usize, knots: &[Knot]) -> Result<Vec<u8>, String> {
+    let order = match file {
+        Some(file) => order(file).ok_or("this is no file of local definitions")?,
+        None => Order::Little,
+    };
+    let mut to = Chunks::new(vec![], chunk, order);
+    if let Some(file) = file {
+        for record in records(file, order) {
+            let record = record?;
+            if record[0] != CLOCK_OFFSET {
+                to.add(record).map_err(|why| why.to_string())?;
+            }
+        }
+    }
+    for knot in knots {
+        to.add(&clock_offset(*knot, order)).map_err(|why| why.to_string())?;
+    }
+    to.end().map_err(|why| why.to_string())
+}
+
+/// The order of bytes in a file of definitions.
+pub(super) fn order(file: &[u8]) -> Option<Order> {
+    file.get(1).and_then(|order| Order::of(*order))
+}
+
+fn clock_offset(knot: Knot, order: Order) -> [u8; 2 + CLOCK_OFFSET_DATA as usize] {
+    let [time, offset] = [knot.at, knot.offset].map(|number| order.bytes(number as u64));
+    let mut record = [0; 2 + CLOCK_OFFSET_DATA as usize];
+    record[..2].copy_from_slice(&[CLOCK_OFFSET, CLOCK_OFFSET_DATA]);
+    record[2..10].copy_from_slice(&time);
+    record[10] = 8;
+    record[11..19].copy_from_slice(&offset);
+    // The standard deviation is 0.
+    record
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::{HEADER, LONG};
+    use super::*;
+
+    const CHUNK: usize = 256;
+
+    fn knots(count: i64) -> Vec<Knot> {
+        (0..count).map(|i| Knot { at: i * 1_000, offset: -i * 7 }).collect()
+    }
+
+    fn all(file: &[u8]) -> Vec<&[u8]> {
+        records(file, order(file).unwrap()).collect::<Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn a_new_file_is_as_otf2_writes_it() {
+        // Of a file that OTF2 3.0.2 wrote, but for the offset, which it writes in one byte.
+        let header = [3, 0x42, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let record =
+            [6, 25, 0xe8, 3, 0, 0, 0, 0, 0, 0, 8, 0xf9, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0];
+        let file = with_offsets(None, CHUNK, &knots(2)[1..]).unwrap();
+        assert_eq!(file, [&header[..], &record, &[2, 1]].concat());
+        assert_eq!(with_offsets(None, CHUNK, &[]).unwrap(), [&header[..], &[2, 1]].concat());
+    }
+
+    #[test]
+    fn chunks_are_full_and_records_whole() {
+        for count in 0..100 {
+            let file = with_offsets(None, CHUNK, &knots(count)).unwrap();
+            let expected: Vec<_> = knots(count).into_iter().map(|knot| clock_offset(knot, Order::Little)).collect();
+            assert_eq!(all(&file), expected);
+            assert!(file.chunks(CHUNK).all(|chunk| chunk[..2] == [3, 0x42]));
+        }
+    }
+
+    #[test]
+    fn everything_else_is_kept_and_offsets_are_replaced() {
+        for order in [Order::Little, Order::Big] {
+            let long = [&[99, LONG][..], &order.bytes(220), &[7; 220]].concat();
+            let mut old = Chunks::new(vec![], CHUNK, order);
+            let other: [&[u8]; 4] = [&[5, 3, 1, 2, 0], &long, &[200, 0], &[5, 1, 0]];
+            for record in other {
+                old.add(record).unwrap();
+                old.add(&clock_offset(Knot { at: 5, offset: 6 }, order)).unwrap();
+            }
+            let new = with_offsets(Some(&old.end().unwrap()), CHUNK, &knots(20)).unwrap();
+            assert_eq!(super::order(&new), Some(order));
+            assert_eq!(all(&new)[..4], other);
+            assert_eq!(all(&new)[4..], knots(20).into_iter().map(|knot| clock_offset(knot, order)).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn files_that_are_cut_short_or_something_else_are_not_taken() {
+        let file = with_offsets(None, CHUNK, &knots(30)).unwrap();
+        for length in 0..file.len() - 1 {
+            assert!(length == file.len() - 1 || with_offsets(Some(&file[..length]), CHUNK, &[]).is_err(), "{length}");
+        }
+        assert!(with_offsets(Some(b"some text"), CHUNK, &[]).is_err());
+        let large = [&file[..HEADER], &[99, 250], &[0; 250], &[2, 1]].concat();
+        assert_eq!(with_offsets(Some(&large), CHUNK, &[]).unwrap_err(), "a record of 252 bytes is larger than a chunk");
+    }
+}

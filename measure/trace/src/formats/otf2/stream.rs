@@ -1,0 +1,228 @@
+//! The events of one location, on their way from an archive to a trace.
+
+use crate::{Action, CollectiveKind, CommunicatorId, LocationId};
+use downbeat_clock_core::{Global, Timestamp};
+
+use super::definitions::{Definitions, Region};
+use super::events::Event;
+use super::sink::Sink;
+use super::teams::Teams;
+
+/// What is held back, as a later event says what it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begun {
+    Collective,
+    /// `MPI_Init` or `MPI_Finalize`, which may have a collective operation inside that says more.
+    Start(CommunicatorId),
+    Fork,
+}
+
+/// Why an event cannot follow.
+pub(super) enum StreamError<E> {
+    Sink(E),
+    /// In words, after the number of the event.
+    Event(String),
+}
+
+impl<E> From<E> for StreamError<E> {
+    fn from(why: E) -> Self {
+        Self::Sink(why)
+    }
+}
+
+/// What becomes of the events of a location.
+pub(super) struct Stream<'a, S> {
+    pub(super) location: LocationId,
+    pub(super) definitions: &'a Definitions,
+    pub(super) teams: &'a mut Teams,
+    pub(super) sink: &'a mut S,
+    /// Whether forks, joins and barriers of threads count.
+    pub(super) threads: bool,
+    /// Whether `MPI_Init` and `MPI_Finalize` are barriers.
+    pub(super) init: bool,
+    /// Events that are held back, from the first that is not known yet.
+    pub(super) held: Held,
+}
+
+/// The state of a [`Stream`].
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    events: Vec<(Timestamp<Global>, Action, Event)>,
+    /// Which of them are not known yet, in order.
+    begun: Vec<(usize, Begun)>,
+    /// Teams of the forks that were not joined yet, if they are known.
+    forks: Vec<Option<CommunicatorId>>,
+    /// Teams that this location is in.
+    teams: Vec<Option<CommunicatorId>>,
+    /// Teams of barriers that this location is in.
+    barriers: Vec<Option<CommunicatorId>>,
+}
+
+impl<S: Sink> Stream<'_, S> {
+    /// Takes the next event.
+    #[inline]
+    pub(super) fn take(&mut self, time: Timestamp<Global>, event: Event) -> Result<(), StreamError<S::Error>> {
+        let action = match event {
+            Event::Other(_) => Action::Internal,
+            Event::Enter { region } => self.enter(region),
+            Event::Leave { region } => self.leave(region),
+            Event::Send { to, communicator, tag } => {
+                let (to, communicator) = self.peer(communicator, to)?;
+                Action::Send { to, communicator, tag: tag as i32 }
+            }
+            Event::Receive { from, communicator, tag } => {
+                let (from, communicator) = self.peer(communicator, from)?;
+                Action::Receive { from, communicator, tag: tag as i32 }
+            }
+            Event::CollectiveBegin => self.begin(Begun::Collective),
+            Event::CollectiveEnd { operation, communicator, root, sent, received } => {
+                self.collective_end(operation, communicator, root, [sent, received])?
+            }
+            Event::Fork | Event::Join | Event::TeamBegin { .. } | Event::TeamEnd { .. } => self.thread(event),
+        };
+        if self.held.events.is_empty() && self.held.begun.is_empty() {
+            return Ok(self.sink.push(self.location, time, action, event)?);
+        }
+        self.held.events.push((time, action, event));
+        if self.held.begun.is_empty() { self.let_go() } else { Ok(()) }
+    }
+
+    /// After the last event: the number of collective operations that were begun but not ended.
+    pub(super) fn end(&mut self) -> Result<usize, StreamError<S::Error>> {
+        let open = self.held.begun.iter().filter(|(_, begun)| *begun == Begun::Collective).count();
+        self.let_go()?;
+        Ok(open)
+    }
+
+    /// Hands over what was held back; what is not known is nothing to others.
+    fn let_go(&mut self) -> Result<(), StreamError<S::Error>> {
+        for (time, action, event) in self.held.events.drain(..) {
+            self.sink.push(self.location, time, action, event)?;
+        }
+        Ok(())
+    }
+
+    /// Holds this event back.
+    fn begin(&mut self, begun: Begun) -> Action {
+        self.held.begun.push((self.held.events.len(), begun));
+        Action::Internal
+    }
+
+    /// What the last event that was held back for this reason was; `false` if there is none.
+    fn was(&mut self, reason: impl Fn(Begun) -> bool, action: Action) -> bool {
+        let Some(last) = self.held.begun.iter().rposition(|(_, begun)| reason(*begun)) else { return false };
+        let (event, _) = self.held.begun.remove(last);
+        self.held.events[event].1 = action;
+        true
+    }
+
+    fn enter(&mut self, region: u32) -> Action {
+        let start = match self.definitions.region(region) {
+            Region::Other => return Action::Internal,
+            Region::ThreadBarrier => {
+                let team = self.held.teams.last().copied().flatten();
+                self.held.barriers.push(team);
+                return team.map_or(Action::Internal, |communicator| Action::Enter { communicator });
+            }
+            Region::MpiInit => self.teams.starts,
+            Region::MpiFinalize => self.teams.ends,
+        };
+        match start.filter(|_| self.init && self.teams.is_rank(self.location)) {
+            Some(all) => self.begin(Begun::Start(all)),
+            None => Action::Internal,
+        }
+    }
+
+    fn leave(&mut self, region: u32) -> Action {
+        let communicator = match self.definitions.region(region) {
+            Region::Other => return Action::Internal,
+            Region::ThreadBarrier => return self.held.barriers.pop().flatten().map_or(Action::Internal, left_barrier),
+            Region::MpiInit => self.teams.starts,
+            Region::MpiFinalize => self.teams.ends,
+        };
+        let Some(communicator) = communicator else { return Action::Internal };
+        let entered = Action::Enter { communicator };
+        if self.was(|begun| begun == Begun::Start(communicator), entered) {
+            left_barrier(communicator)
+        } else {
+            Action::Internal
+        }
+    }
+
+    fn collective_end(
+        &mut self,
+        operation: u8,
+        communicator: u32,
+        root: u32,
+        [sent, received]: [u64; 2],
+    ) -> Result<Action, StreamError<S::Error>> {
+        let known = self.teams.within(communicator).zip(kind(operation));
+        let enter = known.map_or(Action::Internal, |(communicator, _)| Action::Enter { communicator });
+        if !self.was(|begun| begun == Begun::Collective, enter) {
+            return Err(StreamError::Event("a collective operation ends that has not begun".into()));
+        }
+        let Some((communicator, kind)) = known else { return Ok(Action::Internal) };
+        self.was(|begun| matches!(begun, Begun::Start(_)), Action::Internal);
+        Ok(Action::Exit { communicator, kind, root, sent: sent > 0, received: received > 0 })
+    }
+
+    fn thread(&mut self, event: Event) -> Action {
+        let found = |team| self.teams.within(team).filter(|_| self.threads);
+        match event {
+            Event::Fork => {
+                self.held.forks.push(None);
+                self.begin(Begun::Fork)
+            }
+            Event::TeamBegin { team } => {
+                let team = found(team);
+                self.held.teams.push(team);
+                let Some(team) = team else { return Action::Internal };
+                if let Some(fork @ None) = self.held.forks.last_mut() {
+                    *fork = Some(team);
+                    self.was(|begun| begun == Begun::Fork, Action::Fork { team });
+                }
+                Action::Begin { team }
+            }
+            Event::TeamEnd { team } => {
+                self.held.teams.pop();
+                found(team).map_or(Action::Internal, |team| Action::End { team })
+            }
+            _ => match self.held.forks.pop() {
+                Some(Some(team)) => Action::Join { team },
+                Some(None) => {
+                    self.was(|begun| begun == Begun::Fork, Action::Internal);
+                    Action::Internal
+                }
+                None => Action::Internal,
+            },
+        }
+    }
+
+    fn peer(&mut self, communicator: u32, rank: u32) -> Result<(LocationId, CommunicatorId), StreamError<S::Error>> {
+        let found = self.teams.peer(self.sink, self.location, communicator, rank)?;
+        found.ok_or_else(|| StreamError::Event(format!("there is no rank {rank} in communicator {communicator}")))
+    }
+}
+
+fn left_barrier(communicator: CommunicatorId) -> Action {
+    Action::Exit { communicator, kind: CollectiveKind::Barrier, root: 0, sent: true, received: true }
+}
+
+/// As `OTF2_Events.h` numbers them; `None` for those that make or free something, which need not wait for anybody.
+fn kind(operation: u8) -> Option<CollectiveKind> {
+    Some(match operation {
+        0 => CollectiveKind::Barrier,
+        1 => CollectiveKind::Broadcast,
+        2 | 3 => CollectiveKind::Gather,
+        4 | 5 => CollectiveKind::Scatter,
+        6 | 7 => CollectiveKind::Allgather,
+        8 => CollectiveKind::Alltoall,
+        9 | 10 => CollectiveKind::Alltoallv,
+        11 => CollectiveKind::Allreduce,
+        12 => CollectiveKind::Reduce,
+        13 | 16 => CollectiveKind::ReduceScatter,
+        14 => CollectiveKind::Scan,
+        15 => CollectiveKind::Exscan,
+        _ => return None,
+    })
+}

@@ -1,0 +1,163 @@
+//! Communicators and teams of an archive as those of a trace, and who is where in them.
+
+use std::collections::HashMap;
+
+use crate::{CommunicatorId, LocationId, Place};
+use rustc_hash::FxHashMap;
+
+use super::definitions::{Communicator, Definitions, PARADIGM_MPI};
+use super::sink::Sink;
+
+/// A communicator of the archive.
+#[derive(Debug)]
+pub(super) enum Team {
+    Within {
+        id: CommunicatorId,
+        members: Vec<LocationId>,
+    },
+    /// Everyone's own one.
+    Own,
+    Between {
+        id: CommunicatorId,
+        sides: [Vec<LocationId>; 2],
+    },
+}
+
+/// What all locations of a trace share while it is built.
+#[derive(Debug)]
+pub(super) struct Teams {
+    teams: FxHashMap<u32, Team>,
+    /// Those of one location each, made when one is used.
+    own: FxHashMap<(u32, LocationId), CommunicatorId>,
+    /// In the order of the archive.
+    pub(super) locations: Vec<LocationId>,
+    /// Who has the MPI rank of each location; only if it has one.
+    ranks: FxHashMap<LocationId, LocationId>,
+    /// All MPI ranks: one team that starts, and one that ends.
+    pub(super) starts: Option<CommunicatorId>,
+    pub(super) ends: Option<CommunicatorId>,
+}
+
+/// Why locations or communicators cannot be taken over.
+pub(super) enum TeamError<E> {
+    Sink(E),
+    /// In words.
+    Definitions(String),
+}
+
+impl<E> From<E> for TeamError<E> {
+    fn from(why: E) -> Self {
+        Self::Sink(why)
+    }
+}
+
+impl Teams {
+    /// Adds all locations and communicators of the archive.
+    pub(super) fn new<S: Sink>(definitions: &Definitions, sink: &mut S) -> Result<Self, TeamError<S::Error>> {
+        let mpi = definitions.ranks(PARADIGM_MPI);
+        let at: HashMap<u64, usize> =
+            definitions.locations.iter().enumerate().map(|(i, found)| (found.id, i)).collect();
+        let mut rank_of_process: HashMap<u32, usize> = HashMap::new();
+        for rank in mpi {
+            let Some(&i) = at.get(rank) else { return Err(undefined("MPI's ranks", *rank)) };
+            rank_of_process.entry(definitions.locations[i].process).or_insert(i);
+        }
+        let mut ids: Vec<Option<LocationId>> = vec![None; definitions.locations.len()];
+        let mut ranks = FxHashMap::default();
+        // Other threads of a process speak for its rank, which must be there before them.
+        let mut is_rank = vec![false; ids.len()];
+        for i in mpi.iter().filter_map(|rank| at.get(rank)) {
+            is_rank[*i] = true;
+        }
+        let (first, second): (Vec<usize>, Vec<usize>) = (0..ids.len()).partition(|&i| is_rank[i]);
+        for i in first.into_iter().chain(second) {
+            let process = definitions.locations[i].process;
+            let rank = rank_of_process.get(&process).and_then(|&rank| ids[rank]);
+            let id = match rank {
+                Some(rank) if !is_rank[i] => sink.add_thread(i, rank)?,
+                _ => sink.add_location(i, Place { node: definitions.node_of(process), process })?,
+            };
+            ids[i] = Some(id);
+            if is_rank[i] || rank.is_some() {
+                ranks.insert(id, if is_rank[i] { id } else { rank.unwrap_or(id) });
+            }
+        }
+        let locations: Vec<LocationId> = ids.into_iter().flatten().collect();
+        let members = |group: u32| -> Result<Option<Vec<LocationId>>, TeamError<S::Error>> {
+            let Some(members) = definitions.members(group) else { return Ok(None) };
+            let known = |id: &u64| at.get(id).map(|&i| locations[i]).ok_or_else(|| undefined("a communicator", *id));
+            members.iter().map(known).collect::<Result<_, _>>().map(Some)
+        };
+        let mut teams = FxHashMap::default();
+        let mut communicators: Vec<_> = definitions.communicators.iter().collect();
+        communicators.sort_unstable_by_key(|(reference, _)| **reference);
+        for (reference, communicator) in communicators {
+            let team = match *communicator {
+                Communicator::Within(group) => match members(group)? {
+                    Some(members) => Team::Within { id: sink.add_communicator(&members)?, members },
+                    None => Team::Own,
+                },
+                Communicator::Between([a, b]) => {
+                    let sides = [members(a)?.unwrap_or_default(), members(b)?.unwrap_or_default()];
+                    Team::Between { id: sink.add_communicator(&sides.concat())?, sides }
+                }
+            };
+            teams.insert(*reference, team);
+        }
+        let all: Vec<LocationId> = mpi.iter().filter_map(|rank| at.get(rank)).map(|&i| locations[i]).collect();
+        let mut of_all = || sink.add_communicator(&all);
+        let [starts, ends] = if all.is_empty() { [None; 2] } else { [Some(of_all()?), Some(of_all()?)] };
+        Ok(Self { teams, own: FxHashMap::default(), locations, ranks, starts, ends })
+    }
+
+    /// The communicator, if it has members that could wait for each other.
+    pub(super) fn within(&self, communicator: u32) -> Option<CommunicatorId> {
+        match self.teams.get(&communicator)? {
+            Team::Within { id, .. } => Some(*id),
+            Team::Own | Team::Between { .. } => None,
+        }
+    }
+
+    /// Whether the location has an MPI rank of its own.
+    pub(super) fn is_rank(&self, location: LocationId) -> bool {
+        self.ranks.get(&location) == Some(&location)
+    }
+
+    /// Who has the MPI rank of a location's process; itself, if nobody has.
+    pub(super) fn rank_of(&self, location: LocationId) -> LocationId {
+        self.ranks.get(&location).copied().unwrap_or(location)
+    }
+
+    /// Who is the other end of a message, and in which communicator; `None` if there is none such.
+    pub(super) fn peer<S: Sink>(
+        &mut self,
+        sink: &mut S,
+        location: LocationId,
+        communicator: u32,
+        rank: u32,
+    ) -> Result<Option<(LocationId, CommunicatorId)>, S::Error> {
+        let own = self.rank_of(location);
+        let rank = rank as usize;
+        Ok(match self.teams.get(&communicator) {
+            None => None,
+            Some(Team::Within { id, members }) => members.get(rank).map(|&peer| (peer, *id)),
+            Some(Team::Between { id, sides }) => {
+                let other = usize::from(sides[0].contains(&own));
+                sides[other].get(rank).map(|&peer| (peer, *id))
+            }
+            Some(Team::Own) if rank == 0 => {
+                let id = match self.own.get(&(communicator, own)) {
+                    Some(id) => *id,
+                    None => sink.add_communicator(&[own])?,
+                };
+                self.own.insert((communicator, own), id);
+                Some((own, id))
+            }
+            Some(Team::Own) => None,
+        })
+    }
+}
+
+fn undefined<E>(whose: &str, location: u64) -> TeamError<E> {
+    TeamError::Definitions(format!("{whose} include location {location}, which is not defined"))
+}

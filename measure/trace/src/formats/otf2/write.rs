@@ -1,0 +1,332 @@
+//! A copy of an archive with other times: by other clock offsets, or, where these cannot do it, by other events.
+
+use std::cmp::Reverse;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use crate::{KnotError, Knots, LocationId, Trace, Window};
+use downbeat_clock_core::{Global, Timestamp};
+
+use super::event_file::EventFile;
+use super::files::{self, folder, local};
+use super::{Archive, Origin, Otf2Error, offsets};
+use downbeat_files::create_beside;
+
+/// How a corrected archive is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Writing {
+    /// Whether the events of all locations are rewritten, rather than only where clock offsets do not do.
+    pub rewrite: bool,
+    /// How many threads share the work; the result is the same.
+    pub workers: usize,
+}
+
+impl Default for Writing {
+    /// Clock offsets wherever they do, on one thread.
+    fn default() -> Self {
+        Self { rewrite: false, workers: 1 }
+    }
+}
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Written {
+    /// The anchor file of the new archive.
+    pub anchor: PathBuf,
+    /// How many clock offsets each location has, in the order of [`Archive::locations`].
+    pub knots: Vec<usize>,
+    /// Whether the events of each location were rewritten, in the same order.
+    pub rewritten: Vec<bool>,
+}
+
+/// One location's times, in the order of its events in the trace.
+#[derive(Clone, Copy)]
+pub(super) struct Times<'a> {
+    pub(super) trace: &'a Trace,
+    pub(super) location: LocationId,
+    pub(super) times: &'a [Timestamp<Global>],
+    /// Clock offsets of the archive that were added when it was read.
+    pub(super) offsets: Option<&'a Knots>,
+}
+
+/// Offsets are too many if there are more than these, and one for every so many events.
+const MANY: usize = 1_000;
+const EVENTS_PER_KNOT: usize = 4;
+
+impl Archive {
+    /// Writes a copy of the archive into a new folder, in which every reader of OTF2 finds these times: those of every
+    /// location of the trace, in the order of its numbers. Nothing is lost: only the clock offsets of the local
+    /// definitions are replaced, from which readers interpolate. Events of kinds that are not in the trace move with those
+    /// around them.
+    ///
+    /// A reader interpolates between few offsets, so that it finds a time that is at most a nanosecond off; but never one
+    /// that makes a message faster, or changes the order of events: see [`Trace::leeway`].
+    ///
+    /// No offset moves events apart that were recorded at one time. Where that is needed, where there would have to be an
+    /// offset for every fourth event, or where [`Writing::rewrite`] asks for it, the events of the location are rewritten,
+    /// with exactly these times and no clock offsets: [`Written::rewritten`] says of which. All else that records say,
+    /// of whatever kind, is copied byte by byte.
+    ///
+    /// Where ticks are longer than a nanosecond, a reader finds the nearest tick in either case; the order remains, but a
+    /// message may be faster than it should by less than a tick.
+    ///
+    /// The folder appears when all is written, or not at all. What the archive says of its first time and its length is
+    /// as it was; so are times inside of records, which are when a buffer was written, and times of snapshots and markers:
+    /// OTF2 corrects none of these.
+    ///
+    /// # Errors
+    /// When the folder exists or cannot be written; when times are not those of the trace, decrease, or cannot be had in
+    /// OTF2.
+    ///
+    /// [`Trace::leeway`]: crate::Trace::leeway
+    pub fn write_corrected(
+        &self,
+        trace: &Trace,
+        origin: &Origin,
+        times: &[Vec<Timestamp<Global>>],
+        folder: &Path,
+        writing: Writing,
+    ) -> Result<Written, Otf2Error> {
+        let copy = self.begin_copy(folder)?;
+        let written = self.write_locations(trace, origin, times, copy.part(), writing, |_| true)?;
+        let (knots, rewritten) = written.into_iter().unzip();
+        Ok(Written { anchor: copy.finish()?, knots, rewritten })
+    }
+
+    /// Begins a copy that is to be in this folder, with all files but those of locations.
+    ///
+    /// # Errors
+    /// When the folder exists or cannot be written.
+    pub fn begin_copy(&self, folder: &Path) -> Result<ArchiveCopy, Otf2Error> {
+        let copy = ArchiveCopy {
+            making: Making::begin(folder)?,
+            folder: folder.to_owned(),
+            name: self.anchor.file_name().map(PathBuf::from).unwrap_or_default(),
+        };
+        self.copy_others(copy.part())?;
+        Ok(copy)
+    }
+
+    /// Writes the files of some locations to a copy that was begun in `part`, perhaps by another process: as
+    /// [`write_corrected`](Self::write_corrected) does, where `trace` and `times` may be without the events of the others. How
+    /// many clock offsets each of them has, in the order of [`locations`](Self::locations), and whether its events were
+    /// rewritten.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn write_locations(
+        &self,
+        trace: &Trace,
+        origin: &Origin,
+        times: &[Vec<Timestamp<Global>>],
+        part: &Path,
+        writing: Writing,
+        which: impl Fn(LocationId) -> bool,
+    ) -> Result<Vec<(usize, bool)>, Otf2Error> {
+        let anchor = part.join(self.anchor.file_name().unwrap_or_default());
+        let is_wanted = |index: &usize| origin.locations.get(*index).is_none_or(|location| which(*location));
+        // What takes long comes first, so that all workers end at about the same time.
+        let mut order: Vec<usize> = (0..self.locations().len()).filter(is_wanted).collect();
+        order.sort_by_key(|&index| Reverse(self.locations()[index].events));
+        each(&order, writing.workers, |index| {
+            let found =
+                origin.locations.get(index).and_then(|&location| Some((location, times.get(location.index())?)));
+            let (location, times) = found.ok_or_else(|| self.other(index))?;
+            let offsets = origin.offsets.then(|| &self.offsets[index]);
+            self.write_location(index, Times { trace, location, times, offsets }, &anchor, writing.rewrite)
+        })
+    }
+
+    /// How many offsets it has then, and whether its events were rewritten.
+    fn write_location(
+        &self,
+        index: usize,
+        times: Times<'_>,
+        anchor: &Path,
+        rewrite: bool,
+    ) -> Result<(usize, bool), Otf2Error> {
+        let id = self.locations()[index].id;
+        let [from, to] = [&self.anchor, anchor].map(|anchor| local(anchor, id, "evt"));
+        let knots = match () {
+            // There is nothing to correct; what the times of its other events are is not touched.
+            () if times.times.is_empty() => Some(times.offsets.cloned().unwrap_or_default()),
+            () if rewrite => None,
+            () => self.knots(index, times)?,
+        };
+        match knots {
+            Some(_) if from.exists() => drop(fs::copy(&from, &to).map_err(Otf2Error::io(&from))?),
+            Some(_) => {}
+            None => self.rewrite(index, times, &to)?,
+        }
+        let offsets = knots.as_ref().map_or(&[][..], Knots::knots);
+        let [from, to] = [&self.anchor, anchor].map(|anchor| local(anchor, id, "def"));
+        let old = if from.exists() { Some(fs::read(&from).map_err(Otf2Error::io(&from))?) } else { None };
+        let new = offsets::with_offsets(old.as_deref(), self.chunks.definitions, offsets);
+        let new = new.map_err(|why| Otf2Error::content(&from, why))?;
+        fs::write(&to, new).map_err(Otf2Error::io(&to))?;
+        Ok((offsets.len(), knots.is_none()))
+    }
+
+    /// The offsets that make these times of a location's; `None` if there are none, or too many.
+    fn knots(&self, index: usize, times: Times<'_>) -> Result<Option<Knots>, Otf2Error> {
+        let Times { trace, location, times, .. } = times;
+        let path = local(&self.anchor, self.locations()[index].id, "evt");
+        let mut leeway = trace.leeway(location, times);
+        let mut file = EventFile::open(&path, self.chunks.events)?;
+        let mut next = || {
+            let (at, [earliest, latest]) = match (file.next_in_trace()?, leeway.next()) {
+                (Some(at), Some(between)) => (at, between),
+                (None, None) => return Ok(None),
+                _ => return Err(self.other(index)),
+            };
+            let at = i64::try_from(at).map_err(|_| self.other(index))?;
+            let [earliest, latest] = self.ticks_between(index, earliest, latest)?;
+            Ok(Some(Window { at, earliest: earliest.max(0), latest }))
+        };
+        let mut failure = None;
+        let windows = core::iter::from_fn(|| {
+            next().unwrap_or_else(|why| {
+                failure = Some(why);
+                None
+            })
+        });
+        let knots = Knots::through(windows, MANY.max(times.len() / EVENTS_PER_KNOT));
+        match (failure, knots) {
+            (Some(why), _) => Err(why),
+            (None, Ok(knots)) => Ok(Some(knots)),
+            (None, Err(KnotError::Inseparable { .. } | KnotError::TooFar(_) | KnotError::TooMany(_))) => Ok(None),
+            (None, Err(why)) => Err(Otf2Error::Knots { path, why }),
+        }
+    }
+
+    /// In which ticks that is.
+    pub(super) fn ticks_between(
+        &self,
+        index: usize,
+        earliest: Timestamp<Global>,
+        latest: Timestamp<Global>,
+    ) -> Result<[i64; 2], Otf2Error> {
+        let why = match self.ticks.between(earliest.as_nanos(), latest.as_nanos()) {
+            Some(ticks) if ticks[1] >= 0 => return Ok(ticks),
+            Some(_) => "a corrected time is before the origin, which OTF2 cannot have",
+            None => "a corrected time is more than 146 years from the origin",
+        };
+        Err(Otf2Error::content(&local(&self.anchor, self.locations()[index].id, "evt"), why))
+    }
+
+    pub(super) fn other(&self, index: usize) -> Otf2Error {
+        let path = local(&self.anchor, self.locations()[index].id, "evt");
+        Otf2Error::content(&path, "the corrected times are not those of this archive")
+    }
+
+    /// Copies all files of the archive but those of its locations.
+    fn copy_others(&self, to: &Path) -> Result<(), Otf2Error> {
+        let own = |anchor: &Path, id: u64| ["evt", "def"].map(|extension| local(anchor, id, extension));
+        let own = self.locations().iter().flat_map(|location| own(&self.anchor, location.id));
+        let own: std::collections::HashSet<PathBuf> = own.collect();
+        let folder_of_locations = to.join(self.anchor.file_stem().unwrap_or_default());
+        fs::create_dir(&folder_of_locations).map_err(Otf2Error::io(&folder_of_locations))?;
+        for name in files::all(&self.anchor)? {
+            let from = folder(&self.anchor).join(&name);
+            if !own.contains(&from) {
+                fs::copy(&from, to.join(&name)).map_err(Otf2Error::io(&from))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Does pieces of work in this order; what became of them in the order of their numbers. Of failures, that of the first
+/// number is told.
+fn each<T: Send>(
+    order: &[usize],
+    workers: usize,
+    work: impl Fn(usize) -> Result<T, Otf2Error> + Sync,
+) -> Result<Vec<T>, Otf2Error> {
+    let next = AtomicUsize::new(0);
+    let some = || {
+        let mut done = vec![];
+        loop {
+            let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { return done };
+            let result = work(index);
+            if result.is_err() {
+                next.store(order.len(), Ordering::Relaxed);
+            }
+            done.push((index, result));
+        }
+    };
+    let mut all = thread::scope(|scope| {
+        let others: Vec<_> = (1..workers.min(order.len())).map(|_| scope.spawn(some)).collect();
+        let mut all = some();
+        for other in others {
+            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all
+    });
+    all.sort_unstable_by_key(|(index, _)| *index);
+    all.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Whether an archive could be written to this folder, before that is tried.
+///
+/// # Errors
+/// When it is there already, or cannot be made.
+pub fn check_place(folder: &Path) -> Result<(), Otf2Error> {
+    Making::begin(folder).map(drop)
+}
+
+/// A copy of an archive in the making, which goes away again unless it is finished.
+#[derive(Debug)]
+pub struct ArchiveCopy {
+    making: Making,
+    folder: PathBuf,
+    /// That of its anchor file.
+    name: PathBuf,
+}
+
+impl ArchiveCopy {
+    /// The folder in which it is before.
+    pub fn part(&self) -> &Path {
+        &self.making.folder
+    }
+
+    /// Gives it its place; returns its anchor file.
+    ///
+    /// # Errors
+    /// When the folder exists by now.
+    pub fn finish(self) -> Result<PathBuf, Otf2Error> {
+        self.making.end(&self.folder)?;
+        Ok(self.folder.join(self.name))
+    }
+}
+
+/// A folder that goes away again, unless it becomes what was wanted.
+#[derive(Debug)]
+struct Making {
+    folder: PathBuf,
+}
+
+impl Making {
+    fn begin(wanted: &Path) -> Result<Self, Otf2Error> {
+        if wanted.symlink_metadata().is_ok() {
+            return Err(Otf2Error::content(wanted, "this is there already"));
+        }
+        let (folder, ()) = create_beside(wanted, |folder| fs::create_dir(folder)).map_err(Otf2Error::io(wanted))?;
+        Ok(Self { folder })
+    }
+
+    /// Gives it its name. Only an empty folder that has come into being meanwhile is replaced.
+    fn end(self, wanted: &Path) -> Result<(), Otf2Error> {
+        fs::rename(&self.folder, wanted).map_err(Otf2Error::io(wanted))
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        // If this fails, there is nothing better to do; if it was renamed, it is not there.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}

@@ -1,0 +1,84 @@
+//! Which sends and receives are of one message.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use crate::formats::{Item, What};
+
+/// Who sends to whom, in which communicator, with which tag.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Channel {
+    from: u32,
+    to: u32,
+    communicator: u32,
+    tag: i32,
+}
+
+/// What waits in a channel for its other end, in order: only sends, or only receives.
+#[derive(Debug)]
+struct Waiting {
+    is_send: bool,
+    first: u64,
+    others: VecDeque<u64>,
+}
+
+/// Numbers messages in the order in which the first of their ends is in the trace. It has those in memory that have not
+/// met their other end.
+#[derive(Debug, Default)]
+pub(super) struct Flows {
+    /// Whose messages a location sends and receives: mostly its own.
+    speaks_for: Vec<u32>,
+    waiting: FxHashMap<Channel, Waiting>,
+    next: u64,
+}
+
+impl Flows {
+    /// The number of the message, if this is an end of one.
+    #[inline]
+    pub(super) fn take(&mut self, item: &Item<'_>) -> Option<u64> {
+        match *item {
+            Item::Location { .. } => self.speaks_for.push(self.speaks_for.len() as u32),
+            Item::Thread { rank, .. } => self.speaks_for.push(self.of(rank)),
+            Item::Event { location, what: What::Send { to, communicator, tag }, .. } => {
+                let channel = Channel { from: self.of(location), to: self.of(to), communicator, tag };
+                return Some(self.end(channel, true));
+            }
+            Item::Event { location, what: What::Receive { from, communicator, tag }, .. } => {
+                let channel = Channel { from: self.of(from), to: self.of(location), communicator, tag };
+                return Some(self.end(channel, false));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn of(&self, location: u32) -> u32 {
+        self.speaks_for.get(location as usize).copied().unwrap_or(location)
+    }
+
+    fn end(&mut self, channel: Channel, is_send: bool) -> u64 {
+        use std::collections::hash_map::Entry;
+        match self.waiting.entry(channel) {
+            Entry::Occupied(mut waiting) if waiting.get().is_send != is_send => {
+                let found = waiting.get().first;
+                match waiting.get_mut().others.pop_front() {
+                    Some(next) => waiting.get_mut().first = next,
+                    None => drop(waiting.remove()),
+                }
+                return found;
+            }
+            Entry::Occupied(mut waiting) => waiting.get_mut().others.push_back(self.next),
+            Entry::Vacant(none) => {
+                none.insert(Waiting { is_send, first: self.next, others: VecDeque::new() });
+            }
+        }
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// Those that still wait for their other end.
+    pub(super) fn unmatched(&self) -> impl Iterator<Item = u64> {
+        self.waiting.values().flat_map(|waiting| waiting.others.iter().copied().chain([waiting.first]))
+    }
+}

@@ -1,0 +1,264 @@
+//! Packets of a Perfetto trace: tracks, names that are referred to by numbers, and events.
+//!
+//! Fields have their numbers from Perfetto's `trace_packet.proto`, `interned_data.proto`, and those in `track_event/`.
+
+use super::protobuf::{fixed64, message, number, text};
+use crate::formats::item::{DATA, KINDS};
+
+/// The name of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Name<'a> {
+    /// It was said before.
+    Number(u64),
+    Text(&'a str),
+}
+
+/// Names of events that are not those of regions; those of collective operations come after them.
+const NAMES: [&str; 5] = ["collective", "send", "receive", "fork", "thread"];
+
+impl Name<'_> {
+    pub(super) const COLLECTIVE: Self = Self::Number(1);
+    pub(super) const SEND: Self = Self::Number(2);
+    pub(super) const RECEIVE: Self = Self::Number(3);
+    pub(super) const FORK: Self = Self::Number(4);
+    pub(super) const THREAD: Self = Self::Number(5);
+    const KINDS: u64 = 1 + NAMES.len() as u64;
+    const OTHERS: u64 = Self::KINDS + KINDS.len() as u64;
+
+    pub(super) fn kind(number: usize) -> Self {
+        Self::Number(Self::KINDS + number as u64)
+    }
+
+    /// Regions and notes take turns, as nobody knows how many there will be of either.
+    pub(super) fn region(region: u32) -> Self {
+        Self::Number(Self::OTHERS + 2 * u64::from(region))
+    }
+
+    pub(super) fn note(number: usize) -> Self {
+        Self::Number(Self::OTHERS + 1 + 2 * number as u64)
+    }
+}
+
+/// By which events can be selected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Category {
+    Region = 1,
+    Collective,
+    Message,
+    Thread,
+    Note,
+}
+
+const CATEGORIES: [&str; 5] = ["region", "collective", "message", "thread", "note"];
+
+/// What else is said of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Annotation {
+    To(Word),
+    From(Word),
+    Communicator(u32),
+    Tag(i32),
+    Kind(Word),
+    Root(u32),
+    Data(Word),
+    Team(u32),
+    /// Something ends here that had not begun.
+    NotBegun,
+}
+
+const ANNOTATIONS: [&str; 9] = ["to", "from", "communicator", "tag", "kind", "root", "data", "team", "not begun"];
+
+/// A word in an annotation, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Word(u64);
+
+impl Word {
+    const LOCATIONS: u64 = 1 + (DATA.len() + KINDS.len()) as u64;
+
+    pub(super) fn data(sent: bool, received: bool) -> Self {
+        Self(1 + u64::from(sent) + 2 * u64::from(received))
+    }
+
+    pub(super) fn kind(number: usize) -> Self {
+        Self(1 + (DATA.len() + number) as u64)
+    }
+
+    pub(super) fn location(location: u32) -> Self {
+        Self(Self::LOCATIONS + u64::from(location))
+    }
+}
+
+/// What an event is to Perfetto.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Type {
+    SliceBegin = 1,
+    SliceEnd,
+    Instant,
+}
+
+/// An event.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Event<'a> {
+    pub(super) kind: Type,
+    pub(super) time: u64,
+    pub(super) location: u32,
+    /// An end has none.
+    pub(super) name: Option<(Name<'a>, Category)>,
+    pub(super) annotations: &'a [Annotation],
+    pub(super) flow: Option<u64>,
+}
+
+// Fields of packets.
+const PACKET: u32 = 1;
+const SEQUENCE: u32 = 10;
+const INTERNED: u32 = 12;
+const FLAGS: u32 = 13;
+const TRACK: u32 = 60;
+/// Nothing that was said before is to be known.
+const CLEARED: u64 = 1;
+/// What was said before has to be known.
+const NEEDED: u64 = 2;
+
+/// Adds a packet. All are of one sequence, in which names have numbers.
+fn packet(to: &mut Vec<u8>, flags: u64, fill: impl FnOnce(&mut Vec<u8>)) {
+    message(to, PACKET, |to| {
+        fill(to);
+        number(to, SEQUENCE, 1);
+        number(to, FLAGS, flags);
+    });
+}
+
+/// Adds what comes first: names that are known beforehand, and that tracks have an order.
+pub(super) fn begin(to: &mut Vec<u8>) {
+    packet(to, CLEARED, |to| {
+        // It is the first of its sequence.
+        number(to, 87, 1);
+        message(to, INTERNED, |to| {
+            let kinds = KINDS.iter().map(|(_, name)| *name);
+            let mut all = |field, names: &mut dyn Iterator<Item = &str>| {
+                (1..).zip(names).for_each(|(number, name)| interned(to, field, number, name));
+            };
+            all(CATEGORY_NAME, &mut CATEGORIES.into_iter());
+            all(EVENT_NAME, &mut NAMES.into_iter().chain(kinds.clone()));
+            all(ANNOTATION_NAME, &mut ANNOTATIONS.into_iter());
+            all(WORD, &mut DATA.iter().map(|(_, name)| *name).chain(kinds));
+        });
+    });
+    packet(to, NEEDED, |to| {
+        message(to, TRACK, |to| {
+            // The root of all tracks.
+            number(to, 1, 0);
+            let explicit = 1;
+            number(to, 19, explicit);
+            number(to, 20, explicit);
+        });
+    });
+}
+
+// What names are of, in interned data.
+const CATEGORY_NAME: u32 = 1;
+const EVENT_NAME: u32 = 2;
+const ANNOTATION_NAME: u32 = 3;
+const WORD: u32 = 29;
+
+fn interned(to: &mut Vec<u8>, field: u32, iid: u64, name: &str) {
+    message(to, field, |to| {
+        number(to, 1, iid);
+        text(to, 2, name);
+    });
+}
+
+/// Adds that a name of events has a number.
+pub(super) fn name(to: &mut Vec<u8>, number: Name<'_>, name: &str) {
+    if let Name::Number(iid) = number {
+        packet(to, NEEDED, |to| message(to, INTERNED, |to| interned(to, EVENT_NAME, iid, name)));
+    }
+}
+
+/// A process is known by the number of its first location. As on Linux, it has the number of its first thread; 0 would
+/// be the kernel's.
+fn pid(location: u32) -> u64 {
+    u64::from(location) + 1
+}
+
+fn process_track(first: u32) -> u64 {
+    2 * u64::from(first) + 2
+}
+
+fn thread_track(location: u32) -> u64 {
+    2 * u64::from(location) + 1
+}
+
+/// Adds the track of a process.
+pub(super) fn process(to: &mut Vec<u8>, first: u32, name: &str) {
+    packet(to, NEEDED, |to| {
+        message(to, TRACK, |to| {
+            number(to, 1, process_track(first));
+            number(to, 12, first.into());
+            message(to, 3, |to| {
+                number(to, 1, pid(first));
+                text(to, 6, name);
+            });
+        });
+    });
+}
+
+/// Adds the track of a location, which is a thread of a process.
+pub(super) fn thread(to: &mut Vec<u8>, location: u32, first: u32, name: &str) {
+    packet(to, NEEDED, |to| {
+        message(to, INTERNED, |to| interned(to, WORD, Word::location(location).0, name));
+        message(to, TRACK, |to| {
+            number(to, 1, thread_track(location));
+            number(to, 5, process_track(first));
+            number(to, 12, location.into());
+            message(to, 4, |to| {
+                number(to, 1, pid(first));
+                number(to, 2, pid(location));
+                text(to, 5, name);
+            });
+        });
+    });
+}
+
+/// Adds an event.
+#[inline]
+pub(super) fn event(to: &mut Vec<u8>, event: &Event<'_>) {
+    packet(to, NEEDED, |to| {
+        number(to, 8, event.time);
+        message(to, 11, |to| {
+            number(to, 9, event.kind as u64);
+            number(to, 11, thread_track(event.location));
+            if let Some((name, category)) = event.name {
+                match name {
+                    Name::Number(iid) => number(to, 10, iid),
+                    Name::Text(name) => text(to, 23, name),
+                }
+                number(to, 3, category as u64);
+            }
+            event.annotations.iter().for_each(|said| annotation(to, *said));
+            if let Some(flow) = event.flow {
+                // No flow has the number 0.
+                fixed64(to, 47, flow + 1);
+            }
+        });
+    });
+}
+
+fn annotation(to: &mut Vec<u8>, said: Annotation) {
+    // Which name, and which field the value is: a truth, a number that is not negative, one that may be, or a word.
+    let (name, field, value) = match said {
+        Annotation::To(Word(word)) => (1, 17, word),
+        Annotation::From(Word(word)) => (2, 17, word),
+        Annotation::Communicator(communicator) => (3, 3, communicator.into()),
+        Annotation::Tag(tag) => (4, 4, i64::from(tag) as u64),
+        Annotation::Kind(Word(word)) => (5, 17, word),
+        Annotation::Root(root) => (6, 3, root.into()),
+        Annotation::Data(Word(word)) => (7, 17, word),
+        Annotation::Team(team) => (8, 3, team.into()),
+        Annotation::NotBegun => (9, 2, 1),
+    };
+    message(to, 4, |to| {
+        number(to, 1, name);
+        number(to, field, value);
+    });
+}

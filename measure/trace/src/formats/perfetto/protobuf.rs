@@ -1,0 +1,47 @@
+//! Protocol Buffers, as far as they are needed here: fields, one after the other, each with its number.
+
+use crate::formats::bytes::put;
+
+const VARINT: u32 = 0;
+const FIXED64: u32 = 1;
+const LENGTH: u32 = 2;
+
+fn tag(to: &mut Vec<u8>, field: u32, wire_type: u32) {
+    put(to, (field << 3 | wire_type).into());
+}
+
+/// Adds a number.
+#[inline]
+pub(super) fn number(to: &mut Vec<u8>, field: u32, number: u64) {
+    tag(to, field, VARINT);
+    put(to, number);
+}
+
+/// Adds a number that always takes eight bytes.
+pub(super) fn fixed64(to: &mut Vec<u8>, field: u32, number: u64) {
+    tag(to, field, FIXED64);
+    to.extend_from_slice(&number.to_le_bytes());
+}
+
+/// Adds a text.
+pub(super) fn text(to: &mut Vec<u8>, field: u32, text: &str) {
+    message(to, field, |to| to.extend_from_slice(text.as_bytes()));
+}
+
+/// Adds a message of its own, which `fill` adds the fields of.
+#[inline]
+pub(super) fn message(to: &mut Vec<u8>, field: u32, fill: impl FnOnce(&mut Vec<u8>)) {
+    tag(to, field, LENGTH);
+    let at = to.len();
+    // The length fits in a byte, but for long texts.
+    to.push(0);
+    fill(to);
+    let length = to.len() - at - 1;
+    if length < 0x80 {
+        to[at] = length as u8;
+    } else {
+        let mut number = vec![];
+        put(&mut number, length as u64);
+        to.splice(at..=at, number);
+    }
+}

@@ -1,0 +1,193 @@
+//! Writing a trace for Perfetto, one thing at a time.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use crate::Place;
+use downbeat_clock_core::Duration;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::PerfettoSurvey;
+use super::flows::Flows;
+use super::packets::{self, Annotation, Category, Name, Word};
+use super::timeline::{Slice, Timeline};
+use crate::formats::definitions::Definitions;
+use crate::formats::item::kind_number;
+use crate::formats::{Item, What};
+use downbeat_files::FileError;
+use downbeat_files::{CHUNK, NewFile};
+
+/// Notes that come again are numbered, as long as there are no more than so many, and none is longer than that.
+const MOST_NOTES: usize = 1 << 12;
+const LONGEST_NOTE: usize = 1 << 8;
+
+/// Writes a trace for Perfetto, one thing at a time. The file is there when [`finish`](Self::finish) returns, and what
+/// was there before is so until then.
+#[derive(Debug)]
+pub struct PerfettoWriter {
+    definitions: Definitions,
+    flows: Flows,
+    unmatched: FxHashSet<u64>,
+    /// The first location of each process, and its name.
+    processes: FxHashMap<Place, u32>,
+    places: Vec<Place>,
+    timelines: Vec<Timeline>,
+    notes: HashMap<Box<str>, Name<'static>>,
+    summary: PerfettoSummary,
+    buffer: Vec<u8>,
+    file: NewFile,
+}
+
+/// What was written for Perfetto, and what had to be bent for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PerfettoSummary {
+    /// How many locations there are.
+    pub locations: u64,
+    /// How many events there were in the trace.
+    pub events: u64,
+    /// How much later all times are than in the trace: more than nothing only where some are negative, which Perfetto
+    /// does not have.
+    pub shift: Duration,
+    /// Messages of which one end is missing, and which so have no arrow.
+    pub unmatched: u64,
+    /// What ended without having begun: an instant.
+    pub not_begun: u64,
+    /// What ended with what was around it, before its own end.
+    pub cut_short: u64,
+    /// What never ended.
+    pub not_ended: u64,
+    /// What was nested too deeply to be shown.
+    pub too_deep: u64,
+}
+
+impl PerfettoWriter {
+    /// Begins a file that will be at `path`, of a trace that went through a survey.
+    ///
+    /// # Errors
+    /// When no file can be made there, or what is there is something else than a file; when times are so far apart that
+    /// Perfetto cannot have them.
+    pub fn create(path: &Path, survey: &PerfettoSurvey) -> Result<Self, FileError> {
+        let summary = PerfettoSummary { shift: survey.shift()?, ..PerfettoSummary::default() };
+        let mut buffer = Vec::with_capacity(CHUNK);
+        packets::begin(&mut buffer);
+        Ok(Self {
+            definitions: Definitions::default(),
+            flows: Flows::default(),
+            unmatched: survey.unmatched(),
+            processes: FxHashMap::default(),
+            places: vec![],
+            timelines: vec![],
+            notes: HashMap::new(),
+            summary,
+            buffer,
+            file: NewFile::create(path)?,
+        })
+    }
+
+    /// Writes what comes next. It must be what came next in the survey.
+    ///
+    /// # Errors
+    /// When it cannot be written, or cannot come next.
+    pub fn write(&mut self, item: &Item<'_>) -> Result<(), FileError> {
+        self.definitions.take(item).map_err(FileError::Unwritable)?;
+        let flow = self.flows.take(item);
+        match *item {
+            Item::Location { place, name } => self.add_location(place, name),
+            Item::Thread { rank, name } => self.add_location(self.places[rank as usize], name),
+            Item::Region { name } => {
+                packets::name(&mut self.buffer, Name::region(self.definitions.regions() - 1), name);
+            }
+            // An exported trace has one clock.
+            Item::Communicator { .. } | Item::Master { .. } | Item::Sample { .. } => {}
+            Item::Event { location, time, what } => {
+                let time = (time + self.summary.shift).as_nanos();
+                let other =
+                    || FileError::Unwritable("the trace is no longer what it was when it was read first".into());
+                let time = u64::try_from(time).map_err(|_| other())?;
+                self.add_event(location, time, what, flow);
+            }
+        }
+        if self.buffer.len() >= CHUNK { self.file.write(&mut self.buffer) } else { Ok(()) }
+    }
+
+    /// Ends the file, and replaces what was at its place.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(mut self) -> Result<PerfettoSummary, FileError> {
+        for timeline in &mut self.timelines {
+            timeline.finish(&mut self.buffer, &mut self.summary);
+        }
+        self.file.write(&mut self.buffer)?;
+        self.file.finish()?;
+        let (locations, events) = (self.definitions.locations().into(), self.definitions.events);
+        Ok(PerfettoSummary { locations, events, unmatched: self.unmatched.len() as u64, ..self.summary })
+    }
+
+    fn add_location(&mut self, place: Place, name: &str) {
+        let location = self.timelines.len() as u32;
+        let first = *self.processes.entry(place).or_insert(location);
+        if first == location {
+            packets::process(&mut self.buffer, first, &format!("{name} (node {})", place.node));
+        }
+        packets::thread(&mut self.buffer, location, first, name);
+        self.places.push(place);
+        self.timelines.push(Timeline::new(location));
+    }
+
+    fn add_event(&mut self, location: u32, time: u64, what: What<'_>, flow: Option<u64>) {
+        let flow = flow.filter(|flow| !self.unmatched.contains(flow));
+        let (timeline, to, summary) = (&mut self.timelines[location as usize], &mut self.buffer, &mut self.summary);
+        let mut message = |name, peer, communicator, tag| {
+            let said = [peer, Annotation::Communicator(communicator), Annotation::Tag(tag)];
+            timeline.instant(to, time, (name, Category::Message), &said, flow);
+        };
+        match what {
+            What::Send { to, communicator, tag } => {
+                message(Name::SEND, Annotation::To(Word::location(to)), communicator, tag);
+            }
+            What::Receive { from, communicator, tag } => {
+                message(Name::RECEIVE, Annotation::From(Word::location(from)), communicator, tag);
+            }
+            What::Enter { region } => timeline.begin(to, time, Slice::Region(region), &[], summary),
+            What::Leave { region } => timeline.end(to, time, Slice::Region(region), None, &[], summary),
+            What::Note(text) => {
+                let name = note(&mut self.notes, to, text);
+                timeline.instant(to, time, (name, Category::Note), &[], None);
+            }
+            What::Collective { communicator } => {
+                timeline.begin(to, time, Slice::Collective(communicator), &[], summary);
+            }
+            What::CollectiveEnd { communicator, kind, root, sent, received } => {
+                // What has been defined is among the kinds.
+                let number = kind_number(kind).unwrap_or(0);
+                let has_root = kind.has_root();
+                let (kind, data) = (Annotation::Kind(Word::kind(number)), Annotation::Data(Word::data(sent, received)));
+                let said = [kind, Annotation::Communicator(communicator), data, Annotation::Root(root)];
+                let said = &said[..if has_root { 4 } else { 3 }];
+                timeline.end(to, time, Slice::Collective(communicator), Some(Name::kind(number)), said, summary);
+            }
+            What::Fork { team } => timeline.begin(to, time, Slice::Fork(team), &[Annotation::Team(team)], summary),
+            What::ThreadBegin { team } => {
+                timeline.begin(to, time, Slice::Thread(team), &[Annotation::Team(team)], summary);
+            }
+            What::ThreadEnd { team } => timeline.end(to, time, Slice::Thread(team), None, &[], summary),
+            What::Join { team } => timeline.end(to, time, Slice::Fork(team), None, &[], summary),
+        }
+    }
+}
+
+/// What a note is called from now on.
+fn note<'a>(notes: &mut HashMap<Box<str>, Name<'static>>, to: &mut Vec<u8>, text: &'a str) -> Name<'a> {
+    if let Some(known) = notes.get(text) {
+        return *known;
+    }
+    if notes.len() >= MOST_NOTES || text.len() > LONGEST_NOTE {
+        return Name::Text(text);
+    }
+    let name = Name::note(notes.len());
+    packets::name(to, name, text);
+    notes.insert(text.into(), name);
+    name
+}

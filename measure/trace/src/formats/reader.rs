@@ -1,0 +1,207 @@
+//! Reading a trace, one thing at a time.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::TraceFormat;
+use super::binary::{self, Scratch, State};
+use super::bytes::Bytes;
+use super::definitions::Definitions;
+use super::item::Item;
+use super::text;
+use downbeat_files::{FileError, Flaw};
+use downbeat_files::{Lines, open, shown};
+
+/// Reads a trace, one thing at a time, in either format. It never holds more of the file than a piece.
+///
+/// What it hands out is sound in itself: numbers are those of something that came before, and there are as many events
+/// as the end of the file says. Whether events of several locations go together, a
+/// [`TraceBuilder`](crate::TraceBuilder) finds out.
+#[derive(Debug)]
+pub struct TraceReader<R = File> {
+    path: PathBuf,
+    source: Source<R>,
+    definitions: Definitions,
+    ended: bool,
+}
+
+/// What is left of a file whose first bytes were looked at.
+type Whole<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
+
+#[derive(Debug)]
+enum Source<R> {
+    Text {
+        lines: Lines<Whole<R>>,
+        members: Vec<u32>,
+    },
+    Binary {
+        bytes: Bytes<Whole<R>>,
+        state: State,
+        scratch: Scratch,
+        /// Where the last thing begins.
+        offset: u64,
+    },
+}
+
+impl TraceReader {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no trace.
+    pub fn open(path: &Path) -> Result<Self, FileError> {
+        Self::new(path, open(path)?)
+    }
+}
+
+impl<R: Read> TraceReader<R> {
+    /// Reads from anything; `path` is what it is called where something is wrong.
+    ///
+    /// # Errors
+    /// As [`open`](TraceReader::open).
+    pub fn new(path: &Path, reader: R) -> Result<Self, FileError> {
+        let source = begin(reader).map_err(|flaw| flaw.in_file(path))?;
+        Ok(Self { path: path.to_owned(), source, definitions: Definitions::default(), ended: false })
+    }
+
+    /// In which format the trace is.
+    pub fn format(&self) -> TraceFormat {
+        match self.source {
+            Source::Text { .. } => TraceFormat::Text,
+            Source::Binary { .. } => TraceFormat::Binary,
+        }
+    }
+
+    /// The next thing that the trace says; `None` at its end.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is no trace. It is of no use any more then.
+    #[inline]
+    pub fn next_item(&mut self) -> Result<Option<Item<'_>>, FileError> {
+        Ok(self.next_line()?.map(|(item, _)| item))
+    }
+
+    /// The same, and whether its line ends as on Windows.
+    #[inline]
+    pub(super) fn next_line(&mut self) -> Result<Option<(Item<'_>, bool)>, FileError> {
+        if self.ended {
+            return Ok(None);
+        }
+        let (definitions, ended) = (&mut self.definitions, &mut self.ended);
+        match &mut self.source {
+            Source::Text { lines, members } => next_line(lines, members, definitions, ended),
+            Source::Binary { bytes, state, scratch, offset } => {
+                next_bytes(bytes, state, scratch, offset, definitions, ended)
+            }
+        }
+        .map_err(|flaw| flaw.in_file(&self.path))
+    }
+
+    /// That something is wrong with what was read last.
+    pub(super) fn error(&self, why: String) -> FileError {
+        match &self.source {
+            Source::Text { lines, .. } => lines.flaw(0, why),
+            Source::Binary { offset, .. } => Flaw::Byte(*offset, why),
+        }
+        .in_file(&self.path)
+    }
+
+    /// Whether the last line that was read ends as on Windows: the first one, say, or the one that ends the trace.
+    pub(super) fn windows_end(&self) -> bool {
+        matches!(&self.source, Source::Text { lines, .. } if lines.windows_end())
+    }
+}
+
+/// Finds out what a file is.
+fn begin<R: Read>(mut reader: R) -> Result<Source<R>, Flaw> {
+    let mut first = vec![];
+    reader.by_ref().take(binary::MAGIC.len() as u64 + 1).read_to_end(&mut first)?;
+    if first.first() != Some(&binary::MAGIC[0]) {
+        let mut lines = Lines::new(io::Cursor::new(first).chain(reader), text::LONGEST_LINE);
+        check_first_line(&mut lines)?;
+        return Ok(Source::Text { lines, members: vec![] });
+    }
+    match first.strip_prefix(&binary::MAGIC) {
+        Some([binary::VERSION]) => {}
+        Some([version]) => return Err(Flaw::Byte(8, format!("version {version} is not known here"))),
+        _ if binary::MAGIC.starts_with(&first) => {
+            return Err(Flaw::Byte(first.len() as u64, "the file is cut off here".to_owned()));
+        }
+        _ => return Err(Flaw::Byte(0, "this is no trace, or was changed as if it were text".to_owned())),
+    }
+    let mut bytes = Bytes::new(io::Cursor::new(first).chain(reader));
+    for _ in 0..=binary::MAGIC.len() {
+        bytes.next()?;
+    }
+    Ok(Source::Binary { bytes, state: State::default(), scratch: Scratch::default(), offset: 0 })
+}
+
+fn check_first_line<R: Read>(lines: &mut Lines<R>) -> Result<(), Flaw> {
+    let no_trace = |lines: &Lines<R>| {
+        let why = format!("a trace begins with \"{}{}\"", text::MAGIC, text::VERSION);
+        lines.flaw(u64::from(lines.number() == 0), why)
+    };
+    let Ok(first) = lines.next_line().map(|line| line.map(<[u8]>::to_vec)) else { return Err(no_trace(lines)) };
+    let Some(first) = first else { return Err(no_trace(lines)) };
+    match first.strip_prefix(text::MAGIC.as_bytes()) {
+        None => Err(no_trace(lines)),
+        Some(version) if version == text::VERSION.as_bytes() => Ok(()),
+        Some(version) => Err(lines.flaw(0, format!("version \"{}\" is not known here", shown(version)))),
+    }
+}
+
+fn next_line<'a, R: Read>(
+    lines: &'a mut Lines<R>,
+    members: &'a mut Vec<u32>,
+    definitions: &mut Definitions,
+    ended: &mut bool,
+) -> Result<Option<(Item<'a>, bool)>, Flaw> {
+    if !lines.advance()? {
+        return Err(lines.flaw(1, "the file is cut off here"));
+    }
+    let number = lines.number();
+    let flaw = |why| Flaw::Line(number, why);
+    if let Some(events) = text::end(lines.line()).map_err(flaw)? {
+        check_end(events, definitions).map_err(flaw)?;
+        *ended = true;
+        lines.end()?;
+        return Ok(None);
+    }
+    let windows_end = lines.windows_end();
+    let item = text::parse(lines.line(), definitions, members).map_err(flaw)?;
+    definitions.take(&item).map_err(flaw)?;
+    Ok(Some((item, windows_end)))
+}
+
+fn next_bytes<'a, R: Read>(
+    bytes: &'a mut Bytes<R>,
+    state: &mut State,
+    scratch: &'a mut Scratch,
+    offset: &mut u64,
+    definitions: &mut Definitions,
+    ended: &mut bool,
+) -> Result<Option<(Item<'a>, bool)>, Flaw> {
+    *offset = bytes.offset();
+    match binary::read(bytes, state, definitions, scratch)? {
+        Ok(item) => {
+            definitions.take(&item).map_err(|why| Flaw::Byte(*offset, why))?;
+            Ok(Some((item, false)))
+        }
+        Err(events) => {
+            check_end(events, definitions).map_err(|why| Flaw::Byte(*offset, why))?;
+            *ended = true;
+            let end = bytes.offset();
+            match bytes.next()? {
+                None => Ok(None),
+                Some(_) => Err(Flaw::Byte(end, "something comes after the end of the trace".to_owned())),
+            }
+        }
+    }
+}
+
+fn check_end(events: u64, definitions: &Definitions) -> Result<(), String> {
+    match definitions.events {
+        found if found == events => Ok(()),
+        found => Err(format!("there are {found} events, but {events} are said to be")),
+    }
+}

@@ -1,0 +1,248 @@
+//! What holds for both formats.
+
+use std::fs;
+use std::path::Path;
+
+use crate::{ControlledLogicalClock, Latencies, Location, Matching, Place};
+use downbeat_clock_core::{Duration, Global, Timestamp};
+use proptest::prelude::*;
+
+use super::item::{DATA, KINDS};
+use super::*;
+use downbeat_files::FileError;
+use downbeat_files::testing::Folder;
+
+pub(super) const TEXT: &str = include_str!("golden/all.dbt");
+pub(super) const BINARY: &[u8] = include_bytes!("golden/all.dbtb");
+
+/// The same trace in a format, by way of a file.
+fn converted(bytes: &[u8], format: TraceFormat) -> Result<Vec<u8>, FileError> {
+    let folder = Folder::new();
+    fs::create_dir_all(&folder.0).unwrap();
+    let path = folder.file("out");
+    let mut reader = TraceReader::new(Path::new("in"), bytes)?;
+    let mut writer = TraceWriter::create(&path, format)?;
+    while let Some(item) = reader.next_item()? {
+        writer.write(&item)?;
+    }
+    writer.finish()?;
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
+    Ok(fs::read(&path).unwrap())
+}
+
+#[test]
+fn both_formats_are_as_they_were() {
+    let text = |bytes: &[u8]| String::from_utf8(converted(bytes, TraceFormat::Text).unwrap()).unwrap();
+    assert_eq!(text(TEXT.as_bytes()), TEXT);
+    assert_eq!(text(BINARY), TEXT);
+    assert_eq!(converted(BINARY, TraceFormat::Binary).unwrap(), BINARY);
+    assert_eq!(converted(TEXT.as_bytes(), TraceFormat::Binary).unwrap(), BINARY);
+}
+
+#[test]
+fn bytes_are_as_documented() {
+    let text = "# downbeat trace 1\nlocation 0 3 300 a\ncommunicator 0 0\n0 -1 send 0 0 1\n0 99 note x\nend 2\n";
+    let bytes = converted(text.as_bytes(), TraceFormat::Binary).unwrap();
+    let things: [&[u8]; 6] = [
+        b"\x89dbt\r\n\x1a\n\x01",
+        b"\x01\x03\xac\x02\x01a",
+        b"\x03\x01\x00",
+        b"\x13\x01\x00\x00\x02",
+        b"\x12\xc8\x01\x01x",
+        b"\x00\x02",
+    ];
+    assert_eq!(bytes, things.concat());
+}
+
+#[test]
+fn a_file_is_read_as_a_trace() {
+    let (_folder, path) = Folder::with("a.dbt", TEXT.as_bytes());
+    let file = TraceFile::read(&path, Matching::default()).unwrap();
+    assert_eq!((file.format, file.trace.events(), file.master), (TraceFormat::Text, 21, 0));
+    assert_eq!(file.names, ["rank 0", "rank 1, größer", "rank 1, thread 1"]);
+    let places: Vec<Place> = file.trace.locations().iter().map(Location::place).collect();
+    let [one, two] = [(0, 0), (1, 7)].map(|(node, process)| Place { node, process });
+    assert_eq!(places, [one, two, two]);
+    assert_eq!((file.trace.messages().count(), file.trace.collectives().count()), (1, 4));
+    assert_eq!(
+        file.sessions.iter().map(|of| of.iter().map(Vec::len).collect()).collect::<Vec<Vec<_>>>(),
+        [vec![], vec![2, 1], vec![]]
+    );
+    assert_eq!(file.sessions[1][0][1].image, Timestamp::from_nanos(421));
+}
+
+/// With its times replaced by their places among those of their lines.
+fn without_times(text: &str) -> Vec<String> {
+    let without = |line: &str| {
+        let mut fields: Vec<&str> = line.split(' ').collect();
+        match fields[0] {
+            "sample" => fields[3] = "T",
+            number if number.starts_with(|c: char| c.is_ascii_digit()) => fields[1] = "T",
+            _ => {}
+        }
+        fields.join(" ")
+    };
+    text.split_inclusive('\n').map(without).collect()
+}
+
+fn corrected(name: &str, bytes: &[u8], format: TraceFormat) -> Vec<u8> {
+    let (folder, path) = Folder::with(name, bytes);
+    let file = TraceFile::read(&path, Matching::default()).unwrap();
+    let micro = Duration::from_micros(1);
+    let clock = ControlledLogicalClock::new(Latencies::new(micro, micro, micro).unwrap());
+    let mut sessions = file.sessions.clone();
+    sessions.iter_mut().flatten().flatten().for_each(|sample| sample.at = sample.at + micro);
+    let times = clock.correct(&file.trace).unwrap().into_times();
+    let out = folder.file("out");
+    file.write_corrected(&out, format, &times, &sessions).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    fs::read(&out).unwrap()
+}
+
+#[test]
+fn a_correction_changes_nothing_but_times() {
+    // Line ends of both kinds, which are kept, too; also those of the first and the last line.
+    for every in [1, 2, 3, 100] {
+        let ends = |(i, line): (usize, &str)| format!("{line}{}", if i % every == 0 { "\r\n" } else { "\n" });
+        let text: String = TEXT.lines().enumerate().map(ends).collect();
+        let found = String::from_utf8(corrected("a", text.as_bytes(), TraceFormat::Text)).unwrap();
+        assert_eq!(without_times(&found), without_times(&text));
+        assert!(found.contains("\n1 2010 receive 0 0 -42"), "{found}");
+        assert!(found.contains("sample 1 0 500 400"), "{found}");
+    }
+}
+
+#[test]
+fn a_correction_of_bytes_is_that_of_text() {
+    let text = corrected("a", TEXT.as_bytes(), TraceFormat::Text);
+    assert_eq!(corrected("a", BINARY, TraceFormat::Text), text);
+    let bytes = corrected("a", BINARY, TraceFormat::Binary);
+    assert_eq!(corrected("a", TEXT.as_bytes(), TraceFormat::Binary), bytes);
+    assert_eq!(converted(&bytes, TraceFormat::Text).unwrap(), text);
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_corrected_is_no_longer_what_it_was() {
+    let (folder, path) = Folder::with("a.dbt", TEXT.as_bytes());
+    let file = TraceFile::read(&path, Matching::default()).unwrap();
+    let mut times: Vec<Vec<Timestamp<Global>>> = file.trace.locations().iter().map(|l| l.times().to_vec()).collect();
+    let out = folder.file("out");
+    for longer in [true, false] {
+        let time = Timestamp::from_nanos(1 << 62);
+        if longer {
+            times[2].push(time);
+        } else {
+            times[2].clear();
+        }
+        let why = file.write_corrected(&out, TraceFormat::Text, &times, &file.sessions).unwrap_err().to_string();
+        assert_eq!(why, format!("{}: it is no longer what it was when it was read first", path.display()));
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "nothing is left behind");
+    }
+}
+
+/// Items by numbers: `location` and so on are taken modulo how many there are.
+#[derive(Clone, Debug)]
+struct Random {
+    kind: u8,
+    numbers: [u32; 3],
+    times: [i64; 2],
+    name: String,
+    tag: i32,
+}
+
+fn random() -> impl Strategy<Value = Random> {
+    let time = prop_oneof![any::<i64>(), -1_000_i64..1_000];
+    (0_u8..24, any::<[u32; 3]>(), [time.clone(), time], "[ -~äß]{1,12}", any::<i32>())
+        .prop_map(|(kind, numbers, times, name, tag)| Random { kind, numbers, times, name, tag })
+}
+
+impl Random {
+    fn item<'a>(&'a self, members: &'a mut Vec<u32>, counts: [u32; 3], sessions: u32) -> Item<'a> {
+        let [locations, communicators, regions] = counts;
+        let [a, b, c] = self.numbers;
+        let location = a.checked_rem(locations).unwrap_or(0);
+        let team = b.checked_rem(communicators).unwrap_or(0);
+        let [one, other] = self.times;
+        let name = &self.name[..];
+        let what = match self.kind {
+            _ if locations == 0 => {
+                return Item::Location { place: Place { node: a, process: b }, name };
+            }
+            0 => return Item::Location { place: Place { node: a, process: b }, name },
+            1 => return Item::Thread { rank: location, name },
+            2 => return Item::Region { name },
+            _ if communicators == 0 => {
+                members.extend((0..locations).rev().filter(|member| member % 3 != c % 3));
+                return Item::Communicator { members };
+            }
+            3 => return Item::Communicator { members },
+            4 => {
+                let (local, master) = (Timestamp::from_nanos(one), Timestamp::from_nanos(other));
+                return Item::Sample { location: 0, session: sessions + a % 2, local, master };
+            }
+            5 | 6 if regions > 0 => {
+                let region = b % regions;
+                if self.kind == 5 { What::Enter { region } } else { What::Leave { region } }
+            }
+            7 => What::Send { to: c % locations, communicator: team, tag: self.tag },
+            8 => What::Receive { from: c % locations, communicator: team, tag: self.tag },
+            9 => What::Collective { communicator: team },
+            10 => What::Fork { team },
+            11 => What::ThreadBegin { team },
+            12 => What::ThreadEnd { team },
+            13 => What::Join { team },
+            14..20 => {
+                let ([sent, received], _) = DATA[b as usize % 4];
+                let (kind, _) = KINDS[a as usize % 12];
+                What::CollectiveEnd { communicator: team, kind, root: c, sent, received }
+            }
+            _ => What::Note(name),
+        };
+        Item::Event { location, time: Timestamp::from_nanos(one), what }
+    }
+}
+
+proptest! {
+    // Files are written to the disk.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_was_written_is_read(all in proptest::collection::vec(random(), 0..60)) {
+        let folder = Folder::new();
+        fs::create_dir_all(&folder.0).unwrap();
+        let mut written = vec![];
+        for format in [TraceFormat::Text, TraceFormat::Binary] {
+            let mut writer = TraceWriter::create(&folder.file("a"), format).unwrap();
+            let (mut counts, mut sessions, mut shown) = ([0; 3], 0, vec![]);
+            for random in &all {
+                let mut members = vec![];
+                let item = random.item(&mut members, counts, sessions);
+                match item {
+                    Item::Location { .. } | Item::Thread { .. } => counts[0] += 1,
+                    Item::Communicator { .. } => counts[1] += 1,
+                    Item::Region { .. } => counts[2] += 1,
+                    // The first one of a location has no other number than 0.
+                    Item::Sample { session, .. } if shown.iter().any(|item: &String| item.starts_with("Sample")) => {
+                        sessions = session;
+                    }
+                    Item::Sample { session: 1, .. } => continue,
+                    _ => {}
+                }
+                writer.write(&item).unwrap();
+                shown.push(format!("{item:?}"));
+            }
+            writer.finish().unwrap();
+            let mut reader = TraceReader::open(&folder.file("a")).unwrap();
+            prop_assert_eq!(reader.format(), format);
+            let mut read = vec![];
+            while let Some(item) = reader.next_item().unwrap() {
+                read.push(format!("{item:?}"));
+            }
+            prop_assert_eq!(&read, &shown);
+            prop_assert!(reader.next_item().unwrap().is_none());
+            written.push(fs::read(folder.file("a")).unwrap());
+        }
+        prop_assert_eq!(converted(&written[0], TraceFormat::Binary).unwrap(), &written[1][..]);
+        prop_assert_eq!(converted(&written[1], TraceFormat::Text).unwrap(), &written[0][..]);
+    }
+}

@@ -1,0 +1,302 @@
+//! Traces as lines of text.
+//!
+//! Every thing has one spelling: numbers without leading zeros, one blank between fields. So what is read and written
+//! again is the same to the byte.
+
+use crate::Place;
+use downbeat_clock_core::Timestamp;
+
+use super::definitions::Definitions;
+use super::item::{DATA, Item, KINDS, What, kind_number};
+use downbeat_files::number::whole;
+use downbeat_files::shown;
+
+pub(super) const MAGIC: &str = "# downbeat trace ";
+pub(super) const VERSION: &str = "1";
+
+/// A communicator of a million members fits.
+pub(super) const LONGEST_LINE: usize = 1 << 23;
+
+/// What is left of a line.
+struct Fields<'a> {
+    rest: Option<&'a [u8]>,
+}
+
+impl<'a> Fields<'a> {
+    fn next(&mut self, what: &str) -> Result<&'a [u8], String> {
+        let rest = self.rest.ok_or_else(|| format!("{what} is missing"))?;
+        let end = rest.iter().position(|byte| *byte == b' ');
+        let (field, rest) = match end {
+            Some(end) => (&rest[..end], Some(&rest[end + 1..])),
+            None => (rest, None),
+        };
+        self.rest = rest;
+        Ok(field)
+    }
+
+    fn u64(&mut self, what: &str) -> Result<u64, String> {
+        let field = self.next(what)?;
+        number(field).ok_or_else(|| no(field, what))
+    }
+
+    fn u32(&mut self, what: &str) -> Result<u32, String> {
+        let field = self.next(what)?;
+        number(field).and_then(|number| u32::try_from(number).ok()).ok_or_else(|| no(field, what))
+    }
+
+    fn i64(&mut self, what: &str) -> Result<i64, String> {
+        let field = self.next(what)?;
+        signed(field).ok_or_else(|| no(field, what))
+    }
+
+    fn i32(&mut self, what: &str) -> Result<i32, String> {
+        let field = self.next(what)?;
+        signed(field).and_then(|number| i32::try_from(number).ok()).ok_or_else(|| no(field, what))
+    }
+
+    /// The place of a word among others.
+    fn one_of<'w>(&mut self, what: &str, words: impl IntoIterator<Item = &'w str>) -> Result<usize, String> {
+        let field = self.next(what)?;
+        words.into_iter().position(|word| word.as_bytes() == field).ok_or_else(|| no(field, what))
+    }
+
+    /// All that is left, blanks and all.
+    fn text(&mut self) -> Result<&'a str, String> {
+        let rest = self.rest.take().ok_or("there is no name")?;
+        core::str::from_utf8(rest).map_err(|_| "it is no UTF-8".to_owned())
+    }
+
+    fn end(&self) -> Result<(), String> {
+        self.rest.map_or(Ok(()), |rest| Err(format!("\"{}\" is too much", shown(rest))))
+    }
+}
+
+fn no(field: &[u8], what: &str) -> String {
+    format!("\"{}\" is not {what}", shown(field))
+}
+
+/// In its only spelling.
+#[inline]
+fn number(text: &[u8]) -> Option<u64> {
+    let (number, rest) = whole(text)?;
+    (rest.is_empty() && (text.len() == 1 || text[0] != b'0')).then_some(number)
+}
+
+#[inline]
+fn signed(text: &[u8]) -> Option<i64> {
+    match text {
+        [b'-', digits @ ..] => {
+            number(digits).filter(|digits| *digits != 0).and_then(|digits| 0_i64.checked_sub_unsigned(digits))
+        }
+        digits => i64::try_from(number(digits)?).ok(),
+    }
+}
+
+/// How many events there are, if this is the last line.
+pub(super) fn end(line: &[u8]) -> Result<Option<u64>, String> {
+    if !line.starts_with(b"end") {
+        return Ok(None);
+    }
+    let mut fields = Fields { rest: Some(line) };
+    if fields.next("what it is")? != b"end" {
+        return Ok(None);
+    }
+    let events = fields.u64("a number of events")?;
+    fields.end()?;
+    Ok(Some(events))
+}
+
+/// What a line says. `members` is memory for it.
+pub(super) fn parse<'a>(
+    line: &'a [u8],
+    definitions: &Definitions,
+    members: &'a mut Vec<u32>,
+) -> Result<Item<'a>, String> {
+    let mut fields = Fields { rest: Some(line) };
+    if line.first().is_some_and(u8::is_ascii_digit) {
+        let location = fields.u32("the number of a location")?;
+        let time = Timestamp::from_nanos(fields.i64("a time in nanoseconds")?);
+        let what = event(&mut fields)?;
+        fields.end()?;
+        return Ok(Item::Event { location, time, what });
+    }
+    let item = match fields.next("what it is")? {
+        b"location" => {
+            numbered(&mut fields, "the number of a location", definitions.locations())?;
+            let place =
+                Place { node: fields.u32("the number of a node")?, process: fields.u32("the number of a process")? };
+            Item::Location { place, name: fields.text()? }
+        }
+        b"thread" => {
+            numbered(&mut fields, "the number of a location", definitions.locations())?;
+            Item::Thread { rank: fields.u32("the number of a location")?, name: fields.text()? }
+        }
+        b"communicator" => {
+            numbered(&mut fields, "the number of a communicator", definitions.communicators())?;
+            members.clear();
+            while fields.rest.is_some() {
+                members.push(fields.u32("the number of a location")?);
+            }
+            Item::Communicator { members }
+        }
+        b"region" => {
+            numbered(&mut fields, "the number of a region", definitions.regions())?;
+            Item::Region { name: fields.text()? }
+        }
+        b"master" => Item::Master { location: fields.u32("the number of a location")? },
+        b"sample" => Item::Sample {
+            location: fields.u32("the number of a location")?,
+            session: fields.u32("the number of a session")?,
+            local: Timestamp::from_nanos(fields.i64("a time in nanoseconds")?),
+            master: Timestamp::from_nanos(fields.i64("a time in nanoseconds")?),
+        },
+        other => {
+            return Err(format!(
+                "\"{}\" is neither the number of a location, nor anything else that a line begins with",
+                shown(other)
+            ));
+        }
+    };
+    fields.end()?;
+    Ok(item)
+}
+
+/// What is defined has the next number.
+fn numbered(fields: &mut Fields<'_>, what: &str, next: u32) -> Result<(), String> {
+    let found = fields.u32(what)?;
+    if found == next { Ok(()) } else { Err(format!("{what} is {found}, but would have to be {next} here")) }
+}
+
+#[inline]
+fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
+    const COMMUNICATOR: &str = "the number of a communicator";
+    let what = match fields.next("the kind of an event")? {
+        b"enter" => What::Enter { region: fields.u32("the number of a region")? },
+        b"leave" => What::Leave { region: fields.u32("the number of a region")? },
+        b"note" => What::Note(fields.text()?),
+        b"send" => What::Send {
+            to: fields.u32("the number of a location")?,
+            communicator: fields.u32(COMMUNICATOR)?,
+            tag: fields.i32("a tag")?,
+        },
+        b"receive" => What::Receive {
+            from: fields.u32("the number of a location")?,
+            communicator: fields.u32(COMMUNICATOR)?,
+            tag: fields.i32("a tag")?,
+        },
+        b"collective" => What::Collective { communicator: fields.u32(COMMUNICATOR)? },
+        b"collective-end" => {
+            let communicator = fields.u32(COMMUNICATOR)?;
+            let (kind, _) = KINDS[fields.one_of("a collective operation", KINDS.map(|(_, name)| name))?];
+            let root = fields.u32("the rank of a root")?;
+            let ([sent, received], _) =
+                DATA[fields.one_of("none, sent, received or both", DATA.map(|(_, name)| name))?];
+            What::CollectiveEnd { communicator, kind, root, sent, received }
+        }
+        b"fork" => What::Fork { team: fields.u32(COMMUNICATOR)? },
+        b"thread-begin" => What::ThreadBegin { team: fields.u32(COMMUNICATOR)? },
+        b"thread-end" => What::ThreadEnd { team: fields.u32(COMMUNICATOR)? },
+        b"join" => What::Join { team: fields.u32(COMMUNICATOR)? },
+        other => return Err(no(other, "the kind of an event")),
+    };
+    Ok(what)
+}
+
+/// Adds the line of something that has been defined, without its end.
+pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, definitions: &Definitions) {
+    match *item {
+        Item::Location { place: Place { node, process }, name } => {
+            words(to, "location", &[(definitions.locations() - 1).into(), node.into(), process.into()]);
+            text(to, name);
+        }
+        Item::Thread { rank, name } => {
+            words(to, "thread", &[(definitions.locations() - 1).into(), rank.into()]);
+            text(to, name);
+        }
+        Item::Communicator { members } => {
+            words(to, "communicator", &[(definitions.communicators() - 1).into()]);
+            members.iter().for_each(|member| field(to, (*member).into()));
+        }
+        Item::Region { name } => {
+            words(to, "region", &[(definitions.regions() - 1).into()]);
+            text(to, name);
+        }
+        Item::Master { location } => words(to, "master", &[location.into()]),
+        Item::Sample { location, session, local, master } => {
+            words(to, "sample", &[location.into(), session.into(), local.as_nanos(), master.as_nanos()]);
+        }
+        Item::Event { location, time, what } => {
+            digits(to, location.into());
+            field(to, time.as_nanos());
+            to.push(b' ');
+            write_event(to, what);
+        }
+    }
+}
+
+fn write_event(to: &mut Vec<u8>, what: What<'_>) {
+    match what {
+        What::Enter { region } => words(to, "enter", &[region.into()]),
+        What::Leave { region } => words(to, "leave", &[region.into()]),
+        What::Note(note) => {
+            words(to, "note", &[]);
+            text(to, note);
+        }
+        What::Send { to: peer, communicator, tag } => {
+            words(to, "send", &[peer.into(), communicator.into(), tag.into()]);
+        }
+        What::Receive { from, communicator, tag } => {
+            words(to, "receive", &[from.into(), communicator.into(), tag.into()]);
+        }
+        What::Collective { communicator } => words(to, "collective", &[communicator.into()]),
+        What::CollectiveEnd { communicator, kind, root, sent, received } => {
+            words(to, "collective-end", &[communicator.into()]);
+            // What has been defined is among the kinds.
+            text(to, kind_number(kind).map_or("", |kind| KINDS[kind].1));
+            field(to, root.into());
+            text(to, DATA[usize::from(sent) + 2 * usize::from(received)].1);
+        }
+        What::Fork { team } => words(to, "fork", &[team.into()]),
+        What::ThreadBegin { team } => words(to, "thread-begin", &[team.into()]),
+        What::ThreadEnd { team } => words(to, "thread-end", &[team.into()]),
+        What::Join { team } => words(to, "join", &[team.into()]),
+    }
+}
+
+/// The line that comes last.
+pub(super) fn write_end(to: &mut Vec<u8>, events: u64) {
+    to.extend_from_slice(format!("end {events}").as_bytes());
+}
+
+fn words(to: &mut Vec<u8>, word: &str, numbers: &[i64]) {
+    to.extend_from_slice(word.as_bytes());
+    numbers.iter().for_each(|number| field(to, *number));
+}
+
+fn text(to: &mut Vec<u8>, text: &str) {
+    to.push(b' ');
+    to.extend_from_slice(text.as_bytes());
+}
+
+fn field(to: &mut Vec<u8>, number: i64) {
+    to.push(b' ');
+    digits(to, number);
+}
+
+/// The formatting of the standard library would take half of the time that writing a trace takes.
+fn digits(to: &mut Vec<u8>, number: i64) {
+    let mut buffer = [0; 20];
+    let (mut at, mut rest) = (buffer.len(), number.unsigned_abs());
+    loop {
+        at -= 1;
+        buffer[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        to.push(b'-');
+    }
+    to.extend_from_slice(&buffer[at..]);
+}

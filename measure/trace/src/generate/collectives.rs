@@ -1,0 +1,96 @@
+//! What processes, and threads, do together in a synthetic program.
+
+use super::SyntheticEvent;
+use super::replay::{Replay, WORLD};
+use crate::{Action, CollectiveKind, CommunicatorId, LocationId, Pattern};
+
+/// All processes, in the opposite order.
+const REVERSED: CommunicatorId = CommunicatorId(1);
+
+/// Where members may have no data.
+const fn may_be_empty(kind: CollectiveKind) -> bool {
+    use CollectiveKind::{Allgather, Alltoallv, Gather, ReduceScatter, Scatter};
+    matches!(kind, Allgather | Alltoallv | Gather | ReduceScatter | Scatter)
+}
+
+impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'_, F> {
+    /// One collective operation of all processes: the `number`-th one.
+    pub(super) fn collective(&mut self, number: u32) -> Result<(), E> {
+        let ranks = self.program.ranks();
+        if ranks < 2 {
+            return Ok(());
+        }
+        let turns = CollectiveKind::OF_MPI.len() as u32;
+        let kind = CollectiveKind::OF_MPI[(number % turns) as usize];
+        let communicator = if (number / turns).is_multiple_of(2) { WORLD } else { REVERSED };
+        let members: Vec<_> = match communicator {
+            WORLD => (0..ranks).map(LocationId).collect(),
+            _ => (0..ranks).rev().map(LocationId).collect(),
+        };
+        let root = self.random.u32(..ranks);
+        self.together(&members, communicator, kind, root, self.latencies[2])
+    }
+
+    /// All members enter, and leave when they can: as if the latest had been a certain latency away from everyone.
+    fn together(
+        &mut self,
+        members: &[LocationId],
+        communicator: CommunicatorId,
+        kind: CollectiveKind,
+        root: u32,
+        latency: i64,
+    ) -> Result<(), E> {
+        let mut entered = Vec::with_capacity(members.len());
+        for member in members {
+            let at = self.soon(*member);
+            entered.push(self.event(*member, at, Action::Enter { communicator })?);
+        }
+        let latest = entered.iter().copied().max().unwrap_or(0);
+        let mut so_far = i64::MIN / 2;
+        for ((rank, member), enter) in (0..).zip(members).zip(&entered) {
+            let waits_for = match kind.pattern() {
+                Pattern::FromRoot if rank != root => entered[root as usize],
+                Pattern::ToRoot if rank == root => latest,
+                Pattern::AllToAll => latest,
+                Pattern::ToLater => so_far,
+                Pattern::FromRoot | Pattern::ToRoot => i64::MIN / 2,
+            };
+            so_far = so_far.max(*enter);
+            let at = self.soon(*member).max(waits_for + latency + self.jitter());
+            let [sent, received] = [(); 2].map(|()| !may_be_empty(kind) || self.random.u8(..8) > 0);
+            self.event(*member, at, Action::Exit { communicator, kind, root, sent, received })?;
+        }
+        Ok(())
+    }
+
+    /// Every process starts its threads, which do something, meet with it at a barrier, and end.
+    pub(super) fn fork(&mut self) -> Result<(), E> {
+        if self.program.threads < 2 {
+            return Ok(());
+        }
+        let latency = self.latencies[0];
+        for rank in (0..self.program.ranks()).map(LocationId) {
+            let team = self.program.team_of(rank);
+            let at = self.soon(rank);
+            let forked = self.event(rank, at, Action::Fork { team })?;
+            for thread in self.program.threads_of(rank) {
+                let begun = forked + latency + self.jitter();
+                self.event(thread, begun, Action::Begin { team })?;
+                for _ in 0..self.program.internal {
+                    let at = self.soon(thread);
+                    self.event(thread, at, Action::Internal)?;
+                }
+            }
+            let members: Vec<_> = [rank].into_iter().chain(self.program.threads_of(rank)).collect();
+            self.together(&members, team, CollectiveKind::Barrier, 0, latency)?;
+            let mut ended = i64::MIN / 2;
+            for thread in self.program.threads_of(rank) {
+                let at = self.soon(thread);
+                ended = ended.max(self.event(thread, at, Action::End { team })?);
+            }
+            let joined = ended + latency + self.jitter();
+            self.event(rank, joined, Action::Join { team })?;
+        }
+        Ok(())
+    }
+}

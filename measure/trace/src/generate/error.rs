@@ -1,0 +1,39 @@
+//! Why there is no trace of a program that never ran.
+
+use core::fmt;
+
+use crate::TraceError;
+use downbeat_sync::SimError;
+
+/// Why there is no trace of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SyntheticError {
+    /// A parameter makes no sense.
+    Parameter(SimError),
+    /// There is too much for a trace.
+    Trace(TraceError),
+}
+
+impl fmt::Display for SyntheticError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Parameter(error) => error.fmt(f),
+            Self::Trace(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for SyntheticError {}
+
+impl From<SimError> for SyntheticError {
+    fn from(error: SimError) -> Self {
+        Self::Parameter(error)
+    }
+}
+
+impl From<TraceError> for SyntheticError {
+    fn from(error: TraceError) -> Self {
+        Self::Trace(error)
+    }
+}

@@ -1,0 +1,265 @@
+//! What happens in a synthetic program, round after round, in true time.
+
+use downbeat_clock_core::{Duration, Timestamp};
+use fastrand::Rng;
+
+use super::{SAMPLE_SPACING, SyntheticEvent, SyntheticProgram, Traffic};
+use crate::{Action, CommunicatorId, LocationId};
+use downbeat_sync::internal::{NodeClock, exponential};
+use downbeat_sync::{Clocks, SimClock};
+
+/// The clocks of all nodes, of which the first is right.
+#[derive(Debug)]
+pub(super) struct WrongClocks {
+    clocks: Clocks,
+    nodes: Vec<NodeClock>,
+}
+
+impl WrongClocks {
+    pub(super) fn new(program: &SyntheticProgram) -> Self {
+        let clocks = program.lasting_clocks();
+        let nodes = (0..program.nodes).map(|node| NodeClock::new(&clocks, program.seed, node)).collect();
+        Self { clocks, nodes }
+    }
+
+    /// What the clock of a node shows.
+    pub(super) fn show(&mut self, node: u32, truth: i64) -> i64 {
+        if node == 0 {
+            return truth;
+        }
+        let ticks = self.nodes[node as usize].ticks_at(truth, &self.clocks);
+        ticks.0.wrapping_sub(SimClock::ZERO.0) as i64
+    }
+}
+
+/// What interpolation from the first to the last session takes for a clock's offset.
+#[derive(Clone, Copy, Debug)]
+struct Expected {
+    from: f64,
+    offset: f64,
+    drift: f64,
+}
+
+/// A message under way.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    from: u32,
+    to: u32,
+    tag: i32,
+    /// When it set out in truth, and by clocks that were interpolated.
+    truth: i64,
+    shown: f64,
+}
+
+/// A program that happens.
+pub(super) struct Replay<'a, F> {
+    pub(super) program: &'a SyntheticProgram,
+    see: F,
+    clocks: WrongClocks,
+    expected: Vec<Expected>,
+    pub(super) random: Rng,
+    /// How long it is between two nodes, between two processes, and between two threads.
+    pub(super) latencies: [i64; 3],
+    /// Of every location, the node, and when its last event was.
+    nodes: Vec<u32>,
+    pub(super) now: Vec<i64>,
+    messages: Vec<Sent>,
+    /// Receivers of every process, where they are always the same.
+    fixed: Vec<Vec<u32>>,
+    violated: u64,
+    received: u64,
+}
+
+/// All processes, in the order of their locations.
+pub(super) const WORLD: CommunicatorId = CommunicatorId(0);
+
+impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'a, F> {
+    pub(super) fn new(program: &'a SyntheticProgram, see: F) -> Self {
+        let nodes: Vec<_> = program.places().iter().map(|place| place.node).collect();
+        let mut clocks = WrongClocks::new(program);
+        let expected = (0..program.nodes).map(|node| expected(program, &mut clocks, node)).collect();
+        let ranks = program.ranks();
+        Self {
+            program,
+            see,
+            clocks,
+            expected,
+            random: Rng::with_seed(program.seed),
+            latencies: program.latencies.levels().map(Duration::as_nanos),
+            now: vec![program.session().as_nanos(); nodes.len()],
+            nodes,
+            messages: vec![],
+            fixed: match program.traffic {
+                Traffic::Pairs => vec![],
+                Traffic::Ring => {
+                    (0..ranks).map(|rank| if ranks > 1 { vec![(rank + 1) % ranks] } else { vec![] }).collect()
+                }
+                Traffic::Stencil => (0..ranks).map(|rank| neighbours(rank, ranks)).collect(),
+            },
+            violated: 0,
+            received: 0,
+        }
+    }
+
+    pub(super) fn run(mut self) -> Result<(), E> {
+        let SyntheticProgram { rounds, collective_every, fork_every, .. } = *self.program;
+        let (start, period) =
+            (self.program.session().as_nanos(), self.program.duration.as_nanos() / i64::from(rounds.max(1)));
+        let is_due = |round: u32, every: u32| every > 0 && round % every == every - 1;
+        for round in 0..rounds {
+            self.compute(start + period * i64::from(round), period)?;
+            self.send()?;
+            self.receive()?;
+            if is_due(round, collective_every) {
+                self.collective(round / collective_every)?;
+            }
+            if is_due(round, fork_every) {
+                self.fork()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Something happens at a location at a true time, or right after what happened before it.
+    pub(super) fn event(&mut self, location: LocationId, truth: i64, action: Action) -> Result<i64, E> {
+        let now = &mut self.now[location.index()];
+        let truth = truth.max(now.saturating_add(1));
+        *now = truth;
+        let local = Timestamp::from_nanos(self.clocks.show(self.nodes[location.index()], truth));
+        (self.see)(SyntheticEvent { location, truth: Timestamp::from_nanos(truth), local, action })?;
+        Ok(truth)
+    }
+
+    /// A while that is not long.
+    pub(super) fn soon(&mut self, location: LocationId) -> i64 {
+        self.now[location.index()] + self.random.i64(20..200)
+    }
+
+    /// How much longer than necessary a message takes.
+    pub(super) fn jitter(&mut self) -> i64 {
+        (self.program.jitter.as_nanos() as f64 * exponential(&mut self.random)) as i64
+    }
+
+    /// All processes do something of their own, within the first quarter of the round if there is time, and are done with it
+    /// at the same time: receivers wait for messages, not messages for receivers.
+    fn compute(&mut self, start: i64, period: i64) -> Result<(), E> {
+        let step = (period / 4 / i64::from(self.program.internal + 1)).max(2);
+        for rank in (0..self.program.ranks()).map(LocationId) {
+            let mut at = start.max(self.now[rank.index()]);
+            for _ in 0..self.program.internal {
+                at = at.max(self.now[rank.index()]) + self.random.i64(1..step);
+                self.event(rank, at, Action::Internal)?;
+            }
+            let now = &mut self.now[rank.index()];
+            *now = (*now).max(start + period / 4);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) -> Result<(), E> {
+        self.messages.clear();
+        let ranks = self.program.ranks();
+        if self.fixed.is_empty() {
+            let mut order: Vec<_> = (0..ranks).collect();
+            self.random.shuffle(&mut order);
+            for pair in order.chunks_exact(2) {
+                self.send_one(pair[0], pair[1], 0)?;
+                self.send_one(pair[1], pair[0], 0)?;
+            }
+            return Ok(());
+        }
+        let fixed = std::mem::take(&mut self.fixed);
+        for (from, receivers) in (0..).zip(&fixed) {
+            for (tag, to) in (0..).zip(receivers) {
+                self.send_one(from, *to, tag)?;
+            }
+        }
+        self.fixed = fixed;
+        Ok(())
+    }
+
+    fn send_one(&mut self, from: u32, to: u32, tag: i32) -> Result<(), E> {
+        let sender = LocationId(from);
+        let at = self.soon(sender);
+        let truth = self.event(sender, at, Action::Send { to: LocationId(to), communicator: WORLD, tag })?;
+        let shown = truth as f64 + self.error(self.nodes[from as usize], truth);
+        self.messages.push(Sent { from, to, tag, truth, shown });
+        Ok(())
+    }
+
+    /// All messages are received, those of a receiver in any order.
+    fn receive(&mut self) -> Result<(), E> {
+        let mut messages = std::mem::take(&mut self.messages);
+        self.random.shuffle(&mut messages);
+        messages.sort_by_key(|message| message.to);
+        for message in &messages {
+            let receiver = LocationId(message.to);
+            let latency = self.latency(message.from, message.to);
+            let there = message.truth + latency + self.jitter();
+            let at = self.when_received(message, latency, there.max(self.now[receiver.index()] + 1));
+            let action = Action::Receive { from: LocationId(message.from), communicator: WORLD, tag: message.tag };
+            self.event(receiver, at, action)?;
+        }
+        self.messages = messages;
+        Ok(())
+    }
+
+    /// When a message is received that could be at `at`: later, if too many have seemed to come too early.
+    fn when_received(&mut self, message: &Sent, latency: i64, at: i64) -> i64 {
+        let error = self.error(self.nodes[message.to as usize], at);
+        let early = message.shown + latency as f64 - (at as f64 + error);
+        self.received += 1;
+        if early <= 0.0 {
+            return at;
+        }
+        if (self.violated as f64) < self.program.violated * self.received as f64 {
+            self.violated += 1;
+            return at;
+        }
+        // What is rounded, and what the clock loses in the meantime.
+        at + (early * 1.001) as i64 + 5
+    }
+
+    fn latency(&self, from: u32, to: u32) -> i64 {
+        self.latencies[if self.nodes[from as usize] == self.nodes[to as usize] { 1 } else { 2 }]
+    }
+
+    /// How wrong a clock is when it has been interpolated.
+    fn error(&mut self, node: u32, truth: i64) -> f64 {
+        let Expected { from, offset, drift } = self.expected[node as usize];
+        let shown = self.clocks.show(node, truth);
+        (shown - truth) as f64 - offset - drift * (shown as f64 - from)
+    }
+}
+
+/// What the line through the middles of the first and of the last session says.
+fn expected(program: &SyntheticProgram, clocks: &mut WrongClocks, node: u32) -> Expected {
+    let middle = i64::from(program.samples.saturating_sub(1)) * SAMPLE_SPACING / 2;
+    let mut sessions = program.session_starts();
+    let Some(first) = sessions.next() else { return Expected { from: 0.0, offset: 0.0, drift: 0.0 } };
+    let mut ahead = |start: i64| {
+        let shown = clocks.show(node, start + middle);
+        (shown, (shown - start - middle) as f64)
+    };
+    let (from, offset) = ahead(first);
+    let Some((to, later)) = sessions.last().map(&mut ahead) else {
+        return Expected { from: from as f64, offset, drift: 0.0 };
+    };
+    Expected { from: from as f64, offset, drift: (later - offset) / (to - from) as f64 }
+}
+
+/// The other processes that are next to one in a grid that is as square as it can be.
+pub(super) fn neighbours(rank: u32, ranks: u32) -> Vec<u32> {
+    let width = (1..=ranks.isqrt()).rev().find(|width| ranks.is_multiple_of(*width)).unwrap_or(1);
+    let (column, row, height) = (rank % width, rank / width, ranks / width);
+    let mut found = vec![
+        row * width + (column + 1) % width,
+        row * width + (column + width - 1) % width,
+        (row + 1) % height * width + column,
+        (row + height - 1) % height * width + column,
+    ];
+    found.sort_unstable();
+    found.dedup();
+    found.retain(|neighbour| *neighbour != rank);
+    found
+}

@@ -1,0 +1,337 @@
+//! A correction as a few offsets between which readers interpolate, so that no event needs to be rewritten.
+
+use core::cmp::Ordering;
+use core::fmt;
+
+/// What a reader adds to times of a location, at one of them; in between it interpolates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Knot {
+    /// A time as it was recorded.
+    pub at: i64,
+    /// What is added to it.
+    pub offset: i64,
+}
+
+/// Where the time of an event may be moved to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Window {
+    /// The time as it was recorded.
+    pub at: i64,
+    /// The first time that it may become.
+    pub earliest: i64,
+    /// The last time that it may become.
+    pub latest: i64,
+}
+
+/// Offsets of a location's times, as an OTF2 archive has them: linear from one to the next.
+///
+/// ```
+/// use downbeat_trace::{Knots, Window};
+///
+/// // 10 ns are missing at first; later the clock gains 1 ns in 100.
+/// let to = |at: i64| at + 10 + (at - 2_000).max(0) / 100;
+/// let window = |at| Window { at, earliest: to(at), latest: to(at) };
+/// let knots = Knots::through([0, 500, 2_000, 2_500, 4_000, 9_000].map(window), 1_000)?;
+/// let found: Vec<_> = knots.knots().iter().map(|knot| (knot.at, knot.offset)).collect();
+/// assert_eq!(found, [(0, 10), (2_000, 10), (9_000, 80)]);
+/// assert_eq!(knots.apply(2_500), 2_515);
+/// # Ok::<(), crate::KnotError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Knots(Vec<Knot>);
+
+/// Why there are no such offsets. Events are counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KnotError {
+    /// The event was recorded before the one before it, or a knot is not after the one before it.
+    Decreasing(usize),
+    /// The events would have to be moved apart or to change places, but were recorded at one time; an offset moves them
+    /// by the same. Of one event, the window is empty, or before those of earlier ones.
+    Inseparable {
+        /// The first of them.
+        first: usize,
+        /// The last of them.
+        last: usize,
+    },
+    /// The offset of the event is 2^45 or more away from others, or its time 2^63: a reader could not interpolate it well
+    /// enough.
+    TooFar(usize),
+    /// There would have to be more knots than there may be, up to this event.
+    TooMany(usize),
+}
+
+impl fmt::Display for KnotError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Decreasing(event) => write!(f, "event {event} was recorded before the one before it"),
+            Self::Inseparable { first, last } if first == last => {
+                write!(f, "event {first} can be moved to no time, or only back past another")
+            }
+            Self::Inseparable { first, last } => {
+                write!(f, "events {first} to {last} must be moved apart, which no clock offset does")
+            }
+            Self::TooFar(event) => write!(f, "event {event} would have to be moved by 10 hours more than others"),
+            Self::TooMany(event) => write!(f, "up to event {event} there would be too many clock offsets"),
+        }
+    }
+}
+
+impl core::error::Error for KnotError {}
+
+impl Knots {
+    /// These.
+    ///
+    /// # Errors
+    /// When their times do not increase.
+    pub fn new(knots: Vec<Knot>) -> Result<Self, KnotError> {
+        match knots.windows(2).position(|pair| pair[0].at >= pair[1].at) {
+            Some(before) => Err(KnotError::Decreasing(before + 1)),
+            None => Ok(Self(knots)),
+        }
+    }
+
+    /// All of them, in order.
+    pub fn knots(&self) -> &[Knot] {
+        &self.0
+    }
+
+    /// What a time becomes, exactly as OTF2's reader computes it: by the line between the knots around it, or else by
+    /// the nearest one. One knot alone is none to it, and changes nothing.
+    pub fn apply(&self, time: i64) -> i64 {
+        let [_, inner @ .., _] = &self.0[..] else { return time };
+        let line = inner.partition_point(|knot| knot.at < time);
+        let [from, to] = [self.0[line], self.0[line + 1]];
+        let difference = |a: i64, b: i64| (i128::from(a) - i128::from(b)) as f64;
+        // To round twice, and to even, is what the reader does.
+        let slope = difference(to.offset, from.offset) / difference(to.at, from.at);
+        let moved = (slope * difference(time, from.at)).round_ties_even();
+        time.wrapping_add(from.offset).wrapping_add(moved as i64)
+    }
+
+    /// Few knots that move every event into its window, and nothing backward past another: as few as there can be but
+    /// for rounding, as all of them are at events. There are at least two, unless there are no windows.
+    ///
+    /// From each knot on, the lines through all windows up to the next event are a cone, which narrows until nothing is
+    /// left of it; the next knot is on a line of the last cone. It takes time proportional to the number of windows, and
+    /// memory for those between two knots.
+    ///
+    /// # Errors
+    /// When times decrease, events cannot be moved as they should, or only by more than so many knots. What comes after that
+    /// is not looked at.
+    pub fn through(windows: impl IntoIterator<Item = Window>, most: usize) -> Result<Self, KnotError> {
+        let mut windows = Merged::new(windows.into_iter());
+        let Some(first) = windows.get(0)? else { return Ok(Self::default()) };
+        let mut knots = vec![knot(first.at, middle(first.earliest, first.latest))];
+        let mut at = 0;
+        while let Some((next, knot)) = farthest(&mut windows, at, knots[knots.len() - 1])? {
+            knots.push(knot);
+            at = next;
+            if knots.len() > most {
+                return Err(KnotError::TooMany(windows.event(at)));
+            }
+        }
+        if let [only] = knots[..] {
+            knots.push(Knot { at: only.at.saturating_add(1), ..only });
+        }
+        Self::new(knots)
+    }
+}
+
+/// Windows keep this share from the bounds at which a reader rounds up or down: 7 of 8 halves of a unit, as a reader's
+/// floating-point numbers have errors.
+const UNIT: i64 = 16;
+const MARGIN: i64 = 7;
+
+/// With offsets in this reach, errors of `f64` are below 3 * 2^-53 * 2^45, and so below a 16th.
+const REACH: i64 = 1 << 45;
+
+/// A knot that is looked for in vain for so many windows is no longer looked for: or else the same windows might be
+/// looked at again and again.
+const PATIENCE: usize = 64;
+
+fn knot(at: i64, to: i64) -> Knot {
+    Knot { at, offset: to.saturating_sub(at) }
+}
+
+const fn middle(a: i64, b: i64) -> i64 {
+    (a & b) + ((a ^ b) >> 1)
+}
+
+/// One window for all events of a time, and none from which a later one could only be reached by going back; as many at a
+/// time as are needed.
+struct Merged<I> {
+    events: std::iter::Enumerate<I>,
+    /// The windows from number `base` on, each with the last event of its time.
+    windows: Vec<(Window, usize)>,
+    base: usize,
+    /// The number of the first one that may still become smaller.
+    settled: usize,
+    /// The number of the first one that may be asked for.
+    needed: usize,
+    /// The first event of the last time.
+    first: usize,
+    has_ended: bool,
+}
+
+/// So many windows are taken at once, at least. Tests are to see what happens between blocks.
+const BLOCK: usize = if cfg!(test) { 3 } else { 1 << 14 };
+
+impl<I: Iterator<Item = Window>> Merged<I> {
+    fn new(events: I) -> Self {
+        let events = events.enumerate();
+        Self { events, windows: vec![], base: 0, settled: 0, needed: 0, first: 0, has_ended: false }
+    }
+
+    /// The window of this number, which is none before one that was [forgotten](Self::forget); `None` after the last.
+    #[inline]
+    fn get(&mut self, number: usize) -> Result<Option<Window>, KnotError> {
+        while number >= self.settled {
+            if self.has_ended {
+                return Ok(None);
+            }
+            self.fill()?;
+        }
+        Ok(Some(self.windows[number - self.base].0))
+    }
+
+    /// The last event of the time of this number.
+    fn event(&self, number: usize) -> usize {
+        self.windows[number - self.base].1
+    }
+
+    /// None before this one are needed any more.
+    fn forget(&mut self, number: usize) {
+        self.needed = number;
+    }
+
+    /// Takes at least as many as there are.
+    fn fill(&mut self) -> Result<(), KnotError> {
+        self.windows.drain(..self.needed - self.base);
+        self.base = self.needed;
+        let goal = self.windows.len() + self.windows.len().max(BLOCK);
+        while self.windows.len() < goal && !self.has_ended {
+            match self.events.next() {
+                Some((event, window)) => self.take(event, window)?,
+                None => self.has_ended = true,
+            }
+        }
+        let mut latest = i64::MAX;
+        for (window, _) in self.windows.iter_mut().rev() {
+            latest = latest.min(window.latest);
+            window.latest = latest;
+        }
+        // None to come ends before the last one begins.
+        let begin = self.windows.last().filter(|_| !self.has_ended).map_or(i64::MAX, |(window, _)| window.earliest);
+        self.settled = self.base + self.windows.partition_point(|(window, _)| window.latest <= begin);
+        Ok(())
+    }
+
+    fn take(&mut self, event: usize, mut window: Window) -> Result<(), KnotError> {
+        let mut is_same = false;
+        if let Some((last, _)) = self.windows.last() {
+            window.earliest = window.earliest.max(last.earliest);
+            match last.at.cmp(&window.at) {
+                Ordering::Greater => return Err(KnotError::Decreasing(event)),
+                Ordering::Equal => (window.latest, is_same) = (window.latest.min(last.latest), true),
+                Ordering::Less => self.first = event,
+            }
+        }
+        if window.earliest > window.latest {
+            return Err(KnotError::Inseparable { first: self.first, last: event });
+        }
+        if [window.earliest, window.latest].iter().any(|to| to.checked_sub(window.at).is_none()) {
+            return Err(KnotError::TooFar(event));
+        }
+        match self.windows.last_mut().filter(|_| is_same) {
+            Some(last) => *last = (window, event),
+            None => self.windows.push((window, event)),
+        }
+        Ok(())
+    }
+}
+
+/// The lines from a knot that go through all windows so far, by how much an offset grows on them; in fractions.
+#[derive(Clone, Copy, Debug)]
+struct Cone {
+    low: [i64; 2],
+    high: Option<[i64; 2]>,
+}
+
+/// Whether the first fraction is less.
+fn less(a: [i64; 2], b: [i64; 2]) -> bool {
+    i128::from(a[0]) * i128::from(b[1]) < i128::from(b[0]) * i128::from(a[1])
+}
+
+impl Cone {
+    fn has(self, slope: [i64; 2]) -> bool {
+        !less(slope, self.low) && self.high.is_none_or(|high| !less(high, slope))
+    }
+
+    /// Only the lines that are between these. Whether there is one.
+    fn narrow(&mut self, low: [i64; 2], high: [i64; 2]) -> bool {
+        if less(self.low, low) {
+            self.low = low;
+        }
+        if self.high.is_none_or(|old| less(high, old)) {
+            self.high = Some(high);
+        }
+        self.has(self.low)
+    }
+
+    /// The whole number in the middle of what is within the cone, so long after its knot; `None` if there is none.
+    fn whole(self, after: i64, earliest: i64, latest: i64) -> Option<i64> {
+        // Between offsets, which are within reach.
+        let down = |[top, bottom]: [i64; 2], sign: i128| {
+            (sign * i128::from(top) * i128::from(after)).div_euclid(i128::from(bottom) * i128::from(UNIT)) as i64
+        };
+        let low = earliest.max(-down(self.low, -1));
+        let high = latest.min(self.high.map_or(latest, |high| down(high, 1)));
+        (low <= high).then(|| low + (high - low) / 2)
+    }
+}
+
+/// The next knot after this one, which is at window `from`: at the farthest window at which a line from here may end.
+/// `None` if this is the last window.
+fn farthest<I: Iterator<Item = Window>>(
+    windows: &mut Merged<I>,
+    from: usize,
+    start: Knot,
+) -> Result<Option<(usize, Knot)>, KnotError> {
+    windows.forget(from);
+    let Some(second) = windows.get(from + 1)? else { return Ok(None) };
+    let mut cone = Cone { low: [-UNIT, 1], high: None };
+    let mut best = (from + 1, knot(second.at, second.latest));
+    let mut last = None;
+    let mut i = from + 1;
+    while let Some(window) = windows.get(i)? {
+        let after = window.at.checked_sub(start.at).ok_or_else(|| KnotError::TooFar(windows.event(i)))?;
+        // Windows are so near their times that the first difference is a number; the second one may be too large for one.
+        let offset = |to: i64| (to - window.at).saturating_sub(start.offset);
+        let [earliest, latest] = [window.earliest, window.latest].map(offset);
+        if !(-REACH < earliest && latest < REACH) {
+            return Err(KnotError::TooFar(windows.event(i)));
+        }
+        let there = middle(window.earliest, window.latest).max(start.at + start.offset);
+        if cone.has([UNIT * offset(there), after]) {
+            best = (i, knot(window.at, there));
+            windows.forget(i);
+        }
+        let mut narrower = cone;
+        let is_left = narrower.narrow([UNIT * earliest - MARGIN, after], [UNIT * latest + MARGIN, after]);
+        if !is_left || i - from > PATIENCE + 4 * (best.0 - from) {
+            break;
+        }
+        (cone, last) = (narrower, Some((i, window.at, [after, earliest, latest])));
+        i += 1;
+    }
+    // On the last line that goes through all of them; or, where that is at no whole number, at the last middle on one.
+    let end = last.and_then(|(i, at, [after, earliest, latest])| {
+        let offset = start.offset + cone.whole(after, earliest, latest)?;
+        Some((i, Knot { at, offset }))
+    });
+    Ok(Some(end.unwrap_or(best)))
+}
+
+#[cfg(test)]
+mod tests;

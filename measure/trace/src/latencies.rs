@@ -1,0 +1,174 @@
+//! How long messages take at least.
+
+pub(super) mod round_trips;
+
+use downbeat_clock_core::Duration;
+
+use super::{LocationId, Place, Trace};
+
+/// The smallest latency of a message: between threads of one process, between processes of one node, and between nodes.
+///
+/// A message to the location that sent it takes no time: the order of the two events is that of the location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Latencies {
+    /// One for each level, of which none is smaller than the one before.
+    levels: [Duration; Latencies::LEVELS],
+}
+
+/// A location, and where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Site {
+    pub(super) location: u32,
+    pub(super) place: Place,
+}
+
+impl Latencies {
+    /// How many levels there are.
+    pub(super) const LEVELS: usize = 3;
+
+    /// No time at all: a message arrives when it sets out, or later.
+    pub const ZERO: Self = Self { levels: [Duration::ZERO; Self::LEVELS] };
+
+    /// `None` if one is negative, or longer than the one that reaches farther.
+    pub fn new(same_process: Duration, same_node: Duration, other_node: Duration) -> Option<Self> {
+        let levels = [same_process, same_node, other_node];
+        (same_process >= Duration::ZERO && levels.is_sorted()).then_some(Self { levels })
+    }
+
+    /// The smallest latencies that the messages of a trace seem to have, a level at a time.
+    ///
+    /// Where every message seems to take some time, the least that one takes. Otherwise clocks are wrong, and what one way
+    /// seems to take says nothing. Then it is half of the quickest round trip, a message and one back, less a tenth: what
+    /// one clock is ahead of the other cancels. A round trip counts if each receiver had waited for a quarter of it, with
+    /// no event in between, and if it was not interrupted for more than 10,000 times as long as it took: so clocks that
+    /// gain 10 ppm on each other do not make more of it than that tenth. The quickest message there and the quickest one
+    /// back within as long a time count as one, too.
+    ///
+    /// This is less than what messages take in truth, as long as they take as long one way as the other, and some of
+    /// either way were waited for. It is more, and does harm, where clocks or receivers are late in a way that no message
+    /// gives away: in every pair of processes, all messages one way. And a single message can be quicker, where few others
+    /// are nearly as quick, as on crowded cores.
+    ///
+    /// Collective operations do not count. A level without messages, or without round trips where clocks are wrong, has no
+    /// time, or the latency of the level below. What seems longer on one level than on the next is cut to that.
+    pub fn measured(trace: &Trace) -> Self {
+        Self::of_levels(round_trips::least(trace))
+    }
+
+    /// What is longer on one level than on the next is cut to that, and what is not known is that of the level below.
+    pub(super) fn of_levels(mut least: [Option<Duration>; Self::LEVELS]) -> Self {
+        let mut beyond = Duration::MAX;
+        for level in least.iter_mut().rev().flatten() {
+            beyond = beyond.min(*level);
+            *level = beyond;
+        }
+        let mut below = Duration::ZERO;
+        Self {
+            levels: least.map(|level| {
+                below = level.unwrap_or(below);
+                below
+            }),
+        }
+    }
+
+    /// Between threads of one process, between processes of one node, and between nodes.
+    pub fn levels(&self) -> [Duration; 3] {
+        self.levels
+    }
+
+    /// Between two locations.
+    pub fn between(&self, trace: &Trace, from: LocationId, to: LocationId) -> Duration {
+        self.of(trace.site(from), trace.site(to))
+    }
+
+    #[inline]
+    pub(super) fn of(&self, from: Site, to: Site) -> Duration {
+        to.level(from).map_or(Duration::ZERO, |level| self.levels[level])
+    }
+}
+
+impl Site {
+    /// How far apart two locations are; `None` if they are one.
+    #[inline]
+    pub(super) fn level(self, other: Self) -> Option<usize> {
+        if self.location == other.location {
+            return None;
+        }
+        if self.place.node != other.place.node {
+            return Some(2);
+        }
+        Some(usize::from(self.place.process != other.place.process))
+    }
+}
+
+impl Trace {
+    /// Panics where there is no such location, which a trace hands out no number of.
+    pub(super) fn site(&self, location: LocationId) -> Site {
+        Site { location: location.0, place: self.locations[location.index()].place }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Action, Matching, TraceBuilder};
+    use downbeat_clock_core::Timestamp;
+
+    fn nanos(levels: [i64; 3]) -> Option<Latencies> {
+        let [process, node, other] = levels.map(Duration::from_nanos);
+        Latencies::new(process, node, other)
+    }
+
+    #[test]
+    fn a_nearer_level_is_no_slower() {
+        assert_eq!(nanos([0, 0, 0]), Some(Latencies::ZERO));
+        assert!(nanos([1, 1, 7]).is_some());
+        assert_eq!(nanos([2, 1, 7]), None);
+        assert_eq!(nanos([-1, 1, 7]), None);
+    }
+
+    /// Messages that took so long, from location 0 to others: 1 is of its process, 2 of its node, 3 of another.
+    fn measured(messages: &[(usize, i64)]) -> Latencies {
+        let mut builder = TraceBuilder::new(Matching::default());
+        let places = [(0, 0), (0, 0), (0, 1), (1, 2)].map(|(node, process)| Place { node, process });
+        let ids = places.map(|place| builder.add_location(place).unwrap());
+        let communicator = builder.add_communicator(&ids).unwrap();
+        for (i, (to, took)) in messages.iter().enumerate() {
+            let sent = i as i64 * 1_000;
+            let [from, to] = [ids[0], ids[*to]];
+            builder.push(from, Timestamp::from_nanos(sent), Action::Send { to, communicator, tag: 0 }).unwrap();
+            let received = Timestamp::from_nanos(sent + took);
+            builder.push(to, received, Action::Receive { from, communicator, tag: 0 }).unwrap();
+        }
+        Latencies::measured(&builder.finish().unwrap())
+    }
+
+    #[test]
+    fn the_smallest_one_of_each_level_is_measured_if_it_can_be_right() {
+        assert_eq!(Some(measured(&[(1, 9), (1, 5), (2, 60), (2, 50), (3, 700), (3, 900)])), nanos([5, 50, 700]));
+        assert_eq!(Some(measured(&[(1, 9), (1, 5), (2, 60), (2, -7), (2, 50), (3, 700)])), nanos([5, 5, 700]));
+        assert_eq!(Some(measured(&[(1, 9), (2, 50), (3, 0), (3, 700)])), nanos([9, 50, 50]));
+    }
+
+    #[test]
+    fn levels_without_messages_and_in_disorder_are_no_slower_than_others() {
+        assert_eq!(measured(&[]), Latencies::ZERO);
+        assert_eq!(Some(measured(&[(2, 50)])), nanos([0, 50, 50]));
+        assert_eq!(Some(measured(&[(1, 90), (3, 50)])), nanos([50, 50, 50]));
+        assert_eq!(Some(measured(&[(1, 90), (2, 100), (3, 50)])), nanos([50, 50, 50]));
+    }
+
+    #[test]
+    fn what_a_location_sends_to_itself_takes_no_time() {
+        let trace = {
+            let mut builder = TraceBuilder::new(Matching::default());
+            builder.add_location(Place { node: 0, process: 0 }).unwrap();
+            builder.add_location(Place { node: 0, process: 0 }).unwrap();
+            builder.finish().unwrap()
+        };
+        let ids: Vec<LocationId> = trace.ids().collect();
+        let latencies = nanos([3, 4, 5]).unwrap();
+        assert_eq!(latencies.between(&trace, ids[0], ids[0]), Duration::ZERO);
+        assert_eq!(latencies.between(&trace, ids[0], ids[1]), Duration::from_nanos(3));
+    }
+}

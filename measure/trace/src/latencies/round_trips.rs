@@ -1,0 +1,211 @@
+//! How long messages take, from messages there and back: by as much as clocks make the one seem longer, they make the
+//! other seem shorter.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use downbeat_clock_core::{Duration, Global, Timestamp};
+use rustc_hash::FxHashMap;
+
+use super::{Latencies, Site};
+use crate::trace::Role;
+use crate::{LocationId, Trace};
+
+/// A round trip may be interrupted for so many times as long as it takes.
+const NEAR: i64 = 10_000;
+
+/// A message that was received.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) sent: Timestamp<Global>,
+    pub(crate) received: Timestamp<Global>,
+    /// Since when the receiver had done nothing else.
+    pub(crate) waited: Duration,
+}
+
+/// What messages of a level took at least.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    one_way: Option<Duration>,
+    round_trip: Option<Duration>,
+}
+
+/// What the messages of a pair took at least, either way, within a while.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    number: i64,
+    least: [Option<Duration>; 2],
+}
+
+/// What is known of the latency of each level. The time is proportional to the messages, but for finding the next one
+/// among all locations; the memory, to locations and to pairs of processes that talk.
+pub(super) fn least(trace: &Trace) -> [Option<Duration>; Latencies::LEVELS] {
+    let mut trips = RoundTrips::default();
+    loop {
+        in_order(trace, |from, to, arrival| {
+            if let Some((pair, way)) = Pair::between(from, to) {
+                trips.see(pair, way, arrival);
+            }
+        });
+        if !trips.has_another_pass() {
+            return trips.least();
+        }
+    }
+}
+
+/// Who sends messages to each other: the level, and two processes, or two threads of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Pair {
+    pub(crate) level: usize,
+    pub(crate) ends: [u32; 2],
+}
+
+impl Pair {
+    /// And which way; `None` for messages to oneself, which take no time.
+    pub(crate) fn between(from: Site, to: Site) -> Option<(Self, usize)> {
+        let level = to.level(from)?;
+        // Threads of a process talk as such.
+        let of = |site: Site| if level == 0 { site.location } else { site.place.process };
+        let (from, to) = (of(from), of(to));
+        Some((Self { level, ends: [from.min(to), from.max(to)] }, usize::from(from > to)))
+    }
+}
+
+/// What is found out of messages, which come in the order of each pair, twice.
+#[derive(Debug, Default)]
+pub(crate) struct RoundTrips {
+    levels: [Level; Latencies::LEVELS],
+    /// Of each pair, the last message either way.
+    last: FxHashMap<Pair, [Option<Arrival>; 2]>,
+    /// The second time, how long windows are.
+    lengths: Option<[Option<i64>; Latencies::LEVELS]>,
+    windows: FxHashMap<Pair, Window>,
+}
+
+impl RoundTrips {
+    /// The next message of a pair.
+    pub(crate) fn see(&mut self, pair: Pair, way: usize, arrival: Arrival) {
+        let level = &mut self.levels[pair.level];
+        let Some(lengths) = self.lengths else {
+            let last = self.last.entry(pair).or_default();
+            last[way] = Some(arrival);
+            return level.add(arrival, last[1 - way]);
+        };
+        let Some(length) = lengths[pair.level] else { return };
+        let number = arrival.received.as_nanos().div_euclid(length);
+        let window = self.windows.entry(pair).or_default();
+        if window.number != number {
+            *window = Window { number, ..Window::default() };
+        }
+        lower(&mut window.least[way], arrival.took());
+        let [Some(there), Some(back)] = window.least else { return };
+        if there + back > Duration::ZERO {
+            lower(&mut level.round_trip, there + back);
+        }
+    }
+
+    /// When all messages came: whether they are to come again. The quickest one there and the quickest one back can be
+    /// quicker than any two that follow each other.
+    pub(crate) fn has_another_pass(&mut self) -> bool {
+        let lengths = self.levels.map(Level::window);
+        if self.lengths.is_some() || lengths.iter().all(Option::is_none) {
+            return false;
+        }
+        self.last = FxHashMap::default();
+        self.lengths = Some(lengths);
+        true
+    }
+
+    /// What is known so far of each level, one way and both ways; [`Duration::MAX`], where it is nothing.
+    pub(crate) fn known(&self) -> [Duration; 2 * Latencies::LEVELS] {
+        let [process, node, beyond] = self.levels;
+        let both = [process, process, node, node, beyond, beyond].map(|level| [level.one_way, level.round_trip]);
+        std::array::from_fn(|i| both[i][i % 2].unwrap_or(Duration::MAX))
+    }
+
+    /// What others know, too.
+    pub(crate) fn learn(&mut self, known: [Duration; 2 * Latencies::LEVELS]) {
+        let known = known.map(|took| Some(took).filter(|took| *took < Duration::MAX));
+        for (level, [one_way, round_trip]) in self.levels.iter_mut().zip(known.as_chunks().0) {
+            (level.one_way, level.round_trip) = (*one_way, *round_trip);
+        }
+    }
+
+    pub(crate) fn least(&self) -> [Option<Duration>; Latencies::LEVELS] {
+        self.levels.map(Level::latency)
+    }
+}
+
+fn lower(least: &mut Option<Duration>, other: Duration) {
+    *least = Some(least.map_or(other, |least| least.min(other)));
+}
+
+impl Arrival {
+    fn took(&self) -> Duration {
+        self.received - self.sent
+    }
+
+    /// How long both messages took, if they are a round trip.
+    fn after(&self, back: &Self) -> Option<Duration> {
+        let both = self.took() + back.took();
+        let interrupted = (self.sent - back.received).abs().as_nanos();
+        let waited = self.waited.min(back.waited).as_nanos();
+        let counts = interrupted / NEAR <= both.as_nanos() && waited >= both.as_nanos() / 4;
+        (both > Duration::ZERO && counts).then_some(both)
+    }
+}
+
+impl Level {
+    /// A message, and the last one before it that went back.
+    fn add(&mut self, arrival: Arrival, back: Option<Arrival>) {
+        lower(&mut self.one_way, arrival.took());
+        if let Some(both) = back.and_then(|back| arrival.after(&back)) {
+            lower(&mut self.round_trip, both);
+        }
+    }
+
+    /// Whether no message seems to take no time.
+    fn is_plain(self) -> bool {
+        self.one_way.is_some_and(|took| took > Duration::ZERO)
+    }
+
+    /// Within how many nanoseconds messages are a round trip, where that matters.
+    fn window(self) -> Option<i64> {
+        self.round_trip.filter(|_| !self.is_plain()).map(|both| both.as_nanos().saturating_mul(NEAR))
+    }
+
+    fn latency(self) -> Option<Duration> {
+        // Half of it, less a tenth.
+        let round_trip = self.round_trip.map(|both| Duration::from_nanos(both.as_nanos() / 20 * 9));
+        if self.is_plain() { self.one_way } else { round_trip }
+    }
+}
+
+/// All messages in the order in which clocks say that they were received.
+fn in_order(trace: &Trace, mut see: impl FnMut(Site, Site, Arrival)) {
+    let time = |location: u32, event: u32| trace.locations[location as usize].times[event as usize];
+    let marks = trace.locations.iter().map(|location| location.marks.iter());
+    let receives = marks.map(|marks| marks.filter(|mark| mark.role() == Role::Receive).peekable());
+    let mut rest: Vec<_> = receives.collect();
+    let first = (0..).zip(&mut rest).filter_map(|(to, rest)| Some(Reverse((time(to, rest.peek()?.event), to))));
+    let mut next: BinaryHeap<_> = first.collect();
+    while let Some(mut top) = next.peek_mut() {
+        let Reverse((received, to)) = *top;
+        let rest = &mut rest[to as usize];
+        if let Some(mark) = rest.next() {
+            let from = mark.peer();
+            let sent = time(from, trace.locations[from as usize].marks[mark.partner as usize].event);
+            let waited = mark.event.checked_sub(1).map_or(Duration::ZERO, |before| received - time(to, before));
+            let site = |location| trace.site(LocationId(location));
+            see(site(from), site(to), Arrival { sent, received, waited });
+        }
+        match rest.peek() {
+            Some(mark) => *top = Reverse((time(to, mark.event), to)),
+            None => drop(PeekMut::pop(top)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

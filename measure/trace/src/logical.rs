@@ -1,0 +1,222 @@
+//! The one-event rule of the controlled logical clock (Rabenseifner; Becker et al. 2009, equation 4).
+//!
+//! A logical clock that was moved forward, because a message would have arrived before it set out, runs on a little slower
+//! than its measured times say, until these have caught up with it.
+
+use downbeat_clock_core::{Domain, Duration, Timestamp};
+
+/// The control variable `c`: how fast a clock runs that was moved forward, as a share of how fast it was measured to run.
+///
+/// From 0, where it stands all but still until its measured times have caught up, to 1, where they never do. It is a
+/// fraction in fixed point, so that a trace is corrected in the same way on all machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ControlVariable {
+    /// In units of 2^-63.
+    share: u64,
+}
+
+impl ControlVariable {
+    /// All of it: intervals keep their lengths.
+    pub const ONE: Self = Self { share: 1 << 63 };
+
+    /// The nearest one; `None` for what is not from 0 to 1.
+    pub fn new(share: f64) -> Option<Self> {
+        // Exact: a power of two changes only the exponent.
+        (0.0..=1.0).contains(&share).then_some(Self { share: (share * Self::ONE.share as f64) as u64 })
+    }
+
+    /// The share as a number, for printing.
+    pub fn get(self) -> f64 {
+        self.share as f64 / Self::ONE.share as f64
+    }
+
+    /// The one that lets measured times catch up twice as fast; that after [`ONE`](Self::ONE) is about 0.999.
+    #[must_use]
+    pub const fn slower(self) -> Self {
+        let lost = Self::ONE.share - self.share;
+        let lost = if lost == 0 { 1 << 53 } else { lost };
+        Self { share: self.share.saturating_sub(lost) }
+    }
+
+    /// This share of a span, rounded down.
+    #[inline(always)]
+    const fn of(self, span: u64) -> u64 {
+        ((span as u128 * self.share as u128) >> 63) as u64
+    }
+}
+
+/// How a [`LogicalClock`] runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClockRule {
+    /// How fast it runs when it was moved forward.
+    pub control: ControlVariable,
+    /// How far apart two events of one clock are at least, `d`. Events that were measured to be closer stay as close as
+    /// they were, and those of one instant may keep it.
+    pub spacing: Duration,
+}
+
+/// The clock of one location, from one event to the next.
+///
+/// ```
+/// use downbeat_clock_core::{Duration, Global, Timestamp};
+/// use downbeat_trace::{ClockRule, ControlVariable, LogicalClock};
+///
+/// let at = Timestamp::<Global>::from_nanos;
+/// let control = ControlVariable::new(0.5).expect("from 0 to 1");
+/// let mut clock = LogicalClock::new(ClockRule { control, spacing: Duration::from_nanos(1) }, at(1_000));
+/// assert_eq!(clock.advance(at(1_000)), at(1_000));
+///
+/// // A message was received at 1,100 that cannot have been there before 1,400.
+/// assert_eq!(clock.advance(at(1_100)), at(1_100));
+/// assert_eq!(clock.receive(at(1_400)), Duration::from_nanos(300));
+/// // Half as fast, until the measured times are ahead.
+/// assert_eq!(clock.advance(at(1_300)), at(1_500));
+/// assert_eq!(clock.advance(at(2_000)), at(2_000));
+/// ```
+///
+/// # Laws
+/// A corrected time is never before the measured one. Corrected times never decrease, and increase where the measured ones
+/// do, if the spacing is at least 1 ns. With a smaller control variable no corrected time is later. Only
+/// [`receive`](Self::receive) moves a corrected time further away from the measured one.
+#[derive(Clone, Copy, Debug)]
+pub struct LogicalClock<D: Domain> {
+    rule: ClockRule,
+    spacing: u64,
+    measured: Timestamp<D>,
+    corrected: Timestamp<D>,
+}
+
+impl<D: Domain> LogicalClock<D> {
+    /// The clock of a location whose first event was measured at `start`.
+    pub const fn new(rule: ClockRule, start: Timestamp<D>) -> Self {
+        let spacing = rule.spacing.as_nanos();
+        Self { rule, spacing: if spacing > 0 { spacing as u64 } else { 0 }, measured: start, corrected: start }
+    }
+
+    /// The next event of the location, which was measured at `time`: when it was, if it waited for nobody. A time before
+    /// that of the last event counts as equal to that.
+    #[inline(always)]
+    pub fn advance(&mut self, time: Timestamp<D>) -> Timestamp<D> {
+        let passed = time.as_nanos().wrapping_sub(self.measured.as_nanos());
+        let passed = if time < self.measured { 0 } else { passed as u64 };
+        let step = self.rule.control.of(passed).max(self.spacing.min(passed));
+        // The largest step is 2^64 - 1, which no signed number is.
+        let moved = Timestamp::from_nanos(self.corrected.as_nanos().saturating_add_unsigned(step));
+        self.measured = self.measured.max(time);
+        self.corrected = moved.max(time);
+        self.corrected
+    }
+
+    /// The last event received something that cannot have been there before `earliest`: by how much that moves it forward.
+    #[inline(always)]
+    pub fn receive(&mut self, earliest: Timestamp<D>) -> Duration {
+        let jump = (earliest - self.corrected).max(Duration::ZERO);
+        self.corrected = self.corrected.max(earliest);
+        jump
+    }
+
+    /// When the last event was.
+    pub const fn now(&self) -> Timestamp<D> {
+        self.corrected
+    }
+
+    /// How far the last event was moved.
+    pub fn displacement(&self) -> Duration {
+        self.corrected - self.measured
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use downbeat_clock_core::Global;
+    use num_bigint::BigInt;
+    use num_rational::BigRational;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    fn at(nanos: i64) -> Timestamp<Global> {
+        Timestamp::from_nanos(nanos)
+    }
+
+    #[test]
+    fn a_control_variable_is_a_share() {
+        assert_eq!(ControlVariable::new(1.0), Some(ControlVariable::ONE));
+        assert_eq!(ControlVariable::new(0.25).map(ControlVariable::get), Some(0.25));
+        for wrong in [-0.1, 1.000_001, f64::NAN, f64::INFINITY] {
+            assert_eq!(ControlVariable::new(wrong), None);
+        }
+        let mut control = ControlVariable::ONE;
+        for expected in [1.0 - 1.0 / 1024.0, 1.0 - 2.0 / 1024.0, 1.0 - 4.0 / 1024.0] {
+            control = control.slower();
+            assert_eq!(control.get(), expected);
+        }
+        assert_eq!(ControlVariable::new(0.4).map(|control| control.slower().get()), Some(0.0));
+        assert_eq!(ControlVariable::new(0.0).map(ControlVariable::slower), ControlVariable::new(0.0));
+    }
+
+    #[test]
+    fn the_ends_of_time_do_not_wrap() {
+        let rule = ClockRule { control: ControlVariable::ONE, spacing: Duration::MAX };
+        let mut clock = LogicalClock::new(rule, at(i64::MIN));
+        assert_eq!(clock.receive(at(i64::MAX)), Duration::MAX);
+        assert_eq!(clock.advance(at(i64::MAX)), at(i64::MAX));
+        assert_eq!(clock.displacement(), Duration::ZERO);
+        // A time that steps back moves nothing.
+        assert_eq!(clock.advance(at(0)), at(i64::MAX));
+    }
+
+    /// `(passed, message)`: a step of the measured clock, and perhaps the earliest time of what was received.
+    fn steps() -> impl Strategy<Value = Vec<(i64, Option<i64>)>> {
+        let passed = prop_oneof![Just(0), 1_i64..5, 0_i64..10_000];
+        prop::collection::vec((passed, prop::option::of(0_i64..100_000)), 1..40)
+    }
+
+    proptest! {
+        /// The equations as they stand in the paper, in exact fractions.
+        #[test]
+        fn the_rule_is_that_of_the_equations(steps in steps(), share in 0_u32..=100, spacing in 1_i64..20) {
+            let control = ControlVariable::new(f64::from(share) / 100.0).unwrap();
+            let rule = ClockRule { control, spacing: Duration::from_nanos(spacing) };
+            let mut clock = LogicalClock::new(rule, at(0));
+            let exact = BigRational::new(BigInt::from(control.share), BigInt::from(1_u64 << 63));
+            let (mut time, mut last) = (0, 0);
+            for (passed, message) in steps {
+                time += passed;
+                let scaled = (&exact * BigInt::from(passed)).floor().to_integer();
+                let base = (BigInt::from(last) + scaled).max((last + spacing.min(passed)).into()).max(time.into());
+                prop_assert_eq!(BigInt::from(clock.advance(at(time)).as_nanos()), base.clone());
+                let jump = message.map(|earliest| clock.receive(at(earliest)));
+                let now = base.clone().max(message.unwrap_or(i64::MIN).into());
+                prop_assert_eq!(BigInt::from(clock.now().as_nanos()), now.clone());
+                prop_assert_eq!(BigInt::from(jump.unwrap_or_default().as_nanos()), now - base);
+                prop_assert_eq!(clock.displacement(), clock.now() - at(time));
+                last = clock.now().as_nanos();
+            }
+        }
+
+        #[test]
+        fn its_laws(steps in steps(), share in 0_u32..=100, spacing in 1_i64..20) {
+            let control = ControlVariable::new(f64::from(share) / 100.0).unwrap();
+            let spacing = Duration::from_nanos(spacing);
+            let mut clock = LogicalClock::new(ClockRule { control, spacing }, at(0));
+            let mut slower = LogicalClock::new(ClockRule { control: control.slower(), spacing }, at(0));
+            let (mut time, mut last) = (0, (at(0), Duration::ZERO));
+            for (passed, message) in steps {
+                time += passed;
+                let next = clock.advance(at(time));
+                prop_assert!(next >= at(time) && next >= last.0);
+                prop_assert!(passed == 0 || next > last.0);
+                prop_assert!(next - at(time) <= last.1);
+                slower.advance(at(time));
+                if let Some(earliest) = message {
+                    clock.receive(at(earliest));
+                    slower.receive(at(earliest));
+                }
+                prop_assert!(slower.now() <= clock.now());
+                last = (clock.now(), clock.displacement());
+            }
+        }
+    }
+}

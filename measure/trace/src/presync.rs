@@ -1,0 +1,289 @@
+//! One clock for all locations, as far as measurements of their offsets tell: before anything is known of events.
+//!
+//! While a program ran, its clocks were compared with that of one location, the master, in sessions: at the start and at
+//! the end, and sometimes in between.
+
+mod map;
+
+use core::fmt;
+
+use downbeat_clock_core::{
+    ClockModel, Domain, Duration, FitError, Global, Knot, Local, OffsetFit, OffsetSample, TickRate, Timestamp,
+};
+use map::Shape;
+pub use map::{ClockMap, ClockMaps, StreamedMaps};
+
+use super::{LocationId, Place};
+
+/// What the clock of a location and that of the master showed at one instant.
+pub type ClockSample = Knot<Local, Global>;
+
+/// What is drawn through the sessions of a clock. A single session is too short to show a drift: there, only the mean of
+/// its samples counts, whatever is to be drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Interpolation {
+    /// Nothing: clocks are right as they are.
+    Unchanged,
+    /// The straight line through the means of the first and of the last session.
+    Linear,
+    /// The straight line that is closest to all samples by least squares.
+    LeastSquares,
+    /// As [`LeastSquares`](Self::LeastSquares) where there are two sessions; where there are more, the constrained spline
+    /// through their means. The Trace Collector does so.
+    #[default]
+    Spline,
+}
+
+/// Who has a clock in common: it is enough to compare one of them with the master.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ClockOwner {
+    /// Nobody: every location has its own.
+    Location,
+    /// The threads of a process.
+    #[default]
+    Process,
+    /// The processes of a node.
+    Node,
+    /// All: nothing is to be done.
+    Cluster,
+}
+
+/// How clocks are made one.
+///
+/// ```
+/// use downbeat_clock_core::{Knot, Timestamp};
+/// use downbeat_trace::{Matching, Place, PreSynchronization, TraceBuilder};
+///
+/// let mut builder = TraceBuilder::new(Matching::default());
+/// let places = [0, 1].map(|number| Place { node: number, process: number });
+/// let master = builder.add_location(places[0])?;
+/// let other = builder.add_location(places[1])?;
+///
+/// let sample = |at, image| Knot { at: Timestamp::from_nanos(at), image: Timestamp::from_nanos(image) };
+/// let sessions = [vec![], vec![vec![sample(0, 500)], vec![sample(2_000_000, 2_000_520)]]];
+/// let maps = PreSynchronization::new(master).maps(&places, &sessions)?;
+/// assert_eq!(maps.of(other).apply(Timestamp::from_nanos(1_000_000)), Timestamp::from_nanos(1_000_510));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PreSynchronization {
+    /// What is drawn through sessions.
+    pub interpolation: Interpolation,
+    /// Who has a clock in common; the first one with samples speaks for all.
+    pub owner: ClockOwner,
+    /// Whose clock the others are compared with: it needs no samples, and has none that count.
+    pub master: LocationId,
+    /// Of a session, no more samples count than its first so many.
+    pub most_samples: usize,
+    /// Of a session, no samples count that are later than so long after its first one.
+    pub longest_session: Duration,
+    /// Whether clocks without samples are taken as right, and sessions that contradict the one before are left out, rather
+    /// than refused.
+    pub lenient: bool,
+}
+
+/// Why clocks cannot be made one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum PreSyncError {
+    /// The master is none of the locations.
+    NoMaster(LocationId),
+    /// The location's clock was never compared with the master's, and neither was another that is the same clock.
+    NoSamples(LocationId),
+    /// The session of a location, counted from 0 without empty ones, is not later than the one before on both clocks.
+    NotLater {
+        /// Whose.
+        location: LocationId,
+        /// Which.
+        session: usize,
+    },
+    /// Since the session before, or in all, one clock gained more than 1 % on the other: so one of them was set.
+    Jump {
+        /// Whose.
+        location: LocationId,
+        /// Which, counted from 0 without empty ones.
+        session: usize,
+    },
+    /// The clocks are more than 146 years apart.
+    TooFar(LocationId),
+}
+
+impl fmt::Display for PreSyncError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoMaster(location) => write!(f, "there is no location {}, whose clock is to count", location.index()),
+            Self::NoSamples(location) => {
+                write!(f, "the clock of location {} was never compared with the master's", location.index())
+            }
+            Self::NotLater { location, session } => {
+                write!(f, "session {session} of location {} is not later than the one before", location.index())
+            }
+            Self::Jump { location, session } => {
+                write!(f, "the clock of location {} was set before session {session}", location.index())
+            }
+            Self::TooFar(location) => {
+                write!(f, "the clock of location {} is more than 146 years from the master's", location.index())
+            }
+        }
+    }
+}
+
+impl core::error::Error for PreSyncError {}
+
+/// What is left of sessions.
+#[derive(Debug)]
+struct Condensed<'a> {
+    /// The samples that count.
+    samples: Vec<&'a [ClockSample]>,
+    /// Their means.
+    means: Vec<ClockSample>,
+}
+
+impl PreSynchronization {
+    /// As is right for most: the constrained spline, one clock for every process, all samples count, nothing is let pass.
+    pub const fn new(master: LocationId) -> Self {
+        Self {
+            interpolation: Interpolation::Spline,
+            owner: ClockOwner::Process,
+            master,
+            most_samples: usize::MAX,
+            longest_session: Duration::MAX,
+            lenient: false,
+        }
+    }
+
+    /// The maps of locations at these places, each with its sessions; none, where there are fewer lists than locations.
+    ///
+    /// # Errors
+    /// When a clock has no samples, or some that no clock can have.
+    pub fn maps(&self, places: &[Place], sessions: &[Vec<Vec<ClockSample>>]) -> Result<ClockMaps, PreSyncError> {
+        let master = *places.get(self.master.index()).ok_or(PreSyncError::NoMaster(self.master))?;
+        let mut found = ClockMaps { maps: vec![ClockMap::SAME], of: vec![0; places.len()], unknown: 0, left_out: 0 };
+        if self.interpolation == Interpolation::Unchanged || self.owner == ClockOwner::Cluster {
+            return Ok(found);
+        }
+        let owner_of = |index: usize, place: Place| match self.owner {
+            ClockOwner::Location | ClockOwner::Cluster => (index as u32, 0),
+            ClockOwner::Process => (place.node, place.process),
+            ClockOwner::Node => (place.node, 0),
+        };
+        let mut owners: Vec<_> = places.iter().enumerate().map(|(i, place)| (owner_of(i, *place), i)).collect();
+        owners.sort_unstable();
+        let masters = owner_of(self.master.index(), master);
+        for group in owners.chunk_by(|a, b| a.0 == b.0).filter(|group| group[0].0 != masters) {
+            let sampled = group.iter().find_map(|(_, index)| {
+                let sessions = sessions.get(*index)?;
+                sessions.iter().any(|session| !session.is_empty()).then_some((LocationId(*index as u32), sessions))
+            });
+            let Some((location, sessions)) = sampled else {
+                if !self.lenient {
+                    return Err(PreSyncError::NoSamples(LocationId(group[0].1 as u32)));
+                }
+                found.unknown += group.len();
+                continue;
+            };
+            let condensed = self.condense(location, sessions, &mut found.left_out)?;
+            let map = self.draw(location, &condensed)?;
+            for (_, index) in group {
+                found.of[*index] = found.maps.len();
+            }
+            found.maps.push(map);
+        }
+        Ok(found)
+    }
+
+    /// The sessions that count, each of which fits the one before.
+    fn condense<'a>(
+        &self,
+        location: LocationId,
+        sessions: &'a [Vec<ClockSample>],
+        left_out: &mut usize,
+    ) -> Result<Condensed<'a>, PreSyncError> {
+        let mut condensed = Condensed { samples: vec![], means: vec![] };
+        for (session, samples) in sessions.iter().filter(|session| !session.is_empty()).enumerate() {
+            let counts = |sample: &ClockSample| sample.at - samples[0].at <= self.longest_session;
+            let lasting = samples.iter().position(|sample| !counts(sample)).unwrap_or(samples.len());
+            // A first sample counts, whatever the limits say.
+            let samples = &samples[..lasting.min(self.most_samples).max(1)];
+            let mean = mean(samples);
+            match condensed.means.last().map_or(Ok(()), |last| follows(*last, mean, location, session)) {
+                Ok(()) => {
+                    condensed.samples.push(samples);
+                    condensed.means.push(mean);
+                }
+                Err(_) if self.lenient => *left_out += 1,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(condensed)
+    }
+
+    /// The line or curve through sessions, of which there is at least one.
+    fn draw(&self, location: LocationId, sessions: &Condensed<'_>) -> Result<ClockMap, PreSyncError> {
+        let means = &sessions.means;
+        let (Some(first), Some(last)) = (means.first(), means.last()) else {
+            return Err(PreSyncError::NoSamples(location));
+        };
+        let (run, rise) = (gap(first.at, last.at), gap(first.image, last.image));
+        let rate = TickRate::from_ratio(rise, run).unwrap_or(TickRate::NANOSECOND);
+        let line = ClockModel::through(first.at, first.image, rate).map_err(|_| PreSyncError::TooFar(location))?;
+        Ok(ClockMap {
+            shape: match self.interpolation {
+                Interpolation::Spline if means.len() > 2 => Shape::Curve(means.clone()),
+                Interpolation::LeastSquares | Interpolation::Spline if means.len() > 1 => {
+                    Shape::Line(closest(location, sessions)?)
+                }
+                _ => Shape::Line(line),
+            },
+        })
+    }
+}
+
+/// The line that is closest to all samples.
+fn closest(location: LocationId, sessions: &Condensed<'_>) -> Result<ClockModel<Local, Global>, PreSyncError> {
+    let mut fit = OffsetFit::new();
+    for sample in sessions.samples.iter().copied().flatten() {
+        fit.push(OffsetSample { at: sample.at, offset: sample.at.offset_from(sample.image), half_width: None });
+    }
+    // Two sessions at two times have samples at two times.
+    let line = fit.line().map_err(|_: FitError| PreSyncError::NoSamples(location))?;
+    if line.drift().abs() > 1.0 / MOST_DRIFT as f64 {
+        return Err(PreSyncError::Jump { location, session: sessions.means.len() - 1 });
+    }
+    line.model().map_err(|_| PreSyncError::TooFar(location))
+}
+
+/// One over the drift that no clock has: quartzes are off by a hundredth of that at most. And a spline is in order
+/// in whole nanoseconds only if its chords are not steeper, or flatter, than that.
+const MOST_DRIFT: i128 = 100;
+
+/// Whether a session can follow another one.
+fn follows(before: ClockSample, after: ClockSample, location: LocationId, session: usize) -> Result<(), PreSyncError> {
+    if after.at <= before.at || after.image <= before.image {
+        return Err(PreSyncError::NotLater { location, session });
+    }
+    let run = i128::from(gap(before.at, after.at));
+    let gained = i128::from(gap(before.image, after.image)) - run;
+    if gained.abs() * MOST_DRIFT > run {
+        return Err(PreSyncError::Jump { location, session });
+    }
+    Ok(())
+}
+
+/// The mean of samples, of which there is at least one, to the nearest nanosecond.
+fn mean(samples: &[ClockSample]) -> ClockSample {
+    let count = samples.len() as i128;
+    let mean = |sum: i128| (2 * sum + count).div_euclid(2 * count) as i64;
+    ClockSample {
+        at: Timestamp::from_nanos(mean(samples.iter().map(|sample| i128::from(sample.at.as_nanos())).sum())),
+        image: Timestamp::from_nanos(mean(samples.iter().map(|sample| i128::from(sample.image.as_nanos())).sum())),
+    }
+}
+
+fn gap<D: Domain>(from: Timestamp<D>, to: Timestamp<D>) -> u64 {
+    to.as_nanos().abs_diff(from.as_nanos())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! Forward amortization of a stream.
+
+use crate::{ClockRule, LogicalClock};
+use downbeat_clock_core::{Duration, Global, Timestamp};
+use rustc_hash::FxHashMap;
+
+use super::super::gates::follows;
+use super::super::{ControlledLogicalClock, Latencies, Pass, Pattern};
+use super::gate::Gate;
+use super::{Census, Link, Linked, Record, StreamError};
+
+/// Moves events of a stream forward, and those after them: one pass.
+#[derive(Debug)]
+pub struct StreamedForward<'a> {
+    census: &'a Census,
+    rule: ClockRule,
+    latencies: Latencies,
+    clocks: Vec<Option<LogicalClock<Global>>>,
+    /// When messages under way were sent, and where.
+    sent: FxHashMap<u64, (i64, u32)>,
+    gates: FxHashMap<u64, Gate>,
+    error: Duration,
+    /// How many receives and exits were moved beyond what events before them were.
+    pub jumps: u64,
+    /// How many there were.
+    pub arrivals: u64,
+}
+
+impl<'a> StreamedForward<'a> {
+    /// Before the first event.
+    pub fn new(census: &'a Census, rule: ClockRule, latencies: Latencies) -> Self {
+        let clocks = vec![None; census.ids().len()];
+        let (sent, gates) = (FxHashMap::default(), FxHashMap::default());
+        Self { census, rule, latencies, clocks, sent, gates, error: Duration::ZERO, jumps: 0, arrivals: 0 }
+    }
+
+    /// The next event, which was measured at `time`.
+    ///
+    /// # Errors
+    /// When something that it waits for has not come.
+    #[inline]
+    pub fn take(&mut self, event: Linked, time: Timestamp<Global>) -> Result<Record, StreamError> {
+        let location = event.id.location.0;
+        let clock = &mut self.clocks[location as usize];
+        let clock = clock.get_or_insert_with(|| LogicalClock::new(self.rule, time));
+        clock.advance(time);
+        let mut record = Record { location, time: 0, jump: 0, link: event.link };
+        let earliest = match event.link {
+            Link::Nothing => None,
+            Link::Send { message } => {
+                self.sent.insert(message, (clock.now().as_nanos(), location));
+                None
+            }
+            Link::Receive { message } => self.sent.remove(&message).map(|(sent, from)| {
+                let [from, to] = [from, location].map(|location| self.census.site(location));
+                sent.saturating_add(self.latencies.of(from, to).as_nanos())
+            }),
+            Link::Enter { of } => {
+                let gate = self.gates.entry(of.number).or_insert_with(|| Gate::new(of.members));
+                gate.add(of.rank, clock.now().as_nanos(), location);
+                None
+            }
+            Link::Exit { receives: false, .. } => None,
+            Link::Exit { of, kind, root, .. } => {
+                let before = (kind.pattern() == Pattern::ToLater).then_some(of.rank);
+                let gate = self.gates.entry(of.number).or_insert_with(|| Gate::new(of.members));
+                let to = (self.census.site(location), &self.latencies);
+                let counts = |rank| self.census.counts(of, kind, root, rank);
+                let reach = gate.reach(before, to, Some(&counts), |location| self.census.site(location));
+                Some(reach.ok_or(StreamError::Disorder(event.id))?)
+            }
+        };
+        self.arrivals += u64::from(earliest.is_some());
+        if let Some(earliest) = earliest.filter(|earliest| follows(*earliest)) {
+            let jump = clock.receive(Timestamp::from_nanos(earliest));
+            if jump > Duration::ZERO {
+                self.error = self.error.max(clock.displacement());
+                self.jumps += 1;
+                record.jump = jump.as_nanos();
+            }
+        }
+        record.time = clock.now().as_nanos();
+        if let Link::Enter { of } | Link::Exit { of, .. } = event.link
+            && of.is_last
+        {
+            self.gates.remove(&of.number);
+        }
+        Ok(record)
+    }
+
+    /// What the pass was like.
+    pub fn finish(self) -> Pass {
+        Pass { control: self.rule.control, error: self.error }
+    }
+}
+
+impl ControlledLogicalClock {
+    /// Goes over a stream as often as [`correct`](Self::correct) does: `run` does it once, with a [`StreamedForward`] of
+    /// the rule that it is given. Of what it leaves behind, the last counts.
+    ///
+    /// # Errors
+    /// Those of `run`.
+    pub fn streamed_passes<E>(&self, run: impl FnMut(ClockRule) -> Result<Pass, E>) -> Result<Vec<Pass>, E> {
+        self.passes(run)
+    }
+}

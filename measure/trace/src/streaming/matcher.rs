@@ -1,0 +1,312 @@
+//! Which events of a stream belong together: what a builder finds out of a whole trace.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::super::channels::Key;
+use super::super::teams::{Part, Progress, Seat, Track, sends};
+use super::super::trace::{Instance, Role};
+use super::super::{Action, CollectiveKind, EventId, LocationId, TraceBuilder, TraceError};
+use super::{Census, StreamError};
+
+/// Which of the operations of a team: the team, the track, and its number there.
+pub(super) type Which = (u32, Track, u32);
+
+/// An event of a stream, and what others have to do with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Linked {
+    /// Which event it is.
+    pub id: EventId,
+    pub(crate) link: Link,
+}
+
+/// What others have to do with an event. Messages and operations are counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    Nothing,
+    Send { message: u64 },
+    Receive { message: u64 },
+    Enter { of: Operation },
+    Exit { of: Operation, kind: CollectiveKind, root: u32, sends: bool, receives: bool },
+}
+
+/// A collective operation, and who takes part in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Operation {
+    pub(crate) number: u64,
+    pub(crate) members: u32,
+    pub(crate) rank: u32,
+    /// Where a census knows of it; nothing, after it was in a record.
+    pub(super) which: Option<Which>,
+    /// Whether this is the first event of the operation.
+    pub(super) is_first: bool,
+    /// Whether it is the last.
+    pub(crate) is_last: bool,
+}
+
+/// An operation that is not over.
+#[derive(Debug)]
+pub(super) struct Ongoing {
+    number: u64,
+    pub(super) instance: Instance,
+    pub(super) progress: Progress,
+    /// The enters of all members.
+    pub(super) enters: Vec<Option<EventId>>,
+    /// Members that gave no data where that matters.
+    silent: Vec<u32>,
+    /// Whether an exit waits for anybody.
+    is_awaited: bool,
+    /// How many events are still to come, if that is known.
+    missing: u32,
+}
+
+/// Operations of a track so far.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    begun: u32,
+    /// How many every member has entered, and left; nothing as long as there are none.
+    pub(super) members: Vec<(u32, u32)>,
+}
+
+/// All that is under way.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    /// How many events every location has had.
+    pub(super) events: Vec<u32>,
+    sent: FxHashMap<Key, VecDeque<(u64, EventId)>>,
+    /// Receives whose sends have not come, or never come.
+    pub(super) early: FxHashMap<Key, VecDeque<EventId>>,
+    pub(super) messages: u64,
+    pub(super) ongoing: FxHashMap<Which, Ongoing>,
+    pub(super) operations: u64,
+    /// The last operation that came to its end.
+    pub(super) over: Option<Ongoing>,
+    /// Of all teams, for their tracks.
+    pub(super) counts: Vec<[Counts; 3]>,
+}
+
+/// Says of every event of a stream, in the order in which a [`Survey`](super::Survey) saw them, what others have to do
+/// with it.
+#[derive(Debug)]
+pub struct Matcher<'a> {
+    census: &'a Census,
+    links: Links,
+}
+
+impl<'a> Matcher<'a> {
+    /// Before the first event.
+    pub fn new(census: &'a Census) -> Self {
+        Self { census, links: Links::default() }
+    }
+
+    /// The next event.
+    ///
+    /// # Errors
+    /// When it is not one that the census knows.
+    #[inline]
+    pub fn link(&mut self, location: LocationId, action: Action) -> Result<Linked, StreamError> {
+        let id = self.links.next(location)?;
+        let link = self.links.link(&self.census.definitions, Some(self.census), id, action)?;
+        Ok(Linked { id, link })
+    }
+}
+
+impl Links {
+    /// The number of the next event of a location.
+    #[inline]
+    pub(super) fn next(&mut self, location: LocationId) -> Result<EventId, TraceError> {
+        if self.events.len() <= location.index() {
+            self.events.resize(location.index() + 1, 0);
+        }
+        let event = &mut self.events[location.index()];
+        let id = EventId { location, event: *event };
+        *event = event.checked_add(1).ok_or(TraceError::TooManyEvents(location))?;
+        Ok(id)
+    }
+
+    #[inline]
+    pub(super) fn link(
+        &mut self,
+        definitions: &TraceBuilder,
+        census: Option<&Census>,
+        event: EventId,
+        action: Action,
+    ) -> Result<Link, StreamError> {
+        match action {
+            Action::Internal => Ok(Link::Nothing),
+            Action::Send { to, communicator, tag } => {
+                self.send(definitions.key(event, Role::Send, to, communicator, tag)?, event)
+            }
+            Action::Receive { from, communicator, tag } => {
+                let key = definitions.key(event, Role::Receive, from, communicator, tag)?;
+                Ok(self.receive(key, event, census.is_some()))
+            }
+            _ => match definitions.part(event, action)? {
+                Some(part) => self.collective(definitions, census, part, event),
+                None => Ok(Link::Nothing),
+            },
+        }
+    }
+
+    fn send(&mut self, key: Key, event: EventId) -> Result<Link, StreamError> {
+        if let Some(early) = self.early.get(&key).and_then(VecDeque::front) {
+            return Err(StreamError::Disorder(*early));
+        }
+        let message = self.messages;
+        self.messages += 1;
+        self.sent.entry(key).or_default().push_back((message, event));
+        Ok(Link::Send { message })
+    }
+
+    fn receive(&mut self, key: Key, event: EventId, is_known: bool) -> Link {
+        let mut message = None;
+        if let Some(sent) = self.sent.get_mut(&key) {
+            message = sent.pop_front();
+            if sent.is_empty() {
+                self.sent.remove(&key);
+            }
+        }
+        match message {
+            Some((message, _)) => Link::Receive { message },
+            None => {
+                if !is_known {
+                    self.early.entry(key).or_default().push_back(event);
+                }
+                Link::Nothing
+            }
+        }
+    }
+
+    /// Sends whose receives have not come.
+    pub(super) fn sent(&self) -> impl Iterator<Item = EventId> + '_ {
+        self.sent.values().flatten().map(|(_, event)| *event)
+    }
+
+    fn collective(
+        &mut self,
+        definitions: &TraceBuilder,
+        census: Option<&Census>,
+        part: Part,
+        event: EventId,
+    ) -> Result<Link, StreamError> {
+        let Part { track, seat, enters, says, .. } = part;
+        let members = definitions.teams.members(seat.team).len() as u32;
+        let (begun, (entered, left)) = self.counts(seat, track, members);
+        if !enters && track == Track::Collective && left >= entered {
+            return Err(TraceError::NotEntered(event).into());
+        }
+        let index = if enters { entered } else { left };
+        if enters && left > index {
+            // A thread ends after it was waited for: by itself.
+            return Err(StreamError::Disorder(event));
+        }
+        let which = (seat.team, track, index);
+        let is_first = index >= begun;
+        if is_first {
+            self.begin(which, members, event, census);
+        }
+        let counts = &mut self.counts[seat.team as usize][track as usize].members[seat.rank as usize];
+        *(if enters { &mut counts.0 } else { &mut counts.1 }) += 1;
+        let Some(ongoing) = self.ongoing.get_mut(&which) else {
+            // It seemed to be over. A thread may begin or end beside those that were waited for; but nobody says anything new.
+            return if says.is_none() { Ok(Link::Nothing) } else { Err(StreamError::Disorder(event)) };
+        };
+        let roles = ongoing.take(part, event)?;
+        ongoing.missing = ongoing.missing.saturating_sub(1);
+        let is_last = census.is_some() && ongoing.missing == 0;
+        let of = Operation { number: ongoing.number, members, rank: seat.rank, which: Some(which), is_first, is_last };
+        let (kind, root) = (ongoing.instance.kind, ongoing.instance.root);
+        let is_said = ongoing.progress.said_by.is_some();
+        let link = match roles {
+            None => Link::Enter { of },
+            Some((sends, receives)) if is_said => Link::Exit { of, kind, root, sends, receives },
+            // A thread begins that nobody started, or not yet.
+            Some(_) if census.is_some_and(|census| census.is_forked(which)) => {
+                return Err(StreamError::Disorder(event));
+            }
+            Some(_) => Link::Nothing,
+        };
+        if is_last || (census.is_none() && self.is_over(which)) {
+            self.over = self.ongoing.remove(&which);
+        }
+        Ok(link)
+    }
+
+    /// How many operations a track has had, and how many of them a member has entered and left.
+    fn counts(&mut self, seat: Seat, track: Track, members: u32) -> (u32, (u32, u32)) {
+        let team = seat.team as usize;
+        if self.counts.len() <= team {
+            self.counts.resize_with(team + 1, Default::default);
+        }
+        let counts = &mut self.counts[team][track as usize];
+        if counts.members.is_empty() {
+            counts.members.resize(members as usize, (0, 0));
+        }
+        (counts.begun, counts.members[seat.rank as usize])
+    }
+
+    fn begin(&mut self, which: Which, members: u32, seen: EventId, census: Option<&Census>) {
+        let instance = Instance { kind: CollectiveKind::Barrier, root: 0, team: which.0, first: 0, members };
+        let ongoing = Ongoing {
+            number: self.operations,
+            instance,
+            progress: Progress::new(seen),
+            enters: vec![None; members as usize],
+            silent: vec![],
+            is_awaited: false,
+            missing: census.map_or(0, |census| census.events_of(which)),
+        };
+        self.operations += 1;
+        self.counts[which.0 as usize][which.1 as usize].begun += 1;
+        self.ongoing.insert(which, ongoing);
+    }
+
+    /// Whether all members have taken part, as far as one can know.
+    fn is_over(&self, which: Which) -> bool {
+        let Some(Ongoing { instance, progress, .. }) = self.ongoing.get(&which) else { return false };
+        let (_, track, index) = which;
+        match track {
+            Track::Collective => progress.is_complete(instance),
+            Track::Fork | Track::Join => {
+                let counts = || &self.counts[which.0 as usize][track as usize].members;
+                progress.said_by.is_some()
+                    && progress.enters + progress.exits >= instance.members
+                    && counts().iter().all(|(entered, left)| *entered > index || *left > index)
+            }
+        }
+    }
+}
+
+impl Ongoing {
+    /// One more event: of an exit, whether its member is a logical sender, and a logical receiver.
+    fn take(&mut self, part: Part, event: EventId) -> Result<Option<(bool, bool)>, TraceError> {
+        let Part { track, seat: Seat { rank, .. }, enters, says, .. } = part;
+        if let Some(left) = says {
+            self.progress.agree(&mut self.instance, left, event)?;
+        }
+        let own = &mut self.enters[rank as usize];
+        if enters {
+            *own = Some(event);
+            self.progress.enters += 1;
+            return Ok(None);
+        }
+        if track == Track::Collective && own.is_none_or(|enter| enter.location != event.location) {
+            // Another thread of the process entered.
+            return Err(TraceError::NotEntered(event));
+        }
+        self.progress.exits += 1;
+        let roles = says.map_or((true, true), |left| left.role_of(rank));
+        if !roles.0 && says.is_some_and(|left| sends(left.kind, left.root, rank)) {
+            self.silent.push(rank);
+        }
+        self.is_awaited |= roles.1;
+        Ok(Some(roles))
+    }
+
+    /// Members that gave no data to those who waited for it.
+    pub(super) fn withheld(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let silent = self.silent.iter().filter(|_| self.is_awaited);
+        silent.map(|rank| (self.number, *rank))
+    }
+}

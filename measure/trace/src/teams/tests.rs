@@ -1,0 +1,97 @@
+use super::*;
+use crate::{
+    Action, ControlledLogicalClock, Latencies, Matching, Place, SyntheticEvent, SyntheticProgram, Trace, TraceBuilder,
+    Verdict,
+};
+use downbeat_clock_core::{Duration, Timestamp};
+use downbeat_sync::SimError;
+use fastrand::Rng;
+
+const LENIENT: Matching = Matching { lenient: true, skip_alltoallv: false };
+
+/// A small file can name a large communicator once, and then enter operations of it alone: with a slot for every member,
+/// these would take 14 GB.
+#[test]
+fn operations_take_no_more_memory_than_what_is_said_of_them() {
+    const MEMBERS: u32 = 20_000;
+    let build = |matching| {
+        let mut builder = TraceBuilder::new(matching);
+        let place = |process| Place { node: 0, process };
+        let ids: Vec<_> = (0..MEMBERS).map(|process| builder.add_location(place(process)).unwrap()).collect();
+        let communicator = builder.add_communicator(&ids).unwrap();
+        for time in 0..i64::from(MEMBERS) {
+            let mut push = |id: usize, action| builder.push(ids[id], Timestamp::from_nanos(time), action).unwrap();
+            push(0, Action::Enter { communicator });
+            push(1, Action::Fork { team: communicator });
+            push(MEMBERS as usize - 1, Action::End { team: communicator });
+        }
+        builder
+    };
+    build(Matching::default()).finish().unwrap_err();
+    let trace = build(LENIENT).finish().unwrap();
+    assert_eq!((trace.slots.len(), trace.left_out().collectives), (3 * MEMBERS as usize, 2 * u64::from(MEMBERS)));
+}
+
+/// What is left of a program when all events of some locations are lost, and the last ones of others.
+fn remains(program: &SyntheticProgram, lost: impl Fn(usize) -> Option<usize>) -> Trace {
+    let mut builder = TraceBuilder::new(LENIENT);
+    let mut kept: Vec<usize> = vec![];
+    for place in program.places() {
+        let id = builder.add_location(place).unwrap();
+        kept.push(lost(id.index()).unwrap_or(usize::MAX));
+    }
+    for members in program.communicators() {
+        builder.add_communicator(&members).unwrap();
+    }
+    let see = |SyntheticEvent { location, local, action, .. }: SyntheticEvent| {
+        if kept[location.index()] > 0 {
+            kept[location.index()] -= 1;
+            builder.push(location, Timestamp::from_nanos(local.as_nanos()), action).unwrap();
+        }
+        Ok::<(), SimError>(())
+    };
+    program.run(see).unwrap();
+    builder.finish().unwrap()
+}
+
+#[test]
+fn what_is_left_of_a_trace_can_be_corrected() {
+    let mut rng = Rng::with_seed(1);
+    let microsecond = Duration::from_micros(1);
+    let latencies = Latencies::new(microsecond, microsecond, microsecond).unwrap();
+    for seed in 0..30 {
+        let program = SyntheticProgram {
+            processes: 2,
+            threads: 2,
+            collective_every: 1,
+            fork_every: 2,
+            sessions: 0,
+            seed,
+            ..SyntheticProgram::new(4, 0)
+        };
+        let program = program.with_events(3_000);
+        let whole = remains(&program, |_| None);
+        assert_eq!(whole.left_out(), LeftOut::default());
+        let absent = rng.usize(0..16);
+        let cut = [(); 16].map(|()| rng.bool().then(|| rng.usize(0..200)));
+        let trace = remains(&program, |location| if location == absent { Some(0) } else { cut[location] });
+        let found = trace.left_out();
+        assert!(found.collectives > 0 && (found.sends > 0 || found.receives > 0), "{found:?}");
+        // Nobody is there who did nothing, and whoever is there has the rank by which its events go.
+        for instance in &trace.instances {
+            for (rank, slot) in (0..).zip(trace.slots_of(instance)) {
+                assert_ne!(slot.location as usize, absent);
+                let marks = &trace.locations[slot.location as usize].marks;
+                let of = [slot.enter, slot.exit].into_iter().filter(|mark| *mark != NONE);
+                assert!(of.map(|mark| marks[mark as usize].peer()).all(|peer| peer == rank));
+            }
+        }
+        let [one, two] = [1, 2].map(|workers| {
+            let mut clock = ControlledLogicalClock::new(latencies);
+            clock.workers = workers;
+            clock.correct(&trace).unwrap().into_times()
+        });
+        assert!(Verdict::of(&trace, &one, &latencies).unwrap().holds());
+        assert_eq!(one, two);
+    }
+}

@@ -1,0 +1,279 @@
+//! Random programs that can have happened, and every single relation between their events, written down while they happen.
+
+use downbeat_clock_core::{Global, Timestamp};
+use downbeat_trace::{
+    Action, CollectiveKind, CommunicatorId, EventId, LocationId, Matching, Pattern, Place, Trace, TraceBuilder,
+    TraceError,
+};
+use fastrand::Rng;
+
+/// An event: location and number.
+pub(crate) type Event = (usize, usize);
+
+/// What is pushed to a builder.
+pub(crate) type Push = (LocationId, Timestamp<Global>, Action);
+
+/// What happened, as seen from outside.
+#[derive(Default)]
+pub(crate) struct Program {
+    pub(crate) places: Vec<Place>,
+    pub(crate) teams: Vec<Vec<usize>>,
+    pub(crate) events: Vec<Vec<(i64, Step)>>,
+    /// In which order.
+    pub(crate) order: Vec<Event>,
+    /// From, to.
+    pub(crate) relations: Vec<(Event, Event)>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Step {
+    Internal,
+    Send(usize, usize, i32),
+    Receive(usize, usize, i32),
+    Enter(usize),
+    Exit(usize, CollectiveKind, usize, bool, bool),
+    Fork(usize),
+    Begin(usize),
+    End(usize),
+    Join(usize),
+}
+
+/// A message under way.
+struct Flying {
+    from: usize,
+    to: usize,
+    team: usize,
+    tag: i32,
+    sent: Event,
+}
+
+/// A collective operation that members take part in.
+struct Ongoing {
+    team: usize,
+    kind: CollectiveKind,
+    root: usize,
+    data: Vec<(bool, bool)>,
+    entered: Vec<Option<Event>>,
+    exited: Vec<Option<Event>>,
+}
+
+struct Clocks {
+    now: i64,
+    offsets: Vec<i64>,
+    percents: Vec<i64>,
+}
+
+impl Program {
+    /// Locations of a few nodes and processes, with wrong clocks, and about so many steps.
+    pub(crate) fn random(rng: &mut Rng, locations: usize, steps: usize) -> Self {
+        let mut program = Self { events: vec![vec![]; locations], ..Self::default() };
+        for _ in 0..locations {
+            let process = rng.u32(0..locations as u32);
+            program.places.push(Place { node: process / 2, process });
+        }
+        for _ in 0..rng.usize(1..=3) {
+            let mut members: Vec<usize> = (0..locations).collect();
+            rng.shuffle(&mut members);
+            // Every pair of members is a relation.
+            members.truncate(rng.usize(1..=locations.min(40)));
+            program.teams.push(members);
+        }
+        let wrong = [0, 5, 300, 20_000][rng.usize(0..4)];
+        let mut clocks = Clocks {
+            now: 0,
+            offsets: (0..locations).map(|_| rng.i64(-wrong..=wrong)).collect(),
+            percents: (0..locations).map(|_| rng.i64(90..=110)).collect(),
+        };
+        let (mut flying, mut ongoing) = (vec![], vec![]);
+        for _ in 0..steps {
+            program.step(rng, &mut clocks, &mut flying, &mut ongoing, true);
+        }
+        while !flying.is_empty() || !ongoing.is_empty() {
+            program.step(rng, &mut clocks, &mut flying, &mut ongoing, false);
+        }
+        program
+    }
+
+    fn step(
+        &mut self,
+        rng: &mut Rng,
+        clocks: &mut Clocks,
+        flying: &mut Vec<Flying>,
+        ongoing: &mut Vec<Ongoing>,
+        begin: bool,
+    ) {
+        clocks.now += [0, 1, 10, 200, 1_000][rng.usize(0..5)];
+        let location = rng.usize(0..self.events.len());
+        match rng.u32(0..10) {
+            0 => {
+                self.add(clocks, location, Step::Internal);
+            }
+            1..4 if begin => {
+                let (to, team, tag) = (rng.usize(0..self.events.len()), rng.usize(0..self.teams.len()), rng.i32(0..2));
+                let sent = self.add(clocks, location, Step::Send(to, team, tag));
+                flying.push(Flying { from: location, to, team, tag, sent });
+            }
+            4 if begin => {
+                let team = rng.usize(0..self.teams.len());
+                // One at a time for each team, so that all members take part in the same order.
+                if ongoing.iter().all(|other: &Ongoing| other.team != team) {
+                    ongoing.push(self.start(rng, team));
+                }
+            }
+            5..7 if !flying.is_empty() => {
+                let any = rng.usize(0..flying.len());
+                let same = |m: &Flying| (m.from, m.to, m.team, m.tag);
+                // The first of its channel: messages do not overtake each other.
+                let first = flying.iter().position(|m| same(m) == same(&flying[any])).unwrap();
+                let message = flying.remove(first);
+                let received = self.add(clocks, message.to, Step::Receive(message.from, message.team, message.tag));
+                self.relations.push((message.sent, received));
+            }
+            7.. if !ongoing.is_empty() => {
+                let which = rng.usize(0..ongoing.len());
+                let rank = rng.usize(0..self.teams[ongoing[which].team].len());
+                self.take_part(clocks, &mut ongoing[which], rank);
+                let is_done = |seen: &[Option<Event>]| seen.iter().all(Option::is_some);
+                if is_done(&ongoing[which].exited) && is_done(&ongoing[which].entered) {
+                    let done = ongoing.remove(which);
+                    self.relate(&done);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn start(&self, rng: &mut Rng, team: usize) -> Ongoing {
+        let members = self.teams[team].len();
+        let kind = match rng.usize(0..14) {
+            12 => CollectiveKind::Fork,
+            13 => CollectiveKind::Join,
+            i => CollectiveKind::OF_MPI[i],
+        };
+        Ongoing {
+            team,
+            kind,
+            // Threads of a team are always started by the same one.
+            root: if matches!(kind, CollectiveKind::Fork | CollectiveKind::Join) { 0 } else { rng.usize(0..members) },
+            data: (0..members).map(|_| (rng.u8(0..4) > 0, rng.u8(0..4) > 0)).collect(),
+            entered: vec![None; members],
+            exited: vec![None; members],
+        }
+    }
+
+    /// Whether an enter of one has to be before the exit of another.
+    fn is_relation(op: &Ongoing, sender: usize, receiver: usize) -> bool {
+        if sender == receiver {
+            return false;
+        }
+        let data = matches!(op.kind, CollectiveKind::Barrier | CollectiveKind::Fork | CollectiveKind::Join)
+            || (op.data[sender].0 && op.data[receiver].1);
+        data && match op.kind.pattern() {
+            Pattern::FromRoot => sender == op.root,
+            Pattern::ToRoot => receiver == op.root,
+            Pattern::AllToAll => true,
+            Pattern::ToLater => sender < receiver,
+        }
+    }
+
+    /// A member enters, or leaves if it can.
+    fn take_part(&mut self, clocks: &mut Clocks, op: &mut Ongoing, rank: usize) {
+        let location = self.teams[op.team][rank];
+        let nothing = (usize::MAX, 0);
+        if op.entered[rank].is_none() {
+            let step = match op.kind {
+                // Only the root has an event there.
+                CollectiveKind::Fork if rank != op.root => return op.entered[rank] = Some(nothing),
+                CollectiveKind::Fork => Step::Fork(op.team),
+                CollectiveKind::Join => Step::End(op.team),
+                _ => Step::Enter(op.team),
+            };
+            op.entered[rank] = Some(self.add(clocks, location, step));
+            return;
+        }
+        let waits =
+            (0..op.entered.len()).any(|other| Self::is_relation(op, other, rank) && op.entered[other].is_none());
+        if op.exited[rank].is_some() || waits {
+            return;
+        }
+        let step = match op.kind {
+            CollectiveKind::Join if rank != op.root => return op.exited[rank] = Some(nothing),
+            CollectiveKind::Join => Step::Join(op.team),
+            CollectiveKind::Fork => Step::Begin(op.team),
+            kind => Step::Exit(op.team, kind, op.root, op.data[rank].0, op.data[rank].1),
+        };
+        op.exited[rank] = Some(self.add(clocks, location, step));
+    }
+
+    fn relate(&mut self, op: &Ongoing) {
+        for sender in 0..op.entered.len() {
+            for receiver in 0..op.entered.len() {
+                if Self::is_relation(op, sender, receiver) {
+                    self.relations.push((op.entered[sender].unwrap(), op.exited[receiver].unwrap()));
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, clocks: &Clocks, location: usize, step: Step) -> Event {
+        let time = clocks.now * clocks.percents[location] / 100 + clocks.offsets[location];
+        self.events[location].push((time, step));
+        let event = (location, self.events[location].len() - 1);
+        self.order.push(event);
+        event
+    }
+
+    /// A builder with all locations and teams, and what is to be pushed to it, in the order in which it happened.
+    pub(crate) fn pushes(&self, matching: Matching) -> (TraceBuilder, Vec<Push>) {
+        let mut builder = TraceBuilder::new(matching);
+        let (ids, teams) = self.define(&mut builder);
+        let push = |(location, event): &Event| {
+            let (time, step) = self.events[*location][*event];
+            (ids[*location], Timestamp::from_nanos(time), action(step, &ids, &teams))
+        };
+        (builder, self.order.iter().map(push).collect())
+    }
+
+    fn define(&self, builder: &mut TraceBuilder) -> (Vec<LocationId>, Vec<CommunicatorId>) {
+        let ids: Vec<LocationId> = self.places.iter().map(|place| builder.add_location(*place).unwrap()).collect();
+        let of = |team: &Vec<usize>| team.iter().map(|member| ids[*member]).collect::<Vec<_>>();
+        let teams = self.teams.iter().map(|team| builder.add_communicator(&of(team)).unwrap()).collect();
+        (ids, teams)
+    }
+
+    /// The trace that it leaves, location by location or all mixed.
+    pub(crate) fn trace(&self, rng: &mut Rng) -> Result<Trace, TraceError> {
+        let mut builder = TraceBuilder::new(Matching::default());
+        let (ids, teams) = self.define(&mut builder);
+        let (mixed, mut next) = (rng.bool(), vec![0; ids.len()]);
+        while let Some(first) = (0..ids.len()).find(|location| next[*location] < self.events[*location].len()) {
+            let any = rng.usize(0..ids.len());
+            let location = if mixed && next[any] < self.events[any].len() { any } else { first };
+            let (time, step) = self.events[location][next[location]];
+            next[location] += 1;
+            builder.push(ids[location], Timestamp::<Global>::from_nanos(time), action(step, &ids, &teams))?;
+        }
+        builder.finish()
+    }
+}
+
+fn action(step: Step, ids: &[LocationId], teams: &[CommunicatorId]) -> Action {
+    match step {
+        Step::Internal => Action::Internal,
+        Step::Send(to, team, tag) => Action::Send { to: ids[to], communicator: teams[team], tag },
+        Step::Receive(from, team, tag) => Action::Receive { from: ids[from], communicator: teams[team], tag },
+        Step::Enter(team) => Action::Enter { communicator: teams[team] },
+        Step::Exit(team, kind, root, sent, received) => {
+            Action::Exit { communicator: teams[team], kind, root: root as u32, sent, received }
+        }
+        Step::Fork(team) => Action::Fork { team: teams[team] },
+        Step::Begin(team) => Action::Begin { team: teams[team] },
+        Step::End(team) => Action::End { team: teams[team] },
+        Step::Join(team) => Action::Join { team: teams[team] },
+    }
+}
+
+/// The number of an event in a trace.
+pub(crate) fn number(id: EventId) -> Event {
+    (id.location.index(), id.event as usize)
+}

@@ -1,0 +1,215 @@
+//! What is found of a stream beside what is found of the same events in memory.
+
+use downbeat_clock_core::{Duration, Global, Timestamp};
+use downbeat_trace::{
+    Census, ControlledLogicalClock, Corrected, Deviation, EventId, Latencies, LeftOut, Matcher, Matching, Pass, Record,
+    StreamError, StreamedBackward, StreamedDeviation, StreamedForward, StreamedLatencies, StreamedVerdict, Survey,
+    SyntheticProgram, Trace, TraceBuilder, TraceError, Traffic, Verdict,
+};
+use fastrand::Rng;
+
+use super::Question;
+use super::program::Push;
+
+/// All that can be said of a trace before and after.
+#[derive(Debug, PartialEq)]
+struct Found {
+    contents: (u64, u64, u64, LeftOut),
+    measured: Latencies,
+    passes: Vec<Pass>,
+    jumps: Vec<(EventId, Duration)>,
+    forward: Vec<Vec<Timestamp<Global>>>,
+    both: Vec<Vec<Timestamp<Global>>>,
+    verdicts: [Verdict; 2],
+    deviation: Deviation,
+}
+
+fn build(mut builder: TraceBuilder, pushes: &[Push]) -> Result<Trace, TraceError> {
+    pushes.iter().try_for_each(|(location, time, action)| builder.push(*location, *time, *action))?;
+    builder.finish()
+}
+
+fn in_memory(trace: &Trace, clock: &ControlledLogicalClock) -> Found {
+    let mut corrected: Corrected<'_> = clock.forward(trace).unwrap();
+    let forward = corrected.times().to_vec();
+    let jumps = corrected.jumps().collect();
+    let passes = corrected.passes().to_vec();
+    corrected.amortize(clock.gradient);
+    let both = corrected.into_times();
+    let (messages, collectives) = (trace.messages().count() as u64, trace.collectives().len() as u64);
+    Found {
+        contents: (trace.events(), messages, collectives, trace.left_out()),
+        measured: Latencies::measured(trace),
+        passes,
+        jumps,
+        verdicts: [
+            Verdict::of(trace, &trace.times(), &clock.latencies).unwrap(),
+            Verdict::of(trace, &both, &clock.latencies).unwrap(),
+        ],
+        deviation: Deviation::between(trace, &both).unwrap(),
+        forward,
+        both,
+    }
+}
+
+fn survey(definitions: TraceBuilder, pushes: &[Push]) -> Result<Census, StreamError> {
+    let mut survey = Survey::default();
+    pushes.iter().try_for_each(|(location, time, action)| survey.push(&definitions, *location, *time, *action))?;
+    survey.finish(definitions)
+}
+
+fn streamed(definitions: TraceBuilder, pushes: &[Push], clock: &ControlledLogicalClock) -> Result<Found, StreamError> {
+    let census = survey(definitions, pushes)?;
+    let (mut least, mut before) = (StreamedLatencies::new(&census), None);
+    loop {
+        let (mut verdict, mut matcher) = (StreamedVerdict::new(&census, clock.latencies), Matcher::new(&census));
+        for (location, time, action) in pushes {
+            let event = matcher.link(*location, *action)?;
+            least.take(event, *time);
+            verdict.take(event, *time, *time);
+        }
+        before = before.or(Some(verdict.finish()));
+        if !least.has_another_pass() {
+            break;
+        }
+    }
+    let (mut stack, mut jumps, mut forward) = (vec![], vec![], vec![]);
+    let passes = clock.streamed_passes(|rule| {
+        let (mut matcher, mut pass) = (Matcher::new(&census), StreamedForward::new(&census, rule, clock.latencies));
+        (stack, jumps, forward) = (vec![], vec![], vec![vec![]; census.places().len()]);
+        for (location, time, action) in pushes {
+            let event = matcher.link(*location, *action)?;
+            let record = pass.take(event, *time)?;
+            forward[location.index()].push(record.time());
+            jumps.extend((record.jump() > Duration::ZERO).then_some((event.id, record.jump())));
+            record.push_to(|word| stack.push(word));
+        }
+        assert_eq!(pass.jumps, jumps.len() as u64);
+        Ok::<_, StreamError>(pass.finish())
+    })?;
+    jumps.sort_unstable();
+    let mut times = vec![None; pushes.len()];
+    let mut put = |event: u64, time| {
+        assert_eq!(times[event as usize].replace(time), None, "twice");
+        Ok::<_, StreamError>(())
+    };
+    let mut backward = StreamedBackward::new(&census, clock.latencies, Some(clock.gradient));
+    while let Some(record) = Record::pop_from(|| Ok::<_, StreamError>(stack.pop()))? {
+        backward.take(&record, &mut put)?;
+    }
+    backward.finish(&mut put)?;
+
+    let mut after = StreamedVerdict::new(&census, clock.latencies);
+    let (mut deviation, mut both) = (StreamedDeviation::default(), vec![vec![]; forward.len()]);
+    let mut matcher = Matcher::new(&census);
+    for ((location, time, action), corrected) in pushes.iter().zip(times) {
+        let corrected = corrected.unwrap();
+        after.take(matcher.link(*location, *action)?, *time, corrected);
+        deviation.take(*location, *time, corrected);
+        both[location.index()].push(corrected);
+    }
+    Ok(Found {
+        contents: (census.events, census.messages, census.collectives, census.left_out),
+        measured: least.finish(),
+        passes,
+        jumps,
+        forward,
+        both,
+        verdicts: [before.unwrap(), after.finish()],
+        deviation: deviation.finish(),
+    })
+}
+
+fn assert_same(found: &Found, expected: &Found, what: &str) {
+    assert!(found == expected, "{what}:\n{found:#?}\ninstead of\n{expected:#?}");
+}
+
+#[test]
+fn a_stream_is_corrected_as_a_trace_in_memory_is() {
+    let mut moved_back = 0;
+    for seed in 0..if cfg!(debug_assertions) { 6_000 } else { 60_000 } {
+        let mut question = Question::random(seed);
+        if seed % 3 == 0 {
+            question.clock.threshold = Some(Duration::from_nanos(100));
+        }
+        let (builder, pushes) = question.program.pushes(Matching::default());
+        let expected = in_memory(&build(builder, &pushes).unwrap(), &question.clock);
+        let found = streamed(question.program.pushes(Matching::default()).0, &pushes, &question.clock);
+        assert_same(&found.unwrap(), &expected, &format!("seed {seed}"));
+        moved_back += usize::from(expected.forward != expected.both);
+    }
+    assert!(moved_back > 1_000, "{moved_back}");
+}
+
+/// Events that are missing, and events in an order in which they cannot have happened: what is found is the same, or there
+/// is an error, which is the same but where it is one of order.
+#[test]
+fn of_a_stream_that_is_wrong_the_same_is_found() {
+    let (mut disordered, mut same, mut refused) = (0, 0, 0);
+    for seed in 0..if cfg!(debug_assertions) { 8_000 } else { 80_000 } {
+        let (question, mut rng) = (Question::random(seed), Rng::with_seed(seed));
+        let matching = Matching { lenient: rng.bool(), skip_alltoallv: rng.bool() };
+        let (builder, mut pushes) = question.program.pushes(matching);
+        for _ in 0..rng.usize(0..4) {
+            if !pushes.is_empty() {
+                pushes.remove(rng.usize(0..pushes.len()));
+            }
+        }
+        for _ in 0..rng.usize(0..4) {
+            let at = rng.usize(0..pushes.len().max(1));
+            if pushes.get(at + 1).is_some_and(|next| next.0 != pushes[at].0) {
+                pushes.swap(at, at + 1);
+            }
+        }
+        let found = streamed(question.program.pushes(matching).0, &pushes, &question.clock);
+        match (found, build(builder, &pushes)) {
+            (Err(StreamError::Disorder(_)), _) => disordered += 1,
+            (Err(StreamError::Trace(found)), Err(expected)) => {
+                assert_eq!(found, expected, "seed {seed}");
+                refused += 1;
+            }
+            (Ok(found), Ok(trace)) => {
+                assert_same(&found, &in_memory(&trace, &question.clock), &format!("seed {seed}"));
+                same += 1;
+            }
+            (found, trace) => panic!("seed {seed}: {found:?} instead of {:?}", trace.err()),
+        }
+    }
+    assert!(disordered > 100 && same > 1_000 && refused > 1_000, "{disordered} {same} {refused}");
+}
+
+#[test]
+fn a_stream_of_a_large_program_is_corrected_as_in_memory() {
+    for (seed, traffic) in (0..).zip([Traffic::Ring, Traffic::Pairs, Traffic::Stencil]) {
+        let program = SyntheticProgram {
+            processes: 4,
+            threads: 3,
+            fork_every: 7,
+            collective_every: 3,
+            traffic,
+            sessions: 0,
+            seed,
+            ..SyntheticProgram::new(3, 40_000)
+        };
+        let definitions = || {
+            let mut builder = TraceBuilder::new(Matching::default());
+            for place in program.places() {
+                builder.add_location(place).unwrap();
+            }
+            for members in program.communicators() {
+                builder.add_communicator(&members).unwrap();
+            }
+            builder
+        };
+        let mut pushes: Vec<Push> = vec![];
+        let see = |event: downbeat_trace::SyntheticEvent| {
+            pushes.push((event.location, Timestamp::from_nanos(event.local.as_nanos()), event.action));
+            Ok::<_, downbeat_sync::SimError>(())
+        };
+        program.run(see).unwrap();
+        let clock = ControlledLogicalClock::new(program.latencies);
+        let expected = in_memory(&build(definitions(), &pushes).unwrap(), &clock);
+        assert!(expected.jumps.len() > 1_000 && expected.verdicts[1].holds());
+        assert_same(&streamed(definitions(), &pushes, &clock).unwrap(), &expected, "a program");
+    }
+}

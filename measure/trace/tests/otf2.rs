@@ -1,0 +1,196 @@
+//! Archives that OTF2 itself wrote, as they are read.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "all of this is a test")]
+
+#[path = "otf2/items.rs"]
+mod items;
+#[path = "otf2/support.rs"]
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use downbeat_trace::formats::otf2::{Archive, Reading};
+use downbeat_trace::{CollectiveKind, Matching};
+use support::{Folder, NANOS, Shown, files, in_trace, nanos, shown};
+
+fn error(anchor: &Path) -> String {
+    let read = Archive::open(anchor).and_then(|archive| archive.read(&Reading::default()));
+    let line = read.map(|_| ()).expect_err("something is wrong").to_string();
+    assert!(!line.contains('\n'), "{line:?}");
+    line
+}
+
+#[test]
+fn everything_that_matters_is_read() {
+    let folder = Folder::new();
+    let anchor = folder.archive(NANOS, 5, "plain");
+    let archive = Archive::open(&anchor).unwrap();
+    assert_eq!(archive.ticks_per_second(), NANOS);
+    let names: Vec<_> = archive.locations().iter().map(|found| (found.id, &*found.name)).collect();
+    assert_eq!(names, [(11, "location 3"), (3, "location 2"), (20, "location 1"), (7, "location 0")]);
+
+    let read = archive.read(&Reading::default()).unwrap();
+    let trace = &read.trace;
+    let of_archive =
+        |location| archive.locations()[read.origin.locations.iter().position(|&at| at == location).unwrap()].id;
+    let place = |id: u64| {
+        let index = archive.locations().iter().position(|found| found.id == id).unwrap();
+        trace.locations()[read.origin.locations[index].index()].place()
+    };
+    assert_eq!([7, 20, 3, 11].map(|id| place(id).node), [1, 1, 2, 1]);
+    assert_eq!([7, 20, 3, 11].map(|id| place(id).process), [0, 1, 2, 1]);
+
+    // Every event that is shown, at its time.
+    let shown = shown(&anchor);
+    for (index, location) in archive.locations().iter().enumerate() {
+        let times: Vec<i64> = shown[&location.id].iter().filter(in_trace).map(|event| event.0).collect();
+        assert_eq!(nanos(trace.locations()[read.origin.locations[index].index()].times()), times);
+        assert_eq!(location.events as usize, shown[&location.id].len());
+    }
+
+    let mut messages: Vec<_> =
+        trace.messages().map(|m| (of_archive(m.send.location), of_archive(m.receive.location))).collect();
+    messages.sort_unstable();
+    messages.dedup();
+    assert_eq!(messages, [(3, 20), (7, 7), (7, 20), (20, 3)]);
+    assert_eq!(trace.messages().count(), 4 * 5);
+
+    let mut kinds: Vec<String> = trace.collectives().map(|found| format!("{:?}", found.kind())).collect();
+    kinds.sort_unstable();
+    let each = |name: &str, count| vec![name.to_owned(); count];
+    let expected = [
+        each("Allreduce", 1),
+        // One of MPI, those of the threads, and MPI_Init and MPI_Finalize.
+        each("Barrier", 1 + 5 + 2),
+        each("Broadcast", 1),
+        each("Fork", 5),
+        each("Gather", 1),
+        each("Join", 5),
+        each("Reduce", 5),
+        each("Scan", 1),
+    ];
+    assert_eq!(kinds, expected.concat());
+    let reduce = trace.collectives().find(|found| found.kind() == CollectiveKind::Reduce).unwrap();
+    assert_eq!(reduce.root(), 0);
+    let members: Vec<_> = reduce
+        .members()
+        .map(|member| (of_archive(member.location), member.enter.is_some(), member.exit.is_some()))
+        .collect();
+    // What the root gives itself is no message.
+    assert_eq!(members, [(3, false, true), (20, true, false)]);
+}
+
+#[test]
+fn options_leave_out_what_they_say() {
+    let folder = Folder::new();
+    let archive = Archive::open(&folder.archive(NANOS, 5, "plain")).unwrap();
+    let kinds = |reading: &Reading| {
+        let read = archive.read(reading).unwrap();
+        read.trace.collectives().map(|found| found.kind()).collect::<Vec<_>>()
+    };
+    let without = kinds(&Reading { threads: false, init: false, ..Reading::default() });
+    assert_eq!(without.iter().filter(|kind| **kind == CollectiveKind::Barrier).count(), 1);
+    assert!(!without.iter().any(|kind| matches!(kind, CollectiveKind::Fork | CollectiveKind::Join)));
+}
+
+#[test]
+fn clock_offsets_are_added_as_otf2_does_or_not_at_all() {
+    let folder = Folder::new();
+    for ticks in [NANOS, 2_593_993_000] {
+        let plain = folder.archive(ticks, 20, "plain");
+        for (variant, like_plain) in [("corrected", false), ("lonely", true)] {
+            let anchor = folder.archive(ticks, 20, variant);
+            let archive = Archive::open(&anchor).unwrap();
+            for offsets in [true, false] {
+                let read = archive.read(&Reading { offsets, workers: 2, ..Reading::default() }).unwrap();
+                let shown = shown(if offsets { &anchor } else { &plain });
+                assert_eq!(shown == self::shown(&plain), like_plain || !offsets);
+                for (index, location) in archive.locations().iter().enumerate() {
+                    let to_nanos = |event: &Shown| (event.0 as f64 / ticks as f64 * 1e9).round() as i64;
+                    let times: Vec<i64> = shown[&location.id].iter().filter(in_trace).map(to_nanos).collect();
+                    let found = nanos(read.trace.locations()[read.origin.locations[index].index()].times());
+                    let close = |(a, b): (&i64, &i64)| (a - b).abs() <= i64::from(ticks != NANOS);
+                    assert!(found.len() == times.len() && found.iter().zip(&times).all(close), "{variant} {offsets}");
+                }
+            }
+        }
+        fs::remove_dir_all(folder.0.join("plain")).unwrap();
+        fs::remove_dir_all(folder.0.join("corrected")).unwrap();
+        fs::remove_dir_all(folder.0.join("lonely")).unwrap();
+    }
+}
+
+#[test]
+fn what_is_wrong_is_one_line_with_a_name() {
+    let folder = Folder::new();
+    for (variant, expected) in [
+        ("repeated", "/traces/11.def: "),
+        ("unended", "/traces/20.evt: collective operations that never end: 1"),
+        ("unbegun", "/traces/20.evt: event 6: a collective operation ends that has not begun"),
+        ("stranger", "/traces/7.evt: event 3: there is no rank 9 in communicator 0"),
+        ("unmatched", "/traces.otf2: event "),
+    ] {
+        let line = error(&folder.archive(NANOS, 1, variant));
+        assert!(line.contains(expected), "{variant}: {line}");
+    }
+    let unmatched = Archive::open(&folder.0.join("unmatched/traces.otf2")).unwrap();
+    let lenient = Reading { matching: Matching { lenient: true, ..Matching::default() }, ..Reading::default() };
+    assert_eq!(unmatched.read(&lenient).unwrap().trace.left_out().sends, 1);
+
+    let anchor = folder.archive(NANOS, 2, "plain");
+    for (file, expected) in [("20.evt", "/traces/20.evt: No such file"), ("3.def", "/traces/3.def: No such file")] {
+        let path = anchor.with_extension("").join(file);
+        let content = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let line = error(&anchor);
+        assert!(line.contains(expected), "{line}");
+        fs::write(&path, content).unwrap();
+    }
+    assert!(error(&folder.0.join("none.otf2")).contains("/none.otf2: No such file"));
+    assert!(error(&folder.0).contains("this is no name of an OTF2 anchor file"));
+    fs::write(folder.0.join("text.otf2"), "some text").unwrap();
+    assert!(error(&folder.0.join("text.otf2")).contains("/text.otf2: "));
+}
+
+#[test]
+fn files_that_are_cut_short_are_errors() {
+    let folder = Folder::new();
+    let anchor = folder.archive(NANOS, 1, "corrected");
+    for (path, content) in files(anchor.parent().unwrap()) {
+        // OTF2 does not look at the last bytes of an anchor file.
+        for length in (0..content.len() - 2).step_by(7) {
+            fs::write(&path, &content[..length]).unwrap();
+
+            error(&anchor);
+        }
+        fs::write(&path, &content).unwrap();
+    }
+    Archive::open(&anchor).unwrap();
+}
+
+#[test]
+fn damaged_events_are_no_reason_to_panic_and_alike_to_all_threads() {
+    let folder = Folder::new();
+    let anchor = folder.archive(NANOS, 2, "plain");
+    let lenient = Reading { matching: Matching { lenient: true, ..Matching::default() }, ..Reading::default() };
+    let mut refused = 0;
+    for name in ["7.evt", "20.evt"] {
+        let path = anchor.with_extension("").join(name);
+        let content = fs::read(&path).unwrap();
+        for at in 0..content.len() - 2 {
+            for byte in [0, content[at] ^ 1, content[at] ^ 0x80, 0xff] {
+                let mut damaged = content.clone();
+                damaged[at] = byte;
+                fs::write(&path, damaged).unwrap();
+                let archive = Archive::open(&anchor).unwrap();
+                let read = archive.read(&lenient);
+                let by_two = archive.read(&Reading { workers: 2, ..lenient });
+                assert_eq!(format!("{read:?}"), format!("{by_two:?}"), "byte {at} of {name}: {byte}");
+                refused += usize::from(read.is_err_and(|why| !why.to_string().contains('\n')));
+            }
+        }
+        fs::write(&path, content).unwrap();
+    }
+    assert!(refused > 1_000, "{refused}");
+    Archive::open(&anchor).unwrap().read(&Reading::default()).unwrap();
+}

@@ -1,0 +1,214 @@
+//! What the commands that read experiments share.
+
+pub(crate) mod analyze;
+pub(crate) mod compare;
+pub(crate) mod reproducibility;
+pub(crate) mod samplesize;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use downbeat_common::Failure;
+use downbeat_common::cli::share;
+use downbeat_common::records::serialize_factors;
+use downbeat_files::FileError;
+use downbeat_records::analysis::{Analysis, Average, Outliers, Settings};
+use downbeat_records::stats::Confidence;
+use downbeat_records::{Experiment, RecordError, launch_files, read_experiment};
+use downbeat_records::{Factors, GroupKey};
+use serde::Serialize;
+
+/// How launches are brought to averages.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct AnalysisOptions {
+    /// What becomes of outliers: Tukey's filter sets them aside, in each launch by itself
+    #[arg(long, value_enum, default_value_t = OutliersOption::Tukey)]
+    outliers: OutliersOption,
+    /// The confidence of intervals
+    #[arg(long, value_name = "SHARE", default_value = "95%", value_parser = confidence, allow_hyphen_values = true)]
+    confidence: Confidence,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum OutliersOption {
+    Tukey,
+    Keep,
+}
+
+impl From<OutliersOption> for Outliers {
+    fn from(option: OutliersOption) -> Self {
+        match option {
+            OutliersOption::Tukey => Self::Tukey,
+            OutliersOption::Keep => Self::Keep,
+        }
+    }
+}
+
+/// The definition that all outputs name.
+const QUARTILES: &str = "R type 7";
+
+impl OutliersOption {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Tukey => "tukey",
+            Self::Keep => "keep",
+        }
+    }
+}
+
+fn confidence(text: &str) -> Result<Confidence, String> {
+    share(text).and_then(|share| Confidence::new(share).map_err(|why| why.to_string()))
+}
+
+impl AnalysisOptions {
+    pub(crate) fn settings(&self) -> Settings {
+        Settings { outliers: self.outliers.into(), confidence: self.confidence, ..Settings::default() }
+    }
+
+    fn method(&self) -> JsonMethod {
+        JsonMethod { outliers: self.outliers.name(), quartiles: QUARTILES, confidence: self.confidence.share() }
+    }
+}
+
+/// To what each launch comes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum AverageOption {
+    /// The median of its observations
+    Median,
+    /// The mean of its observations
+    Mean,
+    /// What its processing reported, as other suites do
+    Reported,
+}
+
+impl From<AverageOption> for Average {
+    fn from(option: AverageOption) -> Self {
+        match option {
+            AverageOption::Median => Self::Median,
+            AverageOption::Mean => Self::Mean,
+            AverageOption::Reported => Self::Reported,
+        }
+    }
+}
+
+/// The launches of a folder; at least one.
+pub(crate) fn read(folder: &Path) -> Result<Experiment, Failure> {
+    read_experiment(folder).map_err(|why| Failure::Input(why.to_string()))
+}
+
+/// What the launches of a folder say; they themselves are not kept.
+fn analyse(folder: &Path, settings: &Settings) -> Result<Analysis, Failure> {
+    let name = folder.display();
+    let analysis = Analysis::of(&read(folder)?.launches, settings);
+    let analysis = analysis.map_err(|why| Failure::Input(format!("{name}: {why}")))?;
+    if analysis.groups.is_empty() {
+        return Err(Failure::Input(format!("{name}: no group was measured to its end")));
+    }
+    Ok(analysis)
+}
+
+/// The experiments that folders hold: a folder without launches of its own stands for the folders in it.
+pub(crate) fn experiments_in(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut found = Vec::new();
+    for folder in folders {
+        let inner = if is_without_launches(folder) { folders_in(folder)? } else { Vec::new() };
+        if inner.is_empty() {
+            // If there is none in it either, reading it will say so.
+            found.push(folder.clone());
+        }
+        found.extend(inner);
+    }
+    Ok(found)
+}
+
+/// Those with launches, in the order of their names.
+fn folders_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let failed = |why: std::io::Error| Failure::Input(format!("{}: {why}", folder.display()));
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.is_dir() && !is_without_launches(&path) {
+            found.push(path);
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Whether this is a folder, and nothing else is wrong with it.
+fn is_without_launches(folder: &Path) -> bool {
+    matches!(launch_files(folder), Err(RecordError::File(FileError::Content { path, .. })) if path == folder)
+}
+
+/// What an experiment is made of, in JSON; always flattened.
+#[derive(Debug, Serialize)]
+struct JsonExperiment<'a> {
+    folder: String,
+    #[serde(serialize_with = "serialize_factors")]
+    factors: &'a Factors,
+    launches: &'a [String],
+    /// Those launches that were not measured to their end.
+    incomplete: &'a [String],
+}
+
+impl<'a> JsonExperiment<'a> {
+    fn new(folder: &Path, Analysis { factors, launches, incomplete, .. }: &'a Analysis) -> Self {
+        Self { folder: folder.display().to_string(), factors, launches, incomplete }
+    }
+}
+
+/// A group as it is named in JSON; always flattened.
+#[derive(Debug, Serialize)]
+struct JsonKey<'a> {
+    operation: &'a str,
+    bytes: u64,
+    ranks: u32,
+}
+
+impl<'a> From<&'a GroupKey> for JsonKey<'a> {
+    fn from(key: &'a GroupKey) -> Self {
+        Self { operation: &key.operation, bytes: key.bytes, ranks: key.ranks }
+    }
+}
+
+/// How it was found out, in JSON.
+#[derive(Debug, Serialize)]
+struct JsonMethod {
+    outliers: &'static str,
+    quartiles: &'static str,
+    confidence: f64,
+}
+
+/// What the launches come to: `medians`.
+pub(crate) const fn plural(of: Average) -> &'static str {
+    match of {
+        Average::Median => "medians",
+        Average::Mean => "means",
+        Average::Reported => "reported times",
+    }
+}
+
+/// The first cells of a row.
+fn key_cells(key: &GroupKey) -> [String; 3] {
+    [key.operation.clone(), key.bytes.to_string(), key.ranks.to_string()]
+}
+
+/// The line of an explanation below a table that says what became of outliers.
+fn outliers_line(settings: &Settings) -> String {
+    format!("Outliers: {}.\n", settings.outliers.name())
+}
+
+/// So many of them.
+fn launches(number: usize) -> String {
+    if number == 1 { "1 launch".to_owned() } else { format!("{number} launches") }
+}
+
+/// Without a value there is a dash.
+fn or_dash(cell: Option<String>) -> String {
+    cell.unwrap_or_else(|| "-".to_owned())
+}
+
+/// A share that was asked for, or is compared with such: `95 %`, `97.85 %`.
+pub(crate) fn percentage(share: f64) -> String {
+    format!("{} %", (share * 1e4).round() / 1e2)
+}

@@ -1,0 +1,322 @@
+//! `downbeat analyze`: what the launches of an experiment say, as algorithm 3 of the 2016 paper has it.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use downbeat_common::Failure;
+use downbeat_common::cli::share;
+use downbeat_common::output::{self, Table, percent, time, time_within};
+use downbeat_records::State;
+use downbeat_records::analysis::{Analysis, Average, GroupAnalysis, LaunchAverages, Settings};
+use downbeat_records::stats::{GroupError, Interval, MedianInterval, Sample, VarianceParts};
+use serde::Serialize;
+
+use super::{AnalysisOptions, JsonExperiment, JsonKey, JsonMethod, analyse, experiments_in, key_cells, percentage};
+use super::{or_dash, outliers_line};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "A folder holds one experiment, a record for each launch, as `downbeat run` makes it; a folder of such \
+                  folders stands for all of them. Each launch comes to one median and one mean, and these are what the \
+                  table is about.\n\n\
+                  Example:\n  downbeat run -n 10 --out results -- mpirun -np 2 downbeat-mpi bench\n  \
+                  downbeat analyze results --interval 2%"
+)]
+pub(crate) struct Options {
+    /// Folders of experiments
+    #[arg(required = true, value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// To what share of itself, either way, a mean is to be known: says how many launches that needs
+    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share, allow_hyphen_values = true)]
+    interval: f64,
+    #[command(flatten)]
+    analysis: AnalysisOptions,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let settings = Settings { interval: options.interval, ..options.analysis.settings() };
+    let mut found = Vec::new();
+    for folder in experiments_in(&options.folders)? {
+        let analysis = analyse(&folder, &settings)?;
+        found.push((folder, analysis));
+    }
+    if options.json {
+        output::print_json(&report(options, &settings, &found))
+    } else {
+        output::print(&render(&settings, &found))
+    }
+}
+
+fn render(settings: &Settings, found: &[(PathBuf, Analysis)]) -> String {
+    let mut text = String::new();
+    for (folder, analysis) in found {
+        text += &experiment(folder, analysis);
+        text.push('\n');
+    }
+    let confidence = percentage(settings.confidence.share());
+    text += &outliers_line(settings);
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
+        "Median: that of the launches' medians, with its {confidence} interval by the sign test. Mean: that of their means.\n\
+         Spread: by how much the largest of these medians is above the smallest.\n\
+         Between: the share of the observations' variance that launches add; the rest is there within each.\n\
+         Needed: launches like these, for a mean that is known to {} either way with {confidence} confidence.\n",
+        percentage(settings.interval)
+    );
+    text
+}
+
+fn experiment(folder: &Path, analysis: &Analysis) -> String {
+    let groups = &analysis.groups;
+    let mut text = format!("{}: {}\n\n", folder.display(), super::launches(analysis.launches.len()));
+    let of_reported = groups.iter().any(|group| group.averages(Average::Reported).is_some());
+    let mut table = Table::new([
+        "operation",
+        "bytes",
+        "ranks",
+        "launches",
+        "valid",
+        "invalid",
+        "outliers",
+        "median",
+        "mean",
+        "spread",
+        "between",
+        "needed",
+        if of_reported { "reported" } else { "" },
+    ]);
+    for group in groups {
+        table.row(row(group, analysis));
+    }
+    text += &table.render();
+    for remark in remarks(analysis) {
+        let _ = writeln!(text, "Note: {remark}");
+    }
+    text
+}
+
+fn row(group: &GroupAnalysis, analysis: &Analysis) -> [String; 13] {
+    let [operation, bytes, ranks] = key_cells(&group.key);
+    let median = |which| {
+        group.averages(which).map(|of| {
+            // Of one launch there is no interval.
+            match of.median_interval(analysis.settings.confidence) {
+                Some(MedianInterval { interval: Interval { low, high }, .. }) => time_within(of.median(), [low, high]),
+                None => time(of.median()),
+            }
+        })
+    };
+    let several = group.averages(Average::Median).is_some_and(|medians| medians.len() > 1);
+    let share = group.variance.as_ref().ok().and_then(VarianceParts::between_share);
+    [
+        operation,
+        bytes,
+        ranks,
+        launches(group),
+        group.valid().to_string(),
+        invalid(group),
+        group.outliers().to_string(),
+        or_dash(median(Average::Median)),
+        or_dash(group.averages(Average::Mean).map(|of| time(of.mean()))),
+        or_dash(group.spread(Average::Median).filter(|_| several).map(percent)),
+        or_dash(share.map(percent)),
+        or_dash(group.launches_needed.map(|needed| needed.to_string())),
+        median(Average::Reported).unwrap_or_default(),
+    ]
+}
+
+/// In how many launches it was measured.
+fn launches(group: &GroupAnalysis) -> String {
+    let (measured, missing) = (group.launches.len(), group.missing.len());
+    if missing == 0 { measured.to_string() } else { format!("{measured} of {}", measured + missing) }
+}
+
+/// How many, for each reason.
+fn invalid(group: &GroupAnalysis) -> String {
+    let causes = [State::Late, State::Long].map(|state| (group.count(state), state.name()));
+    let causes = causes.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}"));
+    let causes: Vec<String> = causes.collect();
+    if causes.is_empty() { "0".to_owned() } else { causes.join(", ") }
+}
+
+/// What the table cannot say.
+fn remarks(analysis: &Analysis) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if !analysis.incomplete.is_empty() {
+        let names = analysis.incomplete.join(", ");
+        remarks.push(format!("not measured to the end, so that only whole groups count: {names}"));
+    }
+    if analysis.launches.len() == 1 {
+        remarks.push("of one launch nobody knows how the next one would differ: there are no intervals".to_owned());
+    }
+    for group in &analysis.groups {
+        let key = &group.key;
+        if !group.missing.is_empty() {
+            remarks.push(format!("{key}: not measured by {}", group.missing.join(", ")));
+        }
+        let without: Vec<&str> =
+            group.launches.iter().filter(|of| of.median.is_none()).map(|of| of.launch.as_str()).collect();
+        if !without.is_empty() {
+            remarks.push(format!("{key}: no valid observation in {}", without.join(", ")));
+        }
+    }
+    for group in analysis.groups.iter().filter(|group| group.variance == Err(GroupError::NoRepetition)) {
+        remarks.push(format!("{}: no launch has two observations, so that its variance cannot be divided", group.key));
+    }
+    remarks.extend(uncertain(analysis));
+    remarks
+}
+
+/// Where there are too few launches for the confidence that was asked for.
+fn uncertain(analysis: &Analysis) -> Option<String> {
+    let wanted = analysis.settings.confidence;
+    let medians = analysis.groups.iter().filter_map(|group| group.averages(Average::Median));
+    let fewest = medians.filter(|of| of.len() > 1).min_by_key(Sample::len)?;
+    let reached = fewest.median_interval(wanted)?.confidence;
+    (reached < wanted.share()).then(|| {
+        format!(
+            "{} launches are too few for an interval of {}: all of their range has {}",
+            fewest.len(),
+            percentage(wanted.share()),
+            percentage(reached)
+        )
+    })
+}
+
+/// Everything, as one JSON document.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    version: u32,
+    #[serde(flatten)]
+    method: JsonMethod,
+    /// To what share of itself a mean is to be known.
+    interval: f64,
+    experiments: Vec<ExperimentReport<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ExperimentReport<'a> {
+    #[serde(flatten)]
+    experiment: JsonExperiment<'a>,
+    groups: Vec<GroupReport<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct GroupReport<'a> {
+    #[serde(flatten)]
+    key: JsonKey<'a>,
+    valid: usize,
+    late: u64,
+    long: u64,
+    outliers: usize,
+    medians: Option<Averages>,
+    means: Option<Averages>,
+    reported: Option<Averages>,
+    variance_between_ns2: Option<f64>,
+    variance_within_ns2: Option<f64>,
+    /// The share of the whole variance that launches add.
+    between_share: Option<f64>,
+    launches_needed: Option<u64>,
+    launches: Vec<LaunchReport<'a>>,
+    /// Those launches that did not measure it.
+    missing: &'a [String],
+}
+
+/// Of all launches' averages.
+#[derive(Debug, Serialize)]
+struct Averages {
+    launches: usize,
+    median_ns: f64,
+    median_interval: Option<IntervalReport>,
+    mean_ns: f64,
+    mean_interval: Option<IntervalReport>,
+    /// By which share the largest is above the smallest.
+    spread: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct IntervalReport {
+    low_ns: f64,
+    high_ns: f64,
+    confidence: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct LaunchReport<'a> {
+    launch: &'a str,
+    valid: usize,
+    late: u64,
+    long: u64,
+    outliers: usize,
+    median_ns: Option<f64>,
+    mean_ns: Option<f64>,
+    reported_ns: Option<f64>,
+}
+
+fn report<'a>(options: &Options, settings: &Settings, found: &'a [(PathBuf, Analysis)]) -> Report<'a> {
+    let experiment = |(folder, analysis): &'a (PathBuf, Analysis)| ExperimentReport {
+        experiment: JsonExperiment::new(folder, analysis),
+        groups: analysis.groups.iter().map(|group| group_report(group, settings)).collect(),
+    };
+    Report {
+        schema: "downbeat.analysis",
+        version: 1,
+        method: options.analysis.method(),
+        interval: settings.interval,
+        experiments: found.iter().map(experiment).collect(),
+    }
+}
+
+fn group_report<'a>(group: &'a GroupAnalysis, settings: &Settings) -> GroupReport<'a> {
+    let parts = group.variance.as_ref().ok();
+    GroupReport {
+        key: (&group.key).into(),
+        valid: group.valid(),
+        late: group.count(State::Late),
+        long: group.count(State::Long),
+        outliers: group.outliers(),
+        medians: averages(group, Average::Median, settings),
+        means: averages(group, Average::Mean, settings),
+        reported: averages(group, Average::Reported, settings),
+        variance_between_ns2: parts.map(VarianceParts::between),
+        variance_within_ns2: parts.map(VarianceParts::within),
+        between_share: parts.and_then(VarianceParts::between_share),
+        launches_needed: group.launches_needed,
+        launches: group.launches.iter().map(launch_report).collect(),
+        missing: &group.missing,
+    }
+}
+
+fn averages(group: &GroupAnalysis, which: Average, settings: &Settings) -> Option<Averages> {
+    let of = group.averages(which)?;
+    let interval = |Interval { low, high }, confidence| IntervalReport { low_ns: low, high_ns: high, confidence };
+    let median = of.median_interval(settings.confidence);
+    let mean = of.mean_interval(settings.confidence);
+    Some(Averages {
+        launches: of.len(),
+        median_ns: of.median(),
+        median_interval: median.map(|median| interval(median.interval, median.confidence)),
+        mean_ns: of.mean(),
+        mean_interval: mean.map(|mean| interval(mean, settings.confidence.share())),
+        spread: group.spread(which),
+    })
+}
+
+fn launch_report(launch: &LaunchAverages) -> LaunchReport<'_> {
+    LaunchReport {
+        launch: &launch.launch,
+        valid: launch.valid,
+        late: launch.count(State::Late),
+        long: launch.count(State::Long),
+        outliers: launch.outliers,
+        median_ns: launch.median,
+        mean_ns: launch.mean,
+        reported_ns: launch.reported,
+    }
+}

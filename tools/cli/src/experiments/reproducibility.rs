@@ -1,0 +1,215 @@
+//! `downbeat reproducibility`: how far repetitions of an experiment are apart, as figure 12 of the 2016 paper has it.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use downbeat_common::Failure;
+use downbeat_common::output::{self, Table, percent, time};
+use downbeat_common::records::{Factors, serialize_factors};
+use downbeat_records::analysis::{Analysis, Average, Reproducibility, Settings, TrialMean};
+use downbeat_records::stats::Sample;
+use serde::Serialize;
+
+use super::{AnalysisOptions, AverageOption, JsonKey, JsonMethod, analyse, experiments_in, key_cells};
+use super::{or_dash, outliers_line, plural};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Each folder is one trial: an experiment of several launches. A folder without launches of its own stands \
+                  for the folders in it. Each trial comes to the mean of its launches' medians; divided by the smallest of \
+                  all trials, these are the figure of merit of a method of measuring.\n\n\
+                  Example:\n  \
+                  for i in 1 2 3; do downbeat run -n 5 --out trials/$i -- mpirun -np 2 downbeat-mpi bench; done\n  \
+                  downbeat reproducibility trials"
+)]
+pub(crate) struct Options {
+    /// Folders of trials, or of folders of them
+    #[arg(required = true, value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// Which average of each launch a trial is the mean of
+    #[arg(long, value_enum, default_value_t = AverageOption::Median, value_name = "AVERAGE")]
+    of: AverageOption,
+    #[command(flatten)]
+    analysis: AnalysisOptions,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let settings = options.analysis.settings();
+    let folders = experiments_in(&options.folders)?;
+    if let [only] = &folders[..] {
+        let only = only.display();
+        return Err(Failure::Input(format!("{only}: it takes two trials to see how far they are apart")));
+    }
+    let mut trials = Vec::new();
+    for folder in folders {
+        trials.push((folder.display().to_string(), analyse(&folder, &settings)?));
+    }
+    let of = Average::from(options.of);
+    let found = Reproducibility::of(&trials, of);
+    if found.iter().all(|group| group.trials.is_empty()) {
+        return Err(Failure::option("--of", format!("no launch has {}", plural(of))));
+    }
+    if options.json {
+        output::print_json(&report(options, &trials, &found))
+    } else {
+        output::print(&render(of, &settings, &trials, &found))
+    }
+}
+
+fn render(of: Average, settings: &Settings, trials: &[(String, Analysis)], found: &[Reproducibility]) -> String {
+    let mut text = format!("{} trials: {}\n\n", trials.len(), names(trials));
+    let mut table = Table::new([
+        "operation",
+        "bytes",
+        "ranks",
+        "trials",
+        "launches",
+        "smallest",
+        "largest",
+        "median ratio",
+        "spread",
+    ]);
+    for group in found {
+        table.row(row(group));
+    }
+    text += &table.render();
+    text.push('\n');
+    for remark in remarks(trials, found) {
+        // Writing to a string cannot fail, here and below.
+        let _ = writeln!(text, "Note: {remark}");
+    }
+    text += &outliers_line(settings);
+    let _ = write!(
+        text,
+        "Smallest, largest: of the trials' means of their launches' {}. Ratio: of a trial's mean to the smallest.\n\
+         Spread: the largest ratio less 1.\n",
+        plural(of)
+    );
+    text
+}
+
+fn names(trials: &[(String, Analysis)]) -> String {
+    /// How many are named.
+    const SHOWN: usize = 4;
+    let names: Vec<&str> = trials.iter().map(|(name, _)| name.as_str()).collect();
+    match &names[..] {
+        [first, .., last] if names.len() > SHOWN => format!("{first} ... {last}"),
+        all => all.join(", "),
+    }
+}
+
+fn row(group: &Reproducibility) -> [String; 9] {
+    let [operation, bytes, ranks] = key_cells(&group.key);
+    let trials = &group.trials;
+    let launches =
+        |pick: fn(usize, usize) -> usize| trials.iter().map(|trial| trial.launches).reduce(pick).unwrap_or(0);
+    let mean = |pick: fn(f64, f64) -> f64| or_dash(trials.iter().map(|trial| trial.mean).reduce(pick).map(time));
+    let (fewest, most) = (launches(usize::min), launches(usize::max));
+    let mut ratios: Vec<f64> = trials.iter().filter_map(|trial| trial.ratio).collect();
+    let median = Sample::new(&mut ratios).ok().filter(|ratios| ratios.len() > 1).map(|ratios| ratios.median());
+    [
+        operation,
+        bytes,
+        ranks,
+        trials.len().to_string(),
+        if fewest == most { most.to_string() } else { format!("{fewest} to {most}") },
+        mean(f64::min),
+        mean(f64::max),
+        or_dash(median.map(|ratio| format!("{ratio:.4}"))),
+        or_dash(group.spread().map(percent)),
+    ]
+}
+
+/// What the table cannot say.
+fn remarks(trials: &[(String, Analysis)], found: &[Reproducibility]) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let Some((name, factor)) = differing(trials) {
+        remarks.push(format!("these are no repetitions: the factor \"{factor}\" of {name} is not that of the first"));
+    }
+    for (name, trial) in trials.iter().filter(|(_, trial)| !trial.incomplete.is_empty()) {
+        remarks.push(format!("{name}: not measured to the end: {}", trial.incomplete.join(", ")));
+    }
+    for group in found.iter().filter(|group| !group.missing.is_empty()) {
+        remarks.push(format!("{}: not in {}", group.key, group.missing.join(", ")));
+    }
+    remarks
+}
+
+/// The first trial that differs from the first one in a factor, and which.
+fn differing(trials: &[(String, Analysis)]) -> Option<(&str, &str)> {
+    let (_, first) = trials.first()?;
+    trials.iter().find_map(|(name, trial)| Some((name.as_str(), first.factors.differing(&trial.factors)?)))
+}
+
+/// Everything, as one JSON document.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    version: u32,
+    #[serde(flatten)]
+    method: JsonMethod,
+    /// Which average of each launch a trial is the mean of.
+    of: &'static str,
+    trials: Vec<TrialReport<'a>>,
+    /// The first factor that is not the same in all trials.
+    differing_factor: Option<&'a str>,
+    groups: Vec<GroupReport<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct TrialReport<'a> {
+    trial: &'a str,
+    #[serde(serialize_with = "serialize_factors")]
+    factors: &'a Factors,
+    launches: &'a [String],
+    incomplete: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct GroupReport<'a> {
+    #[serde(flatten)]
+    key: JsonKey<'a>,
+    /// The largest ratio less 1.
+    spread: Option<f64>,
+    trials: Vec<MeanReport<'a>>,
+    missing: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct MeanReport<'a> {
+    trial: &'a str,
+    launches: usize,
+    mean_ns: f64,
+    /// Of this mean to the smallest.
+    ratio: Option<f64>,
+}
+
+fn report<'a>(options: &Options, trials: &'a [(String, Analysis)], found: &'a [Reproducibility]) -> Report<'a> {
+    let trial = |(name, analysis): &'a (String, Analysis)| TrialReport {
+        trial: name,
+        factors: &analysis.factors,
+        launches: &analysis.launches,
+        incomplete: &analysis.incomplete,
+    };
+    let mean =
+        |of: &'a TrialMean| MeanReport { trial: &of.trial, launches: of.launches, mean_ns: of.mean, ratio: of.ratio };
+    let group = |group: &'a Reproducibility| GroupReport {
+        key: (&group.key).into(),
+        spread: group.spread(),
+        trials: group.trials.iter().map(mean).collect(),
+        missing: &group.missing,
+    };
+    Report {
+        schema: "downbeat.reproducibility",
+        version: 1,
+        method: options.analysis.method(),
+        of: Average::from(options.of).name(),
+        trials: trials.iter().map(trial).collect(),
+        differing_factor: differing(trials).map(|(_, factor)| factor),
+        groups: found.iter().map(group).collect(),
+    }
+}

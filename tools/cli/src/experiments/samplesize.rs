@@ -1,0 +1,247 @@
+//! `downbeat samplesize`: how many observations a launch needs for a mean that is normal, as figure 2 of the 2016 paper
+//! asks.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use downbeat_common::cli::share;
+use downbeat_common::output::{self, Table};
+use downbeat_common::records::{Factors, serialize_factors};
+use downbeat_common::{Failure, Progress};
+use downbeat_records::Experiment;
+use downbeat_records::GroupKey;
+use downbeat_records::analysis::{ObservationsNeeded, Outliers};
+use downbeat_records::stats::{MeansOfSize, SampleSizeCheck};
+use serde::Serialize;
+
+use super::{JsonKey, OutliersOption, key_cells, or_dash, percentage, read};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "From the observations of each launch, samples of growing size are drawn at random. The first size whose \
+                  means pass a test of normality is the number of observations that a mean, its interval and a t-test \
+                  need; textbooks say 30.\n\n\
+                  Example:\n  downbeat run -n 3 --out results -- mpirun -np 2 downbeat-mpi bench\n  \
+                  downbeat samplesize results"
+)]
+pub(crate) struct Options {
+    /// The folder of an experiment
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Which numbers of observations to try, in this order [default: 10, 20, 30, ... 500]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=10_000_000), allow_hyphen_values = true)]
+    sizes: Vec<u32>,
+    /// How many means of each size are tested
+    #[arg(long, value_name = "NUMBER", default_value_t = 500, value_parser = clap::value_parser!(u32).range(3..=5_000), allow_hyphen_values = true)]
+    means: u32,
+    /// The level of the test: also the chance that normal means fail it
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, allow_hyphen_values = true)]
+    level: f64,
+    /// For the samples
+    #[arg(long, default_value_t = 1, allow_hyphen_values = true)]
+    seed: u64,
+    /// What becomes of outliers: Tukey's filter sets them aside, in each launch by itself
+    #[arg(long, value_enum, default_value_t = OutliersOption::Tukey)]
+    outliers: OutliersOption,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl Options {
+    fn check(&self) -> SampleSizeCheck {
+        let published = SampleSizeCheck::as_published(self.seed);
+        let sizes = self.sizes.iter().map(|size| *size as usize).collect();
+        SampleSizeCheck {
+            sizes: if self.sizes.is_empty() { published.sizes } else { sizes },
+            means: self.means as usize,
+            level: self.level,
+            ..published
+        }
+    }
+}
+
+/// For each group, what its launches need, with their names.
+type Found<'a> = BTreeMap<&'a GroupKey, Vec<(&'a str, ObservationsNeeded)>>;
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let (experiment, check) = (read(&options.folder)?, options.check());
+    let found = look(options, &experiment, &check)?;
+    if found.is_empty() {
+        let folder = options.folder.display();
+        return Err(Failure::Input(format!("{folder}: no group was measured to its end")));
+    }
+    if options.json {
+        output::print_json(&report(options, &check, &experiment, &found))
+    } else {
+        output::print(&render(options, &check, &experiment, &found))
+    }
+}
+
+fn look<'a>(options: &Options, experiment: &'a Experiment, check: &SampleSizeCheck) -> Result<Found<'a>, Failure> {
+    let (folder, outliers) = (options.folder.as_path(), options.outliers.into());
+    let progress = Progress::new(0.0);
+    let mut found = Found::new();
+    for (name, launch) in &experiment.launches {
+        for group in &launch.groups {
+            progress.say(&format!("{name}: {}", group.key));
+            let needed = ObservationsNeeded::of(name, group, check, outliers);
+            let needed = needed.map_err(|why| Failure::Input(format!("{}: {why}", folder.display())))?;
+            found.entry(&group.key).or_default().push((name.as_str(), needed));
+        }
+    }
+    Ok(found)
+}
+
+/// The sizes that pass, ascending.
+fn passing(launches: &[(&str, ObservationsNeeded)]) -> Vec<usize> {
+    let size = |needed: &ObservationsNeeded| Some(needed.smallest.as_ref().ok()?.as_ref()?.size());
+    let mut sizes: Vec<usize> = launches.iter().filter_map(|(_, needed)| size(needed)).collect();
+    sizes.sort_unstable();
+    sizes
+}
+
+fn render(options: &Options, check: &SampleSizeCheck, experiment: &Experiment, found: &Found<'_>) -> String {
+    let launches = super::launches(experiment.launches.len());
+    let mut text = format!("{}: {launches}\n\n", options.folder.display());
+    let mut table = Table::new([
+        "operation",
+        "bytes",
+        "ranks",
+        "launches",
+        "observations",
+        "that pass",
+        "from, least",
+        "median",
+        "most",
+    ]);
+    for (key, launches) in found {
+        table.row(row(key, launches));
+    }
+    text += &table.render();
+    text.push('\n');
+    for (key, launches) in found {
+        for (name, needed) in launches {
+            if let Err(why) = &needed.smallest {
+                // Writing to a string cannot fail, here and below.
+                let _ = writeln!(text, "Note: {key}: {name} cannot be tested: {why}");
+            }
+        }
+    }
+    let outliers = Outliers::from(options.outliers);
+    let _ = write!(
+        text,
+        "Observations: the fewest of any launch. That pass: in how many launches the means of some size look normal.\n\
+         From: the first such size in these launches: the least, the median and the most.\n\
+         Tried: {}; {} means of each, drawn with seed {}; Shapiro and Wilk's test at {}.\n\
+         Outliers: {}.\n",
+        sizes(&check.sizes),
+        check.means,
+        check.seed,
+        percentage(check.level),
+        outliers.name()
+    );
+    text
+}
+
+fn sizes(sizes: &[usize]) -> String {
+    /// How many are named.
+    const SHOWN: usize = 8;
+    let names: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+    match &names[..] {
+        [first, second, .., last] if names.len() > SHOWN => format!("{first}, {second}, ... {last}"),
+        all => all.join(", "),
+    }
+}
+
+fn row(key: &GroupKey, launches: &[(&str, ObservationsNeeded)]) -> [String; 9] {
+    let [operation, bytes, ranks] = key_cells(key);
+    let passing = passing(launches);
+    let fewest = launches.iter().map(|(_, needed)| needed.observations).min().unwrap_or(0);
+    // One that was tried, hence the upper one of two in the middle.
+    let at = |place: usize| or_dash(passing.get(place).map(ToString::to_string));
+    [
+        operation,
+        bytes,
+        ranks,
+        launches.len().to_string(),
+        fewest.to_string(),
+        passing.len().to_string(),
+        at(0),
+        at(passing.len() / 2),
+        at(passing.len().saturating_sub(1)),
+    ]
+}
+
+/// Everything, as one JSON document.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    version: u32,
+    folder: String,
+    outliers: &'static str,
+    quartiles: &'static str,
+    sizes: &'a [usize],
+    means: usize,
+    level: f64,
+    seed: u64,
+    #[serde(serialize_with = "serialize_factors")]
+    factors: &'a Factors,
+    groups: Vec<GroupReport<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct GroupReport<'a> {
+    #[serde(flatten)]
+    key: JsonKey<'a>,
+    launches: Vec<LaunchReport<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct LaunchReport<'a> {
+    launch: &'a str,
+    observations: usize,
+    /// The first size whose means look normal.
+    smallest: Option<usize>,
+    /// What the test says of them.
+    normality_p: Option<f64>,
+    /// Why there can be no test.
+    untested: Option<String>,
+}
+
+fn report<'a>(
+    options: &Options,
+    check: &'a SampleSizeCheck,
+    experiment: &'a Experiment,
+    found: &'a Found<'a>,
+) -> Report<'a> {
+    let launch = |(name, needed): &'a (&'a str, ObservationsNeeded)| {
+        let passes = needed.smallest.as_ref().ok().and_then(Option::as_ref);
+        LaunchReport {
+            launch: name,
+            observations: needed.observations,
+            smallest: passes.map(MeansOfSize::size),
+            normality_p: passes.map(|of| of.normality().p),
+            untested: needed.smallest.as_ref().err().map(ToString::to_string),
+        }
+    };
+    let group = |(key, launches): (&&'a GroupKey, &'a Vec<_>)| GroupReport {
+        key: (*key).into(),
+        launches: launches.iter().map(launch).collect(),
+    };
+    Report {
+        schema: "downbeat.sample_sizes",
+        version: 1,
+        folder: options.folder.display().to_string(),
+        outliers: options.outliers.name(),
+        quartiles: super::QUARTILES,
+        sizes: &check.sizes,
+        means: check.means,
+        level: check.level,
+        seed: check.seed,
+        factors: experiment.factors(),
+        groups: found.iter().map(group).collect(),
+    }
+}

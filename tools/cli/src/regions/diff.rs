@@ -1,0 +1,281 @@
+//! `downbeat regions diff`: which regions of a program grew or shrank from one run to another, and on which ranks.
+
+mod document;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use downbeat_clock_core::DecimalBin;
+use downbeat_common::Failure;
+use downbeat_common::output::{Table, count, percent, print, print_json, time};
+use downbeat_regions::{EventReport, RankSet, RegionDiff, Report, ReportDiff};
+
+use super::show::load;
+use downbeat_common::page::bins::Unit;
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The regions whose greatest total of a rank changed the most come first. What moved is the share of the \
+                  events that would have to change their bin to make one histogram of the other: 0 if both are the same, \
+                  100 % if they have no bin in common.\n\nExample:\n  downbeat regions diff before.json after.json"
+)]
+pub(crate) struct Options {
+    /// The report of the first run
+    #[arg(value_name = "A")]
+    first: PathBuf,
+    /// The report of the second run
+    #[arg(value_name = "B")]
+    second: PathBuf,
+    /// Says of so many regions which ranks changed, those that changed the most; 0 for the table alone
+    #[arg(long, value_name = "NUMBER")]
+    details: Option<usize>,
+    /// Lists so many runs of ranks, such as 0-15 or 0-60:4, before the rest is counted
+    #[arg(long, value_name = "NUMBER", default_value_t = 16)]
+    runs: usize,
+    /// Prints one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let reports = [load(&options.first)?, load(&options.second)?];
+    let [first, second] = &reports;
+    let diff = ReportDiff::of(first, second).map_err(|why| {
+        Failure::Input(format!("{} and {}: {why}", options.first.display(), options.second.display()))
+    })?;
+    if options.json { print_json(&document::report(options, &diff)) } else { print(&render(options, &reports, &diff)) }
+}
+
+fn render(options: &Options, reports: &[Report; 2], diff: &ReportDiff<'_>) -> String {
+    let mut text = String::new();
+    for (letter, file, report) in [("A", &options.first, &reports[0]), ("B", &options.second, &reports[1])] {
+        // Writing to a string cannot fail, here and below.
+        let _ = writeln!(text, "{letter}: {}, {}", file.display(), count(report.ranks as usize, "rank"));
+    }
+    for remark in remarks(reports) {
+        let _ = writeln!(text, "Note: {remark}");
+    }
+    text.push('\n');
+    let (same, changed): (Vec<_>, Vec<_>) = diff.regions.iter().partition(|region| region.is_unchanged());
+    if changed.is_empty() {
+        text += "No region differs.\n";
+        return text;
+    }
+    text += &table(&changed, diff);
+    if !same.is_empty() {
+        let _ = writeln!(text, "({} without a difference)", count(same.len(), "region"));
+    }
+    for region in changed.into_iter().take(options.details.unwrap_or(usize::MAX)) {
+        text += &detail(region, diff, options);
+    }
+    text
+}
+
+/// In what the runs differ as a whole.
+fn remarks(reports: &[Report; 2]) -> Vec<String> {
+    let mut remarks = vec![];
+    let [first, second] = reports;
+    if first.ranks != second.ranks {
+        let both = first.ranks.min(second.ranks);
+        let last = both.saturating_sub(1);
+        remarks.push(format!("the numbers of ranks differ: only of 0-{last}, which both have, is it said which moved"));
+    }
+    if first.clock != second.clock {
+        remarks.push(format!("A was timed by {}, and B by {}", first.clock, second.clock));
+    }
+    let subtracted = [first, second].map(|report| report.overhead.subtracted);
+    if subtracted[0] != subtracted[1] {
+        let which = if subtracted[0] { "A" } else { "B" };
+        remarks.push(format!("what timing costs itself is subtracted in {which} only"));
+    }
+    remarks
+}
+
+fn table(changed: &[&RegionDiff<'_>], diff: &ReportDiff<'_>) -> String {
+    let mut table = Table::new([
+        "max total A",
+        "B",
+        "B - A",
+        "of A",
+        "avg total A",
+        "B",
+        "of A",
+        "events A",
+        "B",
+        "avg event A",
+        "B",
+        "of A",
+        "moved",
+        "region",
+    ]);
+    for region in changed {
+        table.row(row(region, diff));
+    }
+    table.render()
+}
+
+fn row(region: &RegionDiff<'_>, diff: &ReportDiff<'_>) -> Vec<String> {
+    let nanos = |ticks: f64| ticks * diff.tick.as_nanos() as f64;
+    let events = region.events();
+    let each = |of: fn(&EventReport) -> f64| events.map(|events| events.map(of));
+    let shown = |value: Option<f64>| value.map_or_else(none, |ticks| time(nanos(ticks)));
+    let change = |[first, second]: [Option<f64>; 2]| match (first, second) {
+        (Some(first), Some(second)) if first > 0.0 => signed(second - first, percent(second / first - 1.0)),
+        _ => none(),
+    };
+    let max = each(|events| events.greatest_total.total as f64);
+    let average = each(|events| events.total as f64 / f64::from(events.ranks.len().max(1)));
+    let event = each(|events| events.total as f64 / events.count.max(1) as f64);
+    let grown = region.greatest_total_change() as f64;
+    let [events_a, events_b] = events.map(|events| events.map_or_else(none, |events| events.count.to_string()));
+    vec![
+        shown(max[0]),
+        shown(max[1]),
+        signed(grown, time(nanos(grown))),
+        change(max),
+        shown(average[0]),
+        shown(average[1]),
+        change(average),
+        events_a,
+        events_b,
+        shown(event[0]),
+        shown(event[1]),
+        change(event),
+        region.histogram.map_or_else(none, |moved| percent(moved.share)),
+        region.name.to_owned(),
+    ]
+}
+
+fn none() -> String {
+    "-".to_owned()
+}
+
+/// With a sign also where it grew.
+fn signed(change: f64, text: String) -> String {
+    if change > 0.0 { format!("+{text}") } else { text }
+}
+
+/// On which ranks a region changed.
+fn detail(region: &RegionDiff<'_>, diff: &ReportDiff<'_>, options: &Options) -> String {
+    let mut lines = vec![];
+    match region.events() {
+        [Some(first), Some(second)] => both(region, [first, second], diff, options, &mut lines),
+        [Some(only), None] => lines.push(format!("{} A, on {}", why_only(region, 1), listed(&only.ranks, options))),
+        [None, Some(only)] => lines.push(format!("{} B, on {}", why_only(region, 0), listed(&only.ranks, options))),
+        [None, None] => {}
+    }
+    let remarks = region.found.map(|found| found.map(|found| found.remarks).unwrap_or_default());
+    for ((what, before), (_, after)) in remarks[0].named().into_iter().zip(remarks[1].named()) {
+        if before != after {
+            lines.push(format!("{what}: {before} time(s) in A, {after} in B"));
+        }
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n*** {}\n", region.name);
+    for line in lines {
+        let _ = writeln!(text, "  {line}");
+    }
+    text
+}
+
+/// How the other report has it not.
+fn why_only(region: &RegionDiff<'_>, other: usize) -> &'static str {
+    if region.found[other].is_some() { "has events only in" } else { "is only in" }
+}
+
+fn both(
+    region: &RegionDiff<'_>,
+    events: [&EventReport; 2],
+    diff: &ReportDiff<'_>,
+    options: &Options,
+    lines: &mut Vec<String>,
+) {
+    let [first, second] = events.map(|found| found.greatest_total.rank);
+    lines.push(if first == second {
+        format!("max total: rank {first} in both")
+    } else {
+        format!("max total: rank {first} in A, rank {second} in B")
+    });
+    let ranks = events.map(|found| found.ranks.len());
+    if ranks[0] != ranks[1] {
+        lines.push(format!("ran through by {} in A, by {} in B", count(ranks[0] as usize, "rank"), ranks[1]));
+    }
+    let unit = Unit::of(diff.tick);
+    let named = |bin: DecimalBin| unit.plain_span(bin);
+    if let Some(moved) = region.histogram {
+        let [from, to] = moved.fullest.map(named);
+        let fullest = match moved.bins() {
+            0 => format!("the fullest bin is {from} in both"),
+            bins => {
+                let bins_moved = count(bins.unsigned_abs() as usize, "bin");
+                let way = if bins > 0 { "up" } else { "down" };
+                format!("the fullest bin moved from {from} to {to}, {bins_moved} {way}")
+            }
+        };
+        lines.push(format!(
+            "histogram: {} of the events would have to change their bin; {fullest}",
+            percent(moved.share)
+        ));
+    }
+    for moved in &region.moves {
+        let place = |bin: Option<DecimalBin>| bin.map_or_else(|| "not in it".to_owned(), named);
+        let ranks = listed(&moved.ranks, options);
+        lines.push(format!("{} -> {}: {ranks}", place(moved.from), place(moved.to)));
+    }
+    if region.untold > 0 {
+        let ranks = count(region.untold as usize, "rank");
+        lines.push(format!("of {ranks} it is not known whether they moved, as lists of ranks are bounded"));
+    }
+}
+
+/// `3 ranks (0-1,7)`.
+fn listed(ranks: &RankSet, options: &Options) -> String {
+    let (runs, more) = ranks.shown(options.runs);
+    let runs = runs.collect::<Vec<_>>().join(",");
+    let number = count(ranks.len() as usize, "rank");
+    match more {
+        _ if runs.is_empty() => number,
+        0 => format!("{number} ({runs})"),
+        more => format!("{number} ({runs} and {more} more)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use downbeat_regions::{Overhead, Profile, RegionProfile, Remarks};
+    use downbeat_timers::Duration;
+
+    fn report(clock: &str, overhead: Overhead, running: u64) -> Report {
+        let remarks = Remarks { running, ..Remarks::default() };
+        let region = RegionProfile { remarks, ..RegionProfile::new("step") };
+        Report::of(&Profile::new(clock, Duration::from_nanos(1), overhead, vec![region]))
+    }
+
+    fn shown(reports: &[Report; 2]) -> String {
+        let options = Options { first: "a.json".into(), second: "b.json".into(), details: None, runs: 16, json: false };
+        render(&options, reports, &ReportDiff::of(&reports[0], &reports[1]).unwrap())
+    }
+
+    #[test]
+    fn what_differs_as_a_whole_is_noted() {
+        let one = report("TSC", Overhead::default(), 1);
+        let text = shown(&[one.clone(), one.clone()]);
+        assert_eq!(text, "A: a.json, 1 rank\nB: b.json, 1 rank\n\nNo region differs.\n");
+        let other = report("CLOCK_MONOTONIC", Overhead { subtracted: true, ..Overhead::default() }, 2);
+        let text = shown(&[one.clone(), one.beside(other).unwrap()]);
+        for line in [
+            "Note: the numbers of ranks differ: only of 0-0, which both have, is it said which moved\n",
+            "Note: what timing costs itself is subtracted in B only\n",
+            "\n*** step\n  still running: 1 time(s) in A, 3 in B\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        let other = report("CLOCK_MONOTONIC", Overhead::default(), 1);
+        let text = shown(&[report("TSC", Overhead::default(), 1), other]);
+        assert!(text.contains("Note: A was timed by TSC, and B by CLOCK_MONOTONIC\n"), "{text}");
+    }
+}

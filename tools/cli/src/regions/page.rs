@@ -1,0 +1,53 @@
+//! `downbeat regions show -o`: reports on one page with pictures.
+
+mod detail;
+mod histogram;
+mod strip;
+mod summary;
+
+use downbeat_regions::{Report, TextOptions};
+
+use downbeat_common::page::Page;
+use downbeat_common::page::bins::Unit;
+
+/// The page of reports that have names of their own; of a single one, it is not said again and again.
+pub(super) fn of(reports: &[(String, Report)], options: &TextOptions) -> Page {
+    let mut page = Page::default();
+    let several = reports.len() > 1;
+    let id = |number: usize| format!("report-{number}");
+    if several {
+        let ids: Vec<String> = (1..=reports.len()).map(id).collect();
+        let links: Vec<(&str, &str)> =
+            ids.iter().zip(reports).map(|(id, (name, _))| (id.as_str(), name.as_str())).collect();
+        page.links(&links);
+    }
+    for (number, (name, report)) in (1..).zip(reports) {
+        let unit = Unit::of(report.tick);
+        if several {
+            page.section(&id(number), name);
+        }
+        summary::write(&mut page, number, report, unit, options);
+        if number == 1 && options.most_details > 0 {
+            summary::explain(&mut page);
+        }
+        for (place, region) in (1..).zip(report.regions().into_iter().take(options.most_details)) {
+            let heading = if several { format!("{name}: {}", region.name) } else { region.name.clone() };
+            page.section(&region_id(number, place), &heading);
+            detail::write(&mut page, &region_id(number, place), region, report.ranks, unit, options);
+        }
+    }
+    page
+}
+
+/// What the page is called.
+pub(super) fn title(reports: &[(String, Report)]) -> String {
+    match reports {
+        [(name, _)] => format!("Regions of {name}"),
+        several => format!("Regions of {} reports", several.len()),
+    }
+}
+
+/// Where a region is on the page.
+fn region_id(report: usize, place: usize) -> String {
+    format!("region-{report}-{place}")
+}

@@ -1,0 +1,286 @@
+//! The ranks of a program, each in the colour of its group.
+
+use std::collections::BTreeMap;
+
+use downbeat_regions::{EventReport, HistogramGroup, RankPlace};
+
+use downbeat_common::page::axis::linear_ticks;
+use downbeat_common::page::bins::Unit;
+use downbeat_common::page::rectangles::{Rectangle, hatching, legend, outline, rectangles};
+use downbeat_common::page::style;
+use downbeat_common::page::svg::{Anchor, Canvas, LINE, Picture, WIDTH, number, text_width};
+use downbeat_common::page::units::{count, of};
+
+/// So many cells there are at most; if there are more ranks, several share one.
+const MOST_CELLS: u32 = 128 * 128;
+/// Up to so many ranks stand in one row.
+const MOST_IN_ONE_ROW: u32 = 64;
+/// With more ranks than these, there is no picture: a report of a few bytes may say that it has 2^32.
+const MOST_RANKS: u32 = 1 << 24;
+/// How many colours there are: groups beyond them are lighter, and those beyond twice as many are all alike.
+const COLOURS: usize = 6;
+/// Cells that are smaller have no borders.
+const BORDERED: f64 = 5.0;
+
+/// The class of the colour of a group, counted from 0, the one with the longest events.
+pub(super) fn colour(group: usize) -> String {
+    style::colour(group % COLOURS)
+}
+
+/// How the cells of a group are drawn.
+pub(super) fn class(group: usize) -> String {
+    match group / COLOURS {
+        0 => format!("m {}", colour(group)),
+        1 => format!("tint {}", colour(group)),
+        _ => "rest".to_owned(),
+    }
+}
+
+/// What a cell shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Cell {
+    Group(usize),
+    Without,
+    Unlisted,
+}
+
+/// Where cells are.
+struct Grid {
+    columns: usize,
+    rows: usize,
+    left: f64,
+    width: f64,
+    height: f64,
+}
+
+/// `None` if all ranks are alike, or too many.
+pub(super) fn picture(name: &str, events: &EventReport, ranks: u32, unit: Unit) -> Option<Picture> {
+    if ranks > MOST_RANKS {
+        return None;
+    }
+    let shared = ranks.div_ceil(MOST_CELLS).max(1);
+    let cells = shared_cells(&of_ranks(events, ranks), shared as usize);
+    let there = kinds(&cells);
+    if there.len() < 2 {
+        return None;
+    }
+    let mut canvas = Canvas::default();
+    let grid = Grid::of(cells.len(), ranks);
+    let top = legend(&mut canvas, classes(&there, events, unit)) + 8.0;
+    for (cell, rectangles) in rectangles(&cells, grid.columns) {
+        draw(&mut canvas, &grid, top, cell, &rectangles);
+    }
+    borders(&mut canvas, &grid, top, cells.len());
+    let bottom = top + grid.rows as f64 * grid.height;
+    name_ranks(&mut canvas, &grid, top, ranks, shared);
+    let title = format!("{name}: the group of each rank");
+    Some(Picture::new(title, describe(events, ranks, unit), bottom + 22.0 + LINE, canvas))
+}
+
+fn of_ranks(events: &EventReport, ranks: u32) -> Vec<Cell> {
+    let numbers: BTreeMap<_, _> = events.groups.iter().enumerate().map(|(i, group)| (group.fullest, i)).collect();
+    let cell = |place| match place {
+        RankPlace::Group(fullest) => numbers.get(&fullest).map_or(Cell::Unlisted, |number| Cell::Group(*number)),
+        RankPlace::Without => Cell::Without,
+        RankPlace::Unlisted => Cell::Unlisted,
+    };
+    events.places(ranks).into_iter().map(cell).collect()
+}
+
+/// Where ranks share a cell, it shows what the fewest of all ranks are: nothing that is rare is hidden.
+fn shared_cells(ranks: &[Cell], shared: usize) -> Vec<Cell> {
+    let counts = kinds(ranks);
+    let rarest = |ranks: &[Cell]| ranks.iter().copied().min_by_key(|cell| counts.get(cell).copied());
+    ranks.chunks(shared).filter_map(rarest).collect()
+}
+
+/// What there is, and how often.
+fn kinds(cells: &[Cell]) -> BTreeMap<Cell, usize> {
+    let mut counts = BTreeMap::new();
+    cells.iter().for_each(|cell| *counts.entry(*cell).or_default() += 1);
+    counts
+}
+
+impl Grid {
+    fn of(cells: usize, ranks: u32) -> Self {
+        let one_row = cells <= MOST_IN_ONE_ROW as usize;
+        let columns = match cells {
+            few if one_row => few.max(1),
+            ..=1_024 => 64,
+            _ => 128,
+        };
+        let rows = cells.div_ceil(columns).max(1);
+        let left = if one_row { 6.0 } else { text_width(&ranks.to_string()) + 10.0 };
+        let width = ((WIDTH - 12.0 - left) / columns as f64).min(28.0);
+        let height = if one_row { 44.0 } else { (290.0 / rows as f64).min(14.0) };
+        Self { columns, rows, left, width, height }
+    }
+}
+
+fn draw(canvas: &mut Canvas, grid: &Grid, top: f64, cell: Cell, rectangles: &[Rectangle]) {
+    let (mut words, mut hatch) = (String::new(), String::new());
+    for rectangle in rectangles {
+        let drawn = rectangle.drawn((grid.left, top), (grid.width, grid.height));
+        words += &outline(drawn);
+        if cell == Cell::Unlisted {
+            hatch += &hatching(drawn[0], drawn[1]);
+        }
+    }
+    match cell {
+        Cell::Group(group) => canvas.raw_path(&class(group), &words),
+        Cell::Without => canvas.raw_path("lack", &words),
+        Cell::Unlisted => canvas.raw_path("hatch", &(words + &hatch)),
+    }
+}
+
+/// Lines between ranks, where there is room for them.
+fn borders(canvas: &mut Canvas, grid: &Grid, top: f64, cells: usize) {
+    if grid.width < BORDERED || cells < 2 {
+        return;
+    }
+    let (right, bottom) = (grid.left + grid.columns as f64 * grid.width, top + grid.rows as f64 * grid.height);
+    let mut words = String::new();
+    for column in 1..grid.columns {
+        words += &format!("M{} {}V{}", number(grid.left + column as f64 * grid.width), number(top), number(bottom));
+    }
+    for row in 1..grid.rows {
+        words += &format!("M{} {}H{}", number(grid.left), number(top + row as f64 * grid.height), number(right));
+    }
+    canvas.raw_path("cut", &words);
+}
+
+/// The numbers of some ranks: below a single row, or at the beginning of rows.
+fn name_ranks(canvas: &mut Canvas, grid: &Grid, top: f64, ranks: u32, shared: u32) {
+    let bottom = top + grid.rows as f64 * grid.height;
+    let each =
+        if shared > 1 { format!("; {shared} ranks share a cell, which shows the rarest") } else { String::new() };
+    let label = if grid.rows == 1 {
+        let last = f64::from(ranks.saturating_sub(1));
+        for (at, text) in linear_ticks(0.0, last.max(0.5), 8).into_iter().filter(|(at, _)| at.fract() == 0.0) {
+            let x = grid.left + (at + 0.5) * grid.width;
+            canvas.text("", (x.max(8.0), bottom + 16.0), Anchor::Middle, text.split('.').next().unwrap_or_default());
+        }
+        "rank".to_owned()
+    } else {
+        let every = (0..).map(|power| 1 << power).find(|every| f64::from(*every) * grid.height >= LINE).unwrap_or(1);
+        for row in (0..grid.rows).step_by(every as usize) {
+            let y = top + (row as f64 + 0.5) * grid.height + 4.5;
+            let first = row * grid.columns * shared as usize;
+            canvas.text("", (grid.left - 6.0, y), Anchor::End, &first.to_string());
+        }
+        format!("{} in each row, from left to right{each}", of(grid.columns * shared as usize, "rank", "ranks"))
+    };
+    let below = if grid.rows == 1 { 16.0 + LINE } else { 18.0 };
+    canvas.text("quiet", (0.5 * (grid.left + WIDTH - 12.0), bottom + below), Anchor::Middle, &label);
+}
+
+/// What the colours are.
+fn classes(there: &BTreeMap<Cell, usize>, events: &EventReport, unit: Unit) -> Vec<(String, String)> {
+    let mut all = vec![];
+    let mut rest = false;
+    for cell in there.keys() {
+        all.push(match cell {
+            Cell::Group(group) if *group >= 2 * COLOURS => {
+                if rest {
+                    continue;
+                }
+                rest = true;
+                (class(*group), format!("{} and beyond", group + 1))
+            }
+            Cell::Group(group) => {
+                let span = events.groups.get(*group).map_or(String::new(), |group| unit.span(group.fullest));
+                (class(*group), format!("{}: {span}", group + 1))
+            }
+            Cell::Without => ("lack".to_owned(), "without it".to_owned()),
+            Cell::Unlisted => ("hatch".to_owned(), "not listed".to_owned()),
+        });
+    }
+    all
+}
+
+fn describe(events: &EventReport, ranks: u32, unit: Unit) -> String {
+    let of_group = |(i, group): (usize, &HistogramGroup)| {
+        let ranks = of(group.ranks.len() as usize, "rank", "ranks");
+        format!("Group {}, most events of {}: {ranks}.", i + 1, unit.span(group.fullest))
+    };
+    let mut said: Vec<String> = events.groups.iter().enumerate().map(of_group).collect();
+    let without = ranks.saturating_sub(events.ranks.len());
+    if without > 0 {
+        said.push(format!("Without it: {} of {}.", count(without.into()), of(ranks as usize, "rank", "ranks")));
+    }
+    said.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use downbeat_clock_core::DecimalBin;
+    use downbeat_regions::{CountOf, RankEvent, RankSet, RankTotal};
+    use downbeat_timers::Duration;
+
+    fn events(groups: &[(u64, RankSet)], all: RankSet) -> EventReport {
+        let (count, event) = (CountOf { count: 1, rank: 0 }, RankEvent { length: 1, rank: 0, thread: 0, number: 1 });
+        let total = RankTotal { total: 1, events: 1, rank: 0 };
+        let group = |(length, ranks): &(u64, RankSet)| HistogramGroup {
+            fullest: DecimalBin::of(*length),
+            ranks: ranks.clone(),
+            bins: vec![],
+        };
+        EventReport {
+            ranks: all,
+            most: count,
+            fewest: count,
+            count: 1,
+            longest: event,
+            second_longest: None,
+            shortest: event,
+            longest_average: total,
+            shortest_average: total,
+            greatest_total: total,
+            least_total: total,
+            total: 1,
+            threads: 1,
+            groups: groups.iter().map(group).collect(),
+        }
+    }
+
+    fn drawn(events: &EventReport, ranks: u32) -> String {
+        let picture = picture("solve", events, ranks, Unit::of(Duration::from_nanos(1)));
+        picture.map(|picture| picture.inline(1)).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_is_rare_is_not_hidden_by_its_neighbours() {
+        let mut ranks = vec![Cell::Group(0); 40];
+        (ranks[7], ranks[39]) = (Cell::Without, Cell::Group(3));
+        let cells = shared_cells(&ranks, 16);
+        assert_eq!(cells, [Cell::Without, Cell::Group(0), Cell::Group(3)]);
+    }
+
+    #[test]
+    fn ranks_without_the_region_and_those_that_are_not_listed_are_seen() {
+        let alone = events(&[(50, (0..9).collect())], (0..9).collect());
+        assert_eq!(drawn(&alone, 9), "", "all are alike");
+        let some = drawn(&alone, 12);
+        assert!(some.contains("class=\"lack\"") && some.contains(">without it</text>"), "{some}");
+        assert!(!some.contains("class=\"hatch\"") && some.contains("Without it: 3 of 12 ranks."), "{some}");
+        let squares = || (0..1_200_u32).map(|i| i * i);
+        let cut = drawn(&events(&[(50, squares().collect())], squares().collect()), 1_440_000);
+        assert!(cut.contains("class=\"hatch\"") && cut.contains(">not listed</text>"), "{cut}");
+        assert!(cut.contains("88 ranks share a cell"), "{cut}");
+        assert_eq!(drawn(&alone, u32::MAX), "", "there is no paper of that size");
+    }
+
+    #[test]
+    fn the_picture_of_many_ranks_is_small() {
+        let every = |rest: u32| -> RankSet { (0..16_384).filter(|rank| rank % 4 == rest).collect() };
+        let groups = [(50, every(0)), (40, every(1)), (7, every(2)), (6, every(3))];
+        let striped = drawn(&events(&groups, (0..16_384).collect()), 16_384);
+        assert!(striped.len() < 10_000, "{}", striped.len());
+        // A colour for each group, up to twelve; the others are alike.
+        let many: Vec<_> =
+            (0..30).filter_map(|i| Some((DecimalBin::from_index(30 - i)?.low(), RankSet::of(i as u32)))).collect();
+        let many = drawn(&events(&many, (0..30).collect()), 30);
+        assert!(many.contains("class=\"tint c5\"") && many.contains(">13 and beyond</text>"), "{many}");
+    }
+}

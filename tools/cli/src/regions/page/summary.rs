@@ -1,0 +1,96 @@
+//! All regions of a report: what takes the longest, where balance is missing, and a table that leads to each.
+
+use downbeat_regions::{EventReport, RegionReport, Report, TextOptions};
+
+use super::region_id;
+use downbeat_common::page::bins::Unit;
+use downbeat_common::page::svg::fitting;
+use downbeat_common::page::units::{count, of};
+use downbeat_common::page::{Page, Table};
+
+/// So wide a name is shown in the table; it stands in full above the region.
+const NAME: f64 = 280.0;
+
+pub(super) fn write(page: &mut Page, number: usize, report: &Report, unit: Unit, options: &TextOptions) {
+    let regions = report.regions();
+    for line in headlines(&regions, unit) {
+        page.paragraph("lead", &line);
+    }
+    page.note(&conditions(report));
+    let headings =
+        ["region", "max total", "on rank", "min total", "avg total", "max / avg", "ranks", "events", "avg event"];
+    let mut table = Table::of_numbers(&of(regions.len(), "region", "regions"), headings);
+    for (place, region) in regions.iter().enumerate() {
+        let name = fitting(&region.name, NAME);
+        let cells = region.events.as_ref().map_or_else(|| ["–"; 8].map(str::to_owned), |events| cells(events, unit));
+        if place < options.most_details {
+            table.linked_row(&region_id(number, place + 1), &name, cells);
+        } else {
+            table.row([name].into_iter().chain(cells));
+        }
+    }
+    page.table(&table);
+    page.note(
+        "Totals are those of single ranks: the greatest, the least, and the average of those that ran through it.",
+    );
+}
+
+/// How the pictures are to be read.
+pub(super) fn explain(page: &mut Page) {
+    page.note(
+        "Ranks with most of their events in the same bin are a group; the first has the longest events. In its \
+         histogram a bar is the average of the group's ranks, the line on it is from the fewest to the most events of one \
+         of them, and the fullest bin is darker. There are nine bins to every power of ten, and heights are spaced by \
+         ratios, so that a single event is seen beside a million.",
+    );
+}
+
+/// What a reader wants to know first.
+fn headlines(regions: &[&RegionReport], unit: Unit) -> Vec<String> {
+    let mut lines = vec![];
+    let with_events = || regions.iter().filter_map(|region| Some((&region.name, region.events.as_ref()?)));
+    if let Some((name, events)) = with_events().next() {
+        let (total, rank) = (unit.time(events.greatest_total.total.into()), events.greatest_total.rank);
+        let average = unit.time(events.average_total());
+        lines.push(format!("{name} takes the longest: {total} on rank {rank}, and {average} on average."));
+    }
+    let missing = |events: &EventReport| u128::from(events.greatest_total.total).saturating_sub(events.average_total());
+    let worst = with_events().max_by_key(|(_, events)| missing(events)).filter(|(_, events)| missing(events) > 0);
+    if let Some((name, events)) = worst {
+        let (more, rank) = (unit.time(missing(events)), events.greatest_total.rank);
+        lines.push(format!("Balance is missing most in {name}: rank {rank} takes {more} more than the average."));
+    }
+    if lines.is_empty() {
+        lines.push("No region was run through to its end.".to_owned());
+    }
+    lines
+}
+
+fn conditions(report: &Report) -> String {
+    let overhead = &report.overhead;
+    let nanos = |picos: u64| format!("{:.1} ns", picos as f64 / 1e3);
+    let subtracted = if overhead.subtracted { "subtracted" } else { "not subtracted" };
+    format!(
+        "{}; a tick is {}; clock: {}; own overhead: {} in each event, {subtracted}, and {} for who encloses it.",
+        of(report.ranks as usize, "rank", "ranks"),
+        report.tick,
+        report.clock,
+        nanos(overhead.within_picos),
+        nanos(overhead.whole_picos)
+    )
+}
+
+fn cells(events: &EventReport, unit: Unit) -> [String; 8] {
+    let average = events.average_total();
+    let ratio = events.greatest_total.total as f64 / average as f64;
+    [
+        unit.time(events.greatest_total.total.into()),
+        events.greatest_total.rank.to_string(),
+        unit.time(events.least_total.total.into()),
+        unit.time(average),
+        if ratio.is_finite() { format!("{ratio:.2}") } else { "–".to_owned() },
+        count(events.ranks.len().into()),
+        count(events.count),
+        unit.time(events.average()),
+    ]
+}

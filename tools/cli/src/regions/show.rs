@@ -1,0 +1,115 @@
+//! `downbeat regions show`: saved reports as text, or as a page.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use downbeat_common::Failure;
+use downbeat_common::output::{print, print_json};
+use downbeat_regions::{Report, TextOptions};
+
+use super::page;
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  downbeat regions show run.json\n  downbeat regions show run.json -o regions.html\n  \
+                  downbeat regions show --merge atmosphere.json ocean.json"
+)]
+pub(crate) struct Options {
+    /// Reports that programs saved
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Writes a page with pictures to this file instead, or to standard output for -
+    #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
+    output: Option<PathBuf>,
+    /// Write every picture of the page to this folder, too, as a file of its own
+    #[arg(long, value_name = "DIR", requires = "output")]
+    svg: Option<PathBuf>,
+    /// Makes one report of all: the ranks of each program are counted on from those of the one before
+    #[arg(long)]
+    merge: bool,
+    /// Shows so many regions in detail, those that take the longest; 0 for the summary alone
+    #[arg(long, value_name = "NUMBER")]
+    details: Option<usize>,
+    /// Lists so many runs of ranks, such as 0-15 or 0-60:4, before the rest is counted
+    #[arg(long, value_name = "NUMBER", default_value_t = TextOptions::default().most_runs)]
+    runs: usize,
+    /// Prints JSON instead: the report, or a list if there are several
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let reports = options.files.iter().map(|file| load(file)).collect::<Result<Vec<_>, _>>()?;
+    let reports = if options.merge { vec![merged(&options.files, reports)?] } else { reports };
+    if let Some(output) = &options.output {
+        let named: Vec<_> = options.names().into_iter().zip(reports).collect();
+        return page::of(&named, &options.text()).write(&page::title(&named), "-o", output, options.svg.as_deref());
+    }
+    match &*reports {
+        [one] if options.json => print_json(one),
+        several if options.json => print_json(&several),
+        [one] => print(&one.text(&options.text())),
+        several => print(&one_after_the_other(&options.files, several, &options.text())),
+    }
+}
+
+impl Options {
+    /// What the reports are called: after their files.
+    fn names(&self) -> Vec<String> {
+        let names: Vec<String> = self.files.iter().map(|file| file.display().to_string()).collect();
+        if self.merge { vec![names.join(" and ")] } else { names }
+    }
+
+    fn text(&self) -> TextOptions {
+        TextOptions { most_runs: self.runs, most_details: self.details.unwrap_or(usize::MAX) }
+    }
+}
+
+pub(super) fn load(file: &Path) -> Result<Report, Failure> {
+    Report::load(file).map_err(|why| Failure::Input(why.to_string()))
+}
+
+fn merged(files: &[PathBuf], reports: Vec<Report>) -> Result<Report, Failure> {
+    let mut named = files.iter().zip(reports);
+    let (first, report) = named.next().ok_or_else(|| Failure::Input("there is no report".to_owned()))?;
+    named.try_fold(report, |all, (file, report)| {
+        let failed = |why| Failure::Input(format!("{} and {}: {why}", first.display(), file.display()));
+        all.beside(report).map_err(failed)
+    })
+}
+
+fn one_after_the_other(files: &[PathBuf], reports: &[Report], options: &TextOptions) -> String {
+    let shown =
+        files.iter().zip(reports).map(|(file, report)| format!("{}\n\n{}", file.display(), report.text(options)));
+    shown.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use downbeat_regions::{Overhead, Profile, RegionProfile, Remarks};
+    use downbeat_timers::Duration;
+
+    fn report(tick: i64) -> Report {
+        let remarks = Remarks { running: 1, ..Remarks::default() };
+        let region = RegionProfile { remarks, ..RegionProfile::new("step") };
+        Report::of(&Profile::new("clock", Duration::from_nanos(tick), Overhead::default(), vec![region]))
+    }
+
+    #[test]
+    fn several_reports_are_named_and_merged_ones_are_one() {
+        let files = [PathBuf::from("a.json"), PathBuf::from("b.json")];
+        let text = one_after_the_other(&files, &[report(1), report(1)], &TextOptions::default());
+        assert!(text.starts_with("a.json\n\n*** profile for 1 task ***\n"), "{text}");
+        assert!(text.contains("\n\nb.json\n\n*** profile for 1 task ***\n"), "{text}");
+        assert_eq!(merged(&files, vec![report(1), report(1)]).unwrap().ranks, 2);
+        let Err(Failure::Input(why)) = merged(&files, vec![report(1), report(1_000)]) else { panic!("merged") };
+        assert_eq!(why, "a.json and b.json: a tick is 1 ns in one report, and 1.000 us in another");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named() {
+        let Err(Failure::Input(why)) = load(Path::new("/no/such/report.json")) else { panic!("loaded") };
+        assert!(why.starts_with("/no/such/report.json: "), "{why}");
+    }
+}

@@ -1,0 +1,65 @@
+//! `downbeat report`: experiments as one page with pictures.
+
+mod histogram;
+mod lines;
+mod measured;
+mod run_order;
+mod sections;
+mod shifts;
+mod smooth;
+mod violin;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use downbeat_common::Failure;
+use downbeat_records::analysis::{Analysis, Settings};
+
+use crate::experiments::{self, AnalysisOptions, AverageOption};
+use downbeat_common::page::Page;
+use measured::{Experiments, Measured};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Pictures of observations always leave out outliers, but for those of their order, where nothing is left \
+                  out.\n\nExample:\n  downbeat report results/openmpi results/mpich -o report.html --svg pictures"
+)]
+pub(crate) struct Options {
+    /// Folders of experiments; the others are compared with the first. One without launches stands for those in it
+    #[arg(required = true, value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// Where to write the page, or - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Write every picture to this folder, too, as a file of its own
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
+    /// Which average of each launch is shown over sizes, and compared
+    #[arg(long, value_enum, default_value_t = AverageOption::Median, value_name = "AVERAGE")]
+    of: AverageOption,
+    #[command(flatten)]
+    analysis: AnalysisOptions,
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let settings = options.analysis.settings();
+    let all = read(&experiments::experiments_in(&options.folders)?, &settings)?;
+    let experiments = Experiments { all, settings, average: options.of.into() };
+    let mut page = Page::default();
+    let title = sections::fill(&mut page, &experiments);
+    page.write(&title, "-o", &options.output, options.svg.as_deref())
+}
+
+fn read(folders: &[PathBuf], settings: &Settings) -> Result<Vec<Measured>, Failure> {
+    let names = measured::short_names(folders);
+    let read = |(folder, name): (&PathBuf, String)| {
+        let launches = experiments::read(folder)?.launches;
+        let at_fault = |why: &dyn std::fmt::Display| Failure::Input(format!("{}: {why}", folder.display()));
+        let analysis = Analysis::of(&launches, settings).map_err(|why| at_fault(&why))?;
+        if analysis.groups.is_empty() {
+            return Err(at_fault(&"no group was measured to its end"));
+        }
+        Ok(Measured { name, folder: folder.clone(), launches, analysis })
+    };
+    folders.iter().zip(names).map(read).collect()
+}

@@ -1,0 +1,101 @@
+//! Under what conditions it was measured: the factors of the experiments, and the facts of their launches.
+
+use downbeat_records::State;
+
+use crate::report::measured::{Experiments, Measured};
+use downbeat_common::page::units;
+use downbeat_common::page::{Page, Table};
+
+pub(super) fn write(page: &mut Page, experiments: &Experiments) {
+    page.section("conditions", "Conditions");
+    page.table(&factors(experiments));
+    for measured in &experiments.all {
+        let count = units::of(measured.launches.len(), "launch", "launches");
+        page.folded(&format!("{}: {count} in {}", measured.name, measured.folder.display()), |page| {
+            page.table(&launches(measured));
+            facts(page, measured);
+        });
+    }
+}
+
+/// The names of the factors or facts of any of these, in the order in which they first come.
+fn names_of<'a>(all: impl Iterator<Item = &'a downbeat_records::Factors>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in all.flat_map(downbeat_records::Factors::iter) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// First those in which the experiments differ.
+fn factors(experiments: &Experiments) -> Table {
+    let all: Vec<_> = experiments.all.iter().map(|measured| &measured.analysis.factors).collect();
+    let values = |name: &str| -> Vec<&str> { all.iter().map(|factors| factors.get(name).unwrap_or("–")).collect() };
+    let (equal, differing): (Vec<&str>, Vec<&str>) = names_of(all.iter().copied())
+        .into_iter()
+        .partition(|name| all.windows(2).all(|pair| pair[0].get(name) == pair[1].get(name)));
+    let several = all.len() > 1;
+    let headings = ["factor"].into_iter().chain(experiments.all.iter().map(|measured| measured.name.as_str()));
+    let caption = match (several, differing.is_empty()) {
+        (false, _) => "Factors",
+        (true, true) => "Factors: all are equal",
+        (true, false) => "Factors: those marked with \u{2260} differ",
+    };
+    let mut table = Table::of_text(caption, headings);
+    for name in differing {
+        let marked = format!("\u{2260} {name}");
+        table.marked_row([marked.as_str()].into_iter().chain(values(name)));
+    }
+    for name in equal {
+        table.row([name].into_iter().chain(values(name)));
+    }
+    table
+}
+
+fn launches(measured: &Measured) -> Table {
+    let headings = ["launch", "number", "groups", "valid", "late", "long", "outliers", "complete"];
+    let mut table = Table::of_numbers("Observations of all groups", headings);
+    for (i, (name, launch)) in measured.launches.iter().enumerate() {
+        let groups =
+            || measured.analysis.groups.iter().flat_map(|group| group.launches.iter().filter(|of| of.launch == *name));
+        let count = |state: State| {
+            let counts = groups().flat_map(|of| &of.counts).filter(|(known, _)| *known == state);
+            units::count(counts.map(|(_, count)| count).sum())
+        };
+        table.row([
+            name.clone(),
+            (i + 1).to_string(),
+            launch.groups.len().to_string(),
+            units::count(groups().map(|of| of.valid as u64).sum()),
+            count(State::Late),
+            count(State::Long),
+            units::count(groups().map(|of| of.outliers as u64).sum()),
+            if launch.complete { "yes" } else { "no" }.to_owned(),
+        ]);
+    }
+    table
+}
+
+/// Facts that are the same in all launches once, the others for every launch.
+fn facts(page: &mut Page, measured: &Measured) {
+    let all: Vec<_> = measured.launches.iter().map(|(_, launch)| &launch.facts).collect();
+    let (same, other): (Vec<&str>, Vec<&str>) = names_of(all.iter().copied())
+        .into_iter()
+        .partition(|name| all.windows(2).all(|pair| pair[0].get(name) == pair[1].get(name)));
+    let mut table = Table::of_text("Facts of all launches", ["fact", "value"]);
+    for name in same {
+        table.row([name, all.first().and_then(|facts| facts.get(name)).unwrap_or("–")]);
+    }
+    page.table(&table);
+    if other.is_empty() {
+        return;
+    }
+    let mut table = Table::of_text("Facts of each launch", ["launch"].into_iter().chain(other.iter().copied()));
+    for (name, launch) in &measured.launches {
+        let values = other.iter().map(|fact| launch.facts.get(fact).unwrap_or("–"));
+        table.row([name.as_str()].into_iter().chain(values));
+    }
+    page.table(&table);
+}

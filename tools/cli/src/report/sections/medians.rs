@@ -1,0 +1,114 @@
+//! The averages over sizes: one picture for each operation and number of ranks, and a table.
+
+use downbeat_records::analysis::{Average, GroupAnalysis};
+
+use crate::experiments::percentage;
+use crate::report::lines::{self, Line, Point};
+use crate::report::measured::{Experiments, Kind, Measured};
+use downbeat_common::page::units;
+use downbeat_common::page::{Page, Table};
+
+pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) {
+    page.section("medians", "Run-times over sizes");
+    let average = experiments.average.name();
+    page.note(&format!(
+        "Each launch comes to one average: {}. A point is the median of the launches, the bar its interval with {} \
+         confidence by the sign test. Outliers: {}.",
+        averaged(experiments.average),
+        percentage(experiments.settings.confidence.share()),
+        experiments.settings.outliers.name()
+    ));
+    if let Some(doubt) = few_launches(experiments) {
+        page.note(&doubt);
+    }
+    page.pictures(kinds.iter().map(|kind| {
+        let lines: Vec<Line> = experiments.all.iter().map(|measured| line(experiments, measured, kind)).collect();
+        let title = format!("{}: {average} run-time", kind.title());
+        (format!("run-time-{}-{}", kind.operation, kind.ranks), lines::picture(title, average, &lines))
+    }));
+    for measured in &experiments.all {
+        let of = if experiments.all.len() > 1 { format!(": {}", measured.name) } else { String::new() };
+        page.folded(&format!("As a table{of}"), |page| {
+            page.table(&table(experiments, measured));
+            page.note(&format!(
+                "Apart: by how much the slowest launch is above the fastest. Wanted: how many launches like these it takes \
+                 to know the mean to {} with that confidence.",
+                percentage(experiments.settings.interval)
+            ));
+        });
+    }
+}
+
+/// What a launch comes to.
+const fn averaged(average: Average) -> &'static str {
+    match average {
+        Average::Median => "the median of its observations",
+        Average::Mean => "the mean of its observations",
+        Average::Reported => "what its processing reported",
+    }
+}
+
+fn line(experiments: &Experiments, measured: &Measured, kind: &Kind) -> Line {
+    let point = |bytes: &u64| {
+        let averages = measured.group(&kind.key(*bytes))?.averages(experiments.average)?;
+        let interval = experiments.interval(&averages);
+        Some(Point { bytes: *bytes, nanos: averages.median(), interval: interval.map(|found| found.interval) })
+    };
+    Line { name: measured.name.clone(), points: kind.sizes.iter().filter_map(point).collect() }
+}
+
+/// A word on experiments that are too small for the confidence that is asked for.
+fn few_launches(experiments: &Experiments) -> Option<String> {
+    let wanted = experiments.settings.confidence.share();
+    let too_low = |measured: &Measured| {
+        let averages = measured.analysis.groups.iter().filter_map(|group| group.averages(experiments.average));
+        let reached = |averages| experiments.interval(&averages).map_or(0.0, |found| found.confidence);
+        let least = averages.map(reached).reduce(f64::min)?;
+        (least < wanted - 1e-9).then(|| format!("{} ({})", measured.name, percentage(least)))
+    };
+    let doubtful: Vec<String> = experiments.all.iter().filter_map(too_low).collect();
+    (!doubtful.is_empty()).then(|| {
+        let which = doubtful.join(", ");
+        format!("Too few launches for that confidence, even where the bar is all of their range: {which}.")
+    })
+}
+
+fn table(experiments: &Experiments, measured: &Measured) -> Table {
+    let headings = [
+        "operation",
+        "size",
+        "ranks",
+        "launches",
+        "median",
+        "from",
+        "to",
+        "apart",
+        "observations",
+        "outliers",
+        "wanted",
+    ];
+    let mut table = Table::of_numbers(&measured.name, headings);
+    for group in &measured.analysis.groups {
+        table.row(row(experiments, group));
+    }
+    table
+}
+
+fn row(experiments: &Experiments, group: &GroupAnalysis) -> [String; 11] {
+    let averages = group.averages(experiments.average);
+    let interval = averages.and_then(|averages| experiments.interval(&averages)).map(|found| found.interval);
+    let time = |nanos: Option<f64>| nanos.map_or("–".to_owned(), units::time);
+    [
+        group.key.operation.clone(),
+        units::bytes(group.key.bytes),
+        group.key.ranks.to_string(),
+        averages.map_or(0, |averages| averages.len()).to_string(),
+        time(averages.map(|averages| averages.median())),
+        time(interval.map(|interval| interval.low)),
+        time(interval.map(|interval| interval.high)),
+        group.spread(experiments.average).map_or("–".to_owned(), units::percent),
+        units::count(group.valid() as u64),
+        units::count(group.outliers() as u64),
+        group.launches_needed.map_or("–".to_owned(), units::count),
+    ]
+}

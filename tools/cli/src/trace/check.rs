@@ -1,0 +1,143 @@
+//! `downbeat trace check`: what cannot be true of times.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use downbeat_common::output::{print, print_json};
+use downbeat_common::trace::{
+    Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, Movement, PageOptions, Recording, Shown,
+    Violations, files, violations,
+};
+use downbeat_common::{Failure, output};
+use downbeat_trace::{Deviation, Verdict};
+use serde::Serialize;
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "If nothing is said of latencies, a message may take no time at all; those that a correction used it \
+                  prints in the form that is understood here. A trace is checked by nothing that a correction is made \
+                  of.\n\n\
+                  Examples:\n  downbeat trace generate -o wrong.dbt && downbeat trace check wrong.dbt\n  \
+                  downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt && downbeat \
+                  trace check right.dbt --against wrong.dbt"
+)]
+pub(crate) struct Options {
+    /// The trace
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// What it was made of by a correction: nothing but times may be different
+    #[arg(long, value_name = "ORIGINAL")]
+    against: Option<PathBuf>,
+    #[arg(long, value_name = "LATENCIES", help = LatencyOption::HELP, default_value = "0", allow_hyphen_values = true)]
+    latencies: LatencyOption,
+    #[command(flatten)]
+    matching: MatchingOptions,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+    /// Print histograms, too, of how far events were moved and intervals changed
+    #[arg(long, conflicts_with = "json", requires = "against")]
+    histograms: bool,
+    #[command(flatten)]
+    page: PageOptions,
+}
+
+/// What is printed as JSON.
+#[derive(Debug, Serialize)]
+struct Document {
+    schema: &'static str,
+    version: u32,
+    contents: Contents,
+    latencies: LatencyReport,
+    violations: Violations,
+    /// The first thing in which it is another trace than the original, besides times.
+    difference: Option<String>,
+    deviation: Option<DeviationReport>,
+    /// Where and when events were moved.
+    movement: Option<Movement>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let matching = options.matching.matching();
+    options.page.check([&*options.file].into_iter().chain(options.against.as_deref()))?;
+    let file = files::read(&options.file, matching)?;
+    let original = options.against.as_ref().map(|path| files::read(path, matching)).transpose()?;
+    let document = look(&file, original.as_ref(), &options.latencies)?;
+    let title = format!("Check of {}", options.file.display());
+    options.page.write(&title, &document.shown(&file.names, options.against.as_deref()))?;
+    if options.json {
+        print_json(&document)?;
+    } else {
+        print(&document.text(options))?;
+    }
+    let wrong = document.violations.count();
+    let file = options.file.display();
+    match document.difference {
+        Some(difference) => Err(Failure::Run(difference)),
+        None if wrong > 0 => Err(Failure::Run(format!("{file}: {}", output::count(wrong as usize, "violation")))),
+        None => Ok(()),
+    }
+}
+
+fn look(file: &Recording, original: Option<&Recording>, latencies: &LatencyOption) -> Result<Document, Failure> {
+    let latencies = latencies.find(&file.trace);
+    let difference = original.map(|original| original.first_difference(file)).transpose()?.flatten();
+    // Of another trace, there is nothing to be said beside that.
+    let original = original.filter(|_| difference.is_none());
+    let times = file.trace.times();
+    let before = original.map_or(&file.trace, |original| &original.trace);
+    let verdict = Verdict::of(before, &times, &latencies.latencies).map_err(Failure::run)?;
+    let deviation = original.map(|original| Deviation::between(&original.trace, &times)).transpose();
+    let deviation = deviation.map_err(Failure::run)?;
+    Ok(Document {
+        schema: "downbeat.trace_check",
+        version: 1,
+        contents: Contents::of(&file.trace),
+        latencies: LatencyReport::of(latencies),
+        violations: Violations::of(&verdict, &file.names),
+        difference,
+        deviation: deviation.as_ref().map(Into::into),
+        movement: original.map(|original| Movement::between(&original.trace, &times, &file.names)),
+    })
+}
+
+impl Document {
+    fn shown<'a>(&'a self, names: &'a [String], against: Option<&Path>) -> Shown<'a> {
+        let deviation = self.deviation.as_ref().zip(self.movement.as_ref());
+        Shown {
+            contents: &self.contents,
+            conditions: String::new(),
+            latencies: &self.latencies,
+            stages: vec![("in the file", &self.violations)],
+            corrected: None,
+            passes: &[],
+            since: against.map(|against| format!("Since {}", against.display())).unwrap_or_default(),
+            deviation,
+            truth: None,
+            names,
+        }
+    }
+
+    fn text(&self, options: &Options) -> String {
+        let Self { contents, latencies, violations: found, deviation, .. } = self;
+        let mut text = format!("{}: {}{}\n", options.file.display(), contents.text(), latencies.text());
+        text += &violations([("in the file", found)]);
+        if found.decreasing + found.merged > 0 {
+            text += &format!(
+                "{} before the one before, {} no longer after the one before\n",
+                output::count(found.decreasing as usize, "event"),
+                output::count(found.merged as usize, "event")
+            );
+        }
+        if found.count() > 0 {
+            text += &format!("\nThe first of them:\n{}", found.named());
+        }
+        if let (Some(deviation), Some(original)) = (deviation, &options.against) {
+            text += &format!("\nSince {}:\n{}", original.display(), deviation.text());
+            if options.histograms {
+                text += &format!("\n{}", deviation.histograms());
+            }
+        }
+        text
+    }
+}

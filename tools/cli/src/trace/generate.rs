@@ -1,0 +1,226 @@
+//! `downbeat trace generate`: a trace of a program that never ran, of which the truth is known.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use downbeat_clock_core::{Duration, Timestamp};
+use downbeat_common::output::{count, print};
+use downbeat_common::trace::{Unfinished, files};
+use downbeat_common::{Failure, cli};
+use downbeat_files::FileError;
+use downbeat_sync::SimError;
+use downbeat_trace::formats::{Item, TraceFormat, TraceWriter, What};
+use downbeat_trace::{Latencies, SyntheticEvent, SyntheticProgram, Traffic};
+
+#[derive(Args, Debug)]
+#[command(after_help = "Equal options make equal traces. The clock of the first node is right.\n\n\
+                  Examples:\n  downbeat trace generate -o wrong.dbt\n  \
+                  downbeat trace generate -o wrong.dbtb --truth truth.dbtb --nodes 8 --processes 4 --events 1000000 \
+                  --sessions 5 --seed 7")]
+pub(crate) struct Options {
+    /// Where to write the trace: *.dbt is text, *.dbtb is bytes
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    /// Where to write the same trace with its true times
+    #[arg(long, value_name = "FILE")]
+    truth: Option<PathBuf>,
+    /// How many nodes, each with a clock of its own
+    #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
+    nodes: u32,
+    /// How many processes a node has
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
+    processes: u32,
+    /// How many threads a process has, of which one sends and receives
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
+    threads: u32,
+    /// About how many events there are
+    #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
+    events: u64,
+    /// How long the program runs
+    #[arg(long, value_name = "DURATION", default_value = "20min", value_parser = cli::positive, allow_hyphen_values = true)]
+    duration: Duration,
+    /// Who sends messages to whom
+    #[arg(long, value_enum, default_value_t = TrafficOption::Pairs, value_name = "TRAFFIC")]
+    traffic: TrafficOption,
+    /// Rounds of messages from one collective operation to the next; 0 for none
+    #[arg(long, value_name = "ROUNDS", default_value_t = 20)]
+    collective_every: u32,
+    /// Rounds of messages from one start of threads to the next; 0 for none
+    #[arg(long, value_name = "ROUNDS", default_value_t = 0)]
+    fork_every: u32,
+    /// How long messages take at least: in a process, on a node, and between nodes
+    #[arg(long, value_name = "DURATIONS", value_parser = levels, default_value = "200ns,500ns,2us", allow_hyphen_values = true)]
+    latencies: Latencies,
+    /// How much longer they take on average
+    #[arg(long, value_name = "DURATION", default_value = "500ns", value_parser = cli::not_negative, allow_hyphen_values = true)]
+    jitter: Duration,
+    /// In how many sessions clocks are compared
+    #[arg(long, value_name = "NUMBER", default_value_t = 2)]
+    sessions: u32,
+    /// How many samples a session has
+    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+    samples: u32,
+    /// How wrong a sample is on average
+    #[arg(long, value_name = "DURATION", default_value = "500ns", value_parser = cli::not_negative, allow_hyphen_values = true)]
+    noise: Duration,
+    /// Which share of messages arrives too early by clocks that were made one, at most; about half of them can
+    #[arg(long, value_name = "SHARE", value_parser = cli::share, default_value = "50%", allow_hyphen_values = true)]
+    violated: f64,
+    /// Another seed makes another trace
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TrafficOption {
+    /// Every process to the next one
+    Ring,
+    /// Two and two, by lot
+    Pairs,
+    /// Every process to its neighbours in a grid
+    Stencil,
+}
+
+fn levels(text: &str) -> Result<Latencies, String> {
+    let levels = text.split(',').map(cli::not_negative).collect::<Result<Vec<_>, _>>()?;
+    let &[process, node, beyond] = &levels[..] else { return Err("there are three".to_owned()) };
+    Latencies::new(process, node, beyond).ok_or_else(|| "they never fall".to_owned())
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let program = options.program();
+    program.validate().map_err(|why| Failure::Input(why.to_string()))?;
+    if let Some(truth) = &options.truth {
+        files::check_output("--truth", truth, &[])?;
+    }
+    files::check_output("-o", &options.output, &[])?;
+    if options.truth.as_ref() == Some(&options.output) {
+        return Err(Failure::option("--truth", "it is the file of the trace itself"));
+    }
+    let unfinished = Unfinished::of(&options.output)?;
+    let events = write(&program, &options.output, Times::Local)?;
+    drop(unfinished);
+    if let Some(truth) = &options.truth {
+        let _unfinished = Unfinished::of(truth)?;
+        write(&program, truth, Times::True)?;
+    }
+    let locations = count(program.places().len(), "location");
+    print(&format!("{}: {locations}, {}\n", options.output.display(), count(events, "event")))
+}
+
+impl Options {
+    fn program(&self) -> SyntheticProgram {
+        let program = SyntheticProgram {
+            processes: self.processes,
+            threads: self.threads,
+            duration: self.duration,
+            traffic: match self.traffic {
+                TrafficOption::Ring => Traffic::Ring,
+                TrafficOption::Pairs => Traffic::Pairs,
+                TrafficOption::Stencil => Traffic::Stencil,
+            },
+            collective_every: self.collective_every,
+            fork_every: self.fork_every,
+            latencies: self.latencies,
+            jitter: self.jitter,
+            sessions: self.sessions,
+            samples: self.samples,
+            noise: self.noise,
+            violated: self.violated,
+            seed: self.seed,
+            ..SyntheticProgram::new(self.nodes, 0)
+        };
+        program.with_events(self.events)
+    }
+}
+
+/// Which times are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Times {
+    /// By the clocks of locations, with the sessions in which they were compared.
+    Local,
+    True,
+}
+
+/// Why a program cannot be written.
+enum Unwritten {
+    Program(SimError),
+    File(FileError),
+}
+
+impl From<SimError> for Unwritten {
+    fn from(why: SimError) -> Self {
+        Self::Program(why)
+    }
+}
+
+impl From<FileError> for Unwritten {
+    fn from(why: FileError) -> Self {
+        Self::File(why)
+    }
+}
+
+impl From<Unwritten> for Failure {
+    fn from(why: Unwritten) -> Self {
+        match why {
+            Unwritten::Program(why) => Self::Input(why.to_string()),
+            Unwritten::File(why) => Self::run(why),
+        }
+    }
+}
+
+/// Writes a program; how many events it has.
+fn write(program: &SyntheticProgram, path: &Path, times: Times) -> Result<usize, Failure> {
+    let writer = TraceWriter::create(path, files::format(path, TraceFormat::Text)).map_err(Unwritten::File)?;
+    Ok(write_to(writer, program, times)?)
+}
+
+fn write_to(mut writer: TraceWriter, program: &SyntheticProgram, times: Times) -> Result<usize, Unwritten> {
+    write_locations(&mut writer, program)?;
+    for members in program.communicators() {
+        let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
+        writer.write(&Item::Communicator { members: &members })?;
+    }
+    if times == Times::Local {
+        write_sessions(&mut writer, program)?;
+    }
+    let mut events = 0;
+    program.run(|SyntheticEvent { location, truth, local, action, .. }| {
+        let time = match times {
+            Times::Local => Timestamp::from_nanos(local.as_nanos()),
+            Times::True => truth,
+        };
+        events += 1;
+        let (location, what) = (location.index() as u32, What::of(action).unwrap_or(What::Note("work")));
+        Ok::<_, Unwritten>(writer.write(&Item::Event { location, time, what })?)
+    })?;
+    writer.finish()?;
+    Ok(events)
+}
+
+/// First processes, then their other threads.
+fn write_locations(writer: &mut TraceWriter, program: &SyntheticProgram) -> Result<(), FileError> {
+    let ranks = program.nodes * program.processes;
+    let mut threads = vec![0_u32; ranks as usize];
+    for place in program.places() {
+        let (rank, thread) = (place.process, &mut threads[place.process as usize]);
+        let name = if *thread == 0 { format!("rank {rank}") } else { format!("rank {rank}, thread {thread}") };
+        writer.write(&match *thread {
+            0 => Item::Location { place, name: &name },
+            _ => Item::Thread { rank, name: &name },
+        })?;
+        *thread += 1;
+    }
+    Ok(())
+}
+
+fn write_sessions(writer: &mut TraceWriter, program: &SyntheticProgram) -> Result<(), Unwritten> {
+    for (location, sessions) in (0..).zip(program.sessions()?) {
+        for (session, samples) in (0..).zip(sessions) {
+            for sample in samples {
+                writer.write(&Item::Sample { location, session, local: sample.at, master: sample.image })?;
+            }
+        }
+    }
+    Ok(())
+}

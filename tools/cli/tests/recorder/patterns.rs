@@ -1,0 +1,110 @@
+//! What ranks of programs do with each other.
+
+use downbeat_sync::internal::scramble;
+use downbeat_sync::{Comm, block_on_ready, collective};
+use downbeat_trace::CollectiveKind;
+
+use super::{Recorder, Team, rest};
+
+/// What a master answers when nothing is left to do.
+const STOP: i32 = 1_000;
+
+/// Everything, in between which clocks are compared.
+pub(crate) fn all<M: Comm>(recorder: &mut Recorder<M>, beside: impl FnOnce(&mut Recorder<M>)) {
+    recorder.session(8);
+    rest();
+    ring(recorder, |of| &of.world, 20);
+    partners(recorder, 20);
+    rest();
+    master_and_workers(recorder, 30);
+    recorder.session(8);
+    beside(recorder);
+    rest();
+    halo(recorder, 20);
+    ring(recorder, |of| &of.half, 10);
+    rest();
+    together(recorder, |of| &of.world, 5);
+    together(recorder, |of| &of.half, 5);
+    recorder.session(8);
+}
+
+/// Everyone to the next one.
+fn ring<M: Comm>(recorder: &mut Recorder<M>, team: fn(&Recorder<M>) -> &Team<M>, rounds: i32) {
+    let comm = &team(recorder).comm;
+    let (rank, size) = (comm.rank(), comm.size());
+    for round in 0..rounds {
+        recorder.work(20);
+        recorder.send(team, (rank + 1) % size, round % 3);
+        recorder.receive(team, (rank + size - 1) % size);
+    }
+}
+
+/// Two and two by lot, the lower one first. With an odd number of ranks, one has nothing to do.
+fn partners<M: Comm>(recorder: &mut Recorder<M>, rounds: u64) {
+    for round in 0..rounds {
+        let mut order: Vec<_> = (0..recorder.size()).collect();
+        order.sort_by_key(|rank| scramble(u64::from(*rank) ^ round << 32));
+        let at = order.iter().position(|rank| *rank == recorder.rank()).unwrap();
+        let Some(partner) = order.get(at ^ 1).copied() else { continue };
+        recorder.work(10);
+        if recorder.rank() < partner {
+            recorder.send(|of| &of.world, partner, 1);
+            recorder.receive(|of| &of.world, partner);
+        } else {
+            recorder.receive(|of| &of.world, partner);
+            recorder.send(|of| &of.world, partner, 2);
+        }
+    }
+}
+
+/// Workers ask for tasks of different lengths. The master has something to do himself, so that they wait for him.
+fn master_and_workers<M: Comm>(recorder: &mut Recorder<M>, tasks: i32) {
+    if recorder.rank() > 0 {
+        loop {
+            recorder.send(|of| &of.world, 0, 0);
+            match recorder.receive(|of| &of.world, 0) {
+                STOP => return,
+                task => recorder.work(scramble(task as u64) % 200),
+            }
+        }
+    }
+    for task in 1..=tasks {
+        for worker in 1..recorder.size() {
+            recorder.work(30);
+            recorder.receive(|of| &of.world, worker);
+            recorder.send(|of| &of.world, worker, if task == tasks { STOP } else { task });
+        }
+    }
+}
+
+/// Neighbours in a row exchange their edges, where rank 0 has the most work.
+fn halo<M: Comm>(recorder: &mut Recorder<M>, rounds: i32) {
+    let (rank, last) = (recorder.rank(), recorder.size() - 1);
+    let neighbours = [rank.checked_sub(1), (rank < last).then_some(rank + 1)].into_iter().flatten();
+    for round in 0..rounds {
+        recorder.work(if rank == 0 { 200 } else { 20 });
+        neighbours.clone().for_each(|neighbour| recorder.send(|of| &of.world, neighbour, round));
+        neighbours.clone().for_each(|neighbour| {
+            recorder.receive(|of| &of.world, neighbour);
+        });
+    }
+}
+
+/// Collective operations, which are made of messages.
+fn together<M: Comm>(recorder: &mut Recorder<M>, team: fn(&Recorder<M>) -> &Team<M>, rounds: u64) {
+    for round in 0..rounds {
+        recorder.work(50 * u64::from(recorder.rank()));
+        recorder.together(team, CollectiveKind::Barrier, 0, |team| {
+            block_on_ready(collective::barrier(&team.comm)).unwrap();
+        });
+        recorder.together(team, CollectiveKind::Broadcast, 0, |team| {
+            block_on_ready(collective::broadcast(&team.comm, round)).unwrap();
+        });
+        recorder.together(team, CollectiveKind::Gather, 0, |team| {
+            block_on_ready(collective::gather(&team.comm, round)).unwrap();
+        });
+        recorder.together(team, CollectiveKind::Allreduce, 0, |team| {
+            block_on_ready(collective::all_combine(&team.comm, round, u64::max)).unwrap();
+        });
+    }
+}

@@ -1,0 +1,126 @@
+//! Reports as programs might have saved them: an ocean on a grid of ranks, some of which have nothing but land.
+
+use std::path::Path;
+
+use downbeat_clock_core::{DecimalBin, Event};
+use downbeat_regions::{Overhead, Profile, RegionProfile, Remarks, Report, ThreadEvent};
+use downbeat_timers::Duration;
+
+/// A program run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Made {
+    /// On how many ranks.
+    pub(crate) ranks: u32,
+    /// How many of them are in a row of the grid.
+    pub(crate) columns: u32,
+    /// How many steps the program does.
+    pub(crate) steps: u64,
+    /// Whether those with land have as much to do as the others.
+    pub(crate) balanced: bool,
+    /// What the region is called that the ocean is worked out in.
+    pub(crate) name: &'static str,
+    /// How long a tick is.
+    pub(crate) tick: Duration,
+}
+
+impl Made {
+    pub(crate) const fn on(ranks: u32, columns: u32) -> Self {
+        let tick = Duration::from_nanos(1);
+        Self { ranks, columns, steps: 128, balanced: false, name: "barotropic", tick }
+    }
+
+    pub(crate) fn write(&self, file: &Path) {
+        self.report().save(file).expect("a test may write here");
+    }
+
+    pub(crate) fn report(&self) -> Report {
+        let of_rank = |rank| Report::of(&self.profile(rank));
+        // Neighbours first: whoever adds one rank after another copies the lists of ranks once for each.
+        let mut parts: Vec<Report> = (0..self.ranks).map(of_rank).collect();
+        while parts.len() > 1 {
+            let mut pairs = parts.into_iter();
+            parts = Vec::new();
+            while let Some(first) = pairs.next() {
+                parts.push(match pairs.next() {
+                    Some(second) => first.beside(second).expect("they count in the same ticks"),
+                    None => first,
+                });
+            }
+        }
+        parts.swap_remove(0)
+    }
+
+    fn profile(&self, rank: u32) -> Profile {
+        let mut random = fastrand::Rng::with_seed(rank.into());
+        let mut lengths = |typical: u64, count: u64| -> Vec<u64> {
+            let length = |number: u64| if number == 0 { 6_000_000 } else { typical + random.u64(0..typical / 5 + 2) };
+            (0..count).map(length).collect()
+        };
+        let all = if self.balanced { 4_000_000 } else { 5_100_000 };
+        let ocean = lengths(self.ocean(rank), self.steps);
+        let steps: Vec<u64> = (0..self.steps).map(|_| all + 900_000).collect();
+        let mut regions = vec![
+            region("step", &steps),
+            region(self.name, &ocean),
+            region("exchange of borders", &lengths(30_000 + 1_000 * u64::from(rank % 7), 4 * self.steps)),
+        ];
+        // One rank of each node writes.
+        if rank.is_multiple_of(16) {
+            regions.push(region("output", &lengths(450_000, 5)));
+        }
+        if rank == 3 {
+            let remarks = Remarks { running: 1, ..Remarks::default() };
+            regions.push(RegionProfile { remarks, ..RegionProfile::new("never left") });
+        }
+        let overhead = Overhead { within_picos: 9_200, whole_picos: 31_400, subtracted: false };
+        Profile::new("TSC, rdtsc", self.tick, overhead, regions)
+    }
+
+    /// How long the ocean of a rank takes: on land nothing, at coasts less.
+    fn ocean(&self, rank: u32) -> u64 {
+        let rows = self.ranks.div_ceil(self.columns);
+        let (x, y) = (
+            f64::from(rank % self.columns) / f64::from(self.columns),
+            f64::from(rank / self.columns) / f64::from(rows),
+        );
+        let inside = |(cx, cy): (f64, f64), r: f64| ((x - cx) / r).powi(2) + ((y - cy) / (1.6 * r)).powi(2);
+        let continent = inside((0.28, 0.4), 0.16).min(inside((0.72, 0.62), 0.19)).min(inside((0.8, 0.15), 0.07));
+        match continent {
+            _ if self.balanced => 3_600_000,
+            ..0.8 => 650,
+            ..1.2 => 3_300_000,
+            _ => 5_000_000,
+        }
+    }
+}
+
+/// A region of which a rank has seen events of these lengths.
+pub(crate) fn region(name: &str, lengths: &[u64]) -> RegionProfile {
+    let mut ordered: Vec<ThreadEvent> = (1..)
+        .zip(lengths)
+        .map(|(number, length)| ThreadEvent { event: Event { length: *length, number }, thread: 0 })
+        .collect();
+    ordered.sort_by_key(|found| found.event.length);
+    let bins: Vec<DecimalBin> = ordered.iter().map(|found| DecimalBin::of(found.event.length)).collect();
+    RegionProfile {
+        threads: 1,
+        events: lengths.len() as u64,
+        total: lengths.iter().sum(),
+        longest: ordered.last().copied(),
+        second_longest: ordered.iter().rev().nth(1).copied(),
+        shortest: ordered.first().copied(),
+        bins: bins.chunk_by(|one, other| one == other).map(|run| (run[0], run.len() as u64)).collect(),
+        ..RegionProfile::new(name)
+    }
+}
+
+/// A program whose ranks are all in groups of their own.
+pub(crate) fn many_groups(ranks: usize) -> Report {
+    let of_rank = |rank: usize| {
+        let length = DecimalBin::from_index(20 + rank).map_or(0, DecimalBin::low);
+        let regions = vec![region("solve", &[length, length, length + 1, 5])];
+        Report::of(&Profile::new("TSC", Duration::from_nanos(1), Overhead::default(), regions))
+    };
+    let more = (1..ranks).map(of_rank);
+    more.fold(of_rank(0), |all, rank| all.beside(rank).expect("they count in the same ticks"))
+}
