@@ -15,7 +15,8 @@ fn compile_constants() -> Result<(), Box<dyn Error>> {
     const SOURCE: &str = "src/mpi/constants.c";
     println!("cargo:rerun-if-changed={SOURCE}");
     println!("cargo:rerun-if-env-changed=MPICC");
-    let library = build_probe_mpi::probe().map_err(|why| format!("there is no MPI library: {why:?}"))?;
+    let library =
+        build_probe_mpi::probe().map_err(|why| format!("there is no MPI library: {why:?}"))?;
     let mut build = cc::Build::new();
     build.file(SOURCE).includes(&library.include_paths);
     if let Some(compiler) = library.mpicc {

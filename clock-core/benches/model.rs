@@ -6,8 +6,8 @@ use core::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use downbeat_clock_core::{
-    ClockModel, ConstrainedSpline, Counter, Duration, Exchange, Global, Knot, Local, OffsetFit, OffsetSample,
-    Published, SkampiOffset, TickRate, Ticks, Timestamp, TraceCollectorOffset,
+    ClockModel, ConstrainedSpline, Counter, Duration, Exchange, Global, Knot, Local, OffsetFit,
+    OffsetSample, Published, SkampiOffset, TickRate, Ticks, Timestamp, TraceCollectorOffset,
 };
 
 fn local() -> ClockModel<Counter, Local> {
@@ -24,16 +24,29 @@ fn models(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("model");
     let global = local().then(&learned()).expect("in range");
     let cell = Published::new(global);
-    let (ticks, time) = (Ticks(123_456_789_012), Timestamp::from_nanos(47_483_380_389));
-    group.bench_function("apply", |bench| bench.iter(|| black_box(&global).apply(black_box(ticks))));
-    group.bench_function("load and apply", |bench| bench.iter(|| black_box(&cell).load().apply(black_box(ticks))));
-    group.bench_function("invert", |bench| bench.iter(|| black_box(&global).invert(black_box(time))));
-    group.bench_function("compose", |bench| bench.iter(|| black_box(&local()).then(black_box(&learned()))));
+    let (ticks, time) = (
+        Ticks(123_456_789_012),
+        Timestamp::from_nanos(47_483_380_389),
+    );
+    group.bench_function("apply", |bench| {
+        bench.iter(|| black_box(&global).apply(black_box(ticks)))
+    });
+    group.bench_function("load and apply", |bench| {
+        bench.iter(|| black_box(&cell).load().apply(black_box(ticks)))
+    });
+    group.bench_function("invert", |bench| {
+        bench.iter(|| black_box(&global).invert(black_box(time)))
+    });
+    group.bench_function("compose", |bench| {
+        bench.iter(|| black_box(&local()).then(black_box(&learned())))
+    });
     group.bench_function("encode and decode", |bench| {
         bench.iter(|| ClockModel::<Counter, Global>::decode(&black_box(&global).encode()));
     });
     let mut writer = cell.writer().expect("nobody else publishes");
-    group.bench_function("publish", |bench| bench.iter(|| writer.publish(black_box(global))));
+    group.bench_function("publish", |bench| {
+        bench.iter(|| writer.publish(black_box(global)))
+    });
     group.bench_function("ticks to a duration", |bench| {
         let rate = global.rate();
         bench.iter(|| black_box(rate).duration(black_box(2_600)));
@@ -56,7 +69,9 @@ fn estimates(criterion: &mut Criterion) {
     group.bench_function("skampi, 100 exchanges", |bench| {
         bench.iter(|| {
             let mut estimator = SkampiOffset::new();
-            black_box(&exchanges).iter().for_each(|exchange| estimator.push(*exchange).expect("in order"));
+            black_box(&exchanges)
+                .iter()
+                .for_each(|exchange| estimator.push(*exchange).expect("in order"));
             estimator.estimate()
         });
     });
@@ -64,7 +79,9 @@ fn estimates(criterion: &mut Criterion) {
     group.bench_function("trace collector, 100 exchanges", |bench| {
         bench.iter(|| {
             let mut estimator = TraceCollectorOffset::new(&mut buffer);
-            black_box(&exchanges).iter().for_each(|exchange| estimator.push(*exchange).expect("room for all"));
+            black_box(&exchanges)
+                .iter()
+                .for_each(|exchange| estimator.push(*exchange).expect("room for all"));
             estimator.estimate()
         });
     });
@@ -73,7 +90,11 @@ fn estimates(criterion: &mut Criterion) {
             let mut fit = OffsetFit::<Local>::new();
             for i in 0..1_000 {
                 let at = Timestamp::from_nanos(black_box(i) * 60_000);
-                fit.push(OffsetSample { at, offset: Duration::from_nanos(i * 60 + i % 5), half_width: None });
+                fit.push(OffsetSample {
+                    at,
+                    offset: Duration::from_nanos(i * 60 + i % 5),
+                    half_width: None,
+                });
             }
             fit.line()
         });

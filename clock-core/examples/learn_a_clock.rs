@@ -1,11 +1,15 @@
 //! From exchanges to one map: a client learns a reference's clock, and tells global time by its own counter.
 
-#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(
+    clippy::print_stdout,
+    reason = "this is a program, and this is its output"
+)]
 
 use std::error::Error;
 
 use downbeat_clock_core::{
-    ClockModel, Counter, Exchange, Global, Local, OffsetFit, SkampiOffset, TickRate, Ticks, Timestamp,
+    ClockModel, Counter, Exchange, Global, Local, OffsetFit, SkampiOffset, TickRate, Ticks,
+    Timestamp,
 };
 
 /// An exchange that begins at this global time, with a client that is 3 us ahead and gains 2 ppm.
@@ -24,7 +28,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     for session in 0..10 {
         let mut skampi = SkampiOffset::new();
         for i in 0..20 {
-            skampi.push(exchange(session * 100_000_000 + i * 1_000, [300 + i * 7 % 50, 320 + i * 13 % 90]))?;
+            skampi.push(exchange(
+                session * 100_000_000 + i * 1_000,
+                [300 + i * 7 % 50, 320 + i * 13 % 90],
+            ))?;
         }
         fit.push(skampi.estimate()?);
     }
@@ -32,10 +39,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("the client gains {:.3} ppm", line.drift() * 1e6);
 
     // The client's counter, calibrated before, and what was learned make one map.
-    let counter =
-        ClockModel::<Counter, Local>::through(Ticks(0), Timestamp::ORIGIN, TickRate::from_hz(2_600_000_000)?)?;
+    let counter = ClockModel::<Counter, Local>::through(
+        Ticks(0),
+        Timestamp::ORIGIN,
+        TickRate::from_hz(2_600_000_000)?,
+    )?;
     let global: ClockModel<Counter, Global> = counter.then(&line.model()?)?;
     let ticks = Ticks(5_200_000_000);
-    println!("at {} ticks it is {} of global time", ticks.0, global.apply(ticks) - Timestamp::ORIGIN);
+    println!(
+        "at {} ticks it is {} of global time",
+        ticks.0,
+        global.apply(ticks) - Timestamp::ORIGIN
+    );
     Ok(())
 }

@@ -21,8 +21,11 @@ pub(crate) struct Affine {
 
 impl Affine {
     /// `output = input`, for clocks that count nanoseconds.
-    pub(crate) const IDENTITY: Self =
-        Self { rate: TickRate::NANOSECOND, constant: HALF, limit: ((REACH - 1) >> 64) as u64 };
+    pub(crate) const IDENTITY: Self = Self {
+        rate: TickRate::NANOSECOND,
+        constant: HALF,
+        limit: ((REACH - 1) >> 64) as u64,
+    };
 
     /// `None` when the constant is beyond its reach.
     pub(crate) const fn new(rate: TickRate, constant: i128) -> Option<Self> {
@@ -30,8 +33,16 @@ impl Affine {
             return None;
         }
         let inputs = (REACH - 1) / rate.fixed();
-        let limit = if inputs > u64::MAX as u128 { u64::MAX } else { inputs as u64 };
-        Some(Self { rate, constant, limit })
+        let limit = if inputs > u64::MAX as u128 {
+            u64::MAX
+        } else {
+            inputs as u64
+        };
+        Some(Self {
+            rate,
+            constant,
+            limit,
+        })
     }
 
     /// The image of an unsigned input, in whole nanoseconds; saturates.
@@ -56,7 +67,8 @@ impl Affine {
         let negative = input < 0;
         // The constant alone never overflows, so an overflow has the sign of the product.
         let end = if negative { i64::MIN } else { i64::MAX };
-        exact(input.unsigned_abs(), negative, self.rate, self.constant).map_or(end, |sum| (sum >> 64) as i64)
+        exact(input.unsigned_abs(), negative, self.rate, self.constant)
+            .map_or(end, |sum| (sum >> 64) as i64)
     }
 }
 
@@ -88,7 +100,11 @@ fn eval_far(input: u64, rate: TickRate, constant: i128) -> i64 {
 /// `input * rate + constant`, not cut to whole nanoseconds; `None` beyond the range of `i128`.
 pub(crate) fn exact(input: u64, negative: bool, rate: TickRate, constant: i128) -> Option<i128> {
     let product = u128::from(input).checked_mul(rate.fixed())?;
-    if negative { add(product, -constant).map(core::ops::Neg::neg) } else { add(product, constant) }
+    if negative {
+        add(product, -constant).map(core::ops::Neg::neg)
+    } else {
+        add(product, constant)
+    }
 }
 
 /// `a + b`, unless that leaves the range of `i128`.
@@ -104,12 +120,18 @@ fn add(a: u128, b: i128) -> Option<i128> {
 pub(crate) const fn mul_fixed(a: u128, b: u128) -> Option<u128> {
     const LOW: u128 = u64::MAX as u128;
     let (a_high, a_low, b_high, b_low) = (a >> 64, a & LOW, b >> 64, b & LOW);
-    let Some(high) = (a_high * b_high).checked_mul(1 << 64) else { return None };
+    let Some(high) = (a_high * b_high).checked_mul(1 << 64) else {
+        return None;
+    };
     let low = a_low * b_low;
     let low = (low >> 64) + (low >> 63 & 1);
     // Neither cross product leaves room for an overflow of its own.
-    let Some(sum) = high.checked_add(a_high * b_low) else { return None };
-    let Some(sum) = sum.checked_add(a_low * b_high) else { return None };
+    let Some(sum) = high.checked_add(a_high * b_low) else {
+        return None;
+    };
+    let Some(sum) = sum.checked_add(a_low * b_high) else {
+        return None;
+    };
     sum.checked_add(low)
 }
 

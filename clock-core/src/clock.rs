@@ -87,7 +87,10 @@ pub struct ModelClock<K, D: Domain> {
 impl<K: Clock, D: Domain> ModelClock<K, D> {
     /// Reads `clock` through `model`.
     pub fn new(clock: K, model: ClockModel<Counter, D>) -> Self {
-        Self { clock, model: Published::new(model) }
+        Self {
+            clock,
+            model: Published::new(model),
+        }
     }
 
     /// What time it is; ordered as the clock's [`ticks`](Clock::ticks) are.

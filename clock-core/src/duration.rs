@@ -28,17 +28,23 @@ impl Duration {
 
     /// A span of whole microseconds; saturates.
     pub const fn from_micros(micros: i64) -> Self {
-        Self { nanos: micros.saturating_mul(1_000) }
+        Self {
+            nanos: micros.saturating_mul(1_000),
+        }
     }
 
     /// A span of whole milliseconds; saturates.
     pub const fn from_millis(millis: i64) -> Self {
-        Self { nanos: millis.saturating_mul(1_000_000) }
+        Self {
+            nanos: millis.saturating_mul(1_000_000),
+        }
     }
 
     /// A span of whole seconds; saturates.
     pub const fn from_secs(secs: i64) -> Self {
-        Self { nanos: secs.saturating_mul(1_000_000_000) }
+        Self {
+            nanos: secs.saturating_mul(1_000_000_000),
+        }
     }
 
     /// The span in nanoseconds.
@@ -53,7 +59,9 @@ impl Duration {
 
     /// The length of the span without its sign; saturates.
     pub const fn abs(self) -> Self {
-        Self { nanos: self.nanos.saturating_abs() }
+        Self {
+            nanos: self.nanos.saturating_abs(),
+        }
     }
 
     /// Rounds a number of nanoseconds to the nearest span; saturates, and `None` for NaN.
@@ -61,7 +69,9 @@ impl Duration {
     /// For the results of statistics, which are fractions; a counter never passes through here.
     pub fn from_nanos_f64(nanos: f64) -> Option<Self> {
         // `as` saturates, which is what the type promises.
-        (!nanos.is_nan()).then(|| Self { nanos: libm::round(nanos) as i64 })
+        (!nanos.is_nan()).then(|| Self {
+            nanos: libm::round(nanos) as i64,
+        })
     }
 }
 
@@ -83,7 +93,12 @@ impl fmt::Display for Duration {
             _ => (1_000_000_000, "s"),
         };
         // Whole digits are cut, not rounded, so that 999_999 ns never prints as 1000.000 us.
-        write!(f, "{sign}{}.{:03} {name}", magnitude / unit, magnitude % unit / (unit / 1_000))
+        write!(
+            f,
+            "{sign}{}.{:03} {name}",
+            magnitude / unit,
+            magnitude % unit / (unit / 1_000)
+        )
     }
 }
 
@@ -121,8 +136,12 @@ impl FromStr for Duration {
 
     fn from_str(text: &str) -> Result<Self, ParseDurationError> {
         let text = text.trim();
-        let (negative, unsigned) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-        let end = unsigned.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(unsigned.len());
+        let (negative, unsigned) = text
+            .strip_prefix('-')
+            .map_or((false, text), |rest| (true, rest));
+        let end = unsigned
+            .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+            .unwrap_or(unsigned.len());
         let (number, unit) = unsigned.split_at(end);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
         if whole.is_empty() || fraction.is_empty() || fraction.contains('.') {
@@ -139,18 +158,29 @@ impl FromStr for Duration {
             _ => return Err(ParseDurationError::NoUnit),
         };
         // Digits are all that is left, so only the length can be wrong.
-        let whole: i128 = whole.parse::<u64>().map_err(|_| ParseDurationError::TooLong)?.into();
+        let whole: i128 = whole
+            .parse::<u64>()
+            .map_err(|_| ParseDurationError::TooLong)?
+            .into();
         let fraction = fraction.trim_end_matches('0');
-        let scale = u32::try_from(fraction.len()).ok().and_then(|digits| 10_i128.checked_pow(digits));
-        let part = if fraction.is_empty() { Some(0) } else { fraction.parse::<i128>().ok() };
-        let (Some(scale), Some(part)) = (scale, part.and_then(|part| part.checked_mul(unit))) else {
+        let scale = u32::try_from(fraction.len())
+            .ok()
+            .and_then(|digits| 10_i128.checked_pow(digits));
+        let part = if fraction.is_empty() {
+            Some(0)
+        } else {
+            fraction.parse::<i128>().ok()
+        };
+        let (Some(scale), Some(part)) = (scale, part.and_then(|part| part.checked_mul(unit)))
+        else {
             return Err(ParseDurationError::TooFine);
         };
         if part % scale != 0 {
             return Err(ParseDurationError::TooFine);
         }
         let nanos = whole * unit + part / scale;
-        let nanos = i64::try_from(if negative { -nanos } else { nanos }).map_err(|_| ParseDurationError::TooLong)?;
+        let nanos = i64::try_from(if negative { -nanos } else { nanos })
+            .map_err(|_| ParseDurationError::TooLong)?;
         Ok(Self { nanos })
     }
 }
@@ -158,21 +188,27 @@ impl FromStr for Duration {
 impl Add for Duration {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self { nanos: self.nanos.saturating_add(other.nanos) }
+        Self {
+            nanos: self.nanos.saturating_add(other.nanos),
+        }
     }
 }
 
 impl Sub for Duration {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        Self { nanos: self.nanos.saturating_sub(other.nanos) }
+        Self {
+            nanos: self.nanos.saturating_sub(other.nanos),
+        }
     }
 }
 
 impl Neg for Duration {
     type Output = Self;
     fn neg(self) -> Self {
-        Self { nanos: self.nanos.saturating_neg() }
+        Self {
+            nanos: self.nanos.saturating_neg(),
+        }
     }
 }
 
@@ -223,7 +259,10 @@ mod tests {
 
     #[test]
     fn a_fraction_of_a_nanosecond_rounds_and_nan_is_refused() {
-        assert_eq!(Duration::from_nanos_f64(-1.6), Some(Duration::from_nanos(-2)));
+        assert_eq!(
+            Duration::from_nanos_f64(-1.6),
+            Some(Duration::from_nanos(-2))
+        );
         assert_eq!(Duration::from_nanos_f64(f64::INFINITY), Some(Duration::MAX));
         assert_eq!(Duration::from_nanos_f64(f64::NAN), None);
     }
@@ -245,16 +284,42 @@ mod tests {
     #[test]
     fn what_is_no_duration_is_refused_with_the_reason() {
         let read = |text: &str| text.parse::<Duration>().unwrap_err();
-        for text in ["", "ms", "NaN", "inf", ".5s", "1.s", "1..2s", "1.2.3s", "--1s", "+1s", "one second"] {
+        for text in [
+            "",
+            "ms",
+            "NaN",
+            "inf",
+            ".5s",
+            "1.s",
+            "1..2s",
+            "1.2.3s",
+            "--1s",
+            "+1s",
+            "one second",
+        ] {
             assert_eq!(read(text), ParseDurationError::NoNumber, "{text}");
         }
         for text in ["8abc", "10", "1e3s", "5 m", "5S", "00", "-", "-0.0"] {
-            assert!(matches!(read(text), ParseDurationError::NoUnit | ParseDurationError::NoNumber), "{text}");
+            assert!(
+                matches!(
+                    read(text),
+                    ParseDurationError::NoUnit | ParseDurationError::NoNumber
+                ),
+                "{text}"
+            );
         }
-        for text in ["0.5ns", "1.0000000001s", "0.1234567890123456789012345678901234567890s"] {
+        for text in [
+            "0.5ns",
+            "1.0000000001s",
+            "0.1234567890123456789012345678901234567890s",
+        ] {
             assert_eq!(read(text), ParseDurationError::TooFine, "{text}");
         }
-        for text in ["9223372036.854775808s", "99999999999999999999ns", "18446744073709551615h"] {
+        for text in [
+            "9223372036.854775808s",
+            "99999999999999999999ns",
+            "18446744073709551615h",
+        ] {
             assert_eq!(read(text), ParseDurationError::TooLong, "{text}");
         }
     }

@@ -41,7 +41,9 @@ impl fmt::Display for DecodeModelError {
             Self::Length(found) => write!(f, "an encoded clock model does not have {found} bytes"),
             Self::NotAModel => f.write_str("this is not an encoded clock model"),
             Self::Version(found) => write!(f, "clock models of version {found} are not known here"),
-            Self::Checksum => f.write_str("the encoded clock model is damaged, or is between other clocks"),
+            Self::Checksum => {
+                f.write_str("the encoded clock model is damaged, or is between other clocks")
+            }
             Self::OutOfRange => f.write_str("the encoded clock model is out of range"),
         }
     }
@@ -86,7 +88,9 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
     /// # Errors
     /// When they encode none, or one between other domains.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeModelError> {
-        let bytes: &[u8; LEN] = bytes.try_into().map_err(|_| DecodeModelError::Length(bytes.len()))?;
+        let bytes: &[u8; LEN] = bytes
+            .try_into()
+            .map_err(|_| DecodeModelError::Length(bytes.len()))?;
         if bytes[..3] != MAGIC {
             return Err(DecodeModelError::NotAModel);
         }
@@ -96,23 +100,33 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
         if little_endian(&bytes[40..]) != u128::from(checksum::<A, B>(&bytes[..40])) {
             return Err(DecodeModelError::Checksum);
         }
-        let rate = TickRate::from_fixed(little_endian(&bytes[4..16])).map_err(|_| DecodeModelError::OutOfRange)?;
-        let map = Affine::new(rate, little_endian(&bytes[16..32]) as i128).ok_or(DecodeModelError::OutOfRange)?;
+        let rate = TickRate::from_fixed(little_endian(&bytes[4..16]))
+            .map_err(|_| DecodeModelError::OutOfRange)?;
+        let map = Affine::new(rate, little_endian(&bytes[16..32]) as i128)
+            .ok_or(DecodeModelError::OutOfRange)?;
         Ok(Self::from_parts(map, little_endian(&bytes[32..40]) as u64))
     }
 }
 
 fn little_endian(bytes: &[u8]) -> u128 {
-    bytes.iter().rev().fold(0, |number, byte| number << 8 | u128::from(*byte))
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |number, byte| number << 8 | u128::from(*byte))
 }
 
 /// CRC-32 (IEEE 802.3). Bit by bit: a model is encoded a few times in the life of a program, and a table would be
 /// larger than everything else here.
 fn checksum<A: Source, B: Domain>(bytes: &[u8]) -> u32 {
     let everything = [A::NAME.as_bytes(), &[0], B::NAME.as_bytes(), &[0], bytes];
-    !everything.into_iter().flatten().fold(u32::MAX, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
-    })
+    !everything
+        .into_iter()
+        .flatten()
+        .fold(u32::MAX, |crc, byte| {
+            (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+                (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg())
+            })
+        })
 }
 
 #[cfg(test)]
@@ -125,9 +139,17 @@ mod tests {
     type Model = ClockModel<Counter, Global>;
 
     fn model() -> impl Strategy<Value = Model> {
-        (any::<u64>(), any::<i64>(), 1_u64.., 1_u64..).prop_filter_map("no such clock", |(at, image, nanos, ticks)| {
-            Model::through(Ticks(at), Timestamp::from_nanos(image), TickRate::from_ratio(nanos, ticks).ok()?).ok()
-        })
+        (any::<u64>(), any::<i64>(), 1_u64.., 1_u64..).prop_filter_map(
+            "no such clock",
+            |(at, image, nanos, ticks)| {
+                Model::through(
+                    Ticks(at),
+                    Timestamp::from_nanos(image),
+                    TickRate::from_ratio(nanos, ticks).ok()?,
+                )
+                .ok()
+            },
+        )
     }
 
     proptest! {
@@ -189,7 +211,10 @@ mod tests {
         };
         assert_eq!(changed(0, b'x'), Err(DecodeModelError::NotAModel));
         assert_eq!(changed(3, 2), Err(DecodeModelError::Version(2)));
-        assert_eq!(ClockModel::<Global, Local>::decode(&bytes), Err(DecodeModelError::Checksum));
+        assert_eq!(
+            ClockModel::<Global, Local>::decode(&bytes),
+            Err(DecodeModelError::Checksum)
+        );
     }
 
     /// The check value that every description of this CRC gives.

@@ -95,7 +95,16 @@ impl LeastSquares {
     /// No points yet.
     pub const fn new() -> Self {
         let (origin, mean) = ((0.0, 0.0), (0.0, 0.0));
-        Self { points: 0, weight: 0.0, origin, mean, sxx: 0.0, sxy: 0.0, syy: 0.0, residual_squares: 0.0 }
+        Self {
+            points: 0,
+            weight: 0.0,
+            origin,
+            mean,
+            sxx: 0.0,
+            sxy: 0.0,
+            syy: 0.0,
+            residual_squares: 0.0,
+        }
     }
 
     /// Takes a point, of weight 1.
@@ -119,7 +128,10 @@ impl LeastSquares {
             return Err(PointError::Weight);
         }
         let next = self.with(x, y, weight);
-        if ![next.sxx, next.sxy, next.syy, next.residual_squares].into_iter().all(f64::is_finite) {
+        if ![next.sxx, next.sxy, next.syy, next.residual_squares]
+            .into_iter()
+            .all(f64::is_finite)
+        {
             return Err(PointError::TooFar);
         }
         *self = next;
@@ -129,7 +141,12 @@ impl LeastSquares {
     /// These points and one more.
     fn with(self, x: f64, y: f64, weight: f64) -> Self {
         if self.points == 0 {
-            return Self { points: 1, weight, origin: (x, y), ..self };
+            return Self {
+                points: 1,
+                weight,
+                origin: (x, y),
+                ..self
+            };
         }
         let before = self.weight;
         let whole = before + weight;
@@ -155,7 +172,10 @@ impl LeastSquares {
             // All at one x still: the best line goes through their mean.
             (None, None) => dy * dy * spread,
         };
-        Self { residual_squares: self.residual_squares + missed, ..next }
+        Self {
+            residual_squares: self.residual_squares + missed,
+            ..next
+        }
     }
 
     /// `None` unless there are two different x. A spread of less than 1e-154 is none: its square has no digits.
@@ -176,7 +196,10 @@ impl LeastSquares {
         match (self.points, self.slope()) {
             (0, _) => Err(FitError::NoPoints),
             (_, None) => Err(FitError::OneX),
-            (_, Some(slope)) => Ok(FittedLine { points: *self, slope }),
+            (_, Some(slope)) => Ok(FittedLine {
+                points: *self,
+                slope,
+            }),
         }
     }
 }
@@ -224,7 +247,11 @@ impl FittedLine {
     /// The share of the variance of y that the line explains, from 0 to 1. `None` when all y are equal: then there is
     /// nothing to explain.
     pub fn r_squared(&self) -> Option<f64> {
-        let LeastSquares { syy, residual_squares, .. } = self.points;
+        let LeastSquares {
+            syy,
+            residual_squares,
+            ..
+        } = self.points;
         // Where y does not depend on x, rounding can make the residuals larger than what they are residuals of.
         (syy > 0.0).then(|| (1.0 - residual_squares / syy).max(0.0))
     }
@@ -232,8 +259,14 @@ impl FittedLine {
     /// The standard deviation of the points from the line, with `n - 2` degrees of freedom; of weighted points, that of
     /// one with the mean weight.
     pub fn residual_deviation(&self) -> Option<f64> {
-        let freedom = self.points.points.checked_sub(2).filter(|freedom| *freedom > 0)?;
-        Some(libm::sqrt(self.points.residual_squares / self.mean_weight() / freedom as f64))
+        let freedom = self
+            .points
+            .points
+            .checked_sub(2)
+            .filter(|freedom| *freedom > 0)?;
+        Some(libm::sqrt(
+            self.points.residual_squares / self.mean_weight() / freedom as f64,
+        ))
     }
 
     fn mean_weight(&self) -> f64 {

@@ -12,8 +12,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::{
-    ClockModel, Duration, FitError, FittedLine, Global, LeastSquares, Local, ModelError, OffsetFit, OffsetLine,
-    OffsetSample, PointError, RateError, TickRate, Timestamp,
+    ClockModel, Duration, FitError, FittedLine, Global, LeastSquares, Local, ModelError, OffsetFit,
+    OffsetLine, OffsetSample, PointError, RateError, TickRate, Timestamp,
 };
 
 mod golden;
@@ -46,9 +46,13 @@ struct Exact {
 impl Exact {
     fn fit(points: &[(BigRational, BigRational)]) -> Self {
         let count = integer(points.len());
-        let sum =
-            |part: &dyn Fn(&(BigRational, BigRational)) -> BigRational| points.iter().map(part).sum::<BigRational>();
-        let mean = (sum(&|p| p.0.clone()) / &count, sum(&|p| p.1.clone()) / &count);
+        let sum = |part: &dyn Fn(&(BigRational, BigRational)) -> BigRational| {
+            points.iter().map(part).sum::<BigRational>()
+        };
+        let mean = (
+            sum(&|p| p.0.clone()) / &count,
+            sum(&|p| p.1.clone()) / &count,
+        );
         Self {
             sxx: sum(&|(x, _)| (x - &mean.0) * (x - &mean.0)),
             sxy: sum(&|(x, y)| (x - &mean.0) * (y - &mean.1)),
@@ -84,7 +88,8 @@ impl Exact {
 /// Points anywhere: near the origin or as far from it as the Unix epoch is, in a cloud or almost on a line, close
 /// together or far apart, and often several at one x.
 fn points() -> impl Strategy<Value = Vec<(f64, f64)>> {
-    let decimal = |low: i32, high: i32| (low..=high).prop_map(|exponent| libm::pow(10.0, exponent.into()));
+    let decimal =
+        |low: i32, high: i32| (low..=high).prop_map(|exponent| libm::pow(10.0, exponent.into()));
     let origin = || prop_oneof![Just(0.0), Just(1.7e18), Just(-1e9), Just(12_345.678)];
     let spots = prop_oneof![
         vec((-1.0..1.0_f64, -1.0..1.0_f64), 2..60),
@@ -93,17 +98,28 @@ fn points() -> impl Strategy<Value = Vec<(f64, f64)>> {
             .prop_flat_map(|n| vec(-1.0..1.0_f64, n as usize))
             .prop_map(|noise| (0..).map(f64::from).zip(noise).collect()),
     ];
-    (origin(), origin(), decimal(-3, 12), decimal(-9, 3), decimal(-16, 1), spots).prop_map(
-        |(x0, y0, scale, slope, noise, spots)| {
+    (
+        origin(),
+        origin(),
+        decimal(-3, 12),
+        decimal(-9, 3),
+        decimal(-16, 1),
+        spots,
+    )
+        .prop_map(|(x0, y0, scale, slope, noise, spots)| {
             let point = |(u, v): (f64, f64)| (x0 + scale * u, y0 + slope * scale * (u + noise * v));
             spots.into_iter().map(point).collect()
-        },
-    )
+        })
 }
 
 /// Any number at all, infinite ones and NaN included.
 fn coordinate() -> impl Strategy<Value = f64> {
-    prop_oneof![proptest::num::f64::ANY, -1e3..1e3_f64, Just(0.0), -1e-150..1e-150_f64]
+    prop_oneof![
+        proptest::num::f64::ANY,
+        -1e3..1e3_f64,
+        Just(0.0),
+        -1e-150..1e-150_f64
+    ]
 }
 
 fn fitted(points: &[(f64, f64)]) -> LeastSquares {
@@ -123,10 +139,17 @@ fn errors(line: &FittedLine, exact: &Exact, x: f64) -> Vec<(&'static str, f64)> 
     let count = exact.count as f64;
     let (spread_x, spread_y) = (libm::sqrt(near(&exact.sxx)), libm::sqrt(near(&exact.syy)));
     let off = |found: f64, exact: f64, scale: f64| {
-        if found == exact { 0.0 } else { (found - exact).abs() / ROUNDING / scale }
+        if found == exact {
+            0.0
+        } else {
+            (found - exact).abs() / ROUNDING / scale
+        }
     };
     let ratio = spread_y / spread_x;
-    let mut errors = std::vec![("slope", off(line.slope(), near(&exact.slope()), count * ratio))];
+    let mut errors = std::vec![(
+        "slope",
+        off(line.slope(), near(&exact.slope()), count * ratio)
+    )];
 
     let far = |x: f64| 1.0 + near(&(float(x) - &exact.mean.0)).abs() / spread_x;
     let value = |name, found: f64, x: f64| {
@@ -134,20 +157,36 @@ fn errors(line: &FittedLine, exact: &Exact, x: f64) -> Vec<(&'static str, f64)> 
         // The difference exactly: of two numbers near 1.7e18 it can be small.
         let missed = near(&(float(found) - &truth)).abs();
         let large = near(&exact.first.1).abs() + near(&truth).abs();
-        (name, missed / ROUNDING / (large + count * spread_y * far(x)).max(f64::MIN_POSITIVE))
+        (
+            name,
+            missed / ROUNDING / (large + count * spread_y * far(x)).max(f64::MIN_POSITIVE),
+        )
     };
     errors.push(value("value", line.at(x), x));
     errors.push(value("intercept", line.intercept(), 0.0));
     let (mean_x, mean_y) = line.mean();
     let large = near(&exact.mean.0).abs() + near(&exact.first.0).abs() + count * spread_x;
-    errors.push(("mean x", near(&(float(mean_x) - &exact.mean.0)).abs() / ROUNDING / large));
+    errors.push((
+        "mean x",
+        near(&(float(mean_x) - &exact.mean.0)).abs() / ROUNDING / large,
+    ));
     let large = near(&exact.mean.1).abs() + near(&exact.first.1).abs() + count * spread_y;
-    errors.push(("mean y", near(&(float(mean_y) - &exact.mean.1)).abs() / ROUNDING / large.max(f64::MIN_POSITIVE)));
+    errors.push((
+        "mean y",
+        near(&(float(mean_y) - &exact.mean.1)).abs() / ROUNDING / large.max(f64::MIN_POSITIVE),
+    ));
 
     if let Some(found) = line.r_squared() {
         let unexplained = near(&(exact.residual_squares() / &exact.syy));
         let scale = 1.0 + count * libm::sqrt(unexplained) + count * count * ROUNDING;
-        errors.push(("R squared", off(found, near(&(integer(1) - exact.residual_squares() / &exact.syy)), scale)));
+        errors.push((
+            "R squared",
+            off(
+                found,
+                near(&(integer(1) - exact.residual_squares() / &exact.syy)),
+                scale,
+            ),
+        ));
     }
     if exact.count > 2 {
         let variance = exact.residual_variance();
@@ -156,11 +195,38 @@ fn errors(line: &FittedLine, exact: &Exact, x: f64) -> Vec<(&'static str, f64)> 
         let of_line = |x: f64| root(&variance * exact.leverage(&float(x)));
         let of_new = root(&variance * (integer(1) + exact.leverage(&float(x))));
         errors.extend([
-            ("deviation", off(line.residual_deviation().unwrap(), root(variance.clone()), scale)),
-            ("slope error", off(line.slope_error().unwrap(), root(&variance / &exact.sxx), scale / spread_x)),
-            ("intercept error", off(line.intercept_error().unwrap(), of_line(0.0), scale * far(0.0))),
-            ("line error", off(line.error_at(x).unwrap(), of_line(x), scale * far(x))),
-            ("prediction error", off(line.prediction_error_at(x).unwrap(), of_new, scale * far(x))),
+            (
+                "deviation",
+                off(
+                    line.residual_deviation().unwrap(),
+                    root(variance.clone()),
+                    scale,
+                ),
+            ),
+            (
+                "slope error",
+                off(
+                    line.slope_error().unwrap(),
+                    root(&variance / &exact.sxx),
+                    scale / spread_x,
+                ),
+            ),
+            (
+                "intercept error",
+                off(
+                    line.intercept_error().unwrap(),
+                    of_line(0.0),
+                    scale * far(0.0),
+                ),
+            ),
+            (
+                "line error",
+                off(line.error_at(x).unwrap(), of_line(x), scale * far(x)),
+            ),
+            (
+                "prediction error",
+                off(line.prediction_error_at(x).unwrap(), of_new, scale * far(x)),
+            ),
         ]);
     }
     errors
@@ -170,13 +236,24 @@ fn errors(line: &FittedLine, exact: &Exact, x: f64) -> Vec<(&'static str, f64)> 
 const BOUND: f64 = 4.0;
 
 fn exact(points: &[(f64, f64)]) -> Exact {
-    Exact::fit(&points.iter().map(|(x, y)| (float(*x), float(*y))).collect::<Vec<_>>())
+    Exact::fit(
+        &points
+            .iter()
+            .map(|(x, y)| (float(*x), float(*y)))
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// A point of weight `k` is `k` points at the same place, for everything that does not count points.
 #[test]
 fn a_weight_is_a_number_of_points_at_one_place() {
-    let points = [(0.0, 5.0, 3), (1.0, 2.0, 1), (4.0, 9.5, 7), (5.0, 9.0, 2), (9.0, -3.0, 4)];
+    let points = [
+        (0.0, 5.0, 3),
+        (1.0, 2.0, 1),
+        (4.0, 9.5, 7),
+        (5.0, 9.0, 2),
+        (9.0, -3.0, 4),
+    ];
     let (mut weighted, mut repeated) = (LeastSquares::new(), LeastSquares::new());
     for (x, y, times) in points {
         weighted.push_weighted(x, y, f64::from(times)).unwrap();
@@ -188,32 +265,54 @@ fn a_weight_is_a_number_of_points_at_one_place() {
     close(weighted.at(7.0), repeated.at(7.0));
     close(weighted.r_squared().unwrap(), repeated.r_squared().unwrap());
     // The squares of residuals are the same; 5 points have 3 degrees of freedom, 17 have 15.
-    let squares =
-        |line: FittedLine, weight: f64, freedom: f64| line.residual_deviation().unwrap().powi(2) * weight * freedom;
-    close(squares(weighted, 17.0 / 5.0, 3.0), squares(repeated, 1.0, 15.0));
+    let squares = |line: FittedLine, weight: f64, freedom: f64| {
+        line.residual_deviation().unwrap().powi(2) * weight * freedom
+    };
+    close(
+        squares(weighted, 17.0 / 5.0, 3.0),
+        squares(repeated, 1.0, 15.0),
+    );
     // Each error scales with the root of the variance of weight 1.
     let scale = (15.0_f64 / 3.0).sqrt();
-    close(weighted.slope_error().unwrap(), scale * repeated.slope_error().unwrap());
-    close(weighted.error_at(20.0).unwrap(), scale * repeated.error_at(20.0).unwrap());
+    close(
+        weighted.slope_error().unwrap(),
+        scale * repeated.slope_error().unwrap(),
+    );
+    close(
+        weighted.error_at(20.0).unwrap(),
+        scale * repeated.error_at(20.0).unwrap(),
+    );
 }
 
 #[test]
 fn only_ratios_of_weights_matter_and_nonsense_is_refused() {
     let fit = |scale: f64| {
         let mut fit = LeastSquares::new();
-        for (x, y, weight) in [(0.0, 1.0, 1.0), (2.0, 2.0, 0.25), (3.0, 7.0, 4.0), (7.0, 3.0, 2.0)] {
+        for (x, y, weight) in [
+            (0.0, 1.0, 1.0),
+            (2.0, 2.0, 0.25),
+            (3.0, 7.0, 4.0),
+            (7.0, 3.0, 2.0),
+        ] {
             fit.push_weighted(x, y, weight * scale).unwrap();
         }
         fit.line().unwrap()
     };
     let (one, other) = (fit(1.0), fit(1e-12));
-    let deviations =
-        |line: FittedLine| [line.slope(), line.residual_deviation().unwrap() / line.slope_error().unwrap()];
+    let deviations = |line: FittedLine| {
+        [
+            line.slope(),
+            line.residual_deviation().unwrap() / line.slope_error().unwrap(),
+        ]
+    };
     for (a, b) in deviations(one).into_iter().zip(deviations(other)) {
         assert!((a - b).abs() <= 1e-9 * a.abs(), "{a} is not {b}");
     }
     for weight in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert_eq!(LeastSquares::new().push_weighted(1.0, 1.0, weight), Err(PointError::Weight));
+        assert_eq!(
+            LeastSquares::new().push_weighted(1.0, 1.0, weight),
+            Err(PointError::Weight)
+        );
     }
 }
 
@@ -222,10 +321,18 @@ fn an_offset_that_is_hardly_certain_hardly_counts() {
     let mut fit = OffsetFit::<Local>::new();
     for i in 0..100 {
         // Every tenth was hit by the scheduler, and is off by nearly as much as it can be.
-        let (offset, width) = if i % 10 == 9 { (90_000, 100_000) } else { (i, 50) };
+        let (offset, width) = if i % 10 == 9 {
+            (90_000, 100_000)
+        } else {
+            (i, 50)
+        };
         let at = Timestamp::from_nanos(i * 1_000_000);
         let half_width = Some(Duration::from_nanos(width));
-        fit.push_by_certainty(OffsetSample { at, offset: Duration::from_nanos(offset), half_width });
+        fit.push_by_certainty(OffsetSample {
+            at,
+            offset: Duration::from_nanos(offset),
+            half_width,
+        });
     }
     let line = fit.line().unwrap();
     assert!((line.drift() - 1e-6).abs() < 1e-8, "{}", line.drift());
@@ -355,7 +462,11 @@ proptest! {
 const DAY: i64 = 86_400_000_000_000;
 
 fn sample(at: i64, offset: i64) -> OffsetSample<Local> {
-    OffsetSample { at: Timestamp::from_nanos(at), offset: Duration::from_nanos(offset), half_width: None }
+    OffsetSample {
+        at: Timestamp::from_nanos(at),
+        offset: Duration::from_nanos(offset),
+        half_width: None,
+    }
 }
 
 /// Samples of a clock with any offset, at any time, that drifts by up to 500 ppm: some seconds of them.
@@ -363,16 +474,24 @@ fn samples() -> impl Strategy<Value = Vec<OffsetSample<Local>>> {
     let noise = prop_oneof![Just(0), Just(10), Just(100_000)];
     let starts = prop_oneof![Just(1_700_000_000_000_000_000), -(1_i64 << 61)..1 << 61];
     let pauses = vec((10_000_000..1_000_000_000_i64, any::<i64>()), 2..40);
-    (starts, -(1_i64 << 60)..1 << 60, -500e-6..500e-6, noise, pauses).prop_map(
-        |(start, offset, drift, noise, pauses)| {
+    (
+        starts,
+        -(1_i64 << 60)..1 << 60,
+        -500e-6..500e-6,
+        noise,
+        pauses,
+    )
+        .prop_map(|(start, offset, drift, noise, pauses)| {
             let mut at = start;
             let sample = |(pause, random): (i64, i64)| {
                 at += pause;
-                sample(at, offset + libm::floor(drift * (at - start) as f64) as i64 + random % (noise + 1))
+                sample(
+                    at,
+                    offset + libm::floor(drift * (at - start) as f64) as i64 + random % (noise + 1),
+                )
             };
             pauses.into_iter().map(sample).collect()
-        },
-    )
+        })
 }
 
 fn fit_offsets(samples: &[OffsetSample<Local>]) -> OffsetFit<Local> {
@@ -383,7 +502,10 @@ fn fit_offsets(samples: &[OffsetSample<Local>]) -> OffsetFit<Local> {
 }
 
 fn exact_offsets(samples: &[OffsetSample<Local>]) -> Exact {
-    let points: Vec<_> = samples.iter().map(|s| (integer(s.at.as_nanos()), integer(s.offset.as_nanos()))).collect();
+    let points: Vec<_> = samples
+        .iter()
+        .map(|s| (integer(s.at.as_nanos()), integer(s.offset.as_nanos())))
+        .collect();
     Exact::fit(&points)
 }
 
@@ -400,15 +522,35 @@ fn statsmodels_finds_the_same() {
             ("slope", line.slope(), set.slope),
             ("intercept", line.intercept(), set.intercept),
             ("R squared", line.r_squared().unwrap(), set.r_squared),
-            ("deviation", line.residual_deviation().unwrap(), set.deviation),
+            (
+                "deviation",
+                line.residual_deviation().unwrap(),
+                set.deviation,
+            ),
             ("slope error", line.slope_error().unwrap(), set.slope_error),
-            ("intercept error", line.intercept_error().unwrap(), set.intercept_error),
+            (
+                "intercept error",
+                line.intercept_error().unwrap(),
+                set.intercept_error,
+            ),
             ("value", line.at(set.new), set.value),
-            ("value error", line.error_at(set.new).unwrap(), set.value_error),
-            ("prediction error", line.prediction_error_at(set.new).unwrap(), set.prediction_error),
+            (
+                "value error",
+                line.error_at(set.new).unwrap(),
+                set.value_error,
+            ),
+            (
+                "prediction error",
+                line.prediction_error_at(set.new).unwrap(),
+                set.prediction_error,
+            ),
         ];
         for (name, found, expected) in figures {
-            assert!(relative(found, expected) < 1e-12, "{}: {name} {found}, not {expected}", set.name);
+            assert!(
+                relative(found, expected) < 1e-12,
+                "{}: {name} {found}, not {expected}",
+                set.name
+            );
         }
     }
 }
@@ -416,7 +558,11 @@ fn statsmodels_finds_the_same() {
 /// NIST gives 15 digits.
 #[test]
 fn norris_is_what_nist_certifies() {
-    let points: Vec<_> = golden::NORRIS_X.iter().copied().zip(golden::NORRIS_Y.iter().copied()).collect();
+    let points: Vec<_> = golden::NORRIS_X
+        .iter()
+        .copied()
+        .zip(golden::NORRIS_Y.iter().copied())
+        .collect();
     let line = fitted(&points).line().unwrap();
     assert!(relative(line.slope(), 1.00211681802045) < 1e-14);
     assert!(relative(line.intercept(), -0.262323073774029) < 1e-12);
@@ -431,24 +577,48 @@ fn a_line_needs_two_different_x() {
     assert_eq!(LeastSquares::default(), LeastSquares::new());
     assert_eq!(LeastSquares::new().line(), Err(FitError::NoPoints));
     assert_eq!(fitted(&[(1.7e18, 1.0)]).line(), Err(FitError::OneX));
-    assert_eq!(fitted(&[(0.1, 1.0), (0.1, 2.0), (0.1, 4.0)]).line(), Err(FitError::OneX));
-    assert_eq!(fitted(&[(0.0, 1.0), (1e-155, 2.0)]).line(), Err(FitError::OneX), "the square of 1e-155 is 0");
+    assert_eq!(
+        fitted(&[(0.1, 1.0), (0.1, 2.0), (0.1, 4.0)]).line(),
+        Err(FitError::OneX)
+    );
+    assert_eq!(
+        fitted(&[(0.0, 1.0), (1e-155, 2.0)]).line(),
+        Err(FitError::OneX),
+        "the square of 1e-155 is 0"
+    );
 }
 
 #[test]
 fn two_points_are_on_their_line_and_tell_no_errors() {
     let line = fitted(&[(1.0, 10.0), (3.0, 6.0)]).line().unwrap();
-    assert_eq!((line.slope(), line.mean(), line.intercept(), line.at(4.0)), (-2.0, (2.0, 8.0), 12.0, 4.0));
-    assert_eq!((line.r_squared(), line.residual_deviation()), (Some(1.0), None));
+    assert_eq!(
+        (line.slope(), line.mean(), line.intercept(), line.at(4.0)),
+        (-2.0, (2.0, 8.0), 12.0, 4.0)
+    );
+    assert_eq!(
+        (line.r_squared(), line.residual_deviation()),
+        (Some(1.0), None)
+    );
     assert_eq!((line.slope_error(), line.intercept_error()), (None, None));
-    assert_eq!((line.error_at(2.0), line.prediction_error_at(2.0)), (None, None));
+    assert_eq!(
+        (line.error_at(2.0), line.prediction_error_at(2.0)),
+        (None, None)
+    );
 }
 
 #[test]
 fn equal_y_leave_nothing_to_explain() {
-    let line = fitted(&[(1.0, 7.0), (2.0, 7.0), (4.0, 7.0)]).line().unwrap();
-    assert_eq!((line.slope(), line.at(9.0), line.r_squared()), (0.0, 7.0, None));
-    assert_eq!((line.residual_deviation(), line.slope_error()), (Some(0.0), Some(0.0)));
+    let line = fitted(&[(1.0, 7.0), (2.0, 7.0), (4.0, 7.0)])
+        .line()
+        .unwrap();
+    assert_eq!(
+        (line.slope(), line.at(9.0), line.r_squared()),
+        (0.0, 7.0, None)
+    );
+    assert_eq!(
+        (line.residual_deviation(), line.slope_error()),
+        (Some(0.0), Some(0.0))
+    );
 }
 
 #[test]
@@ -464,33 +634,68 @@ fn a_refused_point_is_left_out() {
     }
     assert_eq!(fit, fitted(&[(1.0, 10.0), (3.0, 6.0)]));
     // Far on one axis only, and with nothing to miss there.
-    assert_eq!(fitted(&[(1.0, 7.0), (3.0, 7.0)]).push(1e200, 7.0), Err(PointError::TooFar));
-    assert_eq!(fitted(&[(1.0, 7.0)]).push(1.0, 1e200), Err(PointError::TooFar));
+    assert_eq!(
+        fitted(&[(1.0, 7.0), (3.0, 7.0)]).push(1e200, 7.0),
+        Err(PointError::TooFar)
+    );
+    assert_eq!(
+        fitted(&[(1.0, 7.0)]).push(1.0, 1e200),
+        Err(PointError::TooFar)
+    );
 }
 
 /// The mean of the times is half a nanosecond, where the line is 5 ns from both neighbours.
 #[test]
 fn a_steep_offset_line_is_anchored_on_itself() {
-    let line = fit_offsets(&[sample(100, 0), sample(101, 10)]).line().unwrap();
-    assert_eq!([99, 100, 101, 103].map(|at| line.offset_at(Timestamp::from_nanos(at)).as_nanos()), [-10, 0, 10, 30]);
+    let line = fit_offsets(&[sample(100, 0), sample(101, 10)])
+        .line()
+        .unwrap();
+    assert_eq!(
+        [99, 100, 101, 103].map(|at| line.offset_at(Timestamp::from_nanos(at)).as_nanos()),
+        [-10, 0, 10, 30]
+    );
     // So steep that its own values overflow more than a timestamp.
-    let line = fit_offsets(&[sample(i64::MIN, i64::MIN), sample(i64::MIN + 1, i64::MAX)]).line().unwrap();
-    assert_eq!(line.offset_at(Timestamp::from_nanos(i64::MAX)), Duration::MAX);
+    let line = fit_offsets(&[sample(i64::MIN, i64::MIN), sample(i64::MIN + 1, i64::MAX)])
+        .line()
+        .unwrap();
+    assert_eq!(
+        line.offset_at(Timestamp::from_nanos(i64::MAX)),
+        Duration::MAX
+    );
 }
 
 #[test]
 fn one_sample_is_an_offset_without_drift() {
-    assert_eq!(OffsetFit::<Local>::default().line(), Err(FitError::NoPoints));
+    assert_eq!(
+        OffsetFit::<Local>::default().line(),
+        Err(FitError::NoPoints)
+    );
     let line = fit_offsets(&[sample(5, 70)]).line().unwrap();
-    assert_eq!((line.drift(), line.offset_at(Timestamp::from_nanos(i64::MIN))), (0.0, Duration::from_nanos(70)));
+    assert_eq!(
+        (
+            line.drift(),
+            line.offset_at(Timestamp::from_nanos(i64::MIN))
+        ),
+        (0.0, Duration::from_nanos(70))
+    );
     let model = ClockModel::<Local, Global>::through(
         Timestamp::from_nanos(5),
         Timestamp::from_nanos(-65),
         TickRate::NANOSECOND,
     );
     assert_eq!(line.model(), model);
-    assert_eq!((line.r_squared(), line.drift_error(), line.error_at(Timestamp::ORIGIN)), (None, None, None));
-    assert_eq!(fit_offsets(&[sample(5, 70), sample(5, 71)]).line(), Err(FitError::OneX));
+    assert_eq!(
+        (
+            line.r_squared(),
+            line.drift_error(),
+            line.error_at(Timestamp::ORIGIN)
+        ),
+        (None, None, None)
+    );
+    assert_eq!(
+        fit_offsets(&[sample(5, 70), sample(5, 71)]).line(),
+        Err(FitError::OneX)
+    );
 }
 
 #[test]
@@ -501,15 +706,29 @@ fn impossible_clocks_have_no_model() {
     assert_eq!(model(line), ModelError::Rate(RateError::NotPositive));
     // 200 years before the origin, and 100 more: not a time, though a saturated one would pass for one.
     let century = DAY * 36_525;
-    let line = fit_offsets(&[sample(-2 * century, century)]).line().unwrap();
+    let line = fit_offsets(&[sample(-2 * century, century)])
+        .line()
+        .unwrap();
     assert_eq!(model(line), ModelError::OutOfRange);
 }
 
 #[test]
 fn errors_say_what_happened() {
     let said = |error: &dyn core::error::Error| error.to_string();
-    assert_eq!(said(&PointError::NotFinite), "a point of a fit must have finite coordinates");
-    assert_eq!(said(&PointError::TooFar), "the point is too far from the others to be fitted");
-    assert_eq!(said(&FitError::NoPoints), "there are no points to fit a line to");
-    assert_eq!(said(&FitError::OneX), "a line needs points at two different x");
+    assert_eq!(
+        said(&PointError::NotFinite),
+        "a point of a fit must have finite coordinates"
+    );
+    assert_eq!(
+        said(&PointError::TooFar),
+        "the point is too far from the others to be fitted"
+    );
+    assert_eq!(
+        said(&FitError::NoPoints),
+        "there are no points to fit a line to"
+    );
+    assert_eq!(
+        said(&FitError::OneX),
+        "a line needs points at two different x"
+    );
 }

@@ -35,13 +35,23 @@ struct Decade {
 const DECADES: usize = 20;
 
 const TABLE: [Decade; DECADES] = {
-    let mut table = [Decade { power: 1, inverse: 0, itself: u64::MAX, shift: 0 }; DECADES];
+    let mut table = [Decade {
+        power: 1,
+        inverse: 0,
+        itself: u64::MAX,
+        shift: 0,
+    }; DECADES];
     let mut d = 1;
     let mut power: u64 = 10;
     while d < DECADES {
         let shift = power.ilog2();
         let inverse = (1_u128 << (64 + shift)).div_ceil(power as u128) as u64;
-        table[d] = Decade { power, inverse, itself: 0, shift };
+        table[d] = Decade {
+            power,
+            inverse,
+            itself: 0,
+            shift,
+        };
         power = power.wrapping_mul(10);
         d += 1;
     }
@@ -72,7 +82,12 @@ impl DecimalBin {
         let significant = value | 1;
         let reached = REACHED[(significant.leading_zeros() & 63) as usize];
         let decade = reached - (significant < TABLE[reached as usize].power) as u8;
-        let Decade { inverse, itself, shift, .. } = TABLE[decade as usize];
+        let Decade {
+            inverse,
+            itself,
+            shift,
+            ..
+        } = TABLE[decade as usize];
         // Exact, as the digit is at most 9: the inverse is too large by less than 2^-63 of itself.
         let product = ((value as u128 * inverse as u128) >> 64) as u64;
         let digit = (product | (value & itself)) >> shift;
@@ -81,7 +96,11 @@ impl DecimalBin {
 
     /// The one with this index, counted from the shortest; `None` if there are not so many.
     pub const fn from_index(index: usize) -> Option<Self> {
-        if index < Self::COUNT { Some(Self(index as u8)) } else { None }
+        if index < Self::COUNT {
+            Some(Self(index as u8))
+        } else {
+            None
+        }
     }
 
     /// Which it is, counted from 0, the bin of 0 alone.
@@ -105,7 +124,11 @@ impl DecimalBin {
     /// The power of ten, and the first digit.
     const fn parts(self) -> (usize, u64) {
         let index = self.0 as usize;
-        if index < 10 { (0, index as u64) } else { ((index - 1) / 9, (index - 1) as u64 % 9 + 1) }
+        if index < 10 {
+            (0, index as u64)
+        } else {
+            ((index - 1) / 9, (index - 1) as u64 % 9 + 1)
+        }
     }
 }
 
@@ -142,7 +165,11 @@ mod tests {
         for index in 0..DecimalBin::COUNT {
             let bin = DecimalBin::from_index(index).unwrap();
             assert_eq!((Some(bin.low()), bin.index()), (next, index));
-            for value in [bin.low(), bin.low() + (bin.high() - bin.low()) / 2, bin.high()] {
+            for value in [
+                bin.low(),
+                bin.low() + (bin.high() - bin.low()) / 2,
+                bin.high(),
+            ] {
                 assert_eq!(DecimalBin::of(value), bin, "{value}");
                 assert_eq!((bin.low(), bin.high()), by_division(value));
             }

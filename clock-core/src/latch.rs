@@ -33,14 +33,22 @@ impl<const N: usize> Latch<N> {
             copies[1][i] = AtomicU64::new(words[i]);
             i += 1;
         }
-        Self { sequence: AtomicU64::new(0), copies, claimed: AtomicBool::new(false) }
+        Self {
+            sequence: AtomicU64::new(0),
+            copies,
+            claimed: AtomicBool::new(false),
+        }
     }
 
     /// As above; loom's atomics have no `const` constructor.
     #[cfg(loom)]
     pub fn new(words: [u64; N]) -> Self {
         let copies = [words.map(AtomicU64::new), words.map(AtomicU64::new)];
-        Self { sequence: AtomicU64::new(0), copies, claimed: AtomicBool::new(false) }
+        Self {
+            sequence: AtomicU64::new(0),
+            copies,
+            claimed: AtomicBool::new(false),
+        }
     }
 
     /// The words published last.
@@ -62,7 +70,9 @@ impl<const N: usize> Latch<N> {
     /// The right to publish, unless another holds it.
     pub fn writer(&self) -> Option<LatchWriter<'_, N>> {
         // Acquire: what the last writer stored is there before this one goes on.
-        let free = self.claimed.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
+        let free = self
+            .claimed
+            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
         // Made only now: one that is made and thrown away would, on drop, return a right that another holds.
         free.is_ok().then(|| LatchWriter { latch: self })
     }

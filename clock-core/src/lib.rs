@@ -85,7 +85,9 @@ pub use offset::{
 };
 pub use published::{Published, Publisher};
 pub use rate::{RateError, TickRate};
-pub use region::{Event, Misuse, MisuseCounts, RegionGuard, RegionStatistics, RegionTimer, ScaleError, TickScale};
+pub use region::{
+    Event, Misuse, MisuseCounts, RegionGuard, RegionStatistics, RegionTimer, ScaleError, TickScale,
+};
 pub use spline::{ConstrainedSpline, Knot, SplineError, SplinePiece};
 pub use ticks::Ticks;
 pub use time::{Domain, Global, Local, Node, Timestamp};

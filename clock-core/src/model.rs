@@ -43,7 +43,10 @@ mod sealed {
 
     /// The arithmetic of the two kinds of points.
     pub trait Point: Sized {
-        #[expect(private_interfaces, reason = "this module is the seal: nobody outside can name the trait")]
+        #[expect(
+            private_interfaces,
+            reason = "this module is the seal: nobody outside can name the trait"
+        )]
         fn image(self, map: Affine) -> i64;
         /// `self * rate + constant`, not cut to whole nanoseconds.
         fn exact(self, rate: TickRate, constant: i128) -> Option<i128>;
@@ -81,7 +84,12 @@ mod sealed {
             map.eval_signed(self.as_nanos())
         }
         fn exact(self, rate: TickRate, constant: i128) -> Option<i128> {
-            affine::exact(self.as_nanos().unsigned_abs(), self.as_nanos() < 0, rate, constant)
+            affine::exact(
+                self.as_nanos().unsigned_abs(),
+                self.as_nanos() < 0,
+                rate,
+                constant,
+            )
         }
         fn from_wide(wide: i128) -> (Self, bool) {
             let near = wide.clamp(i64::MIN.into(), i64::MAX.into());
@@ -169,7 +177,11 @@ impl From<RateError> for ModelError {
 
 impl<D: Domain, B: Domain> ClockModel<D, B> {
     /// The two clocks are one: what a reference, or a cluster that is already synchronized, uses.
-    pub const IDENTITY: Self = Self { map: Affine::IDENTITY, anchor: Timestamp::ORIGIN, domains: PhantomData };
+    pub const IDENTITY: Self = Self {
+        map: Affine::IDENTITY,
+        anchor: Timestamp::ORIGIN,
+        domains: PhantomData,
+    };
 }
 
 impl<A: Source, B: Domain> ClockModel<A, B> {
@@ -177,7 +189,11 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
     ///
     /// # Errors
     /// When the clocks are more than 146 years apart at the source's zero, or the anchor is 292 years from it.
-    pub fn through(anchor: A::Instant, image: Timestamp<B>, rate: TickRate) -> Result<Self, ModelError> {
+    pub fn through(
+        anchor: A::Instant,
+        image: Timestamp<B>,
+        rate: TickRate,
+    ) -> Result<Self, ModelError> {
         Self::through_exact(anchor, i128::from(image.as_nanos()) << 64, rate)
     }
 
@@ -188,7 +204,11 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
             .exact(rate, 0)
             .and_then(|elapsed| image.checked_sub(elapsed)?.checked_add(HALF))
             .and_then(|constant| Affine::new(rate, constant))
-            .map(|map| Self { map, anchor, domains: PhantomData })
+            .map(|map| Self {
+                map,
+                anchor,
+                domains: PhantomData,
+            })
             .ok_or(ModelError::OutOfRange)
     }
 
@@ -235,7 +255,11 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
 
     /// The same map to a clock of another name: says that `B` and `C` are one clock.
     pub fn renamed<C: Domain>(&self) -> ClockModel<A, C> {
-        ClockModel { map: self.map, anchor: self.anchor, domains: PhantomData }
+        ClockModel {
+            map: self.map,
+            anchor: self.anchor,
+            domains: PhantomData,
+        }
     }
 
     /// Where the model was learned: its age is counted from here.
@@ -256,13 +280,31 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
     #[inline(always)]
     pub(crate) fn from_parts(map: Affine, anchor: u64) -> Self {
         use sealed::Point as _;
-        Self { map, anchor: A::Instant::from_bits(anchor), domains: PhantomData }
+        Self {
+            map,
+            anchor: A::Instant::from_bits(anchor),
+            domains: PhantomData,
+        }
     }
 
     /// The model as it lies in a [`Published`](crate::Published) cell.
     pub(crate) fn to_words(self) -> [u64; WORDS] {
-        let (Affine { rate, constant, limit }, anchor) = self.parts();
-        [rate.whole(), rate.fraction(), (constant >> 64) as u64, constant as u64, limit, anchor]
+        let (
+            Affine {
+                rate,
+                constant,
+                limit,
+            },
+            anchor,
+        ) = self.parts();
+        [
+            rate.whole(),
+            rate.fraction(),
+            (constant >> 64) as u64,
+            constant as u64,
+            limit,
+            anchor,
+        ]
     }
 
     /// Rebuilds a model from the words of one.
@@ -271,7 +313,14 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
         let [whole, fraction, high, low, limit, anchor] = words;
         let rate = TickRate::from_valid_parts(whole, fraction);
         let constant = (u128::from(high) << 64 | u128::from(low)) as i128;
-        Self::from_parts(Affine { rate, constant, limit }, anchor)
+        Self::from_parts(
+            Affine {
+                rate,
+                constant,
+                limit,
+            },
+            anchor,
+        )
     }
 }
 

@@ -8,7 +8,10 @@ use num_traits::{Signed, ToPrimitive};
 use proptest::prelude::*;
 
 use crate::model::Instant;
-use crate::{ClockModel, Counter, Domain, Global, Local, ModelError, Node, Source, TickRate, Ticks, Timestamp};
+use crate::{
+    ClockModel, Counter, Domain, Global, Local, ModelError, Node, Source, TickRate, Ticks,
+    Timestamp,
+};
 
 const YEAR: u64 = 366 * 86_400 * 1_000_000_000;
 
@@ -35,25 +38,34 @@ impl Exact {
 
     /// Nanoseconds between the exact image and the one found.
     fn error<D: Domain>(&self, at: &BigRational, found: Timestamp<D>) -> f64 {
-        (self.apply(at) - integer(found.as_nanos())).abs().to_f64().unwrap()
+        (self.apply(at) - integer(found.as_nanos()))
+            .abs()
+            .to_f64()
+            .unwrap()
     }
 }
 
 /// A counter of 1 to 10 GHz that began anywhere in the last year, and when it is read: up to a year later or earlier.
 fn counter() -> impl Strategy<Value = (ClockModel<Counter, Local>, Exact, u64)> {
-    (1_000_000_000_u64..10_000_000_000, 0..YEAR, -(YEAR as i64)..YEAR as i64, 0..YEAR).prop_map(
-        |(hz, uptime, image, elapsed)| {
+    (
+        1_000_000_000_u64..10_000_000_000,
+        0..YEAR,
+        -(YEAR as i64)..YEAR as i64,
+        0..YEAR,
+    )
+        .prop_map(|(hz, uptime, image, elapsed)| {
             let ticks = |nanos: u64| (u128::from(nanos) * u128::from(hz) / 1_000_000_000) as u64;
             let rate = TickRate::from_hz(hz).unwrap();
-            let model = ClockModel::through(Ticks(ticks(uptime)), Timestamp::from_nanos(image), rate).unwrap();
+            let model =
+                ClockModel::through(Ticks(ticks(uptime)), Timestamp::from_nanos(image), rate)
+                    .unwrap();
             let exact = Exact {
                 anchor: integer(ticks(uptime)),
                 image: integer(image),
                 rate: BigRational::new(1_000_000_000.into(), hz.into()),
             };
             (model, exact, ticks(elapsed))
-        },
-    )
+        })
 }
 
 /// A clock that drifts by up to 500 ppm, with any offset of up to a year.
@@ -61,21 +73,35 @@ fn learned<A: Domain, B: Domain>() -> impl Strategy<Value = (ClockModel<A, B>, E
     let year = YEAR as i64;
     (-year..year, -year..year, -500e-6..500e-6).prop_map(|(anchor, image, drift)| {
         let rate = TickRate::NANOSECOND.with_drift(drift).unwrap();
-        let model = ClockModel::through(Timestamp::from_nanos(anchor), Timestamp::from_nanos(image), rate).unwrap();
-        let exact = Exact { anchor: integer(anchor), image: integer(image), rate: integer(1) + float(drift) };
+        let model = ClockModel::through(
+            Timestamp::from_nanos(anchor),
+            Timestamp::from_nanos(image),
+            rate,
+        )
+        .unwrap();
+        let exact = Exact {
+            anchor: integer(anchor),
+            image: integer(image),
+            rate: integer(1) + float(drift),
+        };
         (model, exact)
     })
 }
 
 /// Any model there is, extreme ones included.
-fn any_model<A: Source, B: Domain>(anchor: impl Strategy<Value = A::Instant>) -> impl Strategy<Value = ClockModel<A, B>>
+fn any_model<A: Source, B: Domain>(
+    anchor: impl Strategy<Value = A::Instant>,
+) -> impl Strategy<Value = ClockModel<A, B>>
 where
     A::Instant: core::fmt::Debug,
 {
-    (anchor, any::<i64>(), 1_u64.., 1_u64..).prop_filter_map("no such clock", |(anchor, image, nanos, ticks)| {
-        let rate = TickRate::from_ratio(nanos, ticks).ok()?;
-        ClockModel::through(anchor, Timestamp::from_nanos(image), rate).ok()
-    })
+    (anchor, any::<i64>(), 1_u64.., 1_u64..).prop_filter_map(
+        "no such clock",
+        |(anchor, image, nanos, ticks)| {
+            let rate = TickRate::from_ratio(nanos, ticks).ok()?;
+            ClockModel::through(anchor, Timestamp::from_nanos(image), rate).ok()
+        },
+    )
 }
 
 fn is_smallest<A: Source, B: Domain>(
@@ -204,18 +230,34 @@ proptest! {
 
 #[test]
 fn the_identity_goes_through_the_origin_at_one_to_one() {
-    let through = ClockModel::<Local, Global>::through(Timestamp::ORIGIN, Timestamp::ORIGIN, TickRate::NANOSECOND);
+    let through = ClockModel::<Local, Global>::through(
+        Timestamp::ORIGIN,
+        Timestamp::ORIGIN,
+        TickRate::NANOSECOND,
+    );
     assert_eq!(through.unwrap(), ClockModel::IDENTITY);
 }
 
 #[test]
 fn composition_keeps_the_later_anchor() {
-    let local = ClockModel::<Counter, Local>::through(Ticks(100), Timestamp::ORIGIN, TickRate::NANOSECOND).unwrap();
+    let local =
+        ClockModel::<Counter, Local>::through(Ticks(100), Timestamp::ORIGIN, TickRate::NANOSECOND)
+            .unwrap();
     let rate = TickRate::NANOSECOND;
-    let learned =
-        ClockModel::<Local, Global>::through(Timestamp::from_nanos(50), Timestamp::from_nanos(7), rate).unwrap();
+    let learned = ClockModel::<Local, Global>::through(
+        Timestamp::from_nanos(50),
+        Timestamp::from_nanos(7),
+        rate,
+    )
+    .unwrap();
     assert_eq!(local.then(&learned).unwrap().anchor(), Ticks(150));
-    assert_eq!(local.then(&ClockModel::<Local, Global>::IDENTITY).unwrap().anchor(), Ticks(100));
+    assert_eq!(
+        local
+            .then(&ClockModel::<Local, Global>::IDENTITY)
+            .unwrap()
+            .anchor(),
+        Ticks(100)
+    );
 }
 
 #[test]

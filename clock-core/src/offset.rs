@@ -33,7 +33,11 @@ pub struct Exchange<C: Domain, R: Domain> {
 
 impl<C: Domain, R: Domain> Exchange<C, R> {
     /// All stamps at the origin: fills a buffer before an estimator uses it.
-    pub const BLANK: Self = Self { sent: Timestamp::ORIGIN, answered: Timestamp::ORIGIN, received: Timestamp::ORIGIN };
+    pub const BLANK: Self = Self {
+        sent: Timestamp::ORIGIN,
+        answered: Timestamp::ORIGIN,
+        received: Timestamp::ORIGIN,
+    };
 
     /// How long the client waited for the answer; saturates.
     pub fn round_trip(&self) -> Duration {
@@ -43,14 +47,20 @@ impl<C: Domain, R: Domain> Exchange<C, R> {
     /// The exchange, unless the client's clock ran backwards in it.
     fn checked(self) -> Result<Self, ExchangeError> {
         if self.received < self.sent {
-            return Err(ExchangeError::SteppedBack { by: self.sent - self.received });
+            return Err(ExchangeError::SteppedBack {
+                by: self.sent - self.received,
+            });
         }
         Ok(self)
     }
 
     /// The stamps as numbers whose sums and differences cannot overflow.
     fn wide(&self) -> (i128, i128, i128) {
-        (self.sent.as_nanos().into(), self.answered.as_nanos().into(), self.received.as_nanos().into())
+        (
+            self.sent.as_nanos().into(),
+            self.answered.as_nanos().into(),
+            self.received.as_nanos().into(),
+        )
     }
 }
 
@@ -81,7 +91,10 @@ pub enum ExchangeError {
 impl fmt::Display for ExchangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::SteppedBack { by } => write!(f, "the clock stepped back by {by} or more during an exchange"),
+            Self::SteppedBack { by } => write!(
+                f,
+                "the clock stepped back by {by} or more during an exchange"
+            ),
             Self::BufferFull => f.write_str("the buffer for exchanges is full"),
         }
     }
@@ -107,7 +120,10 @@ impl fmt::Display for OffsetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoExchanges => f.write_str("an offset needs at least one exchange"),
-            Self::Drifted { by } => write!(f, "the clocks drifted {by} more than the round trips allow for"),
+            Self::Drifted { by } => write!(
+                f,
+                "the clocks drifted {by} more than the round trips allow for"
+            ),
         }
     }
 }
@@ -124,7 +140,10 @@ struct Exchanges<'a, C: Domain, R: Domain> {
 impl<C: Domain, R: Domain> Exchanges<'_, C, R> {
     fn push(&mut self, exchange: Exchange<C, R>) -> Result<(), ExchangeError> {
         let exchange = exchange.checked()?;
-        *self.buffer.get_mut(self.filled).ok_or(ExchangeError::BufferFull)? = exchange;
+        *self
+            .buffer
+            .get_mut(self.filled)
+            .ok_or(ExchangeError::BufferFull)? = exchange;
         self.filled += 1;
         Ok(())
     }

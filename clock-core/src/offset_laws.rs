@@ -9,8 +9,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::{
-    Duration, Exchange, ExchangeError, Global, Local, MeanRoundTrip, MeanRttOffset, OffsetError, OffsetSample,
-    SkampiOffset, Timestamp, TraceCollectorOffset,
+    Duration, Exchange, ExchangeError, Global, Local, MeanRoundTrip, MeanRttOffset, OffsetError,
+    OffsetSample, SkampiOffset, Timestamp, TraceCollectorOffset,
 };
 
 type Ping = Exchange<Local, Global>;
@@ -25,7 +25,11 @@ fn ping(sent: i64, answered: i64, received: i64) -> Ping {
 }
 
 fn sample(at: i128, offset: i128, half_width: Option<i128>) -> OffsetSample<Local> {
-    OffsetSample { at: Timestamp::from_nanos(cut(at)), offset: span(offset), half_width: half_width.map(span) }
+    OffsetSample {
+        at: Timestamp::from_nanos(cut(at)),
+        offset: span(offset),
+        half_width: half_width.map(span),
+    }
 }
 
 fn cut(wide: i128) -> i64 {
@@ -37,7 +41,11 @@ fn span(wide: i128) -> Duration {
 }
 
 fn stamps(ping: &Ping) -> (i128, i128, i128) {
-    (ping.sent.as_nanos().into(), ping.answered.as_nanos().into(), ping.received.as_nanos().into())
+    (
+        ping.sent.as_nanos().into(),
+        ping.answered.as_nanos().into(),
+        ping.received.as_nanos().into(),
+    )
 }
 
 fn floor_half(doubled: i128) -> i128 {
@@ -47,7 +55,11 @@ fn floor_half(doubled: i128) -> i128 {
 /// The whole number next to `sum / count`, and the larger of two.
 fn round(sum: i128, count: i128) -> i128 {
     let below = (sum - sum.rem_euclid(count)) / count;
-    if 2 * (sum - below * count) >= count { below + 1 } else { below }
+    if 2 * (sum - below * count) >= count {
+        below + 1
+    } else {
+        below
+    }
 }
 
 fn skampi(pings: &[Ping]) -> Estimate {
@@ -78,20 +90,43 @@ fn mean_round_trip(pings: &[Ping]) -> Result<Duration, OffsetError> {
 
 /// As on paper, in the paper's sign: reference minus client lies between the largest `t - b` and the smallest `t - a`.
 fn skampi_oracle(pings: &[Ping]) -> Estimate {
-    let low = pings.iter().map(stamps).map(|(_, t, b)| t - b).max().ok_or(OffsetError::NoExchanges)?;
-    let high = pings.iter().map(stamps).map(|(a, t, _)| t - a).min().ok_or(OffsetError::NoExchanges)?;
+    let low = pings
+        .iter()
+        .map(stamps)
+        .map(|(_, t, b)| t - b)
+        .max()
+        .ok_or(OffsetError::NoExchanges)?;
+    let high = pings
+        .iter()
+        .map(stamps)
+        .map(|(a, t, _)| t - a)
+        .min()
+        .ok_or(OffsetError::NoExchanges)?;
     if low > high {
-        return Err(OffsetError::Drifted { by: span(low - high) });
+        return Err(OffsetError::Drifted {
+            by: span(low - high),
+        });
     }
     let (first, last) = (stamps(&pings[0]).0, stamps(&pings[pings.len() - 1]).2);
-    Ok(sample(floor_half(first + last), floor_half(-(low + high)), Some(-floor_half(-(high - low)))))
+    Ok(sample(
+        floor_half(first + last),
+        floor_half(-(low + high)),
+        Some(-floor_half(-(high - low))),
+    ))
 }
 
 fn mean_rtt_oracle(round_trip: Duration, pings: &[Ping]) -> Estimate {
-    let half = |(_, t, b)| (floor_half(2 * (b - t) - i128::from(round_trip.as_nanos())), b);
+    let half = |(_, t, b)| {
+        (
+            floor_half(2 * (b - t) - i128::from(round_trip.as_nanos())),
+            b,
+        )
+    };
     let mut samples: Vec<_> = pings.iter().map(stamps).map(half).collect();
     samples.sort_unstable();
-    let (offset, at) = *samples.get(samples.len().wrapping_sub(1) / 2).ok_or(OffsetError::NoExchanges)?;
+    let (offset, at) = *samples
+        .get(samples.len().wrapping_sub(1) / 2)
+        .ok_or(OffsetError::NoExchanges)?;
     Ok(sample(at, offset, None))
 }
 
@@ -117,7 +152,8 @@ fn any_ping() -> impl Strategy<Value = Ping> {
 
 /// Stamps so close together that round trips, offsets and times are often equal.
 fn tied_ping() -> impl Strategy<Value = Ping> {
-    (0_i64..4, -3_i64..4, 0_i64..4).prop_map(|(sent, ahead, round_trip)| ping(sent, sent + ahead, sent + round_trip))
+    (0_i64..4, -3_i64..4, 0_i64..4)
+        .prop_map(|(sent, ahead, round_trip)| ping(sent, sent + ahead, sent + round_trip))
 }
 
 /// Delays of a session: pauses between exchanges, there, back.
@@ -271,7 +307,9 @@ proptest! {
 #[test]
 fn a_refused_exchange_leaves_no_trace() {
     let (good, bad) = (ping(10, 1_000, 30), ping(10, 5, 9));
-    let stepped = Err(ExchangeError::SteppedBack { by: Duration::from_nanos(1) });
+    let stepped = Err(ExchangeError::SteppedBack {
+        by: Duration::from_nanos(1),
+    });
     let mut buffers = [[Exchange::BLANK; 2]; 2];
     let [first, second] = &mut buffers;
     let mut skampi_estimator = SkampiOffset::new();
@@ -285,8 +323,20 @@ fn a_refused_exchange_leaves_no_trace() {
         assert_eq!(round_trip.push(exchange), taken);
     }
     let expected = sample(20, -980, None);
-    assert_eq!(skampi_estimator.estimate(), Ok(OffsetSample { half_width: Some(span(10)), ..expected }));
-    assert_eq!(median.estimate(), Ok(OffsetSample { at: Timestamp::from_nanos(30), ..expected }));
+    assert_eq!(
+        skampi_estimator.estimate(),
+        Ok(OffsetSample {
+            half_width: Some(span(10)),
+            ..expected
+        })
+    );
+    assert_eq!(
+        median.estimate(),
+        Ok(OffsetSample {
+            at: Timestamp::from_nanos(30),
+            ..expected
+        })
+    );
     assert_eq!(mean.estimate(), Ok(expected));
     assert_eq!(round_trip.mean(), Ok(Duration::from_nanos(20)));
 }
@@ -304,13 +354,19 @@ fn a_full_buffer_is_an_error_and_keeps_what_it_has() {
     assert_eq!(mean.push(first), Ok(()));
     assert_eq!(mean.push(second), Err(ExchangeError::BufferFull));
     assert_eq!(mean.estimate(), Ok(sample(1, 1, None)));
-    assert_eq!(TraceCollectorOffset::new(&mut []).push(first), Err(ExchangeError::BufferFull));
+    assert_eq!(
+        TraceCollectorOffset::new(&mut []).push(first),
+        Err(ExchangeError::BufferFull)
+    );
 }
 
 #[test]
 fn no_exchanges_tell_no_offset() {
     assert_eq!(skampi(&[]), Err(OffsetError::NoExchanges));
-    assert_eq!(SkampiOffset::<Local, Global>::default().estimate(), Err(OffsetError::NoExchanges));
+    assert_eq!(
+        SkampiOffset::<Local, Global>::default().estimate(),
+        Err(OffsetError::NoExchanges)
+    );
     assert_eq!(mean_rtt(Duration::ZERO, &[]), Err(OffsetError::NoExchanges));
     assert_eq!(trace_collector(&[]), Err(OffsetError::NoExchanges));
     assert_eq!(mean_round_trip(&[]), Err(OffsetError::NoExchanges));
@@ -320,7 +376,12 @@ fn no_exchanges_tell_no_offset() {
 fn a_clock_that_drifts_too_fast_for_skampi_is_reported() {
     // The client gains 1 us between two exchanges of 100 ns.
     let pings = [ping(0, 50, 100), ping(11_000, 10_050, 11_100)];
-    assert_eq!(skampi(&pings), Err(OffsetError::Drifted { by: Duration::from_nanos(900) }));
+    assert_eq!(
+        skampi(&pings),
+        Err(OffsetError::Drifted {
+            by: Duration::from_nanos(900)
+        })
+    );
     // It may drift by as much as the messages took, which leaves a single offset.
     let pings = [ping(0, 50, 100), ping(10_100, 10_050, 10_200)];
     assert_eq!(skampi(&pings).unwrap().half_width, Some(Duration::ZERO));
@@ -331,16 +392,35 @@ fn a_clock_that_drifts_too_fast_for_skampi_is_reported() {
 fn the_trace_collector_drops_a_tenth_rounded_down() {
     let pings: Vec<_> = (1..=20).map(|i| ping(0, 0, 2 * i)).collect();
     // The samples are 1, 2, 3, ...
-    assert_eq!(trace_collector(&pings[..9]).unwrap().offset, Duration::from_nanos(5));
-    assert_eq!(trace_collector(&pings[..10]).unwrap().offset, Duration::from_nanos(5));
-    assert_eq!(trace_collector(&pings[..11]).unwrap().offset, Duration::from_nanos(6), "55 / 10 rounds up");
-    assert_eq!(trace_collector(&pings).unwrap().offset, Duration::from_nanos(10), "171 / 18");
+    assert_eq!(
+        trace_collector(&pings[..9]).unwrap().offset,
+        Duration::from_nanos(5)
+    );
+    assert_eq!(
+        trace_collector(&pings[..10]).unwrap().offset,
+        Duration::from_nanos(5)
+    );
+    assert_eq!(
+        trace_collector(&pings[..11]).unwrap().offset,
+        Duration::from_nanos(6),
+        "55 / 10 rounds up"
+    );
+    assert_eq!(
+        trace_collector(&pings).unwrap().offset,
+        Duration::from_nanos(10),
+        "171 / 18"
+    );
 }
 
 /// Worked by hand: of four samples the second, with its own time.
 #[test]
 fn the_median_of_an_even_number_is_the_lower_middle() {
-    let pings = [ping(0, 0, 40), ping(0, 90, 100), ping(0, 170, 200), ping(0, 280, 300)];
+    let pings = [
+        ping(0, 0, 40),
+        ping(0, 90, 100),
+        ping(0, 170, 200),
+        ping(0, 280, 300),
+    ];
     let median = mean_rtt(Duration::from_nanos(8), &pings);
     assert_eq!(median, Ok(sample(300, 16, None)));
 }
@@ -353,7 +433,16 @@ fn errors_say_what_happened() {
         said(&ExchangeError::SteppedBack { by }),
         "the clock stepped back by 1.500 us or more during an exchange"
     );
-    assert_eq!(said(&ExchangeError::BufferFull), "the buffer for exchanges is full");
-    assert_eq!(said(&OffsetError::NoExchanges), "an offset needs at least one exchange");
-    assert_eq!(said(&OffsetError::Drifted { by }), "the clocks drifted 1.500 us more than the round trips allow for");
+    assert_eq!(
+        said(&ExchangeError::BufferFull),
+        "the buffer for exchanges is full"
+    );
+    assert_eq!(
+        said(&OffsetError::NoExchanges),
+        "an offset needs at least one exchange"
+    );
+    assert_eq!(
+        said(&OffsetError::Drifted { by }),
+        "the clocks drifted 1.500 us more than the round trips allow for"
+    );
 }

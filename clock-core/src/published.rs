@@ -32,7 +32,10 @@ pub struct Published<A: Source, B: Domain> {
 impl<A: Source, B: Domain> Published<A, B> {
     /// A cell that holds `model`.
     pub fn new(model: ClockModel<A, B>) -> Self {
-        Self { words: Latch::new(model.to_words()), domains: PhantomData }
+        Self {
+            words: Latch::new(model.to_words()),
+            domains: PhantomData,
+        }
     }
 
     /// The model published last.
@@ -43,7 +46,10 @@ impl<A: Source, B: Domain> Published<A, B> {
 
     /// The right to replace the model, unless another holds it.
     pub fn writer(&self) -> Option<Publisher<'_, A, B>> {
-        self.words.writer().map(|words| Publisher { words, domains: PhantomData })
+        self.words.writer().map(|words| Publisher {
+            words,
+            domains: PhantomData,
+        })
     }
 }
 

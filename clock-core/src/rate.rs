@@ -86,7 +86,9 @@ impl TickRate {
             return Err(RateError::NotPositive);
         }
         // 1 + drift is made in integers: as an f64 it would lose all below 1e-16. The cast saturates.
-        let factor = Self::NANOSECOND.fixed.saturating_add_signed(libm::round(drift * UNITS) as i128);
+        let factor = Self::NANOSECOND
+            .fixed
+            .saturating_add_signed(libm::round(drift * UNITS) as i128);
         self.times(Self::from_fixed(factor)?)
     }
 
@@ -130,13 +132,16 @@ impl TickRate {
     /// Puts the parts of a rate together again.
     #[inline(always)]
     pub(crate) const fn from_valid_parts(whole: u64, fraction: u64) -> Self {
-        Self { fixed: (whole as u128) << 64 | fraction as u128 }
+        Self {
+            fixed: (whole as u128) << 64 | fraction as u128,
+        }
     }
 
     /// How long this many ticks last, to the nearest nanosecond; saturates.
     #[inline]
     pub fn duration(self, ticks: u64) -> Duration {
-        let nanos = affine::exact(ticks, false, self, HALF).map_or(i64::MAX, |sum| (sum >> 64) as i64);
+        let nanos =
+            affine::exact(ticks, false, self, HALF).map_or(i64::MAX, |sum| (sum >> 64) as i64);
         Duration::from_nanos(nanos)
     }
 
@@ -185,16 +190,28 @@ mod tests {
     #[test]
     fn one_nanosecond_is_one_nanosecond() {
         assert_eq!(TickRate::from_hz(1_000_000_000), Ok(TickRate::NANOSECOND));
-        assert_eq!(TickRate::NANOSECOND.duration(12_345), Duration::from_nanos(12_345));
-        assert_eq!(TickRate::NANOSECOND.times(TickRate::NANOSECOND), Ok(TickRate::NANOSECOND));
-        assert_eq!(TickRate::NANOSECOND.with_drift(0.0), Ok(TickRate::NANOSECOND));
+        assert_eq!(
+            TickRate::NANOSECOND.duration(12_345),
+            Duration::from_nanos(12_345)
+        );
+        assert_eq!(
+            TickRate::NANOSECOND.times(TickRate::NANOSECOND),
+            Ok(TickRate::NANOSECOND)
+        );
+        assert_eq!(
+            TickRate::NANOSECOND.with_drift(0.0),
+            Ok(TickRate::NANOSECOND)
+        );
     }
 
     #[test]
     fn slow_counters_have_rates_too() {
         let generic_timer = TickRate::from_hz(24_000_000).unwrap();
         assert_eq!(generic_timer.duration(24), Duration::from_micros(1));
-        assert_eq!(TickRate::from_hz(1).unwrap().duration(86_400), Duration::from_secs(86_400));
+        assert_eq!(
+            TickRate::from_hz(1).unwrap().duration(86_400),
+            Duration::from_secs(86_400)
+        );
     }
 
     #[test]
@@ -202,18 +219,38 @@ mod tests {
         assert_eq!(TickRate::from_hz(0), Err(RateError::NotPositive));
         assert_eq!(TickRate::from_ratio(0, 1), Err(RateError::NotPositive));
         assert_eq!(TickRate::from_ratio(1 << 32, 1), Err(RateError::OutOfRange));
-        assert_eq!(TickRate::from_ratio(u64::MAX, 1), Err(RateError::OutOfRange));
-        assert_eq!(TickRate::NANOSECOND.with_drift(f64::NAN), Err(RateError::NotANumber));
-        assert_eq!(TickRate::NANOSECOND.with_drift(-1.0), Err(RateError::NotPositive));
-        assert_eq!(TickRate::NANOSECOND.with_drift(f64::INFINITY), Err(RateError::OutOfRange));
+        assert_eq!(
+            TickRate::from_ratio(u64::MAX, 1),
+            Err(RateError::OutOfRange)
+        );
+        assert_eq!(
+            TickRate::NANOSECOND.with_drift(f64::NAN),
+            Err(RateError::NotANumber)
+        );
+        assert_eq!(
+            TickRate::NANOSECOND.with_drift(-1.0),
+            Err(RateError::NotPositive)
+        );
+        assert_eq!(
+            TickRate::NANOSECOND.with_drift(f64::INFINITY),
+            Err(RateError::OutOfRange)
+        );
         let day = TickRate::from_ratio((1 << 32) - 1, 1).unwrap();
         assert_eq!(day.times(day), Err(RateError::OutOfRange));
     }
 
     #[test]
     fn spans_saturate() {
-        assert_eq!(TickRate::from_hz(1).unwrap().duration(u64::MAX), Duration::MAX);
-        assert_eq!(TickRate::from_hz(10_000_000_000).unwrap().ticks(Duration::MAX), u64::MAX);
+        assert_eq!(
+            TickRate::from_hz(1).unwrap().duration(u64::MAX),
+            Duration::MAX
+        );
+        assert_eq!(
+            TickRate::from_hz(10_000_000_000)
+                .unwrap()
+                .ticks(Duration::MAX),
+            u64::MAX
+        );
         assert_eq!(TickRate::NANOSECOND.ticks(Duration::MIN), 0);
     }
 

@@ -84,7 +84,10 @@ const ONE_SHORT: u64 = u64::MAX;
 #[inline(always)]
 fn add(to: &AtomicU64, value: u64) {
     // Not `fetch_add`, which locks the bus.
-    to.store(to.load(Ordering::Relaxed).wrapping_add(value), Ordering::Relaxed);
+    to.store(
+        to.load(Ordering::Relaxed).wrapping_add(value),
+        Ordering::Relaxed,
+    );
 }
 
 impl<K: Clock> RegionTimer<K> {
@@ -163,14 +166,20 @@ impl<K: Clock> RegionTimer<K> {
         } else {
             self.begin();
         }
-        RegionGuard { timer: self, not_send: PhantomData }
+        RegionGuard {
+            timer: self,
+            not_send: PhantomData,
+        }
     }
 
     #[inline(always)]
     fn begin(&self) {
         self.depth.store(1, Ordering::Relaxed);
         // Last of all.
-        self.start.store(self.clock.ticks().0.wrapping_add(self.own), Ordering::Relaxed);
+        self.start.store(
+            self.clock.ticks().0.wrapping_add(self.own),
+            Ordering::Relaxed,
+        );
     }
 
     #[inline(always)]
@@ -226,7 +235,10 @@ impl<K: Clock> RegionTimer<K> {
         let longest = self.longest.load(Ordering::Relaxed);
         let (place, number) = if length > longest {
             self.second.store(longest, Ordering::Relaxed);
-            self.second_event.store(self.longest_event.load(Ordering::Relaxed), Ordering::Relaxed);
+            self.second_event.store(
+                self.longest_event.load(Ordering::Relaxed),
+                Ordering::Relaxed,
+            );
             (&self.longest, &self.longest_event)
         } else {
             (&self.second, &self.second_event)
@@ -238,7 +250,10 @@ impl<K: Clock> RegionTimer<K> {
     /// The event was shorter than what is to be subtracted; or the clock ran backwards, and there is no event.
     #[cold]
     fn before_start(&self, now: u64, start: u64) -> Result<u64, Misuse> {
-        if start.checked_sub(now).is_some_and(|missing| missing <= self.own) {
+        if start
+            .checked_sub(now)
+            .is_some_and(|missing| missing <= self.own)
+        {
             return Ok(0);
         }
         Err(self.count(&self.backwards, Misuse::ClockRanBackwards))
@@ -293,14 +308,20 @@ impl<K: Clock> RegionTimer<K> {
             core::hint::spin_loop();
         }
         let mut found = self.read();
-        found.events = found.bins.iter().fold(0, |sum: u64, count| sum.wrapping_add(*count));
+        found.events = found
+            .bins
+            .iter()
+            .fold(0, |sum: u64, count| sum.wrapping_add(*count));
         found
     }
 
     fn read(&self) -> RegionStatistics {
         let get = |from: &AtomicU64| from.load(Ordering::Relaxed);
         let events = self.events.load(Ordering::Acquire);
-        let event = |length, number| Event { length: get(length), number: get(number) };
+        let event = |length, number| Event {
+            length: get(length),
+            number: get(number),
+        };
         let mut found = RegionStatistics {
             events,
             total: get(&self.total),
@@ -333,11 +354,24 @@ impl<K: Clock> RegionTimer<K> {
     pub fn reset(&self) {
         let clear = |what: &AtomicU64| what.store(0, Ordering::Relaxed);
         clear(&self.depth);
-        [&self.total, &self.second, &self.longest, &self.last].into_iter().for_each(clear);
-        [&self.longest_event, &self.second_event, &self.shortest_event].into_iter().for_each(clear);
-        [&self.recursions, &self.started_while_running, &self.stopped_while_stopped, &self.backwards]
+        [&self.total, &self.second, &self.longest, &self.last]
             .into_iter()
             .for_each(clear);
+        [
+            &self.longest_event,
+            &self.second_event,
+            &self.shortest_event,
+        ]
+        .into_iter()
+        .for_each(clear);
+        [
+            &self.recursions,
+            &self.started_while_running,
+            &self.stopped_while_stopped,
+            &self.backwards,
+        ]
+        .into_iter()
+        .for_each(clear);
         self.bins.iter().for_each(clear);
         self.bins[0].store(ONE_SHORT, Ordering::Relaxed);
         self.shortest.store(u64::MAX, Ordering::Relaxed);

@@ -69,8 +69,13 @@ impl fmt::Display for SplineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoKnots => f.write_str("a spline needs at least one knot"),
-            Self::AtNotIncreasing(index) => write!(f, "knot {index} is not later than the one before"),
-            Self::ImageNotIncreasing(index) => write!(f, "the image of knot {index} is not later than the one before"),
+            Self::AtNotIncreasing(index) => {
+                write!(f, "knot {index} is not later than the one before")
+            }
+            Self::ImageNotIncreasing(index) => write!(
+                f,
+                "the image of knot {index} is not later than the one before"
+            ),
         }
     }
 }
@@ -104,12 +109,23 @@ impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
 
     /// The piece of the spline for a time: where many times in a row are on one piece, it is found and worked out once.
     pub fn piece_at(&self, at: Timestamp<A>) -> SplinePiece<A, B> {
-        SplinePiece { only: self.knots[0], segment: self.segment(at) }
+        SplinePiece {
+            only: self.knots[0],
+            segment: self.segment(at),
+        }
     }
 
     /// Nanoseconds of `B` per nanosecond of `A`, at a time of `A`.
     pub fn slope_at(&self, at: Timestamp<A>) -> f64 {
-        let Some(Segment { start, end, chord, bends }) = self.segment(at) else { return 1.0 };
+        let Some(Segment {
+            start,
+            end,
+            chord,
+            bends,
+        }) = self.segment(at)
+        else {
+            return 1.0;
+        };
         let (p, q) = chord.shares(gap(start.at, at.clamp(start.at, end.at)));
         chord.slope() + bends.0 * q * (q - 2.0 * p) + bends.1 * p * (p - 2.0 * q)
     }
@@ -117,11 +133,23 @@ impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
     /// The segment that holds `at`, or the one next to it; none if there is but one knot.
     fn segment(&self, at: Timestamp<A>) -> Option<Segment<A, B>> {
         let last = self.knots.len().checked_sub(2)?;
-        let index = self.knots.partition_point(|knot| knot.at <= at).saturating_sub(1).min(last);
-        let chord = |index: usize| Some(Chord::between(self.knots.get(index)?, self.knots.get(index + 1)?));
+        let index = self
+            .knots
+            .partition_point(|knot| knot.at <= at)
+            .saturating_sub(1)
+            .min(last);
+        let chord = |index: usize| {
+            Some(Chord::between(
+                self.knots.get(index)?,
+                self.knots.get(index + 1)?,
+            ))
+        };
         let (start, end) = (self.knots[index], self.knots[index + 1]);
         let this = Chord::between(&start, &end);
-        let before = index.checked_sub(1).and_then(chord).map(|neighbour| this.bend_towards(neighbour));
+        let before = index
+            .checked_sub(1)
+            .and_then(chord)
+            .map(|neighbour| this.bend_towards(neighbour));
         let after = chord(index + 1).map(|neighbour| this.bend_towards(neighbour));
         // At an end of the spline the slope is 3/2 of the chord's less 1/2 of that at the next knot.
         let bends = match (before, after) {
@@ -130,7 +158,12 @@ impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
             (None, Some(after)) => (after / -2.0, after),
             (None, None) => (0.0, 0.0),
         };
-        Some(Segment { start, end, chord: this, bends })
+        Some(Segment {
+            start,
+            end,
+            chord: this,
+            bends,
+        })
     }
 }
 
@@ -163,7 +196,8 @@ impl<A: Domain, B: Domain> SplinePiece<A, B> {
     /// none holds any.
     #[inline]
     pub fn holds(&self, at: Timestamp<A>) -> bool {
-        self.segment.is_none_or(|segment| segment.start.at <= at && at < segment.end.at)
+        self.segment
+            .is_none_or(|segment| segment.start.at <= at && at < segment.end.at)
     }
 
     /// What `B` shows when `A` shows `at`, to the nearest nanosecond; saturates.
@@ -173,29 +207,59 @@ impl<A: Domain, B: Domain> SplinePiece<A, B> {
 
     /// What [`apply`](Self::apply) rounds.
     pub(crate) fn unrounded(&self, at: Timestamp<A>) -> Image {
-        let Some(Segment { start, end, chord, bends }) = self.segment else {
+        let Some(Segment {
+            start,
+            end,
+            chord,
+            bends,
+        }) = self.segment
+        else {
             let whole = i128::from(at.as_nanos()) - i128::from(self.only.at.as_nanos());
-            return Image { from: self.only.image.as_nanos(), whole, rest: 0.0, low: i64::MIN, high: i64::MAX };
+            return Image {
+                from: self.only.image.as_nanos(),
+                whole,
+                rest: 0.0,
+                low: i64::MIN,
+                high: i64::MAX,
+            };
         };
         let (low, high) = (start.image.as_nanos(), end.image.as_nanos());
         if at < start.at {
             let distance = gap(at, start.at);
             let (whole, fraction) = chord.rise(distance);
             let rest = -(fraction + bends.0 * distance as f64);
-            return Image { from: low, whole: -whole, rest, low: i64::MIN, high: low };
+            return Image {
+                from: low,
+                whole: -whole,
+                rest,
+                low: i64::MIN,
+                high: low,
+            };
         }
         if at > end.at {
             let distance = gap(end.at, at);
             let (whole, fraction) = chord.rise(distance);
             let rest = fraction + bends.1 * distance as f64;
-            return Image { from: high, whole, rest, low: high, high: i64::MAX };
+            return Image {
+                from: high,
+                whole,
+                rest,
+                low: high,
+                high: i64::MAX,
+            };
         }
         let distance = gap(start.at, at);
         let (whole, fraction) = chord.rise(distance);
         let (p, q) = chord.shares(distance);
         // The cubic with the slopes `slope + bend` at the ends, less the chord: 0 at both ends.
         let deviation = distance as f64 * q * (bends.0 * q - bends.1 * p);
-        Image { from: low, whole, rest: fraction + deviation, low, high }
+        Image {
+            from: low,
+            whole,
+            rest: fraction + deviation,
+            low,
+            high,
+        }
     }
 }
 
@@ -218,7 +282,10 @@ struct Chord {
 
 impl Chord {
     fn between<A: Domain, B: Domain>(start: &Knot<A, B>, end: &Knot<A, B>) -> Self {
-        Self { dx: gap(start.at, end.at), dy: gap(start.image, end.image) }
+        Self {
+            dx: gap(start.at, end.at),
+            dy: gap(start.image, end.image),
+        }
     }
 
     fn slope(self) -> f64 {
@@ -227,8 +294,14 @@ impl Chord {
 
     /// By how much the chord rises over a distance: whole nanoseconds, exact unless they saturate, and the fraction.
     fn rise(self, distance: u64) -> (i128, f64) {
-        let (dx, product) = (u128::from(self.dx), u128::from(self.dy) * u128::from(distance));
-        (i128::try_from(product / dx).unwrap_or(i128::MAX), (product % dx) as f64 / dx as f64)
+        let (dx, product) = (
+            u128::from(self.dx),
+            u128::from(self.dy) * u128::from(distance),
+        );
+        (
+            i128::try_from(product / dx).unwrap_or(i128::MAX),
+            (product % dx) as f64 / dx as f64,
+        )
     }
 
     /// A distance from the start and what is left to the end, as shares of the chord.
@@ -245,7 +318,11 @@ impl Chord {
     fn bend_towards(self, neighbour: Self) -> f64 {
         let theirs = u128::from(neighbour.dy) * u128::from(self.dx);
         let ours = u128::from(self.dy) * u128::from(neighbour.dx);
-        let difference = if theirs < ours { -((ours - theirs) as f64) } else { (theirs - ours) as f64 };
+        let difference = if theirs < ours {
+            -((ours - theirs) as f64)
+        } else {
+            (theirs - ours) as f64
+        };
         self.slope() * difference / (theirs as f64 + ours as f64)
     }
 }
@@ -268,7 +345,10 @@ pub(crate) struct Image {
 
 impl Image {
     fn rounded<B: Domain>(self) -> Timestamp<B> {
-        let wide = self.whole.saturating_add(self.from.into()).saturating_add(libm::round(self.rest) as i128);
+        let wide = self
+            .whole
+            .saturating_add(self.from.into())
+            .saturating_add(libm::round(self.rest) as i128);
         // Between knots that are centuries apart, the rest can be wrong by more than a nanosecond.
         Timestamp::from_nanos(wide.clamp(self.low.into(), self.high.into()) as i64)
     }

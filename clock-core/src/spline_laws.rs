@@ -20,7 +20,10 @@ const DAY: i64 = 86_400 * SECOND;
 const YEAR: i64 = 366 * DAY;
 
 fn knot(at: i64, image: i64) -> Point {
-    Knot { at: Timestamp::from_nanos(at), image: Timestamp::from_nanos(image) }
+    Knot {
+        at: Timestamp::from_nanos(at),
+        image: Timestamp::from_nanos(image),
+    }
 }
 
 fn time(at: i64) -> Timestamp<Local> {
@@ -44,7 +47,10 @@ struct Textbook {
 
 impl Textbook {
     fn new(knots: &[Point]) -> Self {
-        let points: Vec<_> = knots.iter().map(|k| (integer(k.at.as_nanos()), integer(k.image.as_nanos()))).collect();
+        let points: Vec<_> = knots
+            .iter()
+            .map(|k| (integer(k.at.as_nanos()), integer(k.image.as_nanos())))
+            .collect();
         let n = points.len() - 1;
         let run = |i: usize| &points[i].0 - &points[i - 1].0;
         let rise = |i: usize| &points[i].1 - &points[i - 1].1;
@@ -56,7 +62,11 @@ impl Textbook {
             _ => {
                 let first = half(integer(3) * rise(1) / run(1)) - half(inner(1));
                 let last = half(integer(3) * rise(n) / run(n)) - half(inner(n - 1));
-                [first].into_iter().chain((1..n).map(inner)).chain([last]).collect()
+                [first]
+                    .into_iter()
+                    .chain((1..n).map(inner))
+                    .chain([last])
+                    .collect()
             }
         };
         Self { points, slopes }
@@ -65,12 +75,23 @@ impl Textbook {
     /// Value and slope at `x`, and how far the two end slopes of the segment, each for itself, lead away from its chord.
     fn at(&self, x: &BigRational) -> (BigRational, BigRational, BigRational) {
         let n = self.points.len() - 1;
-        let line = |end: usize, slope: &BigRational| &self.points[end].1 + slope * (x - &self.points[end].0);
-        let chord =
-            |i: usize| (&self.points[i].1 - &self.points[i - 1].1) / (&self.points[i].0 - &self.points[i - 1].0);
-        for (outside, end, next) in [(*x < self.points[0].0, 0, 1), (*x > self.points[n].0 || n == 0, n, n)] {
+        let line = |end: usize, slope: &BigRational| {
+            &self.points[end].1 + slope * (x - &self.points[end].0)
+        };
+        let chord = |i: usize| {
+            (&self.points[i].1 - &self.points[i - 1].1)
+                / (&self.points[i].0 - &self.points[i - 1].0)
+        };
+        for (outside, end, next) in [
+            (*x < self.points[0].0, 0, 1),
+            (*x > self.points[n].0 || n == 0, n, n),
+        ] {
             if outside {
-                let bend = if n == 0 { integer(0) } else { &self.slopes[end] - chord(next) };
+                let bend = if n == 0 {
+                    integer(0)
+                } else {
+                    &self.slopes[end] - chord(next)
+                };
                 let away = (bend * (x - &self.points[end].0)).abs();
                 return (line(end, &self.slopes[end]), self.slopes[end].clone(), away);
             }
@@ -110,8 +131,10 @@ fn walk(start: (i64, i64), steps: impl IntoIterator<Item = (i64, i64)>) -> Vec<P
 fn clock(longest: i64, drift: f64) -> impl Strategy<Value = Vec<Point>> {
     let starts = prop_oneof![Just(1_700_000_000 * SECOND), -(1_i64 << 61)..1 << 61];
     let run = prop_oneof![1..200_i64, 1_000..SECOND, SECOND..longest];
-    let step = (run, -drift..drift).prop_map(|(run, drift)| (run, run + libm::trunc(run as f64 * drift) as i64));
-    (starts, -(1_i64 << 61)..1 << 61, vec(step, 1..8)).prop_map(|(at, image, steps)| walk((at, image), steps))
+    let step = (run, -drift..drift)
+        .prop_map(|(run, drift)| (run, run + libm::trunc(run as f64 * drift) as i64));
+    (starts, -(1_i64 << 61)..1 << 61, vec(step, 1..8))
+        .prop_map(|(at, image, steps)| walk((at, image), steps))
 }
 
 /// Any knots there are.
@@ -122,20 +145,32 @@ fn any_knots() -> impl Strategy<Value = Vec<Point>> {
             times.sort_unstable();
             times.dedup();
         }
-        at.iter().zip(&image).map(|(at, image)| knot(*at, *image)).collect()
+        at.iter()
+            .zip(&image)
+            .map(|(at, image)| knot(*at, *image))
+            .collect()
     })
 }
 
 /// A time on the way through the knots, or up to `margin` before or after.
 fn somewhere(knots: &[Point], share: f64, margin: i64) -> i64 {
-    let (first, last) = (knots[0].at.as_nanos() - margin, knots[knots.len() - 1].at.as_nanos() + margin);
+    let (first, last) = (
+        knots[0].at.as_nanos() - margin,
+        knots[knots.len() - 1].at.as_nanos() + margin,
+    );
     first + libm::trunc(share * (last - first) as f64) as i64
 }
 
 /// The nanoseconds by which the computed image was wrong before it was rounded.
 fn missed(spline: &ConstrainedSpline<'_, Local, Global>, at: i64, truth: &BigRational) -> f64 {
     let image = spline.piece_at(time(at)).unrounded(time(at));
-    near(&(integer(image.from) + integer(image.whole) + BigRational::from_float(image.rest).unwrap() - truth)).abs()
+    near(
+        &(integer(image.from)
+            + integer(image.whole)
+            + BigRational::from_float(image.rest).unwrap()
+            - truth),
+    )
+    .abs()
 }
 
 proptest! {
@@ -296,10 +331,18 @@ fn a_bend_is_the_one_worked_by_hand() {
 /// Steep enough that the image overflows more than a timestamp.
 #[test]
 fn the_steepest_end_saturates() {
-    let knots = [knot(i64::MIN, i64::MIN), knot(i64::MIN + 1_000, i64::MIN + 1), knot(i64::MIN + 1_001, 1 << 62)];
+    let knots = [
+        knot(i64::MIN, i64::MIN),
+        knot(i64::MIN + 1_000, i64::MIN + 1),
+        knot(i64::MIN + 1_001, 1 << 62),
+    ];
     let spline = ConstrainedSpline::new(&knots).unwrap();
     assert_eq!(spline.apply(time(i64::MAX)).as_nanos(), i64::MAX);
-    let knots = [knot(i64::MAX - 1_001, -1 << 62), knot(i64::MAX - 1_000, i64::MAX - 1), knot(i64::MAX, i64::MAX)];
+    let knots = [
+        knot(i64::MAX - 1_001, -1 << 62),
+        knot(i64::MAX - 1_000, i64::MAX - 1),
+        knot(i64::MAX, i64::MAX),
+    ];
     let spline = ConstrainedSpline::new(&knots).unwrap();
     assert_eq!(spline.apply(time(i64::MIN)).as_nanos(), i64::MIN);
 }
@@ -308,16 +351,33 @@ fn the_steepest_end_saturates() {
 fn neighbouring_timestamps_of_a_slow_clock_can_share_an_image() {
     let knots = [knot(0, 0), knot(1_000, 999)];
     let spline = ConstrainedSpline::new(&knots).unwrap();
-    let images: Vec<_> = (0..=1_000).map(|at| spline.apply(time(at)).as_nanos()).collect();
-    assert_eq!(images.windows(2).filter(|pair| pair[0] == pair[1]).count(), 1);
+    let images: Vec<_> = (0..=1_000)
+        .map(|at| spline.apply(time(at)).as_nanos())
+        .collect();
+    assert_eq!(
+        images.windows(2).filter(|pair| pair[0] == pair[1]).count(),
+        1
+    );
 }
 
 #[test]
 fn errors_say_what_happened() {
     let none: [Point; 0] = [];
-    assert_eq!(ConstrainedSpline::new(&none).unwrap_err(), SplineError::NoKnots);
+    assert_eq!(
+        ConstrainedSpline::new(&none).unwrap_err(),
+        SplineError::NoKnots
+    );
     let said = |error: &dyn core::error::Error| error.to_string();
-    assert_eq!(said(&SplineError::NoKnots), "a spline needs at least one knot");
-    assert_eq!(said(&SplineError::AtNotIncreasing(3)), "knot 3 is not later than the one before");
-    assert_eq!(said(&SplineError::ImageNotIncreasing(3)), "the image of knot 3 is not later than the one before");
+    assert_eq!(
+        said(&SplineError::NoKnots),
+        "a spline needs at least one knot"
+    );
+    assert_eq!(
+        said(&SplineError::AtNotIncreasing(3)),
+        "knot 3 is not later than the one before"
+    );
+    assert_eq!(
+        said(&SplineError::ImageNotIncreasing(3)),
+        "the image of knot 3 is not later than the one before"
+    );
 }

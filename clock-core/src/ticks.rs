@@ -18,7 +18,11 @@ impl Ticks {
     pub const fn signed_since(self, earlier: Self) -> i64 {
         if self.0 >= earlier.0 {
             let ahead = self.0 - earlier.0;
-            if ahead > i64::MAX as u64 { i64::MAX } else { ahead as i64 }
+            if ahead > i64::MAX as u64 {
+                i64::MAX
+            } else {
+                ahead as i64
+            }
         } else {
             0_i64.saturating_sub_unsigned(earlier.0 - self.0)
         }

@@ -99,7 +99,10 @@ impl<D: Domain> Timestamp<D> {
 
     /// The point `nanos` nanoseconds after the origin of the domain.
     pub const fn from_nanos(nanos: i64) -> Self {
-        Self { nanos, domain: PhantomData }
+        Self {
+            nanos,
+            domain: PhantomData,
+        }
     }
 
     /// Nanoseconds since the origin of the domain.
@@ -156,7 +159,10 @@ mod tests {
     fn arithmetic_saturates_at_both_ends() {
         let end = Timestamp::<Local>::from_nanos(i64::MAX);
         assert_eq!(end + Duration::from_nanos(1), end);
-        assert_eq!(Timestamp::<Local>::from_nanos(i64::MIN) - end, Duration::MIN);
+        assert_eq!(
+            Timestamp::<Local>::from_nanos(i64::MIN) - end,
+            Duration::MIN
+        );
     }
 
     proptest! {

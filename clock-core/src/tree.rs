@@ -35,12 +35,17 @@ pub struct BinomialTree {
 impl BinomialTree {
     /// The tree of `ranks` ranks; of none, there is nothing to do for anybody.
     pub const fn new(ranks: u32) -> Self {
-        Self { ranks, rounds: if ranks == 0 { 0 } else { ranks.ilog2() } }
+        Self {
+            ranks,
+            rounds: if ranks == 0 { 0 } else { ranks.ilog2() },
+        }
     }
 
     /// What a rank does from the root to the leaves: it is a client first, and then a reference.
     pub fn downwards(self, rank: u32) -> impl Iterator<Item = Role> {
-        (0..self.rounds).rev().filter_map(move |round| self.role(rank, round))
+        (0..self.rounds)
+            .rev()
+            .filter_map(move |round| self.role(rank, round))
     }
 
     /// What a rank does from the leaves to the root: it is a reference first, and a client at last.
@@ -55,7 +60,9 @@ impl BinomialTree {
             return (rank < self.ranks).then(|| Role::ClientOf(rank - inside));
         }
         // Both are below 2^31, or there is no rank beyond the tree.
-        rank.checked_add(inside).filter(|client| *client < self.ranks).map(Role::ReferenceOf)
+        rank.checked_add(inside)
+            .filter(|client| *client < self.ranks)
+            .map(Role::ReferenceOf)
     }
 
     /// In the round `i`, multiples of `2^(i + 1)` are references of the ranks `2^i` after them.
@@ -64,7 +71,11 @@ impl BinomialTree {
         if rank >> self.rounds != 0 || !rank.is_multiple_of(apart) {
             return None;
         }
-        Some(if rank & apart == 0 { Role::ReferenceOf(rank + apart) } else { Role::ClientOf(rank - apart) })
+        Some(if rank & apart == 0 {
+            Role::ReferenceOf(rank + apart)
+        } else {
+            Role::ClientOf(rank - apart)
+        })
     }
 }
 
@@ -79,16 +90,30 @@ mod tests {
     fn every_rank_but_the_root_learns_once_and_from_one_who_teaches_it() {
         for ranks in 0..70 {
             let tree = BinomialTree::new(ranks);
-            let roles = |rank| tree.downwards(rank).chain(tree.beyond(rank)).collect::<Vec<_>>();
+            let roles = |rank| {
+                tree.downwards(rank)
+                    .chain(tree.beyond(rank))
+                    .collect::<Vec<_>>()
+            };
             for rank in 0..ranks {
-                let references: Vec<_> = roles(rank).into_iter().filter(|r| matches!(r, Role::ClientOf(_))).collect();
-                assert_eq!(references.len(), usize::from(rank != 0), "rank {rank} of {ranks}");
+                let references: Vec<_> = roles(rank)
+                    .into_iter()
+                    .filter(|r| matches!(r, Role::ClientOf(_)))
+                    .collect();
+                assert_eq!(
+                    references.len(),
+                    usize::from(rank != 0),
+                    "rank {rank} of {ranks}"
+                );
                 for role in roles(rank) {
                     let (other, mirrored) = match role {
                         Role::ReferenceOf(client) => (client, Role::ClientOf(rank)),
                         Role::ClientOf(reference) => (reference, Role::ReferenceOf(rank)),
                     };
-                    assert!(other < ranks && roles(other).contains(&mirrored), "{rank} and {other} of {ranks}");
+                    assert!(
+                        other < ranks && roles(other).contains(&mirrored),
+                        "{rank} and {other} of {ranks}"
+                    );
                 }
             }
         }
@@ -98,7 +123,10 @@ mod tests {
     fn downwards_nobody_teaches_before_it_has_learned_and_upwards_nobody_after() {
         let tree = BinomialTree::new(64);
         for rank in 1..64 {
-            assert!(matches!(tree.downwards(rank).next(), Some(Role::ClientOf(_))));
+            assert!(matches!(
+                tree.downwards(rank).next(),
+                Some(Role::ClientOf(_))
+            ));
             assert!(matches!(tree.upwards(rank).last(), Some(Role::ClientOf(_))));
         }
     }
@@ -119,7 +147,10 @@ mod tests {
     fn the_largest_number_of_ranks_overflows_nothing() {
         let tree = BinomialTree::new(u32::MAX);
         assert_eq!(tree.beyond(0), Some(Role::ReferenceOf(1 << 31)));
-        assert_eq!(tree.beyond(u32::MAX - 1), Some(Role::ClientOf((1 << 31) - 2)));
+        assert_eq!(
+            tree.beyond(u32::MAX - 1),
+            Some(Role::ClientOf((1 << 31) - 2))
+        );
         assert_eq!(tree.beyond((1 << 31) - 1), None);
         assert_eq!(tree.downwards(0).next(), Some(Role::ReferenceOf(1 << 30)));
     }

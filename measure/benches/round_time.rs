@@ -6,7 +6,10 @@
 //! which they agree on how it went. The floor is a loop of these two calls by hand. The two take turns, so that neither a
 //! change of frequency nor a neighbour's load favours one of them.
 
-#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(
+    clippy::print_stdout,
+    reason = "this is a program, and this is its output"
+)]
 #![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
 #![expect(unsafe_code, reason = "what is compared with calls MPI by hand")]
 
@@ -14,12 +17,15 @@ use std::process::ExitCode;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global};
 use downbeat_measure::{
-    Measured, Method, MpiGroup, MpiOperation, OperationSettings, Processing, RoundTime, Scheme, Stage, Stopping, Time,
+    Measured, Method, MpiGroup, MpiOperation, OperationSettings, Processing, RoundTime, Scheme,
+    Stage, Stopping, Time,
 };
 use downbeat_records::stats::Sample;
 use downbeat_records::{Observations, State};
 use downbeat_sync::{Comm, MpiComm, block_on_ready, collective};
-use downbeat_timers::{SystemClock, SystemClockId, TscClock, allowed_cores, calibrate_during, pin_to};
+use downbeat_timers::{
+    SystemClock, SystemClockId, TscClock, allowed_cores, calibrate_during, pin_to,
+};
 use mpi::ffi;
 use mpi::traits::{AsRaw, Communicator, Equivalence};
 
@@ -38,12 +44,17 @@ fn main() -> ExitCode {
     let world = universe.world();
     let comm = MpiComm::duplicate(&world).expect("MPI runs");
     assert_eq!(comm.size(), 2, "this is about two ranks");
-    if let Some(core) = allowed_cores().into_iter().cycle().nth(comm.rank() as usize) {
+    if let Some(core) = allowed_cores()
+        .into_iter()
+        .cycle()
+        .nth(comm.rank() as usize)
+    {
         pin_to(core).expect("the core is allowed");
     }
     let tsc = TscClock::detect().expect("this is about the time stamp counter");
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).expect("Linux has it");
-    let calibration = calibrate_during(&tsc, &raw, Duration::from_millis(100)).expect("both clocks run");
+    let calibration =
+        calibrate_during(&tsc, &raw, Duration::from_millis(100)).expect("both clocks run");
     // Ranks of one machine read one counter: theirs is one clock already, if they convert it alike.
     let model: ClockModel<Counter, Global> = calibration.model().expect("in range").renamed();
     let model = block_on_ready(collective::broadcast(&comm, model)).expect("both ranks are there");
@@ -72,7 +83,16 @@ fn by_hand(world: &impl Communicator, tsc: &TscClock, model: &ClockModel<Counter
         // SAFETY: MPI runs, and there is one word that can be written to.
         unsafe { ffi::MPI_Bcast((&raw mut start).cast(), 1, word, 0, comm) };
         // SAFETY: as above, with one word each to be read and to be written.
-        unsafe { ffi::MPI_Allreduce((&raw mut mine).cast(), (&raw mut all).cast(), 1, word, or, comm) };
+        unsafe {
+            ffi::MPI_Allreduce(
+                (&raw mut mine).cast(),
+                (&raw mut all).cast(),
+                1,
+                word,
+                or,
+                comm,
+            )
+        };
     }
     let took = model.apply(tsc.close()) - model.apply(began);
     took.as_nanos() as f64 / f64::from(ROUNDS_BY_HAND)
@@ -87,11 +107,19 @@ fn measure(comm: &MpiComm, tsc: &TscClock, model: ClockModel<Counter, Global>) -
     let method = Method {
         warm_up: 1_000,
         scheme: Scheme::RoundTime(RoundTime::default()),
-        stopping: Stopping::TimeSlice { slice: SLICE, most: u32::MAX },
+        stopping: Stopping::TimeSlice {
+            slice: SLICE,
+            most: u32::MAX,
+        },
         processing: Processing::Median,
         root: 0,
     };
-    let stage = Stage { comm: group.comm(), together: &group, clock: tsc, time: Time::Global(model) };
+    let stage = Stage {
+        comm: group.comm(),
+        together: &group,
+        clock: tsc,
+        time: Time::Global(model),
+    };
     block_on_ready(method.measure(&stage, &mut operation)).expect("both ranks measure")
 }
 
@@ -134,25 +162,53 @@ fn show(turns: &[Turn]) -> bool {
         Sample::new(&mut all).expect("there were turns").median()
     };
     println!("| rank 0 of 2, medians of {TURNS} turns | ns |\n|---|---|");
-    println!("| broadcast and allreduce by hand | {:.0} |", of(|turn| turn.floor));
-    println!("| until a broadcast has arrived | {:.0} |", of(|turn| turn.broadcast));
+    println!(
+        "| broadcast and allreduce by hand | {:.0} |",
+        of(|turn| turn.floor)
+    );
+    println!(
+        "| until a broadcast has arrived | {:.0} |",
+        of(|turn| turn.broadcast)
+    );
     println!("| slack | {:.0} |", of(|turn| turn.slack));
-    println!("| latency of an allreduce of 8 bytes | {:.0} |", of(|turn| turn.latency));
-    println!("| what a valid round takes besides | {:.0} |", of(|turn| turn.overhead));
+    println!(
+        "| latency of an allreduce of 8 bytes | {:.0} |",
+        of(|turn| turn.latency)
+    );
+    println!(
+        "| what a valid round takes besides | {:.0} |",
+        of(|turn| turn.overhead)
+    );
     let seconds = SLICE.as_secs_f64() * turns.len() as f64;
     let [valid, invalid]: [f64; 2] =
         [|turn: &Turn| turn.valid, |turn: &Turn| turn.invalid].map(|of| turns.iter().map(of).sum());
     println!("\n{:.0} valid rounds a second\n", valid / seconds);
     let bounds = [
-        ("overhead / (by hand + slack)", of(|turn| turn.overhead / (turn.floor + turn.slack)), OVERHEAD),
-        ("slack / broadcast", of(|turn| turn.slack / turn.broadcast), SLACK),
-        ("share of invalid rounds", invalid / (valid + invalid), INVALID),
+        (
+            "overhead / (by hand + slack)",
+            of(|turn| turn.overhead / (turn.floor + turn.slack)),
+            OVERHEAD,
+        ),
+        (
+            "slack / broadcast",
+            of(|turn| turn.slack / turn.broadcast),
+            SLACK,
+        ),
+        (
+            "share of invalid rounds",
+            invalid / (valid + invalid),
+            INVALID,
+        ),
     ];
     println!("| bound | found | must not exceed |\n|---|---|---|");
     for (name, found, most) in bounds {
         println!("| {name} | {found:.4} | {most} |");
     }
-    let missed: Vec<&str> = bounds.iter().filter(|(_, found, most)| found > most).map(|(name, ..)| *name).collect();
+    let missed: Vec<&str> = bounds
+        .iter()
+        .filter(|(_, found, most)| found > most)
+        .map(|(name, ..)| *name)
+        .collect();
     if !missed.is_empty() {
         println!("missed: {}", missed.join("; "));
     }

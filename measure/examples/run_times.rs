@@ -1,6 +1,9 @@
 //! Run-times of an operation that two threads do together, by the system's clock.
 
-#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(
+    clippy::print_stdout,
+    reason = "this is a program, and this is its output"
+)]
 
 use std::error::Error;
 use std::sync::Barrier;
@@ -15,7 +18,11 @@ const CALLS: usize = 200;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (origin, barrier) = (Instant::now(), Barrier::new(2));
-    let now = || Timestamp::<Global>::from_nanos(i64::try_from(origin.elapsed().as_nanos()).unwrap_or(i64::MAX));
+    let now = || {
+        Timestamp::<Global>::from_nanos(
+            i64::try_from(origin.elapsed().as_nanos()).unwrap_or(i64::MAX),
+        )
+    };
     let rank = || {
         let observe = |_| {
             let start = now();
@@ -28,11 +35,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         let other = scope.spawn(rank);
         [rank(), other.join().unwrap_or_default()]
     });
-    let calls = here.iter().zip(&there).filter_map(|(a, b)| run_time(&[*a, *b]));
+    let calls = here
+        .iter()
+        .zip(&there)
+        .filter_map(|(a, b)| run_time(&[*a, *b]));
     let mut nanos: Vec<f64> = calls.map(|span| span.as_nanos() as f64).collect();
     let sample = Sample::new(&mut nanos)?;
     let kept = sample.without_outliers();
-    println!("{} calls of a barrier, {} outliers set aside", sample.len(), sample.len() - kept.len());
+    println!(
+        "{} calls of a barrier, {} outliers set aside",
+        sample.len(),
+        sample.len() - kept.len()
+    );
     println!("median {:.0} ns, mean {:.0} ns", kept.median(), kept.mean());
     Ok(())
 }

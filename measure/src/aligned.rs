@@ -14,7 +14,12 @@ pub struct AlignmentError(String);
 
 impl fmt::Display for AlignmentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an alignment is a power of two up to {}, which {} is not", Alignment::GREATEST, self.0)
+        write!(
+            f,
+            "an alignment is a power of two up to {}, which {} is not",
+            Alignment::GREATEST,
+            self.0
+        )
     }
 }
 
@@ -33,7 +38,11 @@ impl Alignment {
     /// When it is no power of two, or more than a gigabyte.
     pub fn new(bytes: usize) -> Result<Self, AlignmentError> {
         let fits = bytes.is_power_of_two() && bytes <= Self::GREATEST;
-        if fits { Ok(Self(bytes)) } else { Err(AlignmentError(bytes.to_string())) }
+        if fits {
+            Ok(Self(bytes))
+        } else {
+            Err(AlignmentError(bytes.to_string()))
+        }
     }
 
     /// In bytes.
@@ -60,7 +69,11 @@ impl FromStr for Alignment {
 
     fn from_str(text: &str) -> Result<Self, AlignmentError> {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-        let bytes = text.parse().ok().filter(|_| digits).ok_or_else(|| AlignmentError(format!("\"{text}\"")))?;
+        let bytes = text
+            .parse()
+            .ok()
+            .filter(|_| digits)
+            .ok_or_else(|| AlignmentError(format!("\"{text}\"")))?;
         Self::new(bytes)
     }
 }
@@ -149,7 +162,10 @@ mod tests {
             let error = AlignedBytes::new(len, Alignment::default()).unwrap_err();
             assert_eq!(error, NoMemory { bytes: len });
         }
-        assert_eq!(NoMemory { bytes: 9 }.to_string(), "there is no memory for a buffer of 9 bytes");
+        assert_eq!(
+            NoMemory { bytes: 9 }.to_string(),
+            "there is no memory for a buffer of 9 bytes"
+        );
     }
 
     #[test]
@@ -157,12 +173,28 @@ mod tests {
         for label in ["1", "8", "64", "4096", "1073741824"] {
             assert_eq!(label.parse::<Alignment>().unwrap().to_string(), label);
         }
-        for wrong in ["", "0", "3", "+8", "-8", "8abc", "2147483648", "99999999999999999999", " 8"] {
+        for wrong in [
+            "",
+            "0",
+            "3",
+            "+8",
+            "-8",
+            "8abc",
+            "2147483648",
+            "99999999999999999999",
+            " 8",
+        ] {
             assert!(wrong.parse::<Alignment>().is_err(), "{wrong}");
         }
         let told = "3".parse::<Alignment>().unwrap_err().to_string();
-        assert_eq!(told, "an alignment is a power of two up to 1073741824, which 3 is not");
+        assert_eq!(
+            told,
+            "an alignment is a power of two up to 1073741824, which 3 is not"
+        );
         let told = "8abc".parse::<Alignment>().unwrap_err().to_string();
-        assert_eq!(told, "an alignment is a power of two up to 1073741824, which \"8abc\" is not");
+        assert_eq!(
+            told,
+            "an alignment is a power of two up to 1073741824, which \"8abc\" is not"
+        );
     }
 }

@@ -59,7 +59,8 @@ async fn disseminate<M: Comm>(comm: &M) -> Result<(), CommError> {
     let mut step = 1;
     while step < size {
         comm.send(((rank + step) % size) as u32, ()).await?;
-        comm.recv::<()>(((rank + size - step) % size) as u32).await?;
+        comm.recv::<()>(((rank + size - step) % size) as u32)
+            .await?;
         step *= 2;
     }
     Ok(())
@@ -78,7 +79,12 @@ pub struct BarrierError(String);
 
 impl fmt::Display for BarrierError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no barrier \"{}\": there are {}", self.0, Barrier::ALL.map(Barrier::name).join(", "))
+        write!(
+            f,
+            "there is no barrier \"{}\": there are {}",
+            self.0,
+            Barrier::ALL.map(Barrier::name).join(", ")
+        )
     }
 }
 
@@ -106,15 +112,24 @@ mod tests {
             assert_eq!(barrier.to_string().parse(), Ok(barrier));
         }
         let refused = "linear".parse::<Barrier>().unwrap_err().to_string();
-        assert!(refused.contains("linear") && refused.contains("dissemination"), "{refused}");
+        assert!(
+            refused.contains("linear") && refused.contains("dissemination"),
+            "{refused}"
+        );
     }
 
     #[test]
     fn nobody_leaves_before_the_last_has_come() {
         let link = Link::steady(Duration::from_micros(1));
-        let network = Network { socket: link.clone(), node: link.clone(), switch: link, ..Network::noiseless() };
-        for (ranks, barrier) in
-            [1, 2, 3, 5, 8].into_iter().flat_map(|ranks| Barrier::ALL.map(|barrier| (ranks, barrier)))
+        let network = Network {
+            socket: link.clone(),
+            node: link.clone(),
+            switch: link,
+            ..Network::noiseless()
+        };
+        for (ranks, barrier) in [1, 2, 3, 5, 8]
+            .into_iter()
+            .flat_map(|ranks| Barrier::ALL.map(|barrier| (ranks, barrier)))
         {
             let cluster = SimCluster {
                 ranks,
@@ -132,7 +147,10 @@ mod tests {
             };
             let found = cluster.run(program).unwrap();
             let last = found.iter().map(|(came, _)| *came).max().unwrap();
-            assert!(found.iter().all(|(_, left)| *left >= last), "{barrier} of {ranks}");
+            assert!(
+                found.iter().all(|(_, left)| *left >= last),
+                "{barrier} of {ranks}"
+            );
         }
     }
 }

@@ -39,7 +39,9 @@ impl FromStr for CacheState {
     type Err = CacheError;
 
     fn from_str(text: &str) -> Result<Self, CacheError> {
-        let found = Self::ALL.into_iter().find(|state| state.to_string() == text);
+        let found = Self::ALL
+            .into_iter()
+            .find(|state| state.to_string() == text);
         found.ok_or_else(|| CacheError::NoSuchState(text.to_owned()))
     }
 }
@@ -60,7 +62,10 @@ impl fmt::Display for CacheError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSuchState(name) => {
-                write!(f, "caches cannot be \"{name}\", but warm, cold-overwrite or cold-walk")
+                write!(
+                    f,
+                    "caches cannot be \"{name}\", but warm, cold-overwrite or cold-walk"
+                )
             }
             Self::NoSize => f.write_str("the size of the cache to make cold must be above 0"),
             Self::NoMemory(why) => why.fmt(f),
@@ -91,10 +96,17 @@ impl Cache {
         }
         let mut other = Vec::new();
         if state == CacheState::ColdByOverwriting {
-            other.try_reserve_exact(bytes).map_err(|_| CacheError::NoMemory(NoMemory { bytes }))?;
+            other
+                .try_reserve_exact(bytes)
+                .map_err(|_| CacheError::NoMemory(NoMemory { bytes }))?;
             other.resize(bytes, 0);
         }
-        Ok(Self { state, bytes, other, turn: 0 })
+        Ok(Self {
+            state,
+            bytes,
+            other,
+            turn: 0,
+        })
     }
 
     /// The state.
@@ -117,8 +129,15 @@ impl Cache {
     /// as for sending and receiving, each has its own.
     pub fn walk(&self, message: usize, alignment: Alignment) -> Walk {
         match self.state {
-            CacheState::Warm | CacheState::ColdByOverwriting => Walk { message, stride: 0, places: 1, next: 0 },
-            CacheState::ColdByWalking => Walk::within(self.bytes.saturating_mul(2), message, alignment),
+            CacheState::Warm | CacheState::ColdByOverwriting => Walk {
+                message,
+                stride: 0,
+                places: 1,
+                next: 0,
+            },
+            CacheState::ColdByWalking => {
+                Walk::within(self.bytes.saturating_mul(2), message, alignment)
+            }
         }
     }
 }
@@ -138,9 +157,17 @@ pub struct Walk {
 
 impl Walk {
     fn within(bytes: usize, message: usize, alignment: Alignment) -> Self {
-        let stride = message.max(1).checked_next_multiple_of(alignment.bytes()).unwrap_or(usize::MAX);
+        let stride = message
+            .max(1)
+            .checked_next_multiple_of(alignment.bytes())
+            .unwrap_or(usize::MAX);
         let places = bytes.saturating_sub(message) / stride + 1;
-        Self { message, stride, places, next: 0 }
+        Self {
+            message,
+            stride,
+            places,
+            next: 0,
+        }
     }
 
     /// How large the buffer must be.
@@ -173,10 +200,20 @@ mod tests {
         let offsets: Vec<usize> = (0..6).map(|_| walked.next_offset()).collect();
         assert_eq!(offsets, [0, 64, 128, 192, 0, 64]);
         // Empty messages walk, too; large ones do not.
-        assert_eq!((walk(64, 0, 32).buffer_bytes(), walk(64, 0, 32).places), (128, 5));
+        assert_eq!(
+            (walk(64, 0, 32).buffer_bytes(), walk(64, 0, 32).places),
+            (128, 5)
+        );
         for message in [65, 128, 129, 1_000] {
             let mut large = walk(64, message, 1);
-            assert_eq!((large.buffer_bytes(), large.next_offset(), large.next_offset()), (message, 0, 0));
+            assert_eq!(
+                (
+                    large.buffer_bytes(),
+                    large.next_offset(),
+                    large.next_offset()
+                ),
+                (message, 0, 0)
+            );
         }
     }
 
@@ -185,7 +222,10 @@ mod tests {
         for state in [CacheState::Warm, CacheState::ColdByOverwriting] {
             let cache = Cache::new(state, 1_024).unwrap();
             let mut walk = cache.walk(10, Alignment::default());
-            assert_eq!((walk.buffer_bytes(), walk.next_offset(), walk.next_offset()), (10, 0, 0));
+            assert_eq!(
+                (walk.buffer_bytes(), walk.next_offset(), walk.next_offset()),
+                (10, 0, 0)
+            );
         }
     }
 
@@ -198,7 +238,10 @@ mod tests {
         }
         let mut warm = Cache::new(CacheState::Warm, 0).unwrap();
         warm.prepare();
-        assert_eq!((warm.other.len(), warm.turn, warm.state()), (0, 0, CacheState::Warm));
+        assert_eq!(
+            (warm.other.len(), warm.turn, warm.state()),
+            (0, 0, CacheState::Warm)
+        );
     }
 
     #[test]
@@ -212,7 +255,10 @@ mod tests {
             assert_eq!(state.to_string().parse(), Ok(state));
         }
         let told = "cool".parse::<CacheState>().unwrap_err().to_string();
-        assert_eq!(told, "caches cannot be \"cool\", but warm, cold-overwrite or cold-walk");
+        assert_eq!(
+            told,
+            "caches cannot be \"cool\", but warm, cold-overwrite or cold-walk"
+        );
     }
 
     proptest! {

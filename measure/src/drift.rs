@@ -143,37 +143,63 @@ impl<C: Domain> OffsetSeries<C> {
     /// so is what is left over at the end. `every` is the time between two offsets: as it is not kept exactly, a window is
     /// whole if not even one offset is missing at its end.
     pub fn windows(&self, length: Duration, every: Duration) -> Vec<WindowFit<C>> {
-        let (Some(first), Some(last)) = (self.samples.first(), self.samples.last()) else { return Vec::new() };
+        let (Some(first), Some(last)) = (self.samples.first(), self.samples.last()) else {
+            return Vec::new();
+        };
         let after = |at: Timestamp<C>| i128::from(at.as_nanos()) - i128::from(first.at.as_nanos());
         let length = i128::from(length.as_nanos().max(1));
         let whole = (after(last.at) + i128::from(every.as_nanos().max(0))) / length;
-        let of_window = |samples: &&[OffsetSample<C>]| samples.first().is_some_and(|s| after(s.at) / length < whole);
-        let windows = self.samples.chunk_by(|a, b| after(a.at) / length == after(b.at) / length);
+        let of_window = |samples: &&[OffsetSample<C>]| {
+            samples
+                .first()
+                .is_some_and(|s| after(s.at) / length < whole)
+        };
+        let windows = self
+            .samples
+            .chunk_by(|a, b| after(a.at) / length == after(b.at) / length);
         windows.filter(of_window).filter_map(fit).collect()
     }
 
     /// What is left where a line is laid through the first and the last offset, as trace tools do that measure offsets at
     /// the beginning and at the end of a program; `None` if there are none between.
     pub fn begin_to_end(&self) -> Option<Interpolated> {
-        let [first, between @ .., last] = self.samples.as_slice() else { return None };
+        let [first, between @ .., last] = self.samples.as_slice() else {
+            return None;
+        };
         let whole = difference(last.at.as_nanos(), first.at.as_nanos());
         let rise = difference(last.offset.as_nanos(), first.offset.as_nanos());
-        let width = |sample: &OffsetSample<C>| sample.half_width.map(|width| width.as_nanos() as f64);
+        let width =
+            |sample: &OffsetSample<C>| sample.half_width.map(|width| width.as_nanos() as f64);
         let left = between.iter().map(|sample| {
             let share = difference(sample.at.as_nanos(), first.at.as_nanos()) / whole;
             let left = difference(sample.offset.as_nanos(), first.offset.as_nanos()) - share * rise;
-            let of_ends = width(first).zip(width(last)).map(|(a, b)| a * (1.0 - share) + b * share);
-            (sample, left, width(sample).zip(of_ends).map(|(own, of_ends)| own + of_ends))
+            let of_ends = width(first)
+                .zip(width(last))
+                .map(|(a, b)| a * (1.0 - share) + b * share);
+            (
+                sample,
+                left,
+                width(sample)
+                    .zip(of_ends)
+                    .map(|(own, of_ends)| own + of_ends),
+            )
         });
         let left: Vec<_> = left.collect();
         let (sample, largest, _) = left.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
-        let bounds = left.iter().map(|(_, left, width)| width.map(|width| (left.abs() - width, left.abs() + width)));
+        let bounds = left
+            .iter()
+            .map(|(_, left, width)| width.map(|width| (left.abs() - width, left.abs() + width)));
         let bounds: Option<Vec<(f64, f64)>> = bounds.collect();
         let certain = bounds.map(|all| {
-            let largest = |which: fn(&(f64, f64)) -> f64| nanos(all.iter().map(which).fold(0.0, f64::max));
+            let largest =
+                |which: fn(&(f64, f64)) -> f64| nanos(all.iter().map(which).fold(0.0, f64::max));
             (largest(|bounds| bounds.0), largest(|bounds| bounds.1))
         });
-        Some(Interpolated { largest: nanos(*largest), after: sample.at - first.at, certain })
+        Some(Interpolated {
+            largest: nanos(*largest),
+            after: sample.at - first.at,
+            certain,
+        })
     }
 }
 
@@ -191,7 +217,9 @@ fn fit<C: Domain>(samples: &[OffsetSample<C>]) -> Option<WindowFit<C>> {
         Some(share) if share >= 1.0 => Explained::Exactly,
         Some(share) => Explained::Share(share),
     };
-    let residuals = samples.iter().map(|sample| sample.offset - line.offset_at(sample.at));
+    let residuals = samples
+        .iter()
+        .map(|sample| sample.offset - line.offset_at(sample.at));
     Some(WindowFit {
         began: first.at,
         samples: points.points(),
@@ -232,7 +260,11 @@ mod tests {
         let [xs, ys] = [|p: &(i64, i64)| p.0 as f64, |p: &(i64, i64)| p.1 as f64]
             .map(|of| points.iter().map(of).collect::<Vec<f64>>());
         let (mean_x, mean_y) = (xs.iter().sum::<f64>() / n, ys.iter().sum::<f64>() / n);
-        let sxy: f64 = xs.iter().zip(&ys).map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
+        let sxy: f64 = xs
+            .iter()
+            .zip(&ys)
+            .map(|(x, y)| (x - mean_x) * (y - mean_y))
+            .sum();
         let slope = sxy / xs.iter().map(|x| (x - mean_x).powi(2)).sum::<f64>();
         let residual = |(x, y): (&f64, &f64)| (y - mean_y - slope * (x - mean_x)).powi(2);
         let ss_res: f64 = xs.iter().zip(&ys).map(residual).sum();
@@ -245,18 +277,38 @@ mod tests {
         let found = series(&points, None).fit().unwrap();
         // By hand: the slope is 1.8, the squares of the residuals sum up to 1.8, and those about the mean of 6 to 18.
         assert!((found.drift - 1.8e-9).abs() < 1e-20);
-        let Explained::Share(share) = found.explained else { panic!("{found:?}") };
+        let Explained::Share(share) = found.explained else {
+            panic!("{found:?}")
+        };
         assert!((share - 0.9).abs() < 1e-12, "{share}");
         // At 3 the line is at 6.9, and the offset is 8; all is rounded to nanoseconds.
-        assert_eq!((found.samples, found.largest_residual.abs()), (4, Duration::from_nanos(1)));
+        assert_eq!(
+            (found.samples, found.largest_residual.abs()),
+            (4, Duration::from_nanos(1))
+        );
 
         for points in [
-            vec![(0, 1_000), (1, -40), (2, 7), (5, 123_456), (9, 100_000), (10, 3)],
+            vec![
+                (0, 1_000),
+                (1, -40),
+                (2, 7),
+                (5, 123_456),
+                (9, 100_000),
+                (10, 3),
+            ],
             (0..200).map(|i| (i, i * i)).collect(),
-            (0..50).map(|i| (i, 1_000_000_000_000 + i * 7 + i % 3)).collect(),
+            (0..50)
+                .map(|i| (i, 1_000_000_000_000 + i * 7 + i % 3))
+                .collect(),
         ] {
-            let Explained::Share(share) = series(&points, None).fit().unwrap().explained else { panic!("a share") };
-            assert!((share - r_squared(&points)).abs() < 1e-9, "{share} is not {}", r_squared(&points));
+            let Explained::Share(share) = series(&points, None).fit().unwrap().explained else {
+                panic!("a share")
+            };
+            assert!(
+                (share - r_squared(&points)).abs() < 1e-9,
+                "{share} is not {}",
+                r_squared(&points)
+            );
         }
     }
 
@@ -265,23 +317,47 @@ mod tests {
         let explained = |points: &[(i64, i64)]| series(points, None).fit().map(|fit| fit.explained);
         assert_eq!(explained(&[]), None);
         assert_eq!(explained(&[(0, 5)]), None);
-        assert_eq!(explained(&[(0, 5), (1, 5), (2, 5)]), Some(Explained::NothingToExplain));
+        assert_eq!(
+            explained(&[(0, 5), (1, 5), (2, 5)]),
+            Some(Explained::NothingToExplain)
+        );
         assert_eq!(explained(&[(0, 5), (1, 9)]), Some(Explained::Exactly));
-        assert_eq!(explained(&[(0, 5), (1, 5)]), Some(Explained::NothingToExplain));
-        assert_eq!(explained(&[(0, 5), (1, 9), (2, 13)]), Some(Explained::Exactly));
+        assert_eq!(
+            explained(&[(0, 5), (1, 5)]),
+            Some(Explained::NothingToExplain)
+        );
+        assert_eq!(
+            explained(&[(0, 5), (1, 9), (2, 13)]),
+            Some(Explained::Exactly)
+        );
         // Nothing of it is explained.
-        assert_eq!(explained(&[(0, 1), (1, 9), (2, 1)]), Some(Explained::Share(0.0)));
+        assert_eq!(
+            explained(&[(0, 1), (1, 9), (2, 1)]),
+            Some(Explained::Share(0.0))
+        );
     }
 
     #[test]
     fn windows_follow_each_other_and_what_is_left_over_is_left_out() {
-        let points: Vec<(i64, i64)> = (0..=100).map(|i| (i, if i < 40 { 10 * i } else { 400 })).collect();
-        let windows =
-            |length, every| series(&points, None).windows(Duration::from_secs(length), Duration::from_secs(every));
+        let points: Vec<(i64, i64)> = (0..=100)
+            .map(|i| (i, if i < 40 { 10 * i } else { 400 }))
+            .collect();
+        let windows = |length, every| {
+            series(&points, None).windows(Duration::from_secs(length), Duration::from_secs(every))
+        };
         let found = windows(20, 1);
-        assert_eq!(found.iter().map(|window| window.samples).collect::<Vec<_>>(), [20; 5]);
+        assert_eq!(
+            found
+                .iter()
+                .map(|window| window.samples)
+                .collect::<Vec<_>>(),
+            [20; 5]
+        );
         assert!((found[1].drift - 10e-9).abs() < 1e-20 && found[1].explained == Explained::Exactly);
-        assert_eq!((found[2].drift, found[2].explained), (0.0, Explained::NothingToExplain));
+        assert_eq!(
+            (found[2].drift, found[2].explained),
+            (0.0, Explained::NothingToExplain)
+        );
         // 60 of 101 do not make up two.
         assert_eq!(windows(60, 1).len(), 1);
         assert_eq!(windows(100, 1).len(), 1);
@@ -289,37 +365,79 @@ mod tests {
         // One that came a little too early ends a window all the same.
         let early: Vec<(i64, i64)> = vec![(0, 0), (10, 1), (20, 5), (29, 9)];
         let ten = Duration::from_secs(10);
-        assert_eq!(series(&early, None).windows(Duration::from_secs(30), ten).len(), 1);
-        assert_eq!(series(&early, None).windows(Duration::from_secs(40), ten).len(), 0);
+        assert_eq!(
+            series(&early, None)
+                .windows(Duration::from_secs(30), ten)
+                .len(),
+            1
+        );
+        assert_eq!(
+            series(&early, None)
+                .windows(Duration::from_secs(40), ten)
+                .len(),
+            0
+        );
         // Of a window that was passed over, there is none.
         let gap: Vec<(i64, i64)> = vec![(0, 0), (1, 1), (2, 3), (9, 1), (10, 2), (11, 4)];
         let found = series(&gap, None).windows(Duration::from_secs(3), Duration::from_secs(1));
-        assert_eq!(found.iter().map(|window| window.samples).collect::<Vec<_>>(), [3, 3]);
+        assert_eq!(
+            found
+                .iter()
+                .map(|window| window.samples)
+                .collect::<Vec<_>>(),
+            [3, 3]
+        );
     }
 
     #[test]
     fn what_is_left_of_a_line_from_begin_to_end_is_found_by_hand() {
         // The line is 0, 25, 50, 75, 100; left are 15, -40 and 5.
-        let points = [(0, 1_000), (25, 1_040), (50, 1_010), (75, 1_080), (100, 1_100)];
+        let points = [
+            (0, 1_000),
+            (25, 1_040),
+            (50, 1_010),
+            (75, 1_080),
+            (100, 1_100),
+        ];
         let left = series(&points, Some(3)).begin_to_end().unwrap();
-        assert_eq!((left.largest, left.after), (Duration::from_nanos(-40), Duration::from_secs(50)));
+        assert_eq!(
+            (left.largest, left.after),
+            (Duration::from_nanos(-40), Duration::from_secs(50))
+        );
         // Half of the widths at the ends, and that of the offset itself.
-        assert_eq!(left.certain, Some((Duration::from_nanos(34), Duration::from_nanos(46))));
+        assert_eq!(
+            left.certain,
+            Some((Duration::from_nanos(34), Duration::from_nanos(46)))
+        );
         assert_eq!(
             [33, 34, 45, 46].map(|latency| left.exceeds(Duration::from_nanos(latency))),
             [Some(true), None, None, Some(false)]
         );
         let unsure = series(&points, None).begin_to_end().unwrap();
-        assert_eq!((unsure.largest, unsure.certain), (Duration::from_nanos(-40), None));
+        assert_eq!(
+            (unsure.largest, unsure.certain),
+            (Duration::from_nanos(-40), None)
+        );
         assert_eq!(unsure.exceeds(Duration::ZERO), None);
         assert_eq!(series(&points[..2], Some(3)).begin_to_end(), None);
     }
 
     #[test]
     fn a_clock_that_was_set_back_has_no_line() {
-        let sample =
-            |at| OffsetSample { at: Timestamp::<Local>::from_nanos(at), offset: Duration::ZERO, half_width: None };
-        assert_eq!(OffsetSeries::new(vec![sample(5), sample(7), sample(7)]), Err(DriftError::NotLater(2)));
-        assert!(OffsetSeries::new(vec![sample(i64::MIN), sample(i64::MAX)]).unwrap().fit().is_some());
+        let sample = |at| OffsetSample {
+            at: Timestamp::<Local>::from_nanos(at),
+            offset: Duration::ZERO,
+            half_width: None,
+        };
+        assert_eq!(
+            OffsetSeries::new(vec![sample(5), sample(7), sample(7)]),
+            Err(DriftError::NotLater(2))
+        );
+        assert!(
+            OffsetSeries::new(vec![sample(i64::MIN), sample(i64::MAX)])
+                .unwrap()
+                .fit()
+                .is_some()
+        );
     }
 }

@@ -70,7 +70,9 @@ pub enum ImbalanceError {
 impl fmt::Display for ImbalanceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NeedsGlobalClock => "when ranks leave can only be compared by one clock for all of them",
+            Self::NeedsGlobalClock => {
+                "when ranks leave can only be compared by one clock for all of them"
+            }
             Self::OneRank => "imbalance is between ranks, and there is only one",
             Self::NothingValid => "no observation is valid",
         })
@@ -85,7 +87,9 @@ impl Imbalance {
     /// # Errors
     /// When the ranks have no common clock, when there is but one rank, or when no call is valid.
     pub fn of(observations: &Observations) -> Result<Self, ImbalanceError> {
-        let Stamps::Global(stamps) = observations.stamps() else { return Err(ImbalanceError::NeedsGlobalClock) };
+        let Stamps::Global(stamps) = observations.stamps() else {
+            return Err(ImbalanceError::NeedsGlobalClock);
+        };
         let ranks = observations.ranks();
         if ranks < 2 {
             return Err(ImbalanceError::OneRank);
@@ -95,21 +99,36 @@ impl Imbalance {
         }
         let mut left_last = vec![0; ranks];
         for call in observations.valid() {
-            let ends = stamps[call * ranks..(call + 1) * ranks].iter().map(|rank| rank.end);
+            let ends = stamps[call * ranks..(call + 1) * ranks]
+                .iter()
+                .map(|rank| rank.end);
             // Of equal ones the lowest rank.
-            let last = ends.enumerate().max_by_key(|(rank, end)| (*end, core::cmp::Reverse(*rank)));
+            let last = ends
+                .enumerate()
+                .max_by_key(|(rank, end)| (*end, core::cmp::Reverse(*rank)));
             if let Some(count) = last.and_then(|(rank, _)| left_last.get_mut(rank)) {
                 *count += 1;
             }
         }
         let leaving = stamps.chunks(ranks).flat_map(|call| {
             let first = call.iter().map(|rank| rank.end).min();
-            call.iter().map(move |rank| Observation { start: first.unwrap_or(rank.end), end: rank.end })
+            call.iter().map(move |rank| Observation {
+                start: first.unwrap_or(rank.end),
+                end: rank.end,
+            })
         });
         // As many as there were.
-        let leaving = Observations::new(ranks, observations.states().to_vec(), Stamps::Global(leaving.collect()));
+        let leaving = Observations::new(
+            ranks,
+            observations.states().to_vec(),
+            Stamps::Global(leaving.collect()),
+        );
         let leaving = leaving.ok_or(ImbalanceError::NothingValid)?;
-        Ok(Self { leaving, left_last, run_times: observations.run_times() })
+        Ok(Self {
+            leaving,
+            left_last,
+            run_times: observations.run_times(),
+        })
     }
 
     /// The same calls without what they have in common: each from when the first rank left it. The run-time of such a
@@ -125,7 +144,11 @@ impl Imbalance {
 
     /// Which rank left last most often, and in what share of the calls.
     pub fn usually_last(&self) -> (usize, f64) {
-        let most = self.left_last.iter().enumerate().max_by_key(|(rank, count)| (**count, core::cmp::Reverse(*rank)));
+        let most = self
+            .left_last
+            .iter()
+            .enumerate()
+            .max_by_key(|(rank, count)| (**count, core::cmp::Reverse(*rank)));
         let (rank, count) = most.map_or((0, 0), |(rank, count)| (rank, *count));
         (rank, count as f64 / self.run_times.len() as f64)
     }
@@ -133,13 +156,30 @@ impl Imbalance {
     /// Median, quartiles, 95th percentile and greatest imbalance, and the median run-time of the operation itself.
     pub fn figures(&self) -> Vec<Figure> {
         let (mut imbalances, mut run_times) = (self.leaving.run_times(), self.run_times.clone());
-        let (Ok(imbalance), Ok(run_time)) = (Sample::new(&mut imbalances), Sample::new(&mut run_times)) else {
+        let (Ok(imbalance), Ok(run_time)) =
+            (Sample::new(&mut imbalances), Sample::new(&mut run_times))
+        else {
             // There is a valid call, and stamps are whole numbers.
             return Vec::new();
         };
-        let shares = [("median", 0.5), ("q1", 0.25), ("q3", 0.75), ("p95", 0.95), ("max", 1.0)];
-        let figures = shares.map(|(name, share)| Figure { name, nanos: imbalance.quantile(share) });
-        figures.into_iter().chain([Figure { name: Self::RUN_TIME, nanos: run_time.median() }]).collect()
+        let shares = [
+            ("median", 0.5),
+            ("q1", 0.25),
+            ("q3", 0.75),
+            ("p95", 0.95),
+            ("max", 1.0),
+        ];
+        let figures = shares.map(|(name, share)| Figure {
+            name,
+            nanos: imbalance.quantile(share),
+        });
+        figures
+            .into_iter()
+            .chain([Figure {
+                name: Self::RUN_TIME,
+                nanos: run_time.median(),
+            }])
+            .collect()
     }
 
     /// What the figure is called that is no imbalance.
@@ -153,7 +193,14 @@ mod tests {
 
     fn stamps<D: Domain>(calls: &[[(i64, i64); 3]]) -> Vec<Observation<D>> {
         let at = Timestamp::from_nanos;
-        calls.iter().flatten().map(|(start, end)| Observation { start: at(*start), end: at(*end) }).collect()
+        calls
+            .iter()
+            .flatten()
+            .map(|(start, end)| Observation {
+                start: at(*start),
+                end: at(*end),
+            })
+            .collect()
     }
 
     const CALLS: [[(i64, i64); 3]; 5] = [
@@ -166,7 +213,13 @@ mod tests {
     ];
 
     fn states() -> Vec<State> {
-        vec![State::Valid, State::Late, State::Valid, State::Valid, State::Valid]
+        vec![
+            State::Valid,
+            State::Late,
+            State::Valid,
+            State::Valid,
+            State::Valid,
+        ]
     }
 
     #[test]
@@ -179,7 +232,14 @@ mod tests {
         assert_eq!(imbalance.left_last(), [1, 2, 1]);
         assert_eq!(imbalance.usually_last(), (1, 0.5));
         // 0, 20, 40, 100 by R's type 7; run-times are 10, 70, 80 and 100.
-        let by_hand = [("median", 30.0), ("q1", 15.0), ("q3", 55.0), ("p95", 91.0), ("max", 100.0), ("run-time", 75.0)];
+        let by_hand = [
+            ("median", 30.0),
+            ("q1", 15.0),
+            ("q3", 55.0),
+            ("p95", 91.0),
+            ("max", 100.0),
+            ("run-time", 75.0),
+        ];
         for (figure, (name, nanos)) in imbalance.figures().into_iter().zip(by_hand) {
             assert_eq!(figure.name, name);
             assert!((figure.nanos - nanos).abs() < 1e-9, "{figure:?}");
@@ -189,13 +249,22 @@ mod tests {
 
     #[test]
     fn what_tells_no_imbalance_is_refused() {
-        let of = |ranks, states: Vec<State>, stamps| Imbalance::of(&Observations::new(ranks, states, stamps).unwrap());
+        let of = |ranks, states: Vec<State>, stamps| {
+            Imbalance::of(&Observations::new(ranks, states, stamps).unwrap())
+        };
         let wrong = of(3, states(), Stamps::Local(stamps(&CALLS)));
         assert_eq!(wrong, Err(ImbalanceError::NeedsGlobalClock));
-        let wrong = of(1, vec![State::Valid; 3], Stamps::Global(stamps(&CALLS[..1])));
+        let wrong = of(
+            1,
+            vec![State::Valid; 3],
+            Stamps::Global(stamps(&CALLS[..1])),
+        );
         assert_eq!(wrong, Err(ImbalanceError::OneRank));
         let wrong = of(3, vec![State::Late; 5], Stamps::Global(stamps(&CALLS)));
         assert_eq!(wrong, Err(ImbalanceError::NothingValid));
-        assert_eq!(of(3, vec![], Stamps::Global(vec![])), Err(ImbalanceError::NothingValid));
+        assert_eq!(
+            of(3, vec![], Stamps::Global(vec![])),
+            Err(ImbalanceError::NothingValid)
+        );
     }
 }

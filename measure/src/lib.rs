@@ -86,8 +86,8 @@ pub use imbalance::{BarrierOperation, Imbalance, ImbalanceError};
 pub use measurement::{Measured, Method};
 #[cfg(feature = "mpi")]
 pub use mpi::{
-    Datatype, MpiGroup, MpiOperation, OperationError, OperationKind, OperationSettings, Reduction, Root, UnknownName,
-    WrongResult,
+    Datatype, MpiGroup, MpiOperation, OperationError, OperationKind, OperationSettings, Reduction,
+    Root, UnknownName, WrongResult,
 };
 pub use operation::{ByMessages, Operation, Together};
 pub use own::{OwnKind, OwnKindError, OwnOperation};

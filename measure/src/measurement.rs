@@ -6,7 +6,8 @@ use downbeat_sync::{Comm, block_on_ready, collective};
 use crate::scheme::Running;
 use crate::stage::{Span, Stage, Time};
 use crate::{
-    Ended, Figure, MeasureError, Operation, Processing, ProcessingError, Progress, Scheme, Stopping, Together,
+    Ended, Figure, MeasureError, Operation, Processing, ProcessingError, Progress, Scheme,
+    Stopping, Together,
 };
 use downbeat_records::{Basis, Observation, Observations, Stamps, State};
 
@@ -95,7 +96,9 @@ impl Method {
             // What is done with the observations afterwards does not count.
             elapsed += stage.now() - began;
             number += spans.len() as u32;
-            let Some(batch) = gather(stage, &spans, running.calls_together()).await? else { continue };
+            let Some(batch) = gather(stage, &spans, running.calls_together()).await? else {
+                continue;
+            };
             running.adapt(&batch);
             run_times.extend(batch.run_times());
             match &mut seen {
@@ -103,8 +106,12 @@ impl Method {
                 None => seen = Some(batch),
             }
         }
-        let processed = seen.map(|seen| Ok((self.processing.apply(&seen, self.root as usize)?, seen))).transpose();
-        let processed = stage.agree(processed.map_err(MeasureError::Processing)).await?;
+        let processed = seen
+            .map(|seen| Ok((self.processing.apply(&seen, self.root as usize)?, seen)))
+            .transpose();
+        let processed = stage
+            .agree(processed.map_err(MeasureError::Processing))
+            .await?;
         Ok(processed.map(|(figures, observations)| Measured {
             observations,
             figures,
@@ -138,12 +145,21 @@ async fn gather<M: Comm, T: Together, K: Clock>(
     mine: &[Span],
     calls: Option<u32>,
 ) -> Result<Option<Observations>, MeasureError> {
-    let words = |span: &Span| [stage.nanos(span.start) as u64, stage.nanos(span.end) as u64, span.state as u64];
+    let words = |span: &Span| {
+        [
+            stage.nanos(span.start) as u64,
+            stage.nanos(span.end) as u64,
+            span.state as u64,
+        ]
+    };
     let none = [0; 3];
     if stage.comm.rank() != 0 {
         for spans in mine.chunks(TOGETHER) {
             let [a, b] = [0, 1].map(|i| spans.get(i).map_or(none, words));
-            stage.comm.send(0, [a[0], a[1], a[2], b[0], b[1], b[2]]).await?;
+            stage
+                .comm
+                .send(0, [a[0], a[1], a[2], b[0], b[1], b[2]])
+                .await?;
         }
         return Ok(None);
     }
@@ -163,9 +179,11 @@ async fn gather<M: Comm, T: Together, K: Clock>(
     }
     let states = all.chunks(ranks).map(state_of_call).collect();
     let stamps = match (calls, &stage.time) {
-        (Some(calls), _) => {
-            Stamps::Means(all.iter().map(|span| (span[1] as i64 - span[0] as i64) as f64 / f64::from(calls)).collect())
-        }
+        (Some(calls), _) => Stamps::Means(
+            all.iter()
+                .map(|span| (span[1] as i64 - span[0] as i64) as f64 / f64::from(calls))
+                .collect(),
+        ),
         (None, Time::Local(_)) => Stamps::Local(all.iter().map(observation::<Local>).collect()),
         (None, Time::Global(_)) => Stamps::Global(all.iter().map(observation::<Global>).collect()),
     };
@@ -175,7 +193,10 @@ async fn gather<M: Comm, T: Together, K: Clock>(
 /// A call is spoiled if it was for any rank.
 fn state_of_call(ranks: &[[u64; 3]]) -> State {
     let any = |state: State| ranks.iter().any(|rank| rank[2] == state as u64);
-    [State::Late, State::Long].into_iter().find(|state| any(*state)).unwrap_or(State::Valid)
+    [State::Late, State::Long]
+        .into_iter()
+        .find(|state| any(*state))
+        .unwrap_or(State::Valid)
 }
 
 fn observation<D: downbeat_clock_core::Domain>(span: &[u64; 3]) -> Observation<D> {

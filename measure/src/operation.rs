@@ -3,7 +3,10 @@
 use downbeat_sync::{Comm, CommError, collective};
 
 /// An operation of all ranks that is ready to be called again and again: its buffers are there.
-#[expect(async_fn_in_trait, reason = "a rank stays on its thread, or on the simulator's one: no Send bound is wanted")]
+#[expect(
+    async_fn_in_trait,
+    reason = "a rank stays on its thread, or on the simulator's one: no Send bound is wanted"
+)]
 pub trait Operation {
     /// Does it once. Calls are counted from 0, in every series anew, so that each can have another root.
     ///

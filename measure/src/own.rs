@@ -62,7 +62,11 @@ impl OwnKind {
     pub fn list(text: &str) -> Result<Vec<Self>, OwnKindError> {
         let mut found = Vec::new();
         for name in text.split(',') {
-            let named = if name == "all" { Self::ALL.to_vec() } else { vec![name.parse()?] };
+            let named = if name == "all" {
+                Self::ALL.to_vec()
+            } else {
+                vec![name.parse()?]
+            };
             for kind in named {
                 if !found.contains(&kind) {
                     found.push(kind);
@@ -99,7 +103,12 @@ pub struct OwnKindError(String);
 
 impl fmt::Display for OwnKindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no operation \"{}\": there are {}", self.0, OwnKind::ALL.map(OwnKind::name).join(", "))
+        write!(
+            f,
+            "there is no operation \"{}\": there are {}",
+            self.0,
+            OwnKind::ALL.map(OwnKind::name).join(", ")
+        )
     }
 }
 
@@ -109,7 +118,10 @@ impl FromStr for OwnKind {
     type Err = OwnKindError;
 
     fn from_str(text: &str) -> Result<Self, OwnKindError> {
-        Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| OwnKindError(text.to_owned()))
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.name() == text)
+            .ok_or_else(|| OwnKindError(text.to_owned()))
     }
 }
 
@@ -130,9 +142,15 @@ impl<M: Comm> Operation for OwnOperation<'_, M> {
             OwnKind::PingPong => ping_pong(self.comm, word).await,
             OwnKind::SendRecv => send_around(self.comm, word).await,
             OwnKind::Barrier => Barrier::Tree.wait(self.comm, &ByMessages(self.comm)).await,
-            OwnKind::Dissemination => Barrier::Dissemination.wait(self.comm, &ByMessages(self.comm)).await,
+            OwnKind::Dissemination => {
+                Barrier::Dissemination
+                    .wait(self.comm, &ByMessages(self.comm))
+                    .await
+            }
             OwnKind::Bcast => collective::broadcast(self.comm, word).await.map(drop),
-            OwnKind::Allreduce => collective::all_combine(self.comm, word, u64::wrapping_add).await.map(drop),
+            OwnKind::Allreduce => collective::all_combine(self.comm, word, u64::wrapping_add)
+                .await
+                .map(drop),
             OwnKind::Gather => collective::gather(self.comm, word).await.map(drop),
         }
     }
@@ -185,11 +203,23 @@ mod tests {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }
         assert_eq!(OwnKind::list("all"), Ok(OwnKind::ALL.to_vec()));
-        assert_eq!(OwnKind::list("gather,bcast,gather"), Ok(vec![OwnKind::Gather, OwnKind::Bcast]));
-        assert_eq!(OwnKind::list("gather,all").unwrap()[..2], [OwnKind::Gather, OwnKind::Empty]);
+        assert_eq!(
+            OwnKind::list("gather,bcast,gather"),
+            Ok(vec![OwnKind::Gather, OwnKind::Bcast])
+        );
+        assert_eq!(
+            OwnKind::list("gather,all").unwrap()[..2],
+            [OwnKind::Gather, OwnKind::Empty]
+        );
         for wrong in ["", "bcast,", "bcast, gather", "All"] {
             assert!(OwnKind::list(wrong).is_err(), "{wrong}");
         }
-        assert!("alltoall".parse::<OwnKind>().unwrap_err().to_string().contains("allreduce"));
+        assert!(
+            "alltoall"
+                .parse::<OwnKind>()
+                .unwrap_err()
+                .to_string()
+                .contains("allreduce")
+        );
     }
 }

@@ -174,7 +174,10 @@ mod tests {
             assert_eq!(preset.to_string().parse(), Ok(preset));
         }
         let refused = "OSU".parse::<Preset>().unwrap_err().to_string();
-        assert!(refused.starts_with("there is no preset \"OSU\": there are osu, imb, "), "{refused}");
+        assert!(
+            refused.starts_with("there is no preset \"OSU\": there are osu, imb, "),
+            "{refused}"
+        );
     }
 
     #[test]
@@ -183,7 +186,11 @@ mod tests {
             for bytes in [0, 1, 8_192, 8_193, 40 << 20, u64::MAX] {
                 let method = preset.method(bytes);
                 assert_eq!(method.check(), Ok(()), "{preset} of {bytes}");
-                assert_eq!(method.stopping.checked(), Ok(method.stopping), "{preset} of {bytes}");
+                assert_eq!(
+                    method.stopping.checked(),
+                    Ok(method.stopping),
+                    "{preset} of {bytes}"
+                );
             }
         }
     }

@@ -126,7 +126,9 @@ impl Processing {
             Self::Skampi => single_calls("the slowest rank of each call"),
             Self::Extremes { .. } => single_calls("the least and the greatest time of a call"),
             Self::NbcBench { .. } => single_calls("the times of each rank"),
-            Self::MpiBench { a } if a.is_finite() && *a >= 1.0 => single_calls("the calls that are outliers"),
+            Self::MpiBench { a } if a.is_finite() && *a >= 1.0 => {
+                single_calls("the calls that are outliers")
+            }
             Self::MpiBench { a } => Err(ProcessingError::Factor(*a)),
             Self::Global { .. } if basis == Basis::Global => Ok(()),
             Self::Global { .. } => Err(ProcessingError::NeedsGlobalClock),
@@ -138,10 +140,17 @@ impl Processing {
     /// # Errors
     /// When it does not [fit](Self::fits), when there is no such rank as the root, when no observation is valid, or when
     /// a time is not finite.
-    pub fn apply(&self, observations: &Observations, root: usize) -> Result<Vec<Figure>, ProcessingError> {
+    pub fn apply(
+        &self,
+        observations: &Observations,
+        root: usize,
+    ) -> Result<Vec<Figure>, ProcessingError> {
         self.fits(observations.stamps().basis())?;
         if root >= observations.ranks() {
-            return Err(ProcessingError::NoSuchRoot { root, ranks: observations.ranks() });
+            return Err(ProcessingError::NoSuchRoot {
+                root,
+                ranks: observations.ranks(),
+            });
         }
         if observations.count(State::Valid) == 0 {
             let [late, long] = [State::Late, State::Long].map(|state| observations.count(state));
@@ -153,9 +162,10 @@ impl Processing {
         match *self {
             Self::Median => median::figures(observations),
             Self::Skampi => skampi::figures(observations),
-            Self::Extremes { root_only, confidence } => {
-                extremes::figures(observations, root_only.then_some(root), confidence)
-            }
+            Self::Extremes {
+                root_only,
+                confidence,
+            } => extremes::figures(observations, root_only.then_some(root), confidence),
             Self::Osu => osu::figures(observations),
             Self::Global { confidence } => global::figures(observations, root, confidence),
             Self::MpiBench { a } => mpi_bench::figures(observations, a),
@@ -176,27 +186,38 @@ impl Figure {
 fn any_not_finite(observations: &Observations) -> bool {
     let ranks = observations.ranks();
     match observations.stamps() {
-        Stamps::Means(means) => observations
-            .valid()
-            .any(|call| means[call * ranks..(call + 1) * ranks].iter().any(|mean| !mean.is_finite())),
+        Stamps::Means(means) => observations.valid().any(|call| {
+            means[call * ranks..(call + 1) * ranks]
+                .iter()
+                .any(|mean| !mean.is_finite())
+        }),
         Stamps::Global(_) | Stamps::Local(_) => false,
     }
 }
 
 /// The times of one rank in all valid calls.
 fn times_of(observations: &Observations, rank: usize) -> Vec<f64> {
-    observations.valid().map(|call| observations.time(call, rank)).collect()
+    observations
+        .valid()
+        .map(|call| observations.time(call, rank))
+        .collect()
 }
 
 /// The time of the slowest rank in each valid call: not the run-time, which begins when the first rank does.
 fn slowest_times(observations: &Observations) -> Vec<f64> {
-    let slowest = |call| (0..observations.ranks()).map(|rank| observations.time(call, rank)).fold(f64::MIN, f64::max);
+    let slowest = |call| {
+        (0..observations.ranks())
+            .map(|rank| observations.time(call, rank))
+            .fold(f64::MIN, f64::max)
+    };
     observations.valid().map(slowest).collect()
 }
 
 /// The mean of every rank's times.
 fn means_of_ranks(observations: &Observations) -> Result<Vec<f64>, ProcessingError> {
-    (0..observations.ranks()).map(|rank| Ok(Sample::new(&mut times_of(observations, rank))?.mean())).collect()
+    (0..observations.ranks())
+        .map(|rank| Ok(Sample::new(&mut times_of(observations, rank))?.mean()))
+        .collect()
 }
 
 fn least(sample: &Sample<'_>) -> f64 {
@@ -210,13 +231,22 @@ fn greatest(sample: &Sample<'_>) -> f64 {
 /// Mean, least and greatest, as nearly everybody reports.
 fn mean_and_extremes(sample: &Sample<'_>) -> Vec<Figure> {
     let (mean, min, max) = (sample.mean(), least(sample), greatest(sample));
-    vec![Figure::new("mean", mean), Figure::new("min", min), Figure::new("max", max)]
+    vec![
+        Figure::new("mean", mean),
+        Figure::new("min", min),
+        Figure::new("max", max),
+    ]
 }
 
 /// The ends of the interval that the mean is in; nothing if there is but one value.
 fn interval_of_mean(sample: &Sample<'_>, confidence: Confidence) -> impl Iterator<Item = Figure> {
     let interval = sample.mean_interval(confidence);
-    interval.into_iter().flat_map(|at| [Figure::new("mean-low", at.low), Figure::new("mean-high", at.high)])
+    interval.into_iter().flat_map(|at| {
+        [
+            Figure::new("mean-low", at.low),
+            Figure::new("mean-high", at.high),
+        ]
+    })
 }
 
 #[cfg(test)]
@@ -248,11 +278,18 @@ mod tests {
         let means = Observations::new(2, vec![State::Valid; 2], means).unwrap();
         for (label, fits) in ALL {
             let processing: Processing = label.parse().unwrap();
-            for (observations, fits) in [global(&five_calls()), local(times), means.clone()].iter().zip(fits) {
+            for (observations, fits) in [global(&five_calls()), local(times), means.clone()]
+                .iter()
+                .zip(fits)
+            {
                 let basis = observations.stamps().basis();
                 assert_eq!(processing.fits(basis).is_ok(), fits, "{label} on {basis:?}");
                 let applied = processing.apply(observations, 0);
-                assert_eq!(applied.err(), processing.fits(basis).err(), "{label} on {basis:?}");
+                assert_eq!(
+                    applied.err(),
+                    processing.fits(basis).err(),
+                    "{label} on {basis:?}"
+                );
             }
         }
     }
@@ -260,11 +297,18 @@ mod tests {
     #[test]
     fn figures_are_finite_and_their_names_fit_into_records() {
         for (label, _) in ALL {
-            let figures = label.parse::<Processing>().unwrap().apply(&global(&five_calls()), 1).unwrap();
+            let figures = label
+                .parse::<Processing>()
+                .unwrap()
+                .apply(&global(&five_calls()), 1)
+                .unwrap();
             assert!(!figures.is_empty(), "{label}");
             for figure in figures {
                 assert!(figure.nanos.is_finite(), "{label}: {figure:?}");
-                assert!(!figure.name.contains([' ', '=', ',']), "{label}: {figure:?}");
+                assert!(
+                    !figure.name.contains([' ', '=', ',']),
+                    "{label}: {figure:?}"
+                );
             }
         }
     }
@@ -274,26 +318,64 @@ mod tests {
         for (label, _) in ALL {
             let mut calls = five_calls();
             for (state, _) in &mut calls {
-                *state = if *state == State::Valid { State::Late } else { State::Long };
+                *state = if *state == State::Valid {
+                    State::Late
+                } else {
+                    State::Long
+                };
             }
-            let error = label.parse::<Processing>().unwrap().apply(&global(&calls), 0).unwrap_err();
-            assert_eq!(error, ProcessingError::NothingValid { late: 4, long: 1 }, "{label}");
-            let error = label.parse::<Processing>().unwrap().apply(&global(&calls[..0]), 0).unwrap_err();
-            assert_eq!(error, ProcessingError::NothingValid { late: 0, long: 0 }, "{label}");
+            let error = label
+                .parse::<Processing>()
+                .unwrap()
+                .apply(&global(&calls), 0)
+                .unwrap_err();
+            assert_eq!(
+                error,
+                ProcessingError::NothingValid { late: 4, long: 1 },
+                "{label}"
+            );
+            let error = label
+                .parse::<Processing>()
+                .unwrap()
+                .apply(&global(&calls[..0]), 0)
+                .unwrap_err();
+            assert_eq!(
+                error,
+                ProcessingError::NothingValid { late: 0, long: 0 },
+                "{label}"
+            );
         }
     }
 
     #[test]
     fn what_cannot_be_processed_is_said() {
         let calls = global(&five_calls());
-        assert_eq!(Processing::Osu.apply(&calls, 2), Err(ProcessingError::NoSuchRoot { root: 2, ranks: 2 }));
+        assert_eq!(
+            Processing::Osu.apply(&calls, 2),
+            Err(ProcessingError::NoSuchRoot { root: 2, ranks: 2 })
+        );
         for a in [0.99, -2.0, f64::INFINITY] {
-            assert_eq!(Processing::MpiBench { a }.apply(&calls, 0), Err(ProcessingError::Factor(a)));
+            assert_eq!(
+                Processing::MpiBench { a }.apply(&calls, 0),
+                Err(ProcessingError::Factor(a))
+            );
         }
-        assert!(Processing::MpiBench { a: f64::NAN }.fits(Basis::Local).is_err());
+        assert!(
+            Processing::MpiBench { a: f64::NAN }
+                .fits(Basis::Local)
+                .is_err()
+        );
         for wrong in [f64::NAN, f64::INFINITY] {
-            let means = Observations::new(1, vec![State::Valid; 2], Stamps::Means(vec![1.0, wrong])).unwrap();
-            for label in ["median", "osu", "nbcbench/mean", "rank-averages", "root-best"] {
+            let means =
+                Observations::new(1, vec![State::Valid; 2], Stamps::Means(vec![1.0, wrong]))
+                    .unwrap();
+            for label in [
+                "median",
+                "osu",
+                "nbcbench/mean",
+                "rank-averages",
+                "root-best",
+            ] {
                 let found = label.parse::<Processing>().unwrap().apply(&means, 0);
                 assert_eq!(found, Err(ProcessingError::NotFinite), "{label} of {wrong}");
             }

@@ -38,7 +38,8 @@ impl Scheme {
     #[must_use]
     pub fn behind(mut self, barrier: Barrier) -> Self {
         match &mut self {
-            Self::EachCall(EachCall { barrier: its }) | Self::Series(Series { barrier: its, .. }) => *its = barrier,
+            Self::EachCall(EachCall { barrier: its })
+            | Self::Series(Series { barrier: its, .. }) => *its = barrier,
             Self::Windows(_) | Self::RoundTime(_) => {}
         }
         self
@@ -50,7 +51,10 @@ impl fmt::Display for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::EachCall(_) => "ms1",
-            Self::Series(Series { barrier_after_each: false, .. }) => "ms2",
+            Self::Series(Series {
+                barrier_after_each: false,
+                ..
+            }) => "ms2",
             Self::Series(_) => "ms3",
             Self::Windows(_) => "ms4",
             Self::RoundTime(_) => "round-time",
@@ -108,13 +112,21 @@ impl Running {
             Self::EachCall(each_call) => each_call.run(stage, operation, first, observations).await,
             Self::Series(series) => series.run(stage, operation, first, observations).await,
             Self::Windows(windows) => windows.run(stage, operation, first, observations).await,
-            Self::RoundTime(rounds) => rounds.run(stage, operation, first, observations, time).await,
+            Self::RoundTime(rounds) => {
+                rounds
+                    .run(stage, operation, first, observations, time)
+                    .await
+            }
         }
     }
 
     /// How many calls an observation is the mean of, if it is one.
     pub(crate) fn calls_together(&self) -> Option<u32> {
-        if let Self::Series(series) = self { Some(series.calls) } else { None }
+        if let Self::Series(series) = self {
+            Some(series.calls)
+        } else {
+            None
+        }
     }
 
     /// Learns from what was seen, on rank 0.
@@ -129,7 +141,9 @@ impl Running {
         match self {
             Self::EachCall(_) | Self::Series(_) => Vec::new(),
             Self::Windows(windows) => vec![("window", windows.window)],
-            Self::RoundTime(rounds) => vec![("broadcast", rounds.broadcast), ("slack", rounds.slack())],
+            Self::RoundTime(rounds) => {
+                vec![("broadcast", rounds.broadcast), ("slack", rounds.slack())]
+            }
         }
     }
 }

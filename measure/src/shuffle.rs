@@ -45,7 +45,14 @@ mod tests {
     #[test]
     fn the_generator_is_split_mix_64() {
         let numbers = [1, 2, 3].map(|place: u64| scramble(place.wrapping_mul(STEP)));
-        assert_eq!(numbers, [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f]);
+        assert_eq!(
+            numbers,
+            [
+                0xe220_a839_7b1d_cdaf,
+                0x6e78_9e6a_a1b9_65f4,
+                0x06c4_5d18_8009_454f
+            ]
+        );
     }
 
     /// `tests/golden/shuffle.py` prints them.
@@ -73,7 +80,10 @@ mod tests {
         }
         // Each 1,000 times, with a deviation of 31.
         assert_eq!(counts.len(), 24);
-        assert!(counts.values().all(|count| (count - 1_000).abs() < 140), "{counts:?}");
+        assert!(
+            counts.values().all(|count| (count - 1_000).abs() < 140),
+            "{counts:?}"
+        );
     }
 
     proptest! {

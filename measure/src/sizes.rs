@@ -44,7 +44,9 @@ impl fmt::Display for SizesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("a size is missing, such as 8, 1Ki or 2^10..2^20*2"),
-            Self::NotASize(text) => write!(f, "\"{text}\" is no size, such as 8, 1Ki or 2^10..2^20*2"),
+            Self::NotASize(text) => {
+                write!(f, "\"{text}\" is no size, such as 8, 1Ki or 2^10..2^20*2")
+            }
             Self::TooLarge(text) => write!(f, "\"{text}\" does not fit into 64 bits"),
             Self::NoStep(text) => write!(f, "\"{text}\" needs a step, as in 8..64*2 or 8..64+8"),
             Self::Endless(text) => write!(f, "\"{text}\" never comes to its end"),
@@ -114,12 +116,29 @@ impl Range {
         let Some((first, rest)) = text.split_once("..") else {
             let first = number(text)?;
             // One more than the last is no more in the range.
-            return Ok(Self { first, last: first, step: Step::Plus(1) });
+            return Ok(Self {
+                first,
+                last: first,
+                step: Step::Plus(1),
+            });
         };
-        let place = rest.find(['*', '+']).ok_or_else(|| SizesError::NoStep(text.to_owned()))?;
-        let (first, last, by) = (number(first)?, number(&rest[..place])?, number(&rest[place + 1..])?);
-        let step = if rest[place..].starts_with('*') { Step::Times(by) } else { Step::Plus(by) };
-        let stands = matches!((step, first), (Step::Times(0 | 1), _) | (Step::Times(_), 0) | (Step::Plus(0), _));
+        let place = rest
+            .find(['*', '+'])
+            .ok_or_else(|| SizesError::NoStep(text.to_owned()))?;
+        let (first, last, by) = (
+            number(first)?,
+            number(&rest[..place])?,
+            number(&rest[place + 1..])?,
+        );
+        let step = if rest[place..].starts_with('*') {
+            Step::Times(by)
+        } else {
+            Step::Plus(by)
+        };
+        let stands = matches!(
+            (step, first),
+            (Step::Times(0 | 1), _) | (Step::Times(_), 0) | (Step::Plus(0), _)
+        );
         if stands {
             return Err(SizesError::Endless(text.to_owned()));
         }
@@ -141,9 +160,14 @@ fn number(text: &str) -> Result<u64, SizesError> {
         let (base, power) = (digits(base, text)?, digits(power, text)?);
         // Of 0 and 1 all powers are alike, or nearly so.
         let power = if base < 2 { power.min(1) } else { power };
-        return u32::try_from(power).ok().and_then(|power| base.checked_pow(power)).ok_or_else(too_large);
+        return u32::try_from(power)
+            .ok()
+            .and_then(|power| base.checked_pow(power))
+            .ok_or_else(too_large);
     }
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let (amount, unit) = text.split_at(end);
     let unit = match unit.trim_start() {
         "" => 1,
@@ -155,7 +179,9 @@ fn number(text: &str) -> Result<u64, SizesError> {
         "G" => 1_000_000_000,
         _ => return Err(SizesError::NotASize(text.to_owned())),
     };
-    digits(amount, text)?.checked_mul(unit).ok_or_else(too_large)
+    digits(amount, text)?
+        .checked_mul(unit)
+        .ok_or_else(too_large)
 }
 
 /// Nothing but digits; `whole` is what they are part of.
@@ -165,7 +191,8 @@ fn digits(text: &str, whole: &str) -> Result<u64, SizesError> {
         return Err(SizesError::NotASize(whole.to_owned()));
     }
     // Digits are all there is, so only their number can be wrong.
-    text.parse().map_err(|_| SizesError::TooLarge(whole.to_owned()))
+    text.parse()
+        .map_err(|_| SizesError::TooLarge(whole.to_owned()))
 }
 
 /// The same for the same sizes, however they were asked for: ranges, where there are at least three in a row.
@@ -190,16 +217,33 @@ impl fmt::Display for Sizes {
 
 /// The step with which most sizes from the first one on follow each other, and their number.
 fn longest_range(sizes: &[u64]) -> (Step, usize) {
-    let [first, second, ..] = *sizes else { return (Step::Plus(1), sizes.len()) };
+    let [first, second, ..] = *sizes else {
+        return (Step::Plus(1), sizes.len());
+    };
     if second <= first {
         return (Step::Plus(1), 1);
     }
-    let count = |step: Step| 1 + sizes.windows(2).take_while(|pair| step.after(pair[0]) == Some(pair[1])).count();
+    let count = |step: Step| {
+        1 + sizes
+            .windows(2)
+            .take_while(|pair| step.after(pair[0]) == Some(pair[1]))
+            .count()
+    };
     let plus = Step::Plus(second - first);
     // Twice the first is the same step as the first one more: written as a factor, if there is one.
-    let factor = if first > 0 && second % first == 0 { Some(Step::Times(second / first)) } else { None };
-    let steps = factor.into_iter().chain([plus]).map(|step| (step, count(step)));
-    steps.fold((plus, 1), |best, found| if found.1 > best.1 { found } else { best })
+    let factor = if first > 0 && second % first == 0 {
+        Some(Step::Times(second / first))
+    } else {
+        None
+    };
+    let steps = factor
+        .into_iter()
+        .chain([plus])
+        .map(|step| (step, count(step)));
+    steps.fold(
+        (plus, 1),
+        |best, found| if found.1 > best.1 { found } else { best },
+    )
 }
 
 #[cfg(test)]
@@ -214,7 +258,10 @@ mod tests {
     #[test]
     fn sizes_are_numbers_powers_and_ranges() {
         assert_eq!(sizes("0"), [0]);
-        assert_eq!(sizes("1Ki,2 Mi,1Gi,1K,2M,3G"), [1 << 10, 2 << 20, 1 << 30, 1_000, 2_000_000, 3_000_000_000]);
+        assert_eq!(
+            sizes("1Ki,2 Mi,1Gi,1K,2M,3G"),
+            [1 << 10, 2 << 20, 1 << 30, 1_000, 2_000_000, 3_000_000_000]
+        );
         assert_eq!(sizes("2^10,3^0,0^0,0^5,1^99999999999"), [1_024, 1, 0]);
         assert_eq!(sizes("8..64*2"), [8, 16, 32, 64]);
         assert_eq!(sizes("8..63*2"), [8, 16, 32]);
@@ -226,26 +273,41 @@ mod tests {
         assert_eq!(sizes("18446744073709551615,2^63"), [u64::MAX, 1 << 63]);
         // Ranges that end where the numbers do.
         assert_eq!(sizes("2^62..18446744073709551615*2"), [1 << 62, 1 << 63]);
-        assert_eq!(sizes("18446744073709551614..18446744073709551615+5"), [u64::MAX - 1]);
+        assert_eq!(
+            sizes("18446744073709551614..18446744073709551615+5"),
+            [u64::MAX - 1]
+        );
         assert_eq!(sizes("1..1000000+1").len(), 1_000_000);
     }
 
     #[test]
     fn what_is_wrong_is_named() {
         let error = |text: &str| text.parse::<Sizes>().unwrap_err();
-        for text in ["", " ", ",", "8,", ",8", "8,,9", "..", "..8*2", "8..*2", "8..9*", "8..9+"] {
+        for text in [
+            "", " ", ",", "8,", ",8", "8,,9", "..", "..8*2", "8..*2", "8..9*", "8..9+",
+        ] {
             let found = error(text);
-            assert!(matches!(found, SizesError::Missing | SizesError::NoStep(_)), "{text}: {found:?}");
+            assert!(
+                matches!(found, SizesError::Missing | SizesError::NoStep(_)),
+                "{text}: {found:?}"
+            );
         }
-        for text in
-            ["8abc", "-8", "+8", "8.5", "1e3", "NaN", "1KiB", "1ki", "Ki", "2^", "^2", "2^-1", "2^2^2", "2^1Ki", "0x8"]
-        {
+        for text in [
+            "8abc", "-8", "+8", "8.5", "1e3", "NaN", "1KiB", "1ki", "Ki", "2^", "^2", "2^-1",
+            "2^2^2", "2^1Ki", "0x8",
+        ] {
             assert_eq!(error(text), SizesError::NotASize(text.into()), "{text}");
         }
         assert_eq!(error("8 9"), SizesError::NotASize("8 9".into()));
         assert_eq!(error("8..64*2*2"), SizesError::NotASize("2*2".into()));
         assert_eq!(error("8..16..32*2"), SizesError::NotASize("16..32".into()));
-        for text in ["18446744073709551616", "2^64", "17179869184Gi", "2^99999999999", "99999999999999999999K"] {
+        for text in [
+            "18446744073709551616",
+            "2^64",
+            "17179869184Gi",
+            "2^99999999999",
+            "99999999999999999999K",
+        ] {
             assert_eq!(error(text), SizesError::TooLarge(text.into()));
         }
         assert_eq!(error("1..8"), SizesError::NoStep("1..8".into()));
@@ -256,7 +318,10 @@ mod tests {
         assert_eq!(error("1..1000001+1"), SizesError::TooMany);
         assert_eq!(error("0..18446744073709551615+1"), SizesError::TooMany);
         assert_eq!(error("1..600000+1,1..600000+1"), SizesError::TooMany);
-        assert_eq!(error("8abc").to_string(), "\"8abc\" is no size, such as 8, 1Ki or 2^10..2^20*2");
+        assert_eq!(
+            error("8abc").to_string(),
+            "\"8abc\" is no size, such as 8, 1Ki or 2^10..2^20*2"
+        );
     }
 
     #[test]

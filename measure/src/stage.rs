@@ -91,7 +91,11 @@ pub(crate) fn room_for(spans: u32) -> Vec<Span> {
     // Nobody knows how many will be needed of a great number.
     const MOST: u32 = 1 << 20;
     // Zeros would not be written.
-    let written = Span { start: Ticks(1), end: Ticks(1), state: State::Late };
+    let written = Span {
+        start: Ticks(1),
+        end: Ticks(1),
+        state: State::Late,
+    };
     let mut room = vec![written; spans.min(MOST) as usize];
     room.clear();
     room
@@ -104,12 +108,20 @@ impl<M: Comm, T: Together, K: Clock> Stage<'_, M, T, K> {
 
     /// Calls the operation once, and looks at the clock before and after.
     #[inline]
-    pub(crate) async fn timed(&self, operation: &mut impl Operation, number: u32) -> Result<Span, MeasureError> {
+    pub(crate) async fn timed(
+        &self,
+        operation: &mut impl Operation,
+        number: u32,
+    ) -> Result<Span, MeasureError> {
         let start = self.clock.open();
         let outcome = operation.call(number).await;
         let end = self.clock.close();
         outcome.map_err(MeasureError::Operation)?;
-        Ok(Span { start, end, state: State::Valid })
+        Ok(Span {
+            start,
+            end,
+            state: State::Valid,
+        })
     }
 
     /// Waits for a time that was agreed on. Says by how much it was past already, if it was.

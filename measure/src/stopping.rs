@@ -138,19 +138,37 @@ impl Stopping {
     /// Which of them does not.
     pub fn checked(self) -> Result<Self, StoppingError> {
         let at_least = |name, found: u32, least| {
-            if found >= least { Ok(()) } else { Err(StoppingError::TooFew { name, found, least }) }
+            if found >= least {
+                Ok(())
+            } else {
+                Err(StoppingError::TooFew { name, found, least })
+            }
         };
         let in_order = |name, least, most| {
-            if least <= most { Ok(()) } else { Err(StoppingError::Reversed { name, least, most }) }
+            if least <= most {
+                Ok(())
+            } else {
+                Err(StoppingError::Reversed { name, least, most })
+            }
         };
-        let share =
-            |bound: f64| if bound.is_finite() && bound > 0.0 { Ok(()) } else { Err(StoppingError::Bound(bound)) };
+        let share = |bound: f64| {
+            if bound.is_finite() && bound > 0.0 {
+                Ok(())
+            } else {
+                Err(StoppingError::Bound(bound))
+            }
+        };
         at_least(MOST, self.most(), 1)?;
         match self {
             Self::Count { .. } => {}
-            Self::TimeSlice { slice, .. } if slice <= Duration::ZERO => return Err(StoppingError::Slice(slice)),
+            Self::TimeSlice { slice, .. } if slice <= Duration::ZERO => {
+                return Err(StoppingError::Slice(slice));
+            }
             Self::TimeSlice { .. } => {}
-            Self::RelativeError { bound, least, most } | Self::Interval { bound, least, most, .. } => {
+            Self::RelativeError { bound, least, most }
+            | Self::Interval {
+                bound, least, most, ..
+            } => {
                 share(bound)?;
                 // One observation says nothing of how far others would be from it.
                 at_least(LEAST, least, 2)?;
@@ -160,7 +178,12 @@ impl Stopping {
                 at_least(BATCH, batch, 1)?;
                 in_order(BATCH, batch, most)?;
             }
-            Self::NearLeast { bound, times, least, most } => {
+            Self::NearLeast {
+                bound,
+                times,
+                least,
+                most,
+            } => {
                 share(bound)?;
                 at_least(TIMES, times, 1)?;
                 in_order(LEAST, least, most)?;
@@ -171,7 +194,11 @@ impl Stopping {
 
     /// How long observations are made, if that is what counts.
     pub const fn slice(&self) -> Option<Duration> {
-        if let Self::TimeSlice { slice, .. } = self { Some(*slice) } else { None }
+        if let Self::TimeSlice { slice, .. } = self {
+            Some(*slice)
+        } else {
+            None
+        }
     }
 
     /// The greatest number of observations.
@@ -204,25 +231,75 @@ mod tests {
         assert_eq!(error(Stopping::Count { most: 0 }), too_few(MOST, 0, 1));
         for nanos in [0, -1] {
             let slice = Duration::from_nanos(nanos);
-            assert_eq!(error(Stopping::TimeSlice { slice, most: 9 }), StoppingError::Slice(slice));
+            assert_eq!(
+                error(Stopping::TimeSlice { slice, most: 9 }),
+                StoppingError::Slice(slice)
+            );
         }
         for bound in [0.0, -0.5, f64::INFINITY] {
-            let rule = Stopping::RelativeError { bound, least: 2, most: 9 };
+            let rule = Stopping::RelativeError {
+                bound,
+                least: 2,
+                most: 9,
+            };
             assert_eq!(error(rule), StoppingError::Bound(bound));
         }
-        assert!(Stopping::RelativeError { bound: f64::NAN, least: 2, most: 9 }.checked().is_err());
-        let interval = |least, most| Stopping::Interval { confidence: Confidence::USUAL, bound: 0.1, least, most };
+        assert!(
+            Stopping::RelativeError {
+                bound: f64::NAN,
+                least: 2,
+                most: 9
+            }
+            .checked()
+            .is_err()
+        );
+        let interval = |least, most| Stopping::Interval {
+            confidence: Confidence::USUAL,
+            bound: 0.1,
+            least,
+            most,
+        };
         assert_eq!(error(interval(1, 9)), too_few(LEAST, 1, 2));
-        assert_eq!(error(interval(10, 9)), StoppingError::Reversed { name: LEAST, least: 10, most: 9 });
+        assert_eq!(
+            error(interval(10, 9)),
+            StoppingError::Reversed {
+                name: LEAST,
+                least: 10,
+                most: 9
+            }
+        );
         assert!(interval(9, 9).checked().is_ok());
-        let decay = |batch, most| Stopping::Decay { decay: Decay::Linear, batch, most };
+        let decay = |batch, most| Stopping::Decay {
+            decay: Decay::Linear,
+            batch,
+            most,
+        };
         assert_eq!(error(decay(0, 9)), too_few(BATCH, 0, 1));
-        assert_eq!(error(decay(10, 9)), StoppingError::Reversed { name: BATCH, least: 10, most: 9 });
+        assert_eq!(
+            error(decay(10, 9)),
+            StoppingError::Reversed {
+                name: BATCH,
+                least: 10,
+                most: 9
+            }
+        );
         assert_eq!(decay(9, 9).checked(), Ok(decay(9, 9)));
-        let near = |bound, times, least| Stopping::NearLeast { bound, times, least, most: 9 };
+        let near = |bound, times, least| Stopping::NearLeast {
+            bound,
+            times,
+            least,
+            most: 9,
+        };
         assert_eq!(error(near(0.0, 3, 4)), StoppingError::Bound(0.0));
         assert_eq!(error(near(0.1, 0, 4)), too_few(TIMES, 0, 1));
-        assert_eq!(error(near(0.1, 3, 10)), StoppingError::Reversed { name: LEAST, least: 10, most: 9 });
+        assert_eq!(
+            error(near(0.1, 3, 10)),
+            StoppingError::Reversed {
+                name: LEAST,
+                least: 10,
+                most: 9
+            }
+        );
         assert!(near(0.1, 1, 0).checked().is_ok());
     }
 }

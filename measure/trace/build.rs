@@ -25,7 +25,10 @@ fn link_otf2() -> Result<(), Box<dyn Error>> {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     };
     let version = ask("--version")?;
-    if !version.split_whitespace().any(|word| word.starts_with("3.")) {
+    if !version
+        .split_whitespace()
+        .any(|word| word.starts_with("3."))
+    {
         return Err(format!("OTF2 3 is needed, but {program} says: {}", version.trim()).into());
     }
     for word in format!("{} {}", ask("--ldflags")?, ask("--libs")?).split_whitespace() {

@@ -5,7 +5,9 @@ use std::hint::{black_box, spin_loop};
 use std::thread;
 
 use criterion::Criterion;
-use downbeat_sync::{Comm, CommError, Mailbox, Obstacle, ThreadCluster, ThreadComm, block_on_ready};
+use downbeat_sync::{
+    Comm, CommError, Mailbox, Obstacle, ThreadCluster, ThreadComm, block_on_ready,
+};
 use downbeat_timers::{allowed_cores, pin_to};
 
 /// Ends a ping-pong.
@@ -13,7 +15,13 @@ const STOP: u64 = u64::MAX;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let cores = allowed_cores();
-    let pin = |rank: u32| cores.iter().cycle().nth(rank as usize).map_or(Ok(()), |core| pin_to(*core));
+    let pin = |rank: u32| {
+        cores
+            .iter()
+            .cycle()
+            .nth(rank as usize)
+            .map_or(Ok(()), |core| pin_to(*core))
+    };
     ThreadCluster::new(2).pin(pin).run(between_ranks)?;
     bare_ping_pong(&pin)?;
     Criterion::default().configure_from_args().final_summary();
@@ -45,7 +53,9 @@ async fn echo(comm: &ThreadComm) -> Result<(), CommError> {
     }
 }
 
-fn bare_ping_pong<E: Error + Send + 'static>(pin: &(impl Fn(u32) -> Result<(), E> + Sync)) -> Result<(), E> {
+fn bare_ping_pong<E: Error + Send + 'static>(
+    pin: &(impl Fn(u32) -> Result<(), E> + Sync),
+) -> Result<(), E> {
     let (there, back) = (Mailbox::<6>::new(), Mailbox::<6>::new());
     thread::scope(|scope| {
         let echo = scope.spawn(|| {

@@ -7,7 +7,10 @@
 //! of them. The ranks of one machine read one counter, which is the truth that the error is measured by: one of them sees
 //! it through a clock that is wrong in a known way.
 
-#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(
+    clippy::print_stdout,
+    reason = "this is a program, and this is its output"
+)]
 #![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
 
 use std::ffi::c_int;
@@ -15,9 +18,12 @@ use std::hint::black_box;
 use std::process::ExitCode;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Local, Timestamp};
-use downbeat_sync::{Algorithm, Comm, CommError, MpiComm, Payload, Synchronized, Timekeeper, block_on_ready};
+use downbeat_sync::{
+    Algorithm, Comm, CommError, MpiComm, Payload, Synchronized, Timekeeper, block_on_ready,
+};
 use downbeat_timers::{
-    Skew, SkewedClock, SystemClock, SystemClockId, Truth, TscClock, allowed_cores, calibrate_during, pin_to,
+    Skew, SkewedClock, SystemClock, SystemClockId, Truth, TscClock, allowed_cores,
+    calibrate_during, pin_to,
 };
 use mpi::ffi::{self, MPI_Comm};
 use mpi::traits::{AsRaw, Equivalence};
@@ -45,21 +51,39 @@ struct Bench {
 fn main() -> ExitCode {
     let universe = mpi::initialize().expect("the first to initialize MPI");
     let world = universe.world();
-    let bench = Bench::new(MpiComm::duplicate(&world).expect("MPI runs"), world.as_raw());
+    let bench = Bench::new(
+        MpiComm::duplicate(&world).expect("MPI runs"),
+        world.as_raw(),
+    );
 
     let (ratio, by_algorithm, by_hand) = bench.cost();
     let [quick, patient] = LABELS.map(|label| bench.errors(label));
     let bounds = [
         (format!("`{SHORT}` / ping-pong by hand, time"), ratio, 1.10),
-        (format!("`{}`, median error right after, ns", LABELS[0]), quick.now, 25.0),
-        (format!("`{}`, median error 10 s later, ns", LABELS[1]), patient.later, 50.0),
+        (
+            format!("`{}`, median error right after, ns", LABELS[0]),
+            quick.now,
+            25.0,
+        ),
+        (
+            format!("`{}`, median error 10 s later, ns", LABELS[1]),
+            patient.later,
+            50.0,
+        ),
     ];
-    let missed: Vec<_> =
-        bounds.iter().filter(|(_, found, most)| found > most).map(|(name, ..)| name.as_str()).collect();
+    let missed: Vec<_> = bounds
+        .iter()
+        .filter(|(_, found, most)| found > most)
+        .map(|(name, ..)| name.as_str())
+        .collect();
     if bench.comm.rank() == 0 {
         println!("| rank 0 of 2 | us | ns per exchange |\n|---|---|---|");
         for (name, nanos) in [(SHORT, by_algorithm), ("ping-pong by hand", by_hand)] {
-            println!("| {name} | {:.1} | {:.0} |", nanos / 1e3, nanos / EXCHANGES as f64);
+            println!(
+                "| {name} | {:.1} | {:.0} |",
+                nanos / 1e3,
+                nanos / EXCHANGES as f64
+            );
         }
         println!("\n| bound | found | must not exceed |\n|---|---|---|");
         for (name, found, most) in &bounds {
@@ -68,8 +92,20 @@ fn main() -> ExitCode {
         println!(
             "\n| algorithm | took, ms | scatter, ns | error right after, ns | 10 s later, ns |\n|---|---|---|---|---|"
         );
-        for (label, Errors { now, later, scatter, session }) in LABELS.iter().zip([&quick, &patient]) {
-            println!("| {label} | {:.1} | {scatter:.2} | {now:.1} | {later:.1} |", session / 1e6);
+        for (
+            label,
+            Errors {
+                now,
+                later,
+                scatter,
+                session,
+            },
+        ) in LABELS.iter().zip([&quick, &patient])
+        {
+            println!(
+                "| {label} | {:.1} | {scatter:.2} | {now:.1} | {later:.1} |",
+                session / 1e6
+            );
         }
         if !missed.is_empty() {
             println!("missed: {}", missed.join("; "));
@@ -82,14 +118,24 @@ fn main() -> ExitCode {
 impl Bench {
     fn new(comm: MpiComm, world: MPI_Comm) -> Self {
         assert_eq!(comm.size(), 2, "this is about two ranks");
-        if let Some(core) = allowed_cores().into_iter().cycle().nth(comm.rank() as usize) {
+        if let Some(core) = allowed_cores()
+            .into_iter()
+            .cycle()
+            .nth(comm.rank() as usize)
+        {
             pin_to(core).expect("the core is allowed");
         }
         let tsc = TscClock::detect().expect("this is about the time stamp counter");
         let raw = SystemClock::detect(SystemClockId::MonotonicRaw).expect("Linux has it");
-        let calibration = calibrate_during(&tsc, &raw, Duration::from_millis(100)).expect("both clocks run");
+        let calibration =
+            calibrate_during(&tsc, &raw, Duration::from_millis(100)).expect("both clocks run");
         let local = of_rank_0(&comm, calibration.model().expect("in range"));
-        Self { comm, world, tsc, local }
+        Self {
+            comm,
+            world,
+            tsc,
+            local,
+        }
     }
 
     /// The median of the ratios, and of the times, in nanoseconds.
@@ -104,7 +150,12 @@ impl Bench {
             }));
             times[1].push(self.time(|| self.by_hand()));
         }
-        let ratio = median(times[0].iter().zip(&times[1]).map(|(algorithm, hand)| algorithm / hand));
+        let ratio = median(
+            times[0]
+                .iter()
+                .zip(&times[1])
+                .map(|(algorithm, hand)| algorithm / hand),
+        );
         let [by_algorithm, by_hand] = times.map(|times| median(times.into_iter()));
         (of_rank_0(&self.comm, F64(ratio)).0, by_algorithm, by_hand)
     }
@@ -174,24 +225,46 @@ impl Bench {
 
     fn recv_by_hand<const N: usize>(&self) -> [u64; N] {
         let mut words = [0; N];
-        let (buffer, word) = (words.as_mut_ptr().cast(), u64::equivalent_datatype().as_raw());
+        let (buffer, word) = (
+            words.as_mut_ptr().cast(),
+            u64::equivalent_datatype().as_raw(),
+        );
         // SAFETY: a constant.
         let ignored = unsafe { ffi::RSMPI_STATUS_IGNORE };
         // SAFETY: MPI is running, and there is as much room as it is told.
-        unsafe { ffi::MPI_Recv(buffer, N as c_int, word, self.other(), 0, self.world, ignored) };
+        unsafe {
+            ffi::MPI_Recv(
+                buffer,
+                N as c_int,
+                word,
+                self.other(),
+                0,
+                self.world,
+                ignored,
+            )
+        };
         words
     }
 
     fn errors(&self, label: &str) -> Errors {
         let algorithm: Algorithm = label.parse().expect("a label");
-        let skew = Skew { offset: Duration::from_millis(3), drift: 7e-6, ..Skew::default() };
-        let skew = if self.comm.rank() == 1 { skew } else { Skew::default() };
+        let skew = Skew {
+            offset: Duration::from_millis(3),
+            drift: 7e-6,
+            ..Skew::default()
+        };
+        let skew = if self.comm.rank() == 1 {
+            skew
+        } else {
+            Skew::default()
+        };
         let clock = SkewedClock::new(self.tsc, self.local.renamed(), skew).expect("a skew");
         let base = SkewedClock::<TscClock>::believed().expect("in range");
         let mut found = [const { vec![] }; 4];
         for _ in 0..RUNS {
             let began = clock.true_now();
-            let learned = algorithm.synchronize_blocking(&Timekeeper::new(&clock, base), &self.comm);
+            let learned =
+                algorithm.synchronize_blocking(&Timekeeper::new(&clock, base), &self.comm);
             let Synchronized { model, quality } = learned.expect("the clocks are fitted");
             let now: Timestamp<Truth> = of_rank_0(&self.comm, clock.true_now());
             let error = |at| {
@@ -199,13 +272,26 @@ impl Bench {
                 (here - of_rank_0(&self.comm, here)).as_nanos().abs() as f64
             };
             let scatter = quality.residual_deviation.unwrap_or_default();
-            let values = [error(now), error(now + Duration::from_secs(10)), scatter, (now - began).as_nanos() as f64];
-            found.iter_mut().zip(values).for_each(|(found, value)| found.push(value));
+            let values = [
+                error(now),
+                error(now + Duration::from_secs(10)),
+                scatter,
+                (now - began).as_nanos() as f64,
+            ];
+            found
+                .iter_mut()
+                .zip(values)
+                .for_each(|(found, value)| found.push(value));
         }
         // Only the client knows.
         let [now, later, scatter, session] =
             found.map(|values| of_rank(1, &self.comm, F64(median(values.into_iter()))).0);
-        Errors { now, later, scatter, session }
+        Errors {
+            now,
+            later,
+            scatter,
+            session,
+        }
     }
 }
 
@@ -225,7 +311,11 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<_> = values.collect();
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
-    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
+    if values.len() % 2 == 1 {
+        values[middle]
+    } else {
+        (values[middle - 1] + values[middle]) / 2.0
+    }
 }
 
 #[derive(Clone, Copy)]

@@ -4,7 +4,10 @@
 //! `cargo bench -p downbeat-sync --bench self_exchange`; with `-- --gate`, the exit code is 1 when it adds more than
 //! the nanosecond that the project promises. The two take turns, so that nothing the machine does favours one of them.
 
-#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(
+    clippy::print_stdout,
+    reason = "this is a program, and this is its output"
+)]
 #![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
 
 use std::hint::{black_box, spin_loop};
@@ -20,8 +23,17 @@ const PROMISED: f64 = 1.0;
 
 fn main() -> ExitCode {
     let cores = allowed_cores();
-    let pin = |rank: u32| cores.iter().cycle().nth(rank as usize).map_or(Ok(()), |core| pin_to(*core));
-    let found = ThreadCluster::new(1).pin(pin).run(measure).expect("a thread can be started");
+    let pin = |rank: u32| {
+        cores
+            .iter()
+            .cycle()
+            .nth(rank as usize)
+            .map_or(Ok(()), |core| pin_to(*core))
+    };
+    let found = ThreadCluster::new(1)
+        .pin(pin)
+        .run(measure)
+        .expect("a thread can be started");
     let [by_hand, by_comm] = found[0];
     let added = by_comm - by_hand;
     println!("| send and receive to oneself | ns |\n|---|---|");
@@ -37,8 +49,12 @@ fn measure(comm: &ThreadComm) -> [f64; 2] {
     let links = [(Mailbox::<6>::new(), Sleeper::new())];
     let mut times = [const { vec![] }; 2];
     for _ in 0..TURNS {
-        times[0].push(time(|| exchange_by_hand(black_box(&links), black_box(0), black_box(7))));
-        times[1].push(time(|| exchange_by_comm(black_box(comm), black_box(0), black_box(7)).ok()));
+        times[0].push(time(|| {
+            exchange_by_hand(black_box(&links), black_box(0), black_box(7))
+        }));
+        times[1].push(time(|| {
+            exchange_by_comm(black_box(comm), black_box(0), black_box(7)).ok()
+        }));
     }
     times.map(|mut times| {
         times.sort_by(f64::total_cmp);

@@ -4,7 +4,10 @@
 //!
 //! Every row is a process of its own, started from here, so that each has its own peak of memory.
 
-#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(
+    clippy::print_stdout,
+    reason = "this is a program, and this is its output"
+)]
 #![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
 
 use std::process::{Command, ExitCode};
@@ -29,11 +32,18 @@ struct Row {
 
 fn rows() -> [Row; 4] {
     let contended = Network::typical();
-    let free = Network { card: None::<Card>, ..Network::typical() };
+    let free = Network {
+        card: None::<Card>,
+        ..Network::typical()
+    };
     let hca3 = |name, network, ranks_per_node, least_rate| Row {
         name,
         // A test, which is not optimized, only wants to see that it runs.
-        label: if cfg!(debug_assertions) { "hca3/2/skampi/2" } else { "hca3/20/skampi/20" },
+        label: if cfg!(debug_assertions) {
+            "hca3/2/skampi/2"
+        } else {
+            "hca3/20/skampi/20"
+        },
         ranks: 16_384,
         ranks_per_node,
         network,
@@ -73,19 +83,34 @@ fn measure(row: &Row) -> [f64; 5] {
     let algorithm: Algorithm = row.label.parse().expect("a label");
     let simulated = cluster.simulate(async |comm| {
         let clock = comm.clock();
-        let found = algorithm.synchronize(&comm.timekeeper(&clock)?, comm).await?;
+        let found = algorithm
+            .synchronize(&comm.timekeeper(&clock)?, comm)
+            .await?;
         // In a box, because there is room for the results of all ranks from the beginning.
         Ok::<_, SyncError>(Box::new((found.model, clock)))
     });
-    let (simulated, seconds) = (simulated.expect("no rank waits for ever"), processor_seconds());
+    let (simulated, seconds) = (
+        simulated.expect("no rank waits for ever"),
+        processor_seconds(),
+    );
     let megabytes = peak_megabytes();
     let shown = simulated.results.into_iter().map(|rank| {
         let (model, clock) = *rank.expect("synchronized");
         model.apply(clock.ticks_at(simulated.ended)).as_nanos()
     });
     let shown: Vec<i64> = shown.collect();
-    let worst = shown.iter().map(|time| (time - shown[0]).abs()).max().unwrap_or_default();
-    [simulated.messages as f64, seconds, simulated.program_bytes as f64, megabytes, worst as f64]
+    let worst = shown
+        .iter()
+        .map(|time| (time - shown[0]).abs())
+        .max()
+        .unwrap_or_default();
+    [
+        simulated.messages as f64,
+        seconds,
+        simulated.program_bytes as f64,
+        megabytes,
+        worst as f64,
+    ]
 }
 
 /// What this process has had of a processor: other programs on the machine do not count, unless by what they do to the
@@ -96,22 +121,40 @@ fn processor_seconds() -> f64 {
     let (_, fields) = stat.rsplit_once(')').expect("a name in parentheses");
     let fields: Vec<&str> = fields.split_whitespace().collect();
     // Fields 14 and 15, in hundredths of a second: in user mode, and in the kernel.
-    fields[11..13].iter().map(|ticks| ticks.parse::<f64>().expect("a number") / 100.0).sum()
+    fields[11..13]
+        .iter()
+        .map(|ticks| ticks.parse::<f64>().expect("a number") / 100.0)
+        .sum()
 }
 
 /// The most memory that this process ever had.
 fn peak_megabytes() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux has it");
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .expect("Linux has it");
     // What the kernel calls kB has 1,024 bytes.
-    line.trim().trim_end_matches("kB").trim().parse::<f64>().expect("a number") * 1_024.0 / 1e6
+    line.trim()
+        .trim_end_matches("kB")
+        .trim()
+        .parse::<f64>()
+        .expect("a number")
+        * 1_024.0
+        / 1e6
 }
 
 fn in_a_child(row: usize) -> [f64; 5] {
     let this = std::env::current_exe().expect("this program has a file");
-    let output = Command::new(this).args([CHILD, &row.to_string()]).output().expect("it can be started again");
+    let output = Command::new(this)
+        .args([CHILD, &row.to_string()])
+        .output()
+        .expect("it can be started again");
     let numbers = String::from_utf8_lossy(&output.stdout);
-    let numbers: Vec<f64> = numbers.split_whitespace().map(|number| number.parse().expect("a number")).collect();
+    let numbers: Vec<f64> = numbers
+        .split_whitespace()
+        .map(|number| number.parse().expect("a number"))
+        .collect();
     numbers.try_into().expect("five numbers")
 }
 
@@ -120,11 +163,17 @@ fn main() -> ExitCode {
     let rows = rows();
     if let Some(at) = arguments.iter().position(|argument| argument == CHILD) {
         let row: usize = arguments[at + 1].parse().expect("a number");
-        measure(&rows[row]).iter().for_each(|number| println!("{number}"));
+        measure(&rows[row])
+            .iter()
+            .for_each(|number| println!("{number}"));
         return ExitCode::SUCCESS;
     }
     let asked = |option: &str| arguments.iter().any(|argument| argument == option);
-    let wanted = if asked("--million") { rows.len() } else { rows.len() - 1 };
+    let wanted = if asked("--million") {
+        rows.len()
+    } else {
+        rows.len() - 1
+    };
     println!(
         "| ranks | algorithm | network | messages, M | processor s | M/s | bytes per rank | of these program | peak, MB | worst error, ns |"
     );

@@ -6,7 +6,9 @@
 
 use std::error::Error;
 
-use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, ModelClock, Timestamp};
+use downbeat_clock_core::{
+    Clock, ClockModel, Counter, Duration, Global, Local, ModelClock, Timestamp,
+};
 use downbeat_sync::{Algorithm, Comm, CommError, MpiComm, Place, Timekeeper, block_on_ready};
 use downbeat_timers::{SystemClock, SystemClockId, current_core, socket_of};
 
@@ -20,7 +22,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start = block_on_ready(agree_on(clock.now() + Duration::from_millis(20), &comm))?;
     let woken = clock.wait_until(start);
     if comm.rank() == 0 {
-        println!("rank 0 of {} chose {} ns on the global clock", comm.size(), start.as_nanos());
+        println!(
+            "rank 0 of {} chose {} ns on the global clock",
+            comm.size(),
+            start.as_nanos()
+        );
     }
     println!("rank {} woke up {} after that", comm.rank(), woken - start);
     Ok(())
@@ -30,9 +36,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn global_clock(comm: &MpiComm) -> Result<ModelClock<SystemClock, Global>, Box<dyn Error>> {
     let clock = SystemClock::detect(SystemClockId::MonotonicRaw)?;
     // What this rank believes; its zero is as good as any other.
-    let local = ClockModel::<Counter, Local>::through(clock.ticks(), Timestamp::ORIGIN, SystemClock::RATE)?;
+    let local =
+        ClockModel::<Counter, Local>::through(clock.ticks(), Timestamp::ORIGIN, SystemClock::RATE)?;
     let socket = current_core().and_then(socket_of).unwrap_or_default();
-    let me = Timekeeper::new(&clock, local).place(Place { node: comm.node()?, socket });
+    let me = Timekeeper::new(&clock, local).place(Place {
+        node: comm.node()?,
+        socket,
+    });
 
     // Nodes first, and then the ranks of each node.
     let algorithm: Algorithm = "h2hca(hca3/100/skampi/20,hca3/20/skampi/10)".parse()?;
@@ -41,7 +51,10 @@ fn global_clock(comm: &MpiComm) -> Result<ModelClock<SystemClock, Global>, Box<d
 }
 
 /// What rank 0 says.
-async fn agree_on(start: Timestamp<Global>, comm: &MpiComm) -> Result<Timestamp<Global>, CommError> {
+async fn agree_on(
+    start: Timestamp<Global>,
+    comm: &MpiComm,
+) -> Result<Timestamp<Global>, CommError> {
     if comm.rank() > 0 {
         return comm.recv(0).await;
     }

@@ -6,7 +6,9 @@
 use core::num::NonZeroU32;
 use std::error::Error;
 
-use downbeat_clock_core::{Clock, ClockModel, Counter, Domain, Duration, ModelError, OffsetSample, Timestamp};
+use downbeat_clock_core::{
+    Clock, ClockModel, Counter, Domain, Duration, ModelError, OffsetSample, Timestamp,
+};
 use downbeat_sync::{Comm, OffsetAlgorithm, OffsetClient, ThreadCluster, answer_blocking};
 use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId, allowed_cores, pin_to};
 
@@ -32,19 +34,39 @@ fn main() -> Result<(), Failure> {
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw)?;
     let truth = ClockModel::through(raw.ticks(), Timestamp::ORIGIN, SystemClock::RATE)?;
     let offsets = [Duration::from_millis(-3), Duration::from_nanos(1_234_567)];
-    let skew = |offset| SkewedClock::new(raw, truth, Skew { offset, ..Skew::default() });
+    let skew = |offset| {
+        SkewedClock::new(
+            raw,
+            truth,
+            Skew {
+                offset,
+                ..Skew::default()
+            },
+        )
+    };
     let clocks = [skew(offsets[0])?, skew(offsets[1])?];
 
     let cores = allowed_cores();
     let core_of = |rank: u32| cores.iter().cycle().nth(rank as usize);
-    let cluster = ThreadCluster::new(2).pin(|rank| core_of(rank).map_or(Ok(()), |core| pin_to(*core)));
+    let cluster =
+        ThreadCluster::new(2).pin(|rank| core_of(rank).map_or(Ok(()), |core| pin_to(*core)));
     let truth = offsets[1] - offsets[0];
     println!("The second thread is ahead by {truth}. It finds:");
     for algorithm in OffsetAlgorithm::all(NonZeroU32::MIN.saturating_add(99)) {
         for sample in cluster.run(|comm| measure(&clocks[comm.rank() as usize], algorithm, comm))? {
-            let Some(OffsetSample { offset, half_width, .. }) = sample? else { continue };
-            let bound = half_width.map_or("no bound".to_owned(), |bound| format!("certain to {bound}"));
-            println!("{:<20} {offset}, off by {}, {bound}", algorithm.to_string(), offset - truth);
+            let Some(OffsetSample {
+                offset, half_width, ..
+            }) = sample?
+            else {
+                continue;
+            };
+            let bound =
+                half_width.map_or("no bound".to_owned(), |bound| format!("certain to {bound}"));
+            println!(
+                "{:<20} {offset}, off by {}, {bound}",
+                algorithm.to_string(),
+                offset - truth
+            );
         }
     }
     Ok(())

@@ -19,7 +19,9 @@ const LABELS: [&str; 5] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let ranks = std::env::args().nth(1).map_or(Ok(2_048), |ranks| ranks.parse())?;
+    let ranks = std::env::args()
+        .nth(1)
+        .map_or(Ok(2_048), |ranks| ranks.parse())?;
     let cluster = SimCluster {
         ranks,
         ranks_per_node: 32,
@@ -29,25 +31,46 @@ fn main() -> Result<(), Box<dyn Error>> {
         seed: 1,
     };
     println!("{ranks} ranks, {} per node\n", cluster.ranks_per_node);
-    println!("| algorithm | takes | worst error at the end | 10 s later | messages |\n|---|---|---|---|---|");
+    println!(
+        "| algorithm | takes | worst error at the end | 10 s later | messages |\n|---|---|---|---|---|"
+    );
     for label in LABELS {
         let algorithm: Algorithm = label.parse()?;
         let simulated = cluster.simulate(async |comm| {
             let clock = comm.clock();
-            let found = algorithm.synchronize(&comm.timekeeper(&clock)?, comm).await?;
+            let found = algorithm
+                .synchronize(&comm.timekeeper(&clock)?, comm)
+                .await?;
             Ok::<_, SyncError>((found.model, clock))
         })?;
-        let ranks = simulated.results.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let ranks = simulated
+            .results
+            .into_iter()
+            .collect::<Result<Vec<_>, _>>()?;
         let (end, later) = (simulated.ended, simulated.ended + Duration::from_secs(10));
         let (now, later) = (worst_error(&ranks, end), worst_error(&ranks, later));
-        println!("| {label} | {} | {now} | {later} | {} |", end - Timestamp::ORIGIN, simulated.messages);
+        println!(
+            "| {label} | {} | {now} | {later} | {} |",
+            end - Timestamp::ORIGIN,
+            simulated.messages
+        );
     }
     Ok(())
 }
 
 /// The largest difference at a true time between what rank 0 shows and what another shows.
-fn worst_error(ranks: &[(ClockModel<Counter, Global>, SimClock)], at: Timestamp<VirtualTime>) -> Duration {
-    let mut shown = ranks.iter().map(|(model, clock)| model.apply(clock.ticks_at(at)));
-    let Some(global) = shown.next() else { return Duration::ZERO };
-    shown.map(|time| (time - global).abs()).max().unwrap_or_default()
+fn worst_error(
+    ranks: &[(ClockModel<Counter, Global>, SimClock)],
+    at: Timestamp<VirtualTime>,
+) -> Duration {
+    let mut shown = ranks
+        .iter()
+        .map(|(model, clock)| model.apply(clock.ticks_at(at)));
+    let Some(global) = shown.next() else {
+        return Duration::ZERO;
+    };
+    shown
+        .map(|time| (time - global).abs())
+        .max()
+        .unwrap_or_default()
 }

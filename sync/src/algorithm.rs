@@ -60,7 +60,13 @@ pub struct Synchronized {
 impl<'a, K: Clock> Timekeeper<'a, K> {
     /// A rank whose `clock` shows the time `base`, as far as it knows. On rank 0 that becomes global time.
     pub fn new(clock: &'a K, base: ClockModel<Counter, Local>) -> Self {
-        Self { clock, base, quality: Quality::default(), source: 0, place: Place::default() }
+        Self {
+            clock,
+            base,
+            quality: Quality::default(),
+            source: 0,
+            place: Place::default(),
+        }
     }
 
     /// Says which source of time the clock reads, by a number that is equal on ranks that read the same one, as far as
@@ -93,12 +99,18 @@ impl<'a, K: Clock> Timekeeper<'a, K> {
 
     /// This rank's own time, taken for global time: so on rank 0, and in place of what a rank failed to learn.
     fn own(&self) -> Synchronized {
-        Synchronized { model: self.base.renamed(), quality: self.quality }
+        Synchronized {
+            model: self.base.renamed(),
+            quality: self.quality,
+        }
     }
 
     /// Global time, as learned from a reference.
     fn learned(&self, learned: Learned<Local, Global>) -> Attempt {
-        Ok(Synchronized { model: self.base.then(&learned.model)?, quality: learned.quality })
+        Ok(Synchronized {
+            model: self.base.then(&learned.model)?,
+            quality: learned.quality,
+        })
     }
 }
 
@@ -152,7 +164,11 @@ pub enum Flat {
 
 impl Flat {
     /// Each algorithm in a box of its own: a suspended rank takes the memory of what it runs, not that of the largest.
-    async fn attempt<K: Clock, M: Comm>(&self, me: &Timekeeper<'_, K>, comm: &M) -> Result<Attempt, CommError> {
+    async fn attempt<K: Clock, M: Comm>(
+        &self,
+        me: &Timekeeper<'_, K>,
+        comm: &M,
+    ) -> Result<Attempt, CommError> {
         match self {
             Self::None => Ok(Ok(me.own())),
             Self::Skampi(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
@@ -207,7 +223,10 @@ impl Algorithm {
 
     /// Equal for equal algorithms, in all processes that run the same program.
     fn fingerprint(&self) -> u64 {
-        #[expect(deprecated, reason = "the one hasher of the standard library that is the same in all processes")]
+        #[expect(
+            deprecated,
+            reason = "the one hasher of the standard library that is the same in all processes"
+        )]
         let mut hasher = core::hash::SipHasher::new();
         self.hash(&mut hasher);
         hasher.finish()

@@ -54,7 +54,11 @@ pub struct ShareError(pub f64);
 
 impl fmt::Display for ShareError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a share of the ranks is more than 0 and at most 1, not {}", self.0)
+        write!(
+            f,
+            "a share of the ranks is more than 0 and at most 1, not {}",
+            self.0
+        )
     }
 }
 
@@ -62,14 +66,21 @@ impl core::error::Error for ShareError {}
 
 impl RankSample {
     /// All of them.
-    pub const ALL: Self = Self { share: 1.0, seed: 0 };
+    pub const ALL: Self = Self {
+        share: 1.0,
+        seed: 0,
+    };
 
     /// About this share of the ranks, each chosen independently of the others.
     ///
     /// # Errors
     /// When the share is not above 0 and at most 1.
     pub fn new(share: f64, seed: u64) -> Result<Self, ShareError> {
-        if share > 0.0 && share <= 1.0 { Ok(Self { share, seed }) } else { Err(ShareError(share)) }
+        if share > 0.0 && share <= 1.0 {
+            Ok(Self { share, seed })
+        } else {
+            Err(ShareError(share))
+        }
     }
 
     /// Whether a rank is among those looked at.
@@ -114,7 +125,9 @@ impl AccuracyCheck {
             let sample = client.attempt(clock, &global, comm).await?;
             comm.send(0, Report(sample.ok())).await?;
             // Clocks that drift apart are what a check is for.
-            failure = no_memory.or(sample.err().filter(|why| !matches!(why, SyncError::Offset(_))));
+            failure = no_memory.or(sample
+                .err()
+                .filter(|why| !matches!(why, SyncError::Offset(_))));
         }
         match lowest_rank_where(comm, failure.is_some()).await? {
             Some(rank) => Err(failure.unwrap_or(SyncError::OtherRank(rank))),
@@ -161,7 +174,8 @@ impl Payload for Report {
         Some(Self((known == 1).then(|| OffsetSample {
             at: Timestamp::from_nanos(at as i64),
             offset: Duration::from_nanos(offset as i64),
-            half_width: Some(Duration::from_nanos(width as i64)).filter(|width| *width >= Duration::ZERO),
+            half_width:
+                Some(Duration::from_nanos(width as i64)).filter(|width| *width >= Duration::ZERO),
         })))
     }
 }
@@ -179,8 +193,11 @@ mod tests {
             let chosen = (0..10_000).filter(|rank| sample.contains(*rank)).count() as f64 / 1e4;
             assert!((chosen - share).abs() < 0.02, "{chosen} of {share}");
         }
-        let chosen =
-            |seed| (0..100).filter(|rank| RankSample::new(0.1, seed).unwrap().contains(*rank)).collect::<Vec<_>>();
+        let chosen = |seed| {
+            (0..100)
+                .filter(|rank| RankSample::new(0.1, seed).unwrap().contains(*rank))
+                .collect::<Vec<_>>()
+        };
         assert_ne!(chosen(0), chosen(1));
     }
 
@@ -193,8 +210,11 @@ mod tests {
 
     #[test]
     fn a_report_arrives_as_it_was_sent() {
-        let sample =
-            |half_width| OffsetSample { at: Timestamp::from_nanos(-5), offset: Duration::from_nanos(-7), half_width };
+        let sample = |half_width| OffsetSample {
+            at: Timestamp::from_nanos(-5),
+            offset: Duration::from_nanos(-7),
+            half_width,
+        };
         for report in [None, Some(sample(None)), Some(sample(Some(Duration::ZERO)))] {
             assert_eq!(Report::get(&to_words(Report(report))).unwrap().0, report);
         }

@@ -12,10 +12,18 @@ use crate::{Comm, CommError, Payload};
 ///
 /// # Errors
 /// When a rank is gone.
-pub async fn all_combine<P: Payload, M: Comm>(comm: &M, mine: P, combine: impl Fn(P, P) -> P) -> Result<P, CommError> {
+pub async fn all_combine<P: Payload, M: Comm>(
+    comm: &M,
+    mine: P,
+    combine: impl Fn(P, P) -> P,
+) -> Result<P, CommError> {
     let tree = BinomialTree::new(comm.size());
     let mut value = mine;
-    for role in tree.beyond(comm.rank()).into_iter().chain(tree.upwards(comm.rank())) {
+    for role in tree
+        .beyond(comm.rank())
+        .into_iter()
+        .chain(tree.upwards(comm.rank()))
+    {
         match role {
             Role::ReferenceOf(client) => value = combine(value, comm.recv(client).await?),
             Role::ClientOf(reference) => comm.send(reference, value).await?,
@@ -70,7 +78,12 @@ pub async fn gather<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<Vec<P>, Co
 /// When a rank is gone.
 pub async fn lowest_rank_where<M: Comm>(comm: &M, mine: bool) -> Result<Option<u32>, CommError> {
     let nobody = u64::MAX;
-    let lowest = all_combine(comm, if mine { comm.rank().into() } else { nobody }, u64::min).await?;
+    let lowest = all_combine(
+        comm,
+        if mine { comm.rank().into() } else { nobody },
+        u64::min,
+    )
+    .await?;
     Ok(u32::try_from(lowest).ok())
 }
 
@@ -79,6 +92,7 @@ pub async fn lowest_rank_where<M: Comm>(comm: &M, mine: bool) -> Result<Option<u
 /// # Errors
 /// When a rank is gone.
 pub async fn all_equal<M: Comm>(comm: &M, mine: u64) -> Result<bool, CommError> {
-    let [least, most] = all_combine(comm, [mine, mine], |a, b| [a[0].min(b[0]), a[1].max(b[1])]).await?;
+    let [least, most] =
+        all_combine(comm, [mine, mine], |a, b| [a[0].min(b[0]), a[1].max(b[1])]).await?;
     Ok(least == most)
 }

@@ -18,7 +18,10 @@ use crate::payload::{MAX_BYTES, bytes_of, words_of};
 ///   algorithm must be right either way.
 /// - A rank can send to itself.
 /// - Nobody waits for a rank that is gone: who would, gets an error. Over MPI, only as far as MPI notices.
-#[expect(async_fn_in_trait, reason = "a rank stays on its thread, or on the simulator's one: no Send bound is wanted")]
+#[expect(
+    async_fn_in_trait,
+    reason = "a rank stays on its thread, or on the simulator's one: no Send bound is wanted"
+)]
 pub trait Comm: Sized {
     /// Which of the ranks this is, from 0.
     fn rank(&self) -> u32;
@@ -88,7 +91,11 @@ pub(crate) fn check_other(comm: &impl Comm, rank: u32) -> Result<(), CommError> 
     if rank >= size {
         return Err(CommError::NoSuchRank { rank, size });
     }
-    if rank == comm.rank() { Err(CommError::WaitsForItself) } else { Ok(()) }
+    if rank == comm.rank() {
+        Err(CommError::WaitsForItself)
+    } else {
+        Ok(())
+    }
 }
 
 /// Why a message did not get through.
@@ -143,11 +150,20 @@ impl fmt::Display for CommError {
             Self::Left { rank } => write!(f, "rank {rank} has left"),
             Self::Panicked { rank } => write!(f, "rank {rank} panicked"),
             Self::WaitsForItself => f.write_str("the rank would wait for itself for ever"),
-            Self::WrongLength { from, expected, found } => {
-                write!(f, "rank {from} sent a message of length {found} where one of {expected} was expected")
+            Self::WrongLength {
+                from,
+                expected,
+                found,
+            } => {
+                write!(
+                    f,
+                    "rank {from} sent a message of length {found} where one of {expected} was expected"
+                )
             }
             Self::WrongType { from } => write!(f, "rank {from} sent something else than expected"),
-            Self::NotReady => f.write_str("a blocking call was made on a backend that suspends its ranks"),
+            Self::NotReady => {
+                f.write_str("a blocking call was made on a backend that suspends its ranks")
+            }
             #[cfg(feature = "mpi")]
             Self::Mpi(why) => why.fmt(f),
         }

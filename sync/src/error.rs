@@ -41,10 +41,14 @@ impl fmt::Display for SyncError {
             Self::Comm(why) => why.fmt(f),
             Self::Exchange(why) => why.fmt(f),
             Self::Offset(why) => why.fmt(f),
-            Self::TooManyExchanges(exchanges) => write!(f, "there is no memory for {exchanges} exchanges"),
+            Self::TooManyExchanges(exchanges) => {
+                write!(f, "there is no memory for {exchanges} exchanges")
+            }
             Self::Fit(why) => why.fmt(f),
             Self::Model(why) => why.fmt(f),
-            Self::DifferentAlgorithms => f.write_str("the ranks were asked for different algorithms"),
+            Self::DifferentAlgorithms => {
+                f.write_str("the ranks were asked for different algorithms")
+            }
             Self::OtherSource { offset, half_width } => write!(
                 f,
                 "the ranks do not share a source of time: this one is {offset} +- {half_width} ahead of its first"

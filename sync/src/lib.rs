@@ -87,8 +87,8 @@ mod sim;
 mod thread;
 
 pub use algorithm::{
-    Algorithm, ClockPropSync, Flat, Hca, Hca2, Hca3, Hca3Offset, Hierarchy, Jk, LabelError, NbcBench, Place, Skampi,
-    Synchronized, Timekeeper,
+    Algorithm, ClockPropSync, Flat, Hca, Hca2, Hca3, Hca3Offset, Hierarchy, Jk, LabelError,
+    NbcBench, Place, Skampi, Synchronized, Timekeeper,
 };
 pub use check::{AccuracyCheck, RankSample, Seen, ShareError};
 pub use comm::{Comm, CommError};
@@ -101,8 +101,8 @@ pub use pair::{OffsetClient, answer, answer_blocking};
 pub use payload::{MAX_WORDS, Payload, Words};
 pub use ready::block_on_ready;
 pub use sim::{
-    Bursts, Card, Clocks, Drift, Link, Network, SimClock, SimCluster, SimComm, SimError, Simulated, Tail, VirtualTime,
-    Wander,
+    Bursts, Card, Clocks, Drift, Link, Network, SimClock, SimCluster, SimComm, SimError, Simulated,
+    Tail, VirtualTime, Wander,
 };
 pub use thread::{ClusterError, Departure, Mailbox, Obstacle, Sleeper, ThreadCluster, ThreadComm};
 

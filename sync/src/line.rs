@@ -2,7 +2,9 @@
 
 use core::num::NonZeroU32;
 
-use downbeat_clock_core::{Clock, ClockModel, Counter, Domain, Duration, OffsetError, OffsetFit, OffsetSample};
+use downbeat_clock_core::{
+    Clock, ClockModel, Counter, Domain, Duration, OffsetError, OffsetFit, OffsetSample,
+};
 
 use crate::{Comm, CommError, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, answer};
 
@@ -47,7 +49,11 @@ pub struct Quality {
 
 impl Default for Quality {
     fn default() -> Self {
-        Self { residual_deviation: None, half_width: Some(Duration::ZERO), left_out: 0 }
+        Self {
+            residual_deviation: None,
+            half_width: Some(Duration::ZERO),
+            left_out: 0,
+        }
     }
 }
 
@@ -56,7 +62,11 @@ impl Quality {
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
-            residual_deviation: self.residual_deviation.into_iter().chain(other.residual_deviation).reduce(f64::max),
+            residual_deviation: self
+                .residual_deviation
+                .into_iter()
+                .chain(other.residual_deviation)
+                .reduce(f64::max),
             half_width: both(self.half_width, other.half_width, |a, b| a + b),
             left_out: self.left_out.saturating_add(other.left_out),
         }
@@ -64,7 +74,11 @@ impl Quality {
 }
 
 /// What is known of two things together: nothing, unless it is known of both.
-fn both(a: Option<Duration>, b: Option<Duration>, join: impl Fn(Duration, Duration) -> Duration) -> Option<Duration> {
+fn both(
+    a: Option<Duration>,
+    b: Option<Duration>,
+    join: impl Fn(Duration, Duration) -> Duration,
+) -> Option<Duration> {
     a.zip(b).map(|(a, b)| join(a, b))
 }
 
@@ -80,8 +94,10 @@ impl Payload for Quality {
 
     fn get(words: &Words) -> Option<Self> {
         Some(Self {
-            residual_deviation: Some(f64::from_bits(words[0])).filter(|deviation| !deviation.is_nan()),
-            half_width: Some(Duration::from_nanos(words[1] as i64)).filter(|width| *width >= Duration::ZERO),
+            residual_deviation: Some(f64::from_bits(words[0]))
+                .filter(|deviation| !deviation.is_nan()),
+            half_width: Some(Duration::from_nanos(words[1] as i64))
+                .filter(|width| *width >= Duration::ZERO),
             left_out: u32::try_from(words[2]).ok()?,
         })
     }
@@ -96,7 +112,12 @@ fn is_drift(why: OffsetError, session: Duration) -> bool {
 impl Line {
     /// An offset without drift.
     pub const fn level(offset: OffsetAlgorithm) -> Self {
-        Self { fit_points: NonZeroU32::MIN, offset, recompute: false, weighted: false }
+        Self {
+            fit_points: NonZeroU32::MIN,
+            offset,
+            recompute: false,
+            weighted: false,
+        }
     }
 
     /// How often a client measures its offset, and a reference answers to that.
@@ -138,8 +159,12 @@ impl Line {
         }
         let of_reference: Quality = comm.recv(reference).await?;
         // Only if all were left out is a contradiction a failure.
-        let failure = failure.or(contradiction.filter(|_| line.fit.points() == 0).map(SyncError::Offset));
-        Ok(failure.map_or(Ok(()), Err).and_then(|()| line.learned(of_reference)))
+        let failure = failure.or(contradiction
+            .filter(|_| line.fit.points() == 0)
+            .map(SyncError::Offset));
+        Ok(failure
+            .map_or(Ok(()), Err)
+            .and_then(|()| line.learned(of_reference)))
     }
 
     /// Is the reference of a client that [learns](Self::learn), for a clock of this quality.
@@ -177,26 +202,51 @@ const MUCH: i64 = 4;
 
 impl<C: Domain> Points<C> {
     fn new(weighted: bool) -> Self {
-        Self { weighted, fit: OffsetFit::new(), last: None, narrowest: Duration::MAX, quality: Quality::default() }
+        Self {
+            weighted,
+            fit: OffsetFit::new(),
+            last: None,
+            narrowest: Duration::MAX,
+            quality: Quality::default(),
+        }
     }
 
     fn push(&mut self, sample: OffsetSample<C>) {
         self.quality.half_width = both(self.quality.half_width, sample.half_width, Duration::max);
-        self.narrowest = sample.half_width.map_or(self.narrowest, |width| width.min(self.narrowest));
-        if self.weighted { self.fit.push_by_certainty(sample) } else { self.fit.push(sample) }
+        self.narrowest = sample
+            .half_width
+            .map_or(self.narrowest, |width| width.min(self.narrowest));
+        if self.weighted {
+            self.fit.push_by_certainty(sample)
+        } else {
+            self.fit.push(sample)
+        }
     }
 
     fn learned<R: Domain>(&self, of_reference: Quality) -> Result<Learned<C, R>, SyncError> {
         let line = self.fit.line()?;
         let residual_deviation = line.residual_deviation();
         let uncertain = self.narrowest.as_nanos().saturating_mul(MUCH);
-        let trusted = |last: &OffsetSample<C>| last.half_width.is_none_or(|width| width.as_nanos() <= uncertain);
+        let trusted = |last: &OffsetSample<C>| {
+            last.half_width
+                .is_none_or(|width| width.as_nanos() <= uncertain)
+        };
         let (line, half_width) = match self.last.filter(|last| !self.weighted || trusted(last)) {
-            Some(last) => (line.through(last), both(self.quality.half_width, last.half_width, Duration::max)),
+            Some(last) => (
+                line.through(last),
+                both(self.quality.half_width, last.half_width, Duration::max),
+            ),
             None => (line, self.quality.half_width),
         };
-        let quality = Quality { residual_deviation, half_width, ..self.quality };
-        Ok(Learned { model: line.model()?, quality: quality.and(of_reference) })
+        let quality = Quality {
+            residual_deviation,
+            half_width,
+            ..self.quality
+        };
+        Ok(Learned {
+            model: line.model()?,
+            quality: quality.and(of_reference),
+        })
     }
 }
 
@@ -207,7 +257,9 @@ mod tests {
 
     #[test]
     fn a_contradiction_is_drift_up_to_a_thousandth_of_the_session_and_beyond_a_step() {
-        let drifted = |by| OffsetError::Drifted { by: Duration::from_nanos(by) };
+        let drifted = |by| OffsetError::Drifted {
+            by: Duration::from_nanos(by),
+        };
         let session = Duration::from_micros(50);
         assert!(is_drift(drifted(50), session));
         assert!(!is_drift(drifted(51), session));
@@ -217,19 +269,51 @@ mod tests {
     #[test]
     fn what_is_known_of_two_lines_is_put_together() {
         let width = |nanos| Some(Duration::from_nanos(nanos));
-        let first = Quality { residual_deviation: Some(3.0), half_width: width(10), left_out: 1 };
-        let second = Quality { residual_deviation: Some(2.0), half_width: width(5), left_out: 2 };
-        assert_eq!(first.and(second), Quality { residual_deviation: Some(3.0), half_width: width(15), left_out: 3 });
-        assert_eq!((first.and(Quality::default()), Quality::default().and(first)), (first, first));
+        let first = Quality {
+            residual_deviation: Some(3.0),
+            half_width: width(10),
+            left_out: 1,
+        };
+        let second = Quality {
+            residual_deviation: Some(2.0),
+            half_width: width(5),
+            left_out: 2,
+        };
+        assert_eq!(
+            first.and(second),
+            Quality {
+                residual_deviation: Some(3.0),
+                half_width: width(15),
+                left_out: 3
+            }
+        );
+        assert_eq!(
+            (first.and(Quality::default()), Quality::default().and(first)),
+            (first, first)
+        );
         // A bound that holds for a part of the way is none for the whole.
-        let unknown = Quality { half_width: None, ..second };
-        assert_eq!((first.and(unknown).half_width, unknown.and(first).half_width), (None, None));
+        let unknown = Quality {
+            half_width: None,
+            ..second
+        };
+        assert_eq!(
+            (first.and(unknown).half_width, unknown.and(first).half_width),
+            (None, None)
+        );
     }
 
     #[test]
     fn what_is_not_known_arrives_as_not_known() {
-        let known = Quality { residual_deviation: Some(0.0), half_width: Some(Duration::ZERO), left_out: 7 };
-        let unknown = Quality { residual_deviation: None, half_width: None, left_out: 0 };
+        let known = Quality {
+            residual_deviation: Some(0.0),
+            half_width: Some(Duration::ZERO),
+            left_out: 7,
+        };
+        let unknown = Quality {
+            residual_deviation: None,
+            half_width: None,
+            left_out: 0,
+        };
         for quality in [Quality::default(), known, unknown] {
             assert_eq!(Quality::get(&to_words(quality)), Some(quality));
         }

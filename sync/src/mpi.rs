@@ -77,7 +77,10 @@ impl MpiComm {
     ///
     /// # Safety
     /// If MPI is running, `comm` is a communicator of it.
-    #[expect(unsafe_code, reason = "nobody can tell from a raw communicator whether it is one")]
+    #[expect(
+        unsafe_code,
+        reason = "nobody can tell from a raw communicator whether it is one"
+    )]
     pub unsafe fn duplicate_raw(comm: MPI_Comm) -> Result<Self, MpiError> {
         context::check_usable()?;
         // SAFETY: MPI is running, and so the caller vouches for the communicator.
@@ -97,7 +100,12 @@ impl MpiComm {
     fn new(context: Context) -> Result<Self, MpiError> {
         let (rank, size) = (context.rank()?, context.size()?);
         // Neither is negative.
-        Ok(Self { context, rank: rank as u32, size: size as u32, to_itself: RefCell::default() })
+        Ok(Self {
+            context,
+            rank: rank as u32,
+            size: size as u32,
+            to_itself: RefCell::default(),
+        })
     }
 
     /// The lowest of the ranks that share memory with this one: equal on ranks of one node, and different on others, as
@@ -114,7 +122,14 @@ impl MpiComm {
 
     #[inline]
     fn check_rank(&self, rank: u32) -> Result<(), CommError> {
-        if rank < self.size { Ok(()) } else { Err(CommError::NoSuchRank { rank, size: self.size }) }
+        if rank < self.size {
+            Ok(())
+        } else {
+            Err(CommError::NoSuchRank {
+                rank,
+                size: self.size,
+            })
+        }
     }
 
     #[inline(always)]
@@ -134,7 +149,9 @@ impl MpiComm {
         if to == self.rank {
             return Err(CommError::WaitsForItself);
         }
-        Ok(self.context.send_sync(to as c_int, &to_words(payload)[..P::WORDS])?)
+        Ok(self
+            .context
+            .send_sync(to as c_int, &to_words(payload)[..P::WORDS])?)
     }
 
     #[inline(always)]
@@ -147,14 +164,20 @@ impl MpiComm {
             self.context.recv(from as c_int, &mut words)?
         };
         if found != P::WORDS {
-            return Err(CommError::WrongLength { from, expected: P::WORDS, found });
+            return Err(CommError::WrongLength {
+                from,
+                expected: P::WORDS,
+                found,
+            });
         }
         P::get(&words).ok_or(CommError::WrongType { from })
     }
 
     fn send_bytes_now(&self, to: u32, bytes: &[u8]) -> Result<(), CommError> {
         check_other(self, to)?;
-        bytes.chunks(LONGEST).try_for_each(|part| Ok(self.context.send_bytes(to as c_int, part)?))
+        bytes
+            .chunks(LONGEST)
+            .try_for_each(|part| Ok(self.context.send_bytes(to as c_int, part)?))
     }
 
     fn recv_bytes_now(&self, from: u32, bytes: &mut [u8]) -> Result<(), CommError> {
@@ -162,7 +185,11 @@ impl MpiComm {
         for part in bytes.chunks_mut(LONGEST) {
             let (expected, found) = (part.len(), self.context.recv_bytes(from as c_int, part)?);
             if found != expected {
-                return Err(CommError::WrongLength { from, expected, found });
+                return Err(CommError::WrongLength {
+                    from,
+                    expected,
+                    found,
+                });
             }
         }
         Ok(())
@@ -175,15 +202,23 @@ impl MpiComm {
 
     #[cold]
     fn take_kept(&self, words: &mut Words) -> Result<usize, CommError> {
-        let (kept, length) = self.to_itself.borrow_mut().pop_front().ok_or(CommError::WaitsForItself)?;
+        let (kept, length) = self
+            .to_itself
+            .borrow_mut()
+            .pop_front()
+            .ok_or(CommError::WaitsForItself)?;
         *words = kept;
         Ok(length)
     }
 
     fn split_now(&self, color: Option<u32>, key: u32) -> Result<Option<Self>, CommError> {
-        let known = color.map(|color| c_int::try_from(color).map_err(|_| MpiError::NoSuchColor(color))).transpose();
+        let known = color
+            .map(|color| c_int::try_from(color).map_err(|_| MpiError::NoSuchColor(color)))
+            .transpose();
         // A rank whose color MPI does not have takes part without one: the others wait for it.
-        let group = self.context.split(known.unwrap_or_default(), in_order(key))?;
+        let group = self
+            .context
+            .split(known.unwrap_or_default(), in_order(key))?;
         known?;
         Ok(group.map(Self::new).transpose()?)
     }
@@ -212,7 +247,11 @@ impl Comm for MpiComm {
     }
 
     #[inline]
-    fn send_sync<P: Payload>(&self, to: u32, payload: P) -> impl Future<Output = Result<(), CommError>> {
+    fn send_sync<P: Payload>(
+        &self,
+        to: u32,
+        payload: P,
+    ) -> impl Future<Output = Result<(), CommError>> {
         ready(self.send_sync_now(to, payload))
     }
 
@@ -226,11 +265,19 @@ impl Comm for MpiComm {
         ready(self.send_bytes_now(to, bytes))
     }
 
-    fn recv_bytes(&self, from: u32, bytes: &mut [u8]) -> impl Future<Output = Result<(), CommError>> {
+    fn recv_bytes(
+        &self,
+        from: u32,
+        bytes: &mut [u8],
+    ) -> impl Future<Output = Result<(), CommError>> {
         ready(self.recv_bytes_now(from, bytes))
     }
 
-    fn split(&self, color: Option<u32>, key: u32) -> impl Future<Output = Result<Option<Self>, CommError>> {
+    fn split(
+        &self,
+        color: Option<u32>,
+        key: u32,
+    ) -> impl Future<Output = Result<Option<Self>, CommError>> {
         ready(self.split_now(color, key))
     }
 }

@@ -49,7 +49,9 @@ pub enum OffsetAlgorithm {
 impl OffsetAlgorithm {
     /// From how many exchanges.
     pub const fn exchanges(self) -> NonZeroU32 {
-        let (Self::Skampi { exchanges, .. } | Self::MeanRtt { exchanges } | Self::TraceCollector { exchanges }) = self;
+        let (Self::Skampi { exchanges, .. }
+        | Self::MeanRtt { exchanges }
+        | Self::TraceCollector { exchanges }) = self;
         exchanges
     }
 
@@ -64,19 +66,38 @@ impl OffsetAlgorithm {
 
     /// All algorithms, with so many exchanges each.
     pub const fn all(exchanges: NonZeroU32) -> [Self; 3] {
-        [Self::skampi(exchanges), Self::MeanRtt { exchanges }, Self::TraceCollector { exchanges }]
+        [
+            Self::skampi(exchanges),
+            Self::MeanRtt { exchanges },
+            Self::TraceCollector { exchanges },
+        ]
     }
 
     /// SKaMPI's, with exactly so many exchanges.
     pub const fn skampi(exchanges: NonZeroU32) -> Self {
-        Self::Skampi { exchanges, early_exit: false }
+        Self::Skampi {
+            exchanges,
+            early_exit: false,
+        }
     }
 }
 
 impl fmt::Display for OffsetAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let early = matches!(self, Self::Skampi { early_exit: true, .. });
-        write!(f, "{}/{}{}", self.name(), self.exchanges(), if early { EARLY } else { "" })
+        let early = matches!(
+            self,
+            Self::Skampi {
+                early_exit: true,
+                ..
+            }
+        );
+        write!(
+            f,
+            "{}/{}{}",
+            self.name(),
+            self.exchanges(),
+            if early { EARLY } else { "" }
+        )
     }
 }
 
@@ -115,13 +136,20 @@ impl FromStr for OffsetAlgorithm {
     type Err = OffsetLabelError;
 
     fn from_str(label: &str) -> Result<Self, OffsetLabelError> {
-        let (label, early_exit) = label.strip_suffix(EARLY).map_or((label, false), |label| (label, true));
+        let (label, early_exit) = label
+            .strip_suffix(EARLY)
+            .map_or((label, false), |label| (label, true));
         let (name, number) = label.split_once('/').unwrap_or((label, ""));
-        let algorithm = Self::all(NonZeroU32::MIN).into_iter().find(|algorithm| algorithm.name() == name);
+        let algorithm = Self::all(NonZeroU32::MIN)
+            .into_iter()
+            .find(|algorithm| algorithm.name() == name);
         let algorithm = algorithm.ok_or(OffsetLabelError::UnknownName)?;
         let exchanges = exchanges(number)?;
         Ok(match algorithm {
-            Self::Skampi { .. } => Self::Skampi { exchanges, early_exit },
+            Self::Skampi { .. } => Self::Skampi {
+                exchanges,
+                early_exit,
+            },
             _ if early_exit => return Err(OffsetLabelError::NotEarly),
             Self::MeanRtt { .. } => Self::MeanRtt { exchanges },
             Self::TraceCollector { .. } => Self::TraceCollector { exchanges },
@@ -134,11 +162,16 @@ fn exchanges(number: &str) -> Result<NonZeroU32, OffsetLabelError> {
     if number == "0" {
         return Err(OffsetLabelError::NoExchanges);
     }
-    if number.is_empty() || number.starts_with('0') || !number.bytes().all(|digit| digit.is_ascii_digit()) {
+    if number.is_empty()
+        || number.starts_with('0')
+        || !number.bytes().all(|digit| digit.is_ascii_digit())
+    {
         return Err(OffsetLabelError::NoNumber);
     }
     // Only the length can be wrong.
-    number.parse().map_err(|_| OffsetLabelError::TooManyExchanges)
+    number
+        .parse()
+        .map_err(|_| OffsetLabelError::TooManyExchanges)
 }
 
 #[cfg(test)]
@@ -152,25 +185,42 @@ mod tests {
 
     #[test]
     fn labels_are_those_of_the_papers() {
-        let printed =
-            OffsetAlgorithm::all(const { NonZeroU32::new(100).unwrap() }).map(|algorithm| algorithm.to_string());
-        assert_eq!(printed, ["skampi/100", "mean-rtt/100", "trace-collector/100"]);
+        let printed = OffsetAlgorithm::all(const { NonZeroU32::new(100).unwrap() })
+            .map(|algorithm| algorithm.to_string());
+        assert_eq!(
+            printed,
+            ["skampi/100", "mean-rtt/100", "trace-collector/100"]
+        );
     }
 
     #[test]
     fn what_is_no_label_is_refused_with_the_reason() {
-        for label in ["", "/", "/100", "NaN", "SKaMPI/100", " skampi/100", "skampi /100", "100/skampi", "hca3/100"] {
+        for label in [
+            "",
+            "/",
+            "/100",
+            "NaN",
+            "SKaMPI/100",
+            " skampi/100",
+            "skampi /100",
+            "100/skampi",
+            "hca3/100",
+        ] {
             assert_eq!(parse(label), Err(OffsetLabelError::UnknownName), "{label}");
         }
-        for number in
-            ["", "/", "8abc", "NaN", "inf", "-1", "+1", "1.5", "1e3", " 1", "1 ", "1/", "1/2", "007", "00", "٣"]
-        {
+        for number in [
+            "", "/", "8abc", "NaN", "inf", "-1", "+1", "1.5", "1e3", " 1", "1 ", "1/", "1/2",
+            "007", "00", "٣",
+        ] {
             let label = format!("mean-rtt/{number}");
             assert_eq!(parse(&label), Err(OffsetLabelError::NoNumber), "{label}");
         }
         assert_eq!(parse("skampi"), Err(OffsetLabelError::NoNumber));
         assert_eq!(parse("skampi/0"), Err(OffsetLabelError::NoExchanges));
-        assert_eq!(parse("skampi/4294967296"), Err(OffsetLabelError::TooManyExchanges));
+        assert_eq!(
+            parse("skampi/4294967296"),
+            Err(OffsetLabelError::TooManyExchanges)
+        );
         for label in ["skampi/10/early/early", "skampi/10/late", "skampi/early"] {
             assert_eq!(parse(label), Err(OffsetLabelError::NoNumber), "{label}");
         }

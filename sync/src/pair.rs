@@ -11,8 +11,8 @@ use core::num::NonZeroU32;
 use core::ops::Range;
 
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Domain, Duration, Exchange, ExchangeError, MeanRoundTrip, MeanRttOffset, OffsetSample,
-    SkampiOffset, Ticks, Timestamp, TraceCollectorOffset,
+    Clock, ClockModel, Counter, Domain, Duration, Exchange, ExchangeError, MeanRoundTrip,
+    MeanRttOffset, OffsetSample, SkampiOffset, Ticks, Timestamp, TraceCollectorOffset,
 };
 
 use crate::{Comm, CommError, OffsetAlgorithm, Payload, SyncError, Words, block_on_ready};
@@ -46,7 +46,9 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         let mut buffer = Vec::new();
         // SKaMPI needs to keep none.
         if !matches!(algorithm, OffsetAlgorithm::Skampi { .. }) {
-            buffer.try_reserve_exact(exchanges as usize).map_err(|_| SyncError::TooManyExchanges(exchanges))?;
+            buffer
+                .try_reserve_exact(exchanges as usize)
+                .map_err(|_| SyncError::TooManyExchanges(exchanges))?;
             buffer.resize(exchanges as usize, Exchange::BLANK);
         }
         Ok(Self::with(algorithm, reference, buffer))
@@ -55,15 +57,31 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
     /// As [`new`](Self::new); without the memory for it, one that makes a single exchange, and the failure.
     ///
     /// So an algorithm for all ranks gets through its messages in any case, and nobody waits in vain.
-    pub(crate) fn or_single(algorithm: OffsetAlgorithm, reference: u32) -> (Self, Option<SyncError>) {
+    pub(crate) fn or_single(
+        algorithm: OffsetAlgorithm,
+        reference: u32,
+    ) -> (Self, Option<SyncError>) {
         match Self::new(algorithm, reference) {
             Ok(client) => (client, None),
-            Err(why) => (Self::with(OffsetAlgorithm::skampi(NonZeroU32::MIN), reference, Vec::new()), Some(why)),
+            Err(why) => (
+                Self::with(
+                    OffsetAlgorithm::skampi(NonZeroU32::MIN),
+                    reference,
+                    Vec::new(),
+                ),
+                Some(why),
+            ),
         }
     }
 
     fn with(algorithm: OffsetAlgorithm, reference: u32, buffer: Vec<Exchange<C, R>>) -> Self {
-        Self { reference, algorithm, buffer, round_trip: None, quickest: Duration::MAX }
+        Self {
+            reference,
+            algorithm,
+            buffer,
+            round_trip: None,
+            quickest: Duration::MAX,
+        }
     }
 
     /// The algorithm in use.
@@ -82,7 +100,12 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         comm: &M,
     ) -> Result<OffsetSample<C>, SyncError> {
         comm.recv::<()>(self.reference).await?;
-        let session = Session { clock, base, comm, reference: self.reference };
+        let session = Session {
+            clock,
+            base,
+            comm,
+            reference: self.reference,
+        };
         let exchanges = u64::from(self.algorithm.exchanges().get());
         match self.algorithm {
             OffsetAlgorithm::Skampi { early_exit, .. } => {
@@ -92,7 +115,9 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
                     estimator.push(exchange)?;
                     made += 1;
                     *quickest = exchange.round_trip().min(*quickest);
-                    Ok(early_exit && made >= NOT_EARLIER && is_about_as_quick(exchange.round_trip(), *quickest))
+                    Ok(early_exit
+                        && made >= NOT_EARLIER
+                        && is_about_as_quick(exchange.round_trip(), *quickest))
                 };
                 session.play(Sending::Standard, 0..exchanges, take).await?;
                 Ok(estimator.estimate()?)
@@ -103,17 +128,29 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
                     None => {
                         let mut mean = MeanRoundTrip::new();
                         let before = exchanges..2 * exchanges;
-                        session.play::<R>(Sending::Synchronous, before, |exchange| go_on(mean.push(exchange))).await?;
+                        session
+                            .play::<R>(Sending::Synchronous, before, |exchange| {
+                                go_on(mean.push(exchange))
+                            })
+                            .await?;
                         *self.round_trip.insert(mean.mean()?)
                     }
                 };
                 let mut estimator = MeanRttOffset::new(round_trip, &mut self.buffer);
-                session.play(Sending::Synchronous, 0..exchanges, |exchange| go_on(estimator.push(exchange))).await?;
+                session
+                    .play(Sending::Synchronous, 0..exchanges, |exchange| {
+                        go_on(estimator.push(exchange))
+                    })
+                    .await?;
                 Ok(estimator.estimate()?)
             }
             OffsetAlgorithm::TraceCollector { .. } => {
                 let mut estimator = TraceCollectorOffset::new(&mut self.buffer);
-                session.play(Sending::Standard, 0..exchanges, |exchange| go_on(estimator.push(exchange))).await?;
+                session
+                    .play(Sending::Standard, 0..exchanges, |exchange| {
+                        go_on(estimator.push(exchange))
+                    })
+                    .await?;
                 Ok(estimator.estimate()?)
             }
         }
@@ -218,7 +255,8 @@ impl<K: Clock, C: Domain, M: Comm> Session<'_, K, C, M> {
         let mut before: Option<Stamps<R>> = None;
         for left in left.rev() {
             let mut enough = Ok(false);
-            let meanwhile = || enough = before.map_or(Ok(false), |stamps| take(self.exchange_of(stamps)));
+            let meanwhile =
+                || enough = before.map_or(Ok(false), |stamps| take(self.exchange_of(stamps)));
             let stamps = self.exchange(sending, left, meanwhile).await?;
             if enough != Ok(false) {
                 return self.end(sending, left, enough.map(|_| stamps), take).await;
@@ -241,7 +279,11 @@ impl<K: Clock, C: Domain, M: Comm> Session<'_, K, C, M> {
         not_taken: Result<Stamps<R>, ExchangeError>,
         mut take: impl FnMut(Exchange<C, R>) -> Result<bool, ExchangeError>,
     ) -> Result<(), SyncError> {
-        let last = if left > 0 { Some(self.exchange(sending, 0, || {}).await?) } else { None };
+        let last = if left > 0 {
+            Some(self.exchange(sending, 0, || {}).await?)
+        } else {
+            None
+        };
         for stamps in [Some(not_taken?), last].into_iter().flatten() {
             take(self.exchange_of(stamps))?;
         }
@@ -254,7 +296,10 @@ impl<K: Clock, C: Domain, M: Comm> Session<'_, K, C, M> {
         left: u64,
         meanwhile: impl FnOnce(),
     ) -> Result<Stamps<R>, CommError> {
-        let ping = Ping { left, answer_by: sending };
+        let ping = Ping {
+            left,
+            answer_by: sending,
+        };
         let sent = self.clock.open();
         // Not a function: it would be one more future, which the compiler moves about between the stamps.
         match sending {
@@ -264,12 +309,24 @@ impl<K: Clock, C: Domain, M: Comm> Session<'_, K, C, M> {
         meanwhile();
         let answered = self.comm.recv(self.reference).await?;
         let received = self.clock.close();
-        Ok(Stamps { sent, answered, received })
+        Ok(Stamps {
+            sent,
+            answered,
+            received,
+        })
     }
 
     fn exchange_of<R: Domain>(&self, stamps: Stamps<R>) -> Exchange<C, R> {
-        let Stamps { sent, answered, received } = stamps;
-        Exchange { sent: self.base.apply(sent), answered, received: self.base.apply(received) }
+        let Stamps {
+            sent,
+            answered,
+            received,
+        } = stamps;
+        Exchange {
+            sent: self.base.apply(sent),
+            answered,
+            received: self.base.apply(received),
+        }
     }
 }
 
@@ -305,7 +362,14 @@ impl Payload for Ping {
     }
 
     fn get(words: &Words) -> Option<Self> {
-        let answer_by = if words[0] & 1 == 0 { Sending::Standard } else { Sending::Synchronous };
-        Some(Self { left: words[0] >> 1, answer_by })
+        let answer_by = if words[0] & 1 == 0 {
+            Sending::Standard
+        } else {
+            Sending::Synchronous
+        };
+        Some(Self {
+            left: words[0] >> 1,
+            answer_by,
+        })
     }
 }

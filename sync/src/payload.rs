@@ -48,7 +48,10 @@ pub(crate) const MAX_BYTES: usize = MAX_WORDS * size_of::<u64>();
 pub(crate) fn words_of(bytes: &[u8]) -> Words {
     let mut words = Words::default();
     for (word, part) in words.iter_mut().zip(bytes.chunks(size_of::<u64>())) {
-        *word = part.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        *word = part
+            .iter()
+            .rev()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte));
     }
     words
 }
@@ -65,7 +68,12 @@ pub(crate) fn bytes_of(words: &Words) -> [u8; MAX_BYTES] {
 /// The words of a payload.
 #[inline]
 pub(crate) fn to_words<P: Payload>(payload: P) -> Words {
-    const { assert!(P::WORDS <= MAX_WORDS, "the payload does not fit into a message") };
+    const {
+        assert!(
+            P::WORDS <= MAX_WORDS,
+            "the payload does not fit into a message"
+        )
+    };
     let mut words = Words::default();
     payload.put(&mut words);
     words
@@ -86,7 +94,10 @@ impl<const N: usize> Payload for [u64; N] {
     const WORDS: usize = N;
     #[inline]
     fn put(self, words: &mut Words) {
-        words.iter_mut().zip(self).for_each(|(word, item)| *word = item);
+        words
+            .iter_mut()
+            .zip(self)
+            .for_each(|(word, item)| *word = item);
     }
     #[inline]
     fn get(words: &Words) -> Option<Self> {

@@ -18,7 +18,9 @@ use crate::CommError;
 /// assert_eq!(block_on_ready(core::future::pending::<Result<(), _>>()), Err(CommError::NotReady));
 /// ```
 #[inline]
-pub fn block_on_ready<T, E: From<CommError>>(work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+pub fn block_on_ready<T, E: From<CommError>>(
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
     match pin!(work).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
         Poll::Pending => Err(CommError::NotReady.into()),

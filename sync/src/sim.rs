@@ -106,9 +106,21 @@ impl SimCluster {
     /// With its name.
     pub fn validate(&self) -> Result<(), SimError> {
         let name = |name: &str| name.to_owned();
-        refuse_unless((1..=Self::MOST_RANKS).contains(&self.ranks), || name("ranks"), "1 to 67,108,864")?;
-        refuse_unless(self.ranks_per_node > 0, || name("ranks_per_node"), "positive")?;
-        refuse_unless(self.sockets_per_node > 0, || name("sockets_per_node"), "positive")?;
+        refuse_unless(
+            (1..=Self::MOST_RANKS).contains(&self.ranks),
+            || name("ranks"),
+            "1 to 67,108,864",
+        )?;
+        refuse_unless(
+            self.ranks_per_node > 0,
+            || name("ranks_per_node"),
+            "positive",
+        )?;
+        refuse_unless(
+            self.sockets_per_node > 0,
+            || name("sockets_per_node"),
+            "positive",
+        )?;
         self.network.validate()?;
         self.clocks.validate()
     }
@@ -127,18 +139,37 @@ impl SimCluster {
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    #[expect(clippy::needless_pass_by_value, reason = "as `ThreadCluster` takes it: a caller writes it in place")]
-    pub fn simulate<T>(&self, program: impl AsyncFn(&SimComm) -> T) -> Result<Simulated<T>, SimError> {
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "as `ThreadCluster` takes it: a caller writes it in place"
+    )]
+    pub fn simulate<T>(
+        &self,
+        program: impl AsyncFn(&SimComm) -> T,
+    ) -> Result<Simulated<T>, SimError> {
         self.validate()?;
-        let world = Rc::new(World { engine: RefCell::new(Engine::new(self)), groups: Cell::new(0) });
+        let world = Rc::new(World {
+            engine: RefCell::new(Engine::new(self)),
+            groups: Cell::new(0),
+        });
         let group = Rc::new(Group::of_all(self.ranks));
-        let comms: Vec<_> = (0..self.ranks).map(|rank| SimComm::new(&world, &group, rank)).collect();
-        let mut tasks: Vec<_> = comms.iter().map(|comm| Task::Running(Box::pin(program(comm)))).collect();
+        let comms: Vec<_> = (0..self.ranks)
+            .map(|rank| SimComm::new(&world, &group, rank))
+            .collect();
+        let mut tasks: Vec<_> = comms
+            .iter()
+            .map(|comm| Task::Running(Box::pin(program(comm))))
+            .collect();
         let program_bytes = tasks.first().map_or(0, size_of_program);
         let next_ready = || world.engine.borrow_mut().next_ready();
         while let Some(rank) = next_ready() {
-            let Task::Running(program) = &mut tasks[rank as usize] else { continue };
-            if let Poll::Ready(result) = program.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            let Task::Running(program) = &mut tasks[rank as usize] else {
+                continue;
+            };
+            if let Poll::Ready(result) = program
+                .as_mut()
+                .poll(&mut Context::from_waker(Waker::noop()))
+            {
                 // Ends what the program still holds, too.
                 tasks[rank as usize] = Task::Done(result);
                 group.leave(rank, &world);
@@ -149,11 +180,28 @@ impl SimCluster {
             // Before the programs are dropped, which ends their waiting.
             let engine = world.engine.borrow();
             engine.check_all_gone()?;
-            (engine.messages_sent(), (0..self.ranks).map(|rank| engine.now(rank)).max().unwrap_or_default())
+            (
+                engine.messages_sent(),
+                (0..self.ranks)
+                    .map(|rank| engine.now(rank))
+                    .max()
+                    .unwrap_or_default(),
+            )
         };
-        let done = |task| if let Task::Done(result) = task { Some(result) } else { None };
+        let done = |task| {
+            if let Task::Done(result) = task {
+                Some(result)
+            } else {
+                None
+            }
+        };
         let results = tasks.into_iter().filter_map(done).collect();
-        Ok(Simulated { results, messages, ended: Timestamp::from_nanos(ended as i64), program_bytes })
+        Ok(Simulated {
+            results,
+            messages,
+            ended: Timestamp::from_nanos(ended as i64),
+            program_bytes,
+        })
     }
 }
 

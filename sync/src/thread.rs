@@ -59,9 +59,16 @@ impl fmt::Debug for ThreadComm {
 impl ThreadComm {
     /// All ranks of a new communicator.
     fn group(ranks: usize) -> Vec<Self> {
-        let group = Arc::new(Group { meeting: Meeting::new(ranks), casualty: OnceLock::new() });
+        let group = Arc::new(Group {
+            meeting: Meeting::new(ranks),
+            casualty: OnceLock::new(),
+        });
         let sleepers: Vec<_> = (0..ranks).map(|_| Arc::new(Sleeper::new())).collect();
-        let row = |_| (0..ranks).map(|_| Arc::new(Mailbox::new())).collect::<Vec<_>>();
+        let row = |_| {
+            (0..ranks)
+                .map(|_| Arc::new(Mailbox::new()))
+                .collect::<Vec<_>>()
+        };
         let mailboxes: Vec<_> = (0..ranks).map(row).collect();
         let link = |from: usize, to: usize| Link {
             outbox: Arc::clone(&mailboxes[from][to]),
@@ -79,7 +86,10 @@ impl ThreadComm {
 
     #[inline]
     fn link(&self, rank: u32) -> Result<&Link, CommError> {
-        self.links.get(rank as usize).ok_or(CommError::NoSuchRank { rank, size: self.links.len() as u32 })
+        self.links.get(rank as usize).ok_or(CommError::NoSuchRank {
+            rank,
+            size: self.links.len() as u32,
+        })
     }
 
     #[inline]
@@ -113,31 +123,49 @@ impl ThreadComm {
         // It may wait for the room.
         link.sleeper.nudge();
         if found != P::WORDS {
-            return Err(CommError::WrongLength { from, expected: P::WORDS, found });
+            return Err(CommError::WrongLength {
+                from,
+                expected: P::WORDS,
+                found,
+            });
         }
         P::get(&words).ok_or(CommError::WrongType { from })
     }
 
     /// Tries until there is no obstacle any more, or one for ever.
     #[cold]
-    fn wait_for<T>(&self, peer: u32, mut attempt: impl FnMut() -> Result<T, Obstacle>) -> Result<T, CommError> {
-        self.links[self.rank as usize].sleeper.wait_until(|| match attempt() {
-            Ok(done) => Some(Ok(done)),
-            Err(Obstacle::Gone(Departure::Left)) => Some(Err(CommError::Left { rank: peer })),
-            // It may have panicked only because another did.
-            Err(Obstacle::Gone(Departure::Panicked)) => {
-                Some(Err(CommError::Panicked { rank: *self.group.casualty.get().unwrap_or(&peer) }))
-            }
-            Err(Obstacle::NotYet) if peer == self.rank => Some(Err(CommError::WaitsForItself)),
-            Err(Obstacle::NotYet) => self.group.casualty.get().map(|rank| Err(CommError::Panicked { rank: *rank })),
-        })
+    fn wait_for<T>(
+        &self,
+        peer: u32,
+        mut attempt: impl FnMut() -> Result<T, Obstacle>,
+    ) -> Result<T, CommError> {
+        self.links[self.rank as usize]
+            .sleeper
+            .wait_until(|| match attempt() {
+                Ok(done) => Some(Ok(done)),
+                Err(Obstacle::Gone(Departure::Left)) => Some(Err(CommError::Left { rank: peer })),
+                // It may have panicked only because another did.
+                Err(Obstacle::Gone(Departure::Panicked)) => Some(Err(CommError::Panicked {
+                    rank: *self.group.casualty.get().unwrap_or(&peer),
+                })),
+                Err(Obstacle::NotYet) if peer == self.rank => Some(Err(CommError::WaitsForItself)),
+                Err(Obstacle::NotYet) => self
+                    .group
+                    .casualty
+                    .get()
+                    .map(|rank| Err(CommError::Panicked { rank: *rank })),
+            })
     }
 }
 
 /// Tells all others that this rank is gone, and wakes those who sleep.
 impl Drop for ThreadComm {
     fn drop(&mut self) {
-        let how = if thread::panicking() { Departure::Panicked } else { Departure::Left };
+        let how = if thread::panicking() {
+            Departure::Panicked
+        } else {
+            Departure::Left
+        };
         if how == Departure::Panicked {
             // In vain, if another was the first.
             let _ = self.group.casualty.set(self.rank);
@@ -170,7 +198,11 @@ impl Comm for ThreadComm {
     }
 
     #[inline]
-    fn send_sync<P: Payload>(&self, to: u32, payload: P) -> impl Future<Output = Result<(), CommError>> {
+    fn send_sync<P: Payload>(
+        &self,
+        to: u32,
+        payload: P,
+    ) -> impl Future<Output = Result<(), CommError>> {
         ready(self.send_sync_now(to, payload))
     }
 
@@ -179,7 +211,11 @@ impl Comm for ThreadComm {
         ready(self.recv_now(from))
     }
 
-    fn split(&self, color: Option<u32>, key: u32) -> impl Future<Output = Result<Option<Self>, CommError>> {
+    fn split(
+        &self,
+        color: Option<u32>,
+        key: u32,
+    ) -> impl Future<Output = Result<Option<Self>, CommError>> {
         ready(self.group.meeting.attend(self.rank, color, key))
     }
 }

@@ -1,7 +1,11 @@
 //! Every algorithm over threads whose clocks are wrong in a known way, against the truth: exact, whatever the machine
 //! is busy with.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test, that is how a failure is told"
+)]
 
 mod common;
 
@@ -31,15 +35,26 @@ const FLAT: [&str; 10] = [
 /// One true clock for all ranks.
 fn truth() -> (SystemClock, ClockModel<Counter, Truth>) {
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
-    (raw, ClockModel::through(raw.ticks(), Timestamp::ORIGIN, SystemClock::RATE).unwrap())
+    (
+        raw,
+        ClockModel::through(raw.ticks(), Timestamp::ORIGIN, SystemClock::RATE).unwrap(),
+    )
 }
 
 /// Ranks that are ahead by very different amounts, and drift by some parts per million.
 fn skew(rank: u32, drifting: bool) -> Skew {
     let rank = i64::from(rank);
     let offset = Duration::from_millis(rank * rank * 700 - 1_000);
-    let drift = if drifting { (rank * 37 % 11 - 5) as f64 * 1e-6 } else { 0.0 };
-    Skew { offset, drift, ..Skew::default() }
+    let drift = if drifting {
+        (rank * 37 % 11 - 5) as f64 * 1e-6
+    } else {
+        0.0
+    };
+    Skew {
+        offset,
+        drift,
+        ..Skew::default()
+    }
 }
 
 /// What a rank has, and by how much its global clock is off from that of rank 0 at an instant just after.
@@ -62,13 +77,25 @@ fn synchronize(label: &str, ranks: u32, drifting: bool, place: fn(u32) -> Place)
     });
     let ranks = found.unwrap();
     // Global time is what rank 0 believes.
-    let now = ranks.iter().map(|(_, clock, _)| clock.true_now()).max().unwrap();
-    let global = Skewed::believed().unwrap().apply(ranks[0].1.ticks_at(now)).as_nanos();
-    let outcome = |(result, clock, began): &(Result<Synchronized, SyncError>, Skewed, Timestamp<Truth>)| Outcome {
-        result: *result,
-        error: result.ok().map(|found| found.model.apply(clock.ticks_at(now)).as_nanos() - global),
-        took: now - *began,
-    };
+    let now = ranks
+        .iter()
+        .map(|(_, clock, _)| clock.true_now())
+        .max()
+        .unwrap();
+    let global = Skewed::believed()
+        .unwrap()
+        .apply(ranks[0].1.ticks_at(now))
+        .as_nanos();
+    let outcome =
+        |(result, clock, began): &(Result<Synchronized, SyncError>, Skewed, Timestamp<Truth>)| {
+            Outcome {
+                result: *result,
+                error: result
+                    .ok()
+                    .map(|found| found.model.apply(clock.ticks_at(now)).as_nanos() - global),
+                took: now - *began,
+            }
+        };
     ranks.iter().map(outcome).collect()
 }
 
@@ -79,17 +106,32 @@ fn one_place(_: u32) -> Place {
 /// Tries until the clocks could be fitted: on a busy machine eight points within some microseconds can be so far off that
 /// the line through them is no clock's, and a single offset can take so long that drift contradicts it. Then all ranks
 /// must fail, and one must say so.
-fn synchronize_at_last(label: &str, ranks: u32, drifting: bool, place: fn(u32) -> Place) -> Vec<Outcome> {
+fn synchronize_at_last(
+    label: &str,
+    ranks: u32,
+    drifting: bool,
+    place: fn(u32) -> Place,
+) -> Vec<Outcome> {
     for _ in 0..100 {
         let outcomes = synchronize(label, ranks, drifting, place);
         if outcomes.iter().all(|outcome| outcome.result.is_ok()) {
             return outcomes;
         }
-        let failures: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.result.err()).collect();
-        assert_eq!(failures.len(), outcomes.len(), "{label}: some ranks failed and some did not: {failures:?}");
+        let failures: Vec<_> = outcomes
+            .iter()
+            .filter_map(|outcome| outcome.result.err())
+            .collect();
+        assert_eq!(
+            failures.len(),
+            outcomes.len(),
+            "{label}: some ranks failed and some did not: {failures:?}"
+        );
         let unfit = |why: &SyncError| matches!(why, SyncError::Model(_) | SyncError::Offset(_));
         let other = |why: &SyncError| matches!(why, SyncError::OtherRank(_));
-        assert!(failures.iter().any(unfit) && failures.iter().all(|why| unfit(why) || other(why)), "{failures:?}");
+        assert!(
+            failures.iter().any(unfit) && failures.iter().all(|why| unfit(why) || other(why)),
+            "{failures:?}"
+        );
     }
     panic!("{label}: the clocks could not be fitted in 100 tries");
 }
@@ -101,7 +143,8 @@ fn synchronize_at_last(label: &str, ranks: u32, drifting: bool, place: fn(u32) -
 /// one by one; but each is the ratio of the rates of two ranks, and no model was composed of more than `hops`.
 fn assert_within_the_half_widths(label: &str, ranks: u32, hops: f64, place: fn(u32) -> Place) {
     let outcomes = synchronize_at_last(label, ranks, false, place);
-    let steepness = |outcome: &Outcome| (outcome.result.unwrap().model.rate().nanos_per_tick() - 1.0).abs();
+    let steepness =
+        |outcome: &Outcome| (outcome.result.unwrap().model.rate().nanos_per_tick() - 1.0).abs();
     let steepest = outcomes.iter().map(steepness).fold(0.0, f64::max);
     for (rank, outcome) in outcomes.iter().enumerate() {
         let (found, error) = (outcome.result.unwrap(), outcome.error.unwrap());
@@ -111,15 +154,26 @@ fn assert_within_the_half_widths(label: &str, ranks: u32, hops: f64, place: fn(u
         }
         // Estimators other than SKaMPI's know no bound; but no exchange takes longer than the whole synchronization.
         let took = outcome.took.as_nanos() as f64;
-        let width = found.quality.half_width.map_or(hops * took, |width| width.as_nanos() as f64);
+        let width = found
+            .quality
+            .half_width
+            .map_or(hops * took, |width| width.as_nanos() as f64);
         let most = width + 2.0 * steepest * hops * took + 2.0 * hops;
-        assert!(error.abs() as f64 <= most, "{label}, rank {rank} of {ranks}: {error} ns, at most {most}");
+        assert!(
+            error.abs() as f64 <= most,
+            "{label}, rank {rank} of {ranks}: {error} ns, at most {most}"
+        );
     }
 }
 
 #[test]
 fn constant_offsets_are_found_to_within_the_half_widths() {
-    let estimators = ["hca3/8/trace-collector/30", "hca3/8/mean-rtt/30", "skampi/mean-rtt/9", "jk/1/trace-collector/9"];
+    let estimators = [
+        "hca3/8/trace-collector/30",
+        "hca3/8/mean-rtt/30",
+        "skampi/mean-rtt/9",
+        "jk/1/trace-collector/9",
+    ];
     for label in FLAT.into_iter().chain(estimators) {
         for ranks in RANKS {
             assert_within_the_half_widths(label, ranks, 4.0, one_place);
@@ -130,10 +184,21 @@ fn constant_offsets_are_found_to_within_the_half_widths() {
 /// Lines learn the drift; that of offsets is the whole error, and known.
 #[test]
 fn a_line_learns_the_drift_and_an_offset_does_not() {
-    for (label, learns) in [("hca3/10/skampi/50", true), ("jk/10/skampi/50", true), ("hca3-offset/skampi/50", false)] {
-        for (rank, outcome) in synchronize_at_last(label, 4, true, one_place).into_iter().enumerate() {
+    for (label, learns) in [
+        ("hca3/10/skampi/50", true),
+        ("jk/10/skampi/50", true),
+        ("hca3-offset/skampi/50", false),
+    ] {
+        for (rank, outcome) in synchronize_at_last(label, 4, true, one_place)
+            .into_iter()
+            .enumerate()
+        {
             let rate = outcome.result.unwrap().model.rate().nanos_per_tick();
-            assert_eq!((rate - 1.0).abs() > 1e-12, learns && rank > 0, "{label}, rank {rank}: {rate}");
+            assert_eq!(
+                (rate - 1.0).abs() > 1e-12,
+                learns && rank > 0,
+                "{label}, rank {rank}: {rate}"
+            );
         }
     }
 }
@@ -141,7 +206,10 @@ fn a_line_learns_the_drift_and_an_offset_does_not() {
 #[test]
 fn a_hierarchy_synchronizes_nodes_first_and_then_the_ranks_within() {
     // Two sockets per node, and ranks dealt out like cards, as some launchers do.
-    let place = |rank: u32| Place { node: rank % 3, socket: rank / 3 % 2 };
+    let place = |rank: u32| Place {
+        node: rank % 3,
+        socket: rank / 3 % 2,
+    };
     let labels = [
         "h2hca(hca3/8/skampi/30,skampi/skampi/30)",
         "h2hca(skampi/skampi/30,hca3-offset/skampi/30)",
@@ -159,15 +227,34 @@ fn a_hierarchy_synchronizes_nodes_first_and_then_the_ranks_within() {
 fn nodes_that_share_a_clock_need_only_be_told_within() {
     // Ranks of a node are ahead by the same amount, those of another by another.
     let ahead = |rank: u32| Duration::from_secs(i64::from(rank / 2) * 50);
-    let place = |rank: u32| Place { node: rank / 2, socket: 0 };
-    let found = on_one_clock(6, "h2hca(hca3/8/skampi/30,prop)", |rank| u64::from(rank / 2), ahead, place);
+    let place = |rank: u32| Place {
+        node: rank / 2,
+        socket: 0,
+    };
+    let found = on_one_clock(
+        6,
+        "h2hca(hca3/8/skampi/30,prop)",
+        |rank| u64::from(rank / 2),
+        ahead,
+        place,
+    );
     let models: Vec<_> = found.into_iter().map(|rank| rank.unwrap().model).collect();
     assert!(models[0] == models[1] && models[2] == models[3] && models[4] == models[5]);
     assert!(models[0] != models[2] && models[2] != models[4]);
 
     // The same ranks on one node do not share a clock, and the node's first rank is not to blame.
-    let found = on_one_clock(6, "h2hca(hca3/8/skampi/30,prop)", |_| 7, ahead, |_| Place::default());
-    assert!(matches!(found[2], Err(SyncError::OtherSource { .. })), "{:?}", found[2]);
+    let found = on_one_clock(
+        6,
+        "h2hca(hca3/8/skampi/30,prop)",
+        |_| 7,
+        ahead,
+        |_| Place::default(),
+    );
+    assert!(
+        matches!(found[2], Err(SyncError::OtherSource { .. })),
+        "{:?}",
+        found[2]
+    );
     assert_eq!(found[0], Err(SyncError::OtherRank(2)));
 }
 
@@ -183,9 +270,19 @@ fn on_one_clock(
     let (raw, model) = truth();
     let found = run(ranks, move |comm| {
         let offset = ahead(comm.rank());
-        let clock = Skewed::new(raw, model, Skew { offset, ..Skew::default() }).unwrap();
+        let clock = Skewed::new(
+            raw,
+            model,
+            Skew {
+                offset,
+                ..Skew::default()
+            },
+        )
+        .unwrap();
         let base = Skewed::believed().unwrap();
-        let me = Timekeeper::new(&clock, base).source(source(comm.rank())).place(place(comm.rank()));
+        let me = Timekeeper::new(&clock, base)
+            .source(source(comm.rank()))
+            .place(place(comm.rank()));
         algorithm.synchronize_blocking(&me, comm)
     });
     found.unwrap()
@@ -203,7 +300,13 @@ fn ranks_of_one_source_adopt_the_model_of_the_first() {
 #[test]
 fn a_source_that_only_claims_to_be_the_same_is_refused_on_all_ranks() {
     // As emulated hosts are: one boot id, another CLOCK_MONOTONIC.
-    let ahead = |rank| if rank == 2 { Duration::from_secs(1_000) } else { Duration::ZERO };
+    let ahead = |rank| {
+        if rank == 2 {
+            Duration::from_secs(1_000)
+        } else {
+            Duration::ZERO
+        }
+    };
     let found = on_one_clock(4, "prop", |_| 7, ahead, one_place);
     assert!(
         matches!(found[2], Err(SyncError::OtherSource { offset, half_width })
@@ -218,14 +321,30 @@ fn a_source_that_only_claims_to_be_the_same_is_refused_on_all_ranks() {
 
 #[test]
 fn a_source_of_another_name_is_refused_even_if_it_agrees() {
-    let found = on_one_clock(3, "prop", |rank| if rank == 1 { 8 } else { 7 }, |_| Duration::ZERO, one_place);
-    assert!(matches!(found[1], Err(SyncError::OtherSource { .. })), "{:?}", found[1]);
-    assert_eq!((found[0], found[2]), (Err(SyncError::OtherRank(1)), Err(SyncError::OtherRank(1))));
+    let found = on_one_clock(
+        3,
+        "prop",
+        |rank| if rank == 1 { 8 } else { 7 },
+        |_| Duration::ZERO,
+        one_place,
+    );
+    assert!(
+        matches!(found[1], Err(SyncError::OtherSource { .. })),
+        "{:?}",
+        found[1]
+    );
+    assert_eq!(
+        (found[0], found[2]),
+        (Err(SyncError::OtherRank(1)), Err(SyncError::OtherRank(1)))
+    );
 }
 
 #[test]
 fn clocks_that_are_one_already_are_left_alone() {
-    for (rank, outcome) in synchronize("none", 3, false, one_place).into_iter().enumerate() {
+    for (rank, outcome) in synchronize("none", 3, false, one_place)
+        .into_iter()
+        .enumerate()
+    {
         let truth = skew(rank as u32, false).offset - skew(0, false).offset;
         assert_eq!(outcome.error, Some(truth.as_nanos()));
     }
@@ -235,12 +354,25 @@ fn clocks_that_are_one_already_are_left_alone() {
 fn ranks_that_are_asked_for_different_algorithms_all_hear_of_it() {
     for ranks in RANKS.into_iter().skip(1) {
         let found = run(ranks, move |comm| {
-            let label = if comm.rank() == ranks - 1 { "jk/10/skampi/10" } else { "jk/10/skampi/11" };
+            let label = if comm.rank() == ranks - 1 {
+                "jk/10/skampi/10"
+            } else {
+                "jk/10/skampi/11"
+            };
             let (clock, base) = (truth().0, Skewed::believed().unwrap());
             let me = Timekeeper::new(&clock, base);
-            label.parse::<Algorithm>().unwrap().synchronize_blocking(&me, comm)
+            label
+                .parse::<Algorithm>()
+                .unwrap()
+                .synchronize_blocking(&me, comm)
         });
-        assert!(found.unwrap().into_iter().all(|rank| rank == Err(SyncError::DifferentAlgorithms)), "{ranks} ranks");
+        assert!(
+            found
+                .unwrap()
+                .into_iter()
+                .all(|rank| rank == Err(SyncError::DifferentAlgorithms)),
+            "{ranks} ranks"
+        );
     }
 }
 
@@ -256,14 +388,20 @@ impl Clock for Stepping {
 
 #[test]
 fn a_clock_that_steps_during_a_synchronization_fails_it_on_all_ranks() {
-    let labels =
-        ["hca/9/skampi/20", "hca2/9/mean-rtt/20", "hca3/9/trace-collector/20", "jk/9/skampi/20", "nbcbench/skampi/90"];
+    let labels = [
+        "hca/9/skampi/20",
+        "hca2/9/mean-rtt/20",
+        "hca3/9/trace-collector/20",
+        "jk/9/skampi/20",
+        "nbcbench/skampi/90",
+    ];
     for label in labels {
         let algorithm: Algorithm = label.parse().unwrap();
         for (ranks, stepping) in [(2, 1), (5, 4), (8, 3), (8, 0)] {
             let found = run(ranks, move |comm| {
                 let raw = truth().0;
-                let base = ClockModel::through(raw.ticks(), Timestamp::ORIGIN, SystemClock::RATE).unwrap();
+                let base =
+                    ClockModel::through(raw.ticks(), Timestamp::ORIGIN, SystemClock::RATE).unwrap();
                 if comm.rank() == stepping {
                     let clock = Stepping(raw, std::cell::Cell::new(0));
                     return algorithm.synchronize_blocking(&Timekeeper::new(&clock, base), comm);
@@ -271,11 +409,20 @@ fn a_clock_that_steps_during_a_synchronization_fails_it_on_all_ranks() {
                 algorithm.synchronize_blocking(&Timekeeper::new(&raw, base), comm)
             });
             let found = found.unwrap();
-            assert!(found.iter().all(Result::is_err), "{label}, rank {stepping} of {ranks} steps: {found:?}");
+            assert!(
+                found.iter().all(Result::is_err),
+                "{label}, rank {stepping} of {ranks} steps: {found:?}"
+            );
             let own = |result: &Result<_, SyncError>| {
-                matches!(result, Err(SyncError::Exchange(_) | SyncError::Offset(_) | SyncError::Model(_)))
+                matches!(
+                    result,
+                    Err(SyncError::Exchange(_) | SyncError::Offset(_) | SyncError::Model(_))
+                )
             };
-            assert!(found.iter().any(own), "{label}, rank {stepping} of {ranks} steps: {found:?}");
+            assert!(
+                found.iter().any(own),
+                "{label}, rank {stepping} of {ranks} steps: {found:?}"
+            );
         }
     }
 }
@@ -293,7 +440,10 @@ fn a_rank_that_leaves_ends_it_for_all() {
             Some(algorithm.synchronize_blocking(&me, comm))
         });
         for result in found.unwrap().into_iter().flatten() {
-            assert!(matches!(result, Err(SyncError::Comm(CommError::Left { .. }))), "{label}: {result:?}");
+            assert!(
+                matches!(result, Err(SyncError::Comm(CommError::Left { .. }))),
+                "{label}: {result:?}"
+            );
         }
     }
 }

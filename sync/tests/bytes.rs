@@ -32,7 +32,10 @@ fn cluster(ranks: u32) -> SimCluster {
 #[test]
 fn between_simulated_ranks() {
     for ranks in [1, 2, 5] {
-        assert_eq!(cluster(ranks).run(bytes_arrive::<SimComm>), Ok(vec![Ok(()); ranks as usize]));
+        assert_eq!(
+            cluster(ranks).run(bytes_arrive::<SimComm>),
+            Ok(vec![Ok(()); ranks as usize])
+        );
     }
 }
 
@@ -42,5 +45,8 @@ fn from_a_rank_that_left_in_the_middle() {
         0 => comm.send(1, [0_u64; 6]).await,
         _ => comm.recv_bytes(0, &mut [0; 49]).await,
     };
-    assert_eq!(cluster(2).run(program), Ok(vec![Ok(()), Err(CommError::Left { rank: 0 })]));
+    assert_eq!(
+        cluster(2).run(program),
+        Ok(vec![Ok(()), Err(CommError::Left { rank: 0 })])
+    );
 }

@@ -1,6 +1,9 @@
 //! The accuracy check over threads whose clocks are apart by a known amount.
 
-#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test, that is how a failure is told"
+)]
 
 mod common;
 
@@ -17,7 +20,10 @@ fn ahead(rank: u32) -> Duration {
 }
 
 fn check(ranks: RankSample) -> AccuracyCheck {
-    AccuracyCheck { offset: "skampi/30".parse().unwrap(), ranks }
+    AccuracyCheck {
+        offset: "skampi/30".parse().unwrap(),
+        ranks,
+    }
 }
 
 /// What rank 0 sees of so many others.
@@ -25,7 +31,11 @@ fn seen(ranks: u32, sample: RankSample) -> Vec<Seen> {
     let clock = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
     let start = clock.ticks();
     let found = run(ranks, move |comm| {
-        let model = ClockModel::through(start, Timestamp::<Global>::ORIGIN + ahead(comm.rank()), SystemClock::RATE);
+        let model = ClockModel::through(
+            start,
+            Timestamp::<Global>::ORIGIN + ahead(comm.rank()),
+            SystemClock::RATE,
+        );
         check(sample).measure_blocking(&clock, model.unwrap(), comm)
     });
     let found: Vec<Vec<Seen>> = found.unwrap().into_iter().map(Result::unwrap).collect();
@@ -42,7 +52,10 @@ fn what_is_seen_is_the_truth_to_within_the_half_width() {
             let (sample, truth) = (sample.unwrap(), ahead(rank) - ahead(0));
             // A nanosecond for the rounding of stamps.
             let certain = sample.half_width.unwrap() + Duration::from_nanos(1);
-            assert!((sample.offset - truth).abs() <= certain, "rank {rank}: {sample:?}, in truth {truth}");
+            assert!(
+                (sample.offset - truth).abs() <= certain,
+                "rank {rank}: {sample:?}, in truth {truth}"
+            );
         }
     }
 }
@@ -61,7 +74,11 @@ struct Failing(SystemClock, Cell<u64>);
 impl Clock for Failing {
     fn ticks(&self) -> Ticks {
         let reading = self.1.replace(self.1.get() + 1);
-        Ticks(if reading < 20 { self.0.ticks().0 } else { 1_000_000_000 - reading })
+        Ticks(if reading < 20 {
+            self.0.ticks().0
+        } else {
+            1_000_000_000 - reading
+        })
     }
 }
 
@@ -69,15 +86,30 @@ impl Clock for Failing {
 fn a_clock_that_runs_backwards_fails_the_check_on_all_ranks() {
     let found = run(4, |comm| {
         let clock = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
-        let model =
-            ClockModel::<Counter, Global>::through(clock.ticks(), Timestamp::ORIGIN, SystemClock::RATE).unwrap();
+        let model = ClockModel::<Counter, Global>::through(
+            clock.ticks(),
+            Timestamp::ORIGIN,
+            SystemClock::RATE,
+        )
+        .unwrap();
         if comm.rank() == 2 {
-            return check(RankSample::ALL).measure_blocking(&Failing(clock, Cell::new(0)), model, comm);
+            return check(RankSample::ALL).measure_blocking(
+                &Failing(clock, Cell::new(0)),
+                model,
+                comm,
+            );
         }
         check(RankSample::ALL).measure_blocking(&clock, model, comm)
     });
     for (rank, result) in found.unwrap().into_iter().enumerate() {
         let own = matches!(result, Err(SyncError::Exchange(_)));
-        assert!(if rank == 2 { own } else { result == Err(SyncError::OtherRank(2)) }, "rank {rank}: {result:?}");
+        assert!(
+            if rank == 2 {
+                own
+            } else {
+                result == Err(SyncError::OtherRank(2))
+            },
+            "rank {rank}: {result:?}"
+        );
     }
 }

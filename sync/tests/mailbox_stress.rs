@@ -33,7 +33,11 @@ fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Obstacle>) -> Result<T, D
 fn send_all(mailbox: &Mailbox<6>) {
     let began = Instant::now();
     for number in (0..MESSAGES).take_while(|_| began.elapsed() < LONGEST) {
-        assert_eq!(patiently(|| mailbox.try_put(&message(number), 6)), Ok(()), "message {number}");
+        assert_eq!(
+            patiently(|| mailbox.try_put(&message(number), 6)),
+            Ok(()),
+            "message {number}"
+        );
     }
     mailbox.end_sending(Departure::Left);
 }

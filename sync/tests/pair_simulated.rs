@@ -1,6 +1,10 @@
 //! Two ranks on one thread, in virtual time: a backend that does suspend, on which everything is known to the nanosecond.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test's helpers fail like the test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test's helpers fail like the test"
+)]
 
 use core::cell::{Cell, RefCell};
 use core::future::poll_fn;
@@ -10,10 +14,12 @@ use core::task::{Context, Poll, Waker};
 use std::collections::VecDeque;
 
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Duration, ExchangeError, Global, Local, OffsetSample, TickRate, Ticks, Timestamp,
+    Clock, ClockModel, Counter, Duration, ExchangeError, Global, Local, OffsetSample, TickRate,
+    Ticks, Timestamp,
 };
 use downbeat_sync::{
-    Comm, CommError, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, answer, answer_blocking,
+    Comm, CommError, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, answer,
+    answer_blocking,
 };
 use proptest::prelude::*;
 
@@ -39,7 +45,9 @@ impl Seat<'_> {
         let mut words = Words::default();
         payload.put(&mut words);
         let arrival = self.network.now[self.rank].get() + self.network.delays[self.rank];
-        self.network.sent[self.rank].borrow_mut().push_back((arrival, words));
+        self.network.sent[self.rank]
+            .borrow_mut()
+            .push_back((arrival, words));
         self.network.messages.set(self.network.messages.get() + 1);
     }
 }
@@ -57,7 +65,13 @@ impl Comm for Seat<'_> {
     }
     async fn send_sync<P: Payload>(&self, _: u32, payload: P) -> Result<(), CommError> {
         self.post(payload);
-        let taken = || if self.network.sent[self.rank].borrow().is_empty() { Poll::Ready(()) } else { Poll::Pending };
+        let taken = || {
+            if self.network.sent[self.rank].borrow().is_empty() {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        };
         poll_fn(|_| taken()).await;
         Ok(())
     }
@@ -84,7 +98,11 @@ struct Watch<'a> {
 impl Clock for Watch<'_> {
     fn ticks(&self) -> Ticks {
         let reading = self.readings.replace(self.readings.get() + 1);
-        let back = if self.set_back_after.is_some_and(|after| reading > after) { 1_000_000 } else { 0 };
+        let back = if self.set_back_after.is_some_and(|after| reading > after) {
+            1_000_000
+        } else {
+            0
+        };
         Ticks(self.seat.network.now[self.seat.rank].get() + self.ahead - back)
     }
 }
@@ -105,7 +123,9 @@ fn both<A, B>(a: impl Future<Output = A>, b: impl Future<Output = B>) -> (A, B) 
         advance(a.as_mut(), &mut done.0);
         advance(b.as_mut(), &mut done.1);
     }
-    done.0.zip(done.1).expect("the ranks wait for each other for ever")
+    done.0
+        .zip(done.1)
+        .expect("the ranks wait for each other for ever")
 }
 
 fn model<D: downbeat_clock_core::Domain>() -> ClockModel<Counter, D> {
@@ -121,8 +141,14 @@ fn play(
     times: usize,
     set_back_after: Option<u32>,
 ) -> Vec<(Result<OffsetSample<Local>, SyncError>, u64)> {
-    let network = Network { delays, ..Network::default() };
-    let seats = [0, 1].map(|rank| Seat { network: &network, rank });
+    let network = Network {
+        delays,
+        ..Network::default()
+    };
+    let seats = [0, 1].map(|rank| Seat {
+        network: &network,
+        rank,
+    });
     let watch = |rank: usize, ahead, set_back_after| Watch {
         seat: &seats[rank],
         ahead,
@@ -197,8 +223,16 @@ proptest! {
 #[test]
 fn a_rank_that_suspends_cannot_be_called_blocking() {
     let network = Network::default();
-    let seat = Seat { network: &network, rank: 1 };
-    let clock = Watch { seat: &seat, ahead: 0, readings: Cell::new(0), set_back_after: None };
+    let seat = Seat {
+        network: &network,
+        rank: 1,
+    };
+    let clock = Watch {
+        seat: &seat,
+        ahead: 0,
+        readings: Cell::new(0),
+        set_back_after: None,
+    };
     let result = answer_blocking(&clock, &model::<Global>(), &seat, 0);
     assert_eq!(result, Err(CommError::NotReady));
 }

@@ -8,7 +8,9 @@ mod common;
 use core::num::NonZeroU32;
 
 use common::run;
-use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, OffsetError, OffsetSample, Timestamp};
+use downbeat_clock_core::{
+    Clock, ClockModel, Counter, Duration, Global, Local, OffsetError, OffsetSample, Timestamp,
+};
 use downbeat_sync::{Comm, CommError, OffsetAlgorithm, OffsetClient, SyncError, answer_blocking};
 use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId, Truth};
 
@@ -27,8 +29,13 @@ struct Found {
 /// The clocks of all ranks: skews of one true clock.
 fn clocks(skews: &[Skew]) -> Vec<Skewed> {
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
-    let truth = ClockModel::<Counter, Truth>::through(raw.ticks(), Timestamp::ORIGIN, SystemClock::RATE).unwrap();
-    skews.iter().map(|skew| Skewed::new(raw, truth, skew.clone()).unwrap()).collect()
+    let truth =
+        ClockModel::<Counter, Truth>::through(raw.ticks(), Timestamp::ORIGIN, SystemClock::RATE)
+            .unwrap();
+    skews
+        .iter()
+        .map(|skew| Skewed::new(raw, truth, skew.clone()).unwrap())
+        .collect()
 }
 
 /// Every rank but the first measures its offset to the first, twice.
@@ -37,7 +44,12 @@ fn measure(algorithm: OffsetAlgorithm, clocks: Vec<Skewed>) -> Vec<Found> {
         let clock = &clocks[comm.rank() as usize];
         let local = Skewed::believed().unwrap();
         if comm.rank() == 0 {
-            let global = ClockModel::<Counter, Global>::through(Skewed::ZERO, Timestamp::ORIGIN, Skewed::RATE).unwrap();
+            let global = ClockModel::<Counter, Global>::through(
+                Skewed::ZERO,
+                Timestamp::ORIGIN,
+                Skewed::RATE,
+            )
+            .unwrap();
             for client in (1..comm.size()).flat_map(|client| [client; 2]) {
                 answer_blocking(clock, &global, comm, client).unwrap();
             }
@@ -48,7 +60,11 @@ fn measure(algorithm: OffsetAlgorithm, clocks: Vec<Skewed>) -> Vec<Found> {
         let began = clock.true_now();
         let mut measure = || {
             let result = client.measure_blocking(clock, &local, comm);
-            Found { result, began, ended: clock.true_now() }
+            Found {
+                result,
+                began,
+                ended: clock.true_now(),
+            }
         };
         vec![measure(), measure()]
     });
@@ -57,7 +73,15 @@ fn measure(algorithm: OffsetAlgorithm, clocks: Vec<Skewed>) -> Vec<Found> {
 
 /// Clocks that are ahead by so much.
 fn constant(offsets: &[Duration]) -> Vec<Skewed> {
-    clocks(&offsets.iter().map(|offset| Skew { offset: *offset, ..Skew::default() }).collect::<Vec<_>>())
+    clocks(
+        &offsets
+            .iter()
+            .map(|offset| Skew {
+                offset: *offset,
+                ..Skew::default()
+            })
+            .collect::<Vec<_>>(),
+    )
 }
 
 const OFFSETS: [Duration; 5] = [
@@ -69,21 +93,36 @@ const OFFSETS: [Duration; 5] = [
 ];
 
 /// What is found of clocks that keep their distance: `(sample, true offset, how long the client took)`.
-fn found_of_constant(algorithm: OffsetAlgorithm, ranks: usize) -> Vec<(OffsetSample<Local>, Duration, Duration)> {
+fn found_of_constant(
+    algorithm: OffsetAlgorithm,
+    ranks: usize,
+) -> Vec<(OffsetSample<Local>, Duration, Duration)> {
     let clocks = constant(&OFFSETS[..ranks]);
-    let truths: Vec<_> = clocks.iter().map(|clock| clock.deviation(Timestamp::ORIGIN)).collect();
-    let truths = truths[1..].iter().flat_map(|deviation| [*deviation - truths[0]; 2]);
+    let truths: Vec<_> = clocks
+        .iter()
+        .map(|clock| clock.deviation(Timestamp::ORIGIN))
+        .collect();
+    let truths = truths[1..]
+        .iter()
+        .flat_map(|deviation| [*deviation - truths[0]; 2]);
     let found = measure(algorithm, clocks);
     assert_eq!(found.len(), 2 * (ranks - 1));
-    truths.zip(found).map(|(truth, found)| (found.result.unwrap(), truth, found.ended - found.began)).collect()
+    truths
+        .zip(found)
+        .map(|(truth, found)| (found.result.unwrap(), truth, found.ended - found.began))
+        .collect()
 }
 
 #[test]
 fn the_interval_of_skampi_contains_the_truth() {
     for ranks in 2..=5 {
-        for (sample, truth, session) in found_of_constant(OffsetAlgorithm::skampi(EXCHANGES), ranks) {
+        for (sample, truth, session) in found_of_constant(OffsetAlgorithm::skampi(EXCHANGES), ranks)
+        {
             let half_width = sample.half_width.unwrap();
-            assert!((sample.offset - truth).abs() <= half_width, "{sample:?}, in truth {truth}");
+            assert!(
+                (sample.offset - truth).abs() <= half_width,
+                "{sample:?}, in truth {truth}"
+            );
             assert!(half_width <= session, "{sample:?} within {session}");
         }
     }
@@ -109,24 +148,47 @@ fn no_estimate_is_wrong_by_more_than_its_exchanges_took() {
 #[test]
 fn a_drift_widens_the_interval_by_no_more_than_itself() {
     let drifts = [0.0, 3e-6, -20e-6];
-    let skews = drifts.map(|drift| Skew { offset: Duration::from_millis(5), drift, ..Skew::default() });
+    let skews = drifts.map(|drift| Skew {
+        offset: Duration::from_millis(5),
+        drift,
+        ..Skew::default()
+    });
     let clocks = clocks(&skews);
     let found = measure(OffsetAlgorithm::skampi(EXCHANGES), clocks.clone());
-    for (i, Found { result, began, ended }) in found.into_iter().enumerate() {
+    for (
+        i,
+        Found {
+            result,
+            began,
+            ended,
+        },
+    ) in found.into_iter().enumerate()
+    {
         let rank = 1 + i / 2;
         let (client, reference) = (&clocks[rank], &clocks[0]);
         // Each of three stamps is rounded.
-        let drifted = Duration::from_nanos(((ended - began).as_nanos() as f64 * drifts[rank].abs()) as i64 + 3);
+        let drifted = Duration::from_nanos(
+            ((ended - began).as_nanos() as f64 * drifts[rank].abs()) as i64 + 3,
+        );
         match result {
             Ok(sample) => {
                 // To a nanosecond: the drift of the deviation is negligible.
-                let at = Timestamp::<Truth>::from_nanos((sample.at - skews[rank].offset).as_nanos());
+                let at =
+                    Timestamp::<Truth>::from_nanos((sample.at - skews[rank].offset).as_nanos());
                 let at = at - (client.deviation(at) - skews[rank].offset);
-                assert!(began <= at + Duration::from_nanos(1) && at <= ended + Duration::from_nanos(1), "{sample:?}");
+                assert!(
+                    began <= at + Duration::from_nanos(1) && at <= ended + Duration::from_nanos(1),
+                    "{sample:?}"
+                );
                 let truth = client.deviation(at) - reference.deviation(at);
-                assert!((sample.offset - truth).abs() <= sample.half_width.unwrap() + drifted, "{sample:?}, {truth}");
+                assert!(
+                    (sample.offset - truth).abs() <= sample.half_width.unwrap() + drifted,
+                    "{sample:?}, {truth}"
+                );
             }
-            Err(SyncError::Offset(OffsetError::Drifted { by })) => assert!(by <= drifted, "{by} of {drifted}"),
+            Err(SyncError::Offset(OffsetError::Drifted { by })) => {
+                assert!(by <= drifted, "{by} of {drifted}")
+            }
             Err(other) => panic!("{other}"),
         }
     }
@@ -136,12 +198,19 @@ fn a_drift_widens_the_interval_by_no_more_than_itself() {
 fn a_partner_that_has_left_is_an_error_on_either_side() {
     let results = run(3, |comm| {
         let clock = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
-        let base = ClockModel::<Counter, Local>::through(clock.ticks(), Timestamp::ORIGIN, SystemClock::RATE).unwrap();
+        let base = ClockModel::<Counter, Local>::through(
+            clock.ticks(),
+            Timestamp::ORIGIN,
+            SystemClock::RATE,
+        )
+        .unwrap();
         match comm.rank() {
             0 => Ok(()),
             1 => answer_blocking(&clock, &base, comm, 0).map_err(SyncError::from),
             _ => {
-                let mut client = OffsetClient::<Local, Local>::new(OffsetAlgorithm::all(EXCHANGES)[1], 0).unwrap();
+                let mut client =
+                    OffsetClient::<Local, Local>::new(OffsetAlgorithm::all(EXCHANGES)[1], 0)
+                        .unwrap();
                 client.measure_blocking(&clock, &base, comm).map(|_| ())
             }
         }

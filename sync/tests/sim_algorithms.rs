@@ -1,6 +1,9 @@
 //! Every algorithm at sizes that no test machine has threads for.
 
-#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test, that is how a failure is told"
+)]
 
 #[path = "common/simulated.rs"]
 mod simulated;
@@ -29,19 +32,32 @@ const LABELS: [&str; 15] = [
 /// All ranks come to their end, and what they then take for global time is not nonsense.
 fn all_end_well(ranks: u32) {
     let cluster = cluster(ranks, Network::typical(), Clocks::typical(), 1);
-    let cluster = SimCluster { ranks_per_node: 16, sockets_per_node: 2, ..cluster };
+    let cluster = SimCluster {
+        ranks_per_node: 16,
+        sockets_per_node: 2,
+        ..cluster
+    };
     for label in LABELS {
         let outcomes = synchronize(&cluster, label);
         assert_eq!(outcomes.len(), ranks as usize);
         let end = outcomes.iter().map(|outcome| outcome.done).max().unwrap();
         let shown = outcomes.iter().enumerate().map(|(rank, outcome)| {
-            let found = outcome.result.unwrap_or_else(|why| unreachable!("{label}, rank {rank} of {ranks}: {why}"));
+            let found = outcome
+                .result
+                .unwrap_or_else(|why| unreachable!("{label}, rank {rank} of {ranks}: {why}"));
             found.model.apply(outcome.clock.ticks_at(end))
         });
         let shown: Vec<_> = shown.collect();
-        let worst = shown.iter().map(|time| (*time - shown[0]).abs()).max().unwrap();
+        let worst = shown
+            .iter()
+            .map(|time| (*time - shown[0]).abs())
+            .max()
+            .unwrap();
         // A line through two points some microseconds apart is a bad one, but it begins where it should.
-        assert!(label == "none" || worst.as_nanos() < 50_000_000, "{label}, {ranks} ranks: {worst}");
+        assert!(
+            label == "none" || worst.as_nanos() < 50_000_000,
+            "{label}, {ranks} ranks: {worst}"
+        );
     }
 }
 

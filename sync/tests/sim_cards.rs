@@ -14,9 +14,19 @@ use simulated::{cluster, synchronize};
 /// Two messages to each of two nodes, and one within the node, all sent at once.
 #[test]
 fn a_card_passes_on_one_message_at_a_time_and_knows_none_within_its_node() {
-    let card = Card { gap: Duration::from_nanos(300), per_byte: 10.0 };
-    let network = Network { card: Some(card), header: 2, ..plain() };
-    let cluster = SimCluster { ranks_per_node: 3, ..cluster(9, network, Clocks::perfect(), 1) };
+    let card = Card {
+        gap: Duration::from_nanos(300),
+        per_byte: 10.0,
+    };
+    let network = Network {
+        card: Some(card),
+        header: 2,
+        ..plain()
+    };
+    let cluster = SimCluster {
+        ranks_per_node: 3,
+        ..cluster(9, network, Clocks::perfect(), 1)
+    };
     let program = async |comm: &SimComm| {
         let rank = comm.rank();
         match rank {
@@ -32,7 +42,12 @@ fn a_card_passes_on_one_message_at_a_time_and_knows_none_within_its_node() {
         }
         Ok::<_, CommError>(comm.true_now().as_nanos())
     };
-    let times: Vec<_> = cluster.run(program).unwrap().into_iter().map(Result::unwrap).collect();
+    let times: Vec<_> = cluster
+        .run(program)
+        .unwrap()
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
     assert_eq!(times[2], 0, "a message within the node waits for no card");
     // A message of ten bytes occupies a card for 400 ns. Four leave one after the other, by the rank of the sender.
     let mut arrived = [times[3], times[4], times[6], times[7]];
@@ -42,8 +57,19 @@ fn a_card_passes_on_one_message_at_a_time_and_knows_none_within_its_node() {
 
 #[test]
 fn a_card_takes_in_one_message_at_a_time() {
-    let card = Card { gap: Duration::from_nanos(300), per_byte: 0.0 };
-    let cluster = cluster(6, Network { card: Some(card), ..plain() }, Clocks::perfect(), 1);
+    let card = Card {
+        gap: Duration::from_nanos(300),
+        per_byte: 0.0,
+    };
+    let cluster = cluster(
+        6,
+        Network {
+            card: Some(card),
+            ..plain()
+        },
+        Clocks::perfect(),
+        1,
+    );
     let program = async |comm: &SimComm| {
         let mut times = vec![];
         if comm.rank() > 0 {
@@ -65,9 +91,18 @@ fn a_card_takes_in_one_message_at_a_time() {
 /// Rank 0 is simulated first and wants the card at 1.5 us; rank 1 wants it at 1 us, when it was sent for.
 #[test]
 fn a_card_serves_first_who_comes_first_in_true_time() {
-    let card = Card { gap: Duration::from_micros(2), per_byte: 0.0 };
-    let network = Network { card: Some(card), ..plain() };
-    let cluster = SimCluster { ranks_per_node: 2, ..cluster(4, network, Clocks::perfect(), 1) };
+    let card = Card {
+        gap: Duration::from_micros(2),
+        per_byte: 0.0,
+    };
+    let network = Network {
+        card: Some(card),
+        ..plain()
+    };
+    let cluster = SimCluster {
+        ranks_per_node: 2,
+        ..cluster(4, network, Clocks::perfect(), 1)
+    };
     let program = async |comm: &SimComm| {
         match comm.rank() {
             0 => {
@@ -83,7 +118,10 @@ fn a_card_serves_first_who_comes_first_in_true_time() {
         }
         Ok::<_, CommError>(comm.true_now().as_nanos())
     };
-    assert_eq!(cluster.run(program).unwrap(), [Ok(1_500), Ok(1_000), Ok(4_000), Ok(2_000)]);
+    assert_eq!(
+        cluster.run(program).unwrap(),
+        [Ok(1_500), Ok(1_000), Ok(4_000), Ok(2_000)]
+    );
 }
 
 proptest! {

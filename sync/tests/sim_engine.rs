@@ -9,8 +9,8 @@ use core::future::pending;
 
 use downbeat_clock_core::{Clock, Duration, Timestamp};
 use downbeat_sync::{
-    Bursts, Card, Clocks, Comm, CommError, Drift, Link, Network, Place, SimClock, SimCluster, SimComm, SimError, Tail,
-    VirtualTime, Wander,
+    Bursts, Card, Clocks, Comm, CommError, Drift, Link, Network, Place, SimClock, SimCluster,
+    SimComm, SimError, Tail, VirtualTime, Wander,
 };
 use plain::plain;
 use simulated::{Outcome, cluster, synchronize};
@@ -30,10 +30,19 @@ fn simple(ranks: u32) -> SimCluster {
 fn equal_seeds_give_equal_results() {
     let found = || {
         let network = Network::typical();
-        let cluster =
-            SimCluster { ranks_per_node: 3, sockets_per_node: 2, ..cluster(40, network, Clocks::typical(), 7) };
+        let cluster = SimCluster {
+            ranks_per_node: 3,
+            sockets_per_node: 2,
+            ..cluster(40, network, Clocks::typical(), 7)
+        };
         let outcomes = synchronize(&cluster, "h2hca(hca3/5/skampi/5,hca2/5/mean-rtt/3)");
-        let shown = |outcome: &Outcome| (outcome.result.unwrap().model, outcome.clock.ticks_at(at(0)), outcome.done);
+        let shown = |outcome: &Outcome| {
+            (
+                outcome.result.unwrap().model,
+                outcome.clock.ticks_at(at(0)),
+                outcome.done,
+            )
+        };
         outcomes.iter().map(shown).collect::<Vec<_>>()
     };
     assert_eq!(found(), found());
@@ -42,12 +51,30 @@ fn equal_seeds_give_equal_results() {
 /// Each rank and each node has chances of its own, and other ones with another seed.
 #[test]
 fn nobody_shares_its_chances() {
-    let tail = Tail::LogNormal { median: Duration::from_micros(100), sigma: 1.0 };
-    let noise = Network { switch: Link { tail, ..plain().switch }, ..plain() };
+    let tail = Tail::LogNormal {
+        median: Duration::from_micros(100),
+        sigma: 1.0,
+    };
+    let noise = Network {
+        switch: Link {
+            tail,
+            ..plain().switch
+        },
+        ..plain()
+    };
     let asymmetry = Duration::from_millis(1);
-    let asymmetric = Network { switch: Link { asymmetry, ..plain().switch }, ..plain() };
-    for (network, clocks) in [(noise, Clocks::perfect()), (asymmetric, Clocks::perfect()), (plain(), Clocks::typical())]
-    {
+    let asymmetric = Network {
+        switch: Link {
+            asymmetry,
+            ..plain().switch
+        },
+        ..plain()
+    };
+    for (network, clocks) in [
+        (noise, Clocks::perfect()),
+        (asymmetric, Clocks::perfect()),
+        (plain(), Clocks::typical()),
+    ] {
         let found = |seed| {
             // In a ring, so that all messages are alike.
             let program = async |comm: &SimComm| {
@@ -56,9 +83,15 @@ fn nobody_shares_its_chances() {
                 comm.recv::<()>((rank + size - 1) % size).await?;
                 Ok::<_, CommError>((comm.true_now(), comm.clock().ticks_at(at(0))))
             };
-            cluster(10, network.clone(), clocks.clone(), seed).run(program).unwrap()
+            cluster(10, network.clone(), clocks.clone(), seed)
+                .run(program)
+                .unwrap()
         };
-        let mut all: Vec<_> = found(1).into_iter().chain(found(2)).map(Result::unwrap).collect();
+        let mut all: Vec<_> = found(1)
+            .into_iter()
+            .chain(found(2))
+            .map(Result::unwrap)
+            .collect();
         all.sort_unstable();
         assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "{all:?}");
     }
@@ -66,16 +99,35 @@ fn nobody_shares_its_chances() {
 
 #[test]
 fn messages_of_a_pair_arrive_in_order_whatever_they_meet() {
-    let tail = Tail::Pareto { scale: Duration::from_micros(5), shape: 0.8 };
+    let tail = Tail::Pareto {
+        scale: Duration::from_micros(5),
+        shape: 0.8,
+    };
     let spells = Bursts::Spells {
         every: Duration::from_micros(50),
         lasting: Duration::from_micros(20),
         mean: Duration::from_micros(30),
     };
-    let switch = Link { tail, bursts: spells, ..plain().switch };
-    let card = Card { gap: Duration::from_nanos(10), per_byte: 0.0 };
+    let switch = Link {
+        tail,
+        bursts: spells,
+        ..plain().switch
+    };
+    let card = Card {
+        gap: Duration::from_nanos(10),
+        per_byte: 0.0,
+    };
     for card in [None, Some(card)] {
-        let cluster = cluster(3, Network { switch: switch.clone(), card, ..plain() }, Clocks::perfect(), 1);
+        let cluster = cluster(
+            3,
+            Network {
+                switch: switch.clone(),
+                card,
+                ..plain()
+            },
+            Clocks::perfect(),
+            1,
+        );
         let program = async |comm: &SimComm| {
             if comm.rank() == 0 {
                 for number in 0..500_u64 {
@@ -89,7 +141,13 @@ fn messages_of_a_pair_arrive_in_order_whatever_they_meet() {
             }
             Ok::<_, CommError>(received)
         };
-        for (first, received) in cluster.run(program).unwrap().into_iter().skip(1).enumerate() {
+        for (first, received) in cluster
+            .run(program)
+            .unwrap()
+            .into_iter()
+            .skip(1)
+            .enumerate()
+        {
             let received = received.unwrap();
             let numbers = received.iter().map(|(number, _)| *number);
             assert!(numbers.eq((first as u64..500).step_by(2)), "card: {card:?}");
@@ -103,13 +161,20 @@ fn every_part_of_a_way_takes_its_time() {
     let network = Network {
         socket: Link::steady(Duration::from_nanos(7)),
         node: Link::steady(Duration::from_nanos(70)),
-        switch: Link { per_byte: 2.0, ..Link::steady(Duration::from_nanos(700)) },
+        switch: Link {
+            per_byte: 2.0,
+            ..Link::steady(Duration::from_nanos(700))
+        },
         send_overhead: Duration::from_nanos(10_000),
         receive_overhead: Duration::from_nanos(100_000),
         header: 4,
         card: None,
     };
-    let cluster = SimCluster { ranks_per_node: 4, sockets_per_node: 2, ..cluster(5, network, Clocks::perfect(), 1) };
+    let cluster = SimCluster {
+        ranks_per_node: 4,
+        sockets_per_node: 2,
+        ..cluster(5, network, Clocks::perfect(), 1)
+    };
     for (to, way) in [(0, 0), (1, 7), (2, 70), (4, 700 + 2 * (4 + 16))] {
         let program = async |comm: &SimComm| {
             if comm.rank() == 0 {
@@ -122,8 +187,14 @@ fn every_part_of_a_way_takes_its_time() {
             }
             Ok::<_, CommError>(comm.place())
         };
-        let places: Vec<_> = cluster.run(program).unwrap().into_iter().map(Result::unwrap).collect();
-        let wanted = [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0)].map(|(node, socket)| Place { node, socket });
+        let places: Vec<_> = cluster
+            .run(program)
+            .unwrap()
+            .into_iter()
+            .map(Result::unwrap)
+            .collect();
+        let wanted =
+            [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0)].map(|(node, socket)| Place { node, socket });
         assert_eq!(places, wanted);
     }
 }
@@ -137,7 +208,9 @@ fn a_group_has_its_colors_in_the_order_of_keys_and_then_of_ranks() {
         let color = Some(rank % 3).filter(|color| *color > 0);
         let group = comm.split(color, 100 - rank / 2 * 2).await?;
         let left = comm.true_now();
-        let Some(group) = group else { return Ok((None, left, vec![])) };
+        let Some(group) = group else {
+            return Ok((None, left, vec![]));
+        };
         // Who is who: every member sends its number in the whole cluster to the first of the group.
         group.send(0, u64::from(rank)).await?;
         let mut members = vec![];
@@ -148,11 +221,24 @@ fn a_group_has_its_colors_in_the_order_of_keys_and_then_of_ranks() {
         }
         Ok::<_, CommError>((Some((group.rank(), group.size())), left, members))
     };
-    let found: Vec<_> = simple(11).run(program).unwrap().into_iter().map(Result::unwrap).collect();
+    let found: Vec<_> = simple(11)
+        .run(program)
+        .unwrap()
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
     // The last came after 10 us, and eight hops of 1 us up and down the tree of eleven followed.
-    assert!(found.iter().all(|(_, left, _)| *left == at((10 + 8) * MICROSECOND)), "{found:?}");
+    assert!(
+        found
+            .iter()
+            .all(|(_, left, _)| *left == at((10 + 8) * MICROSECOND)),
+        "{found:?}"
+    );
     let members = |first: usize| found[first].2.clone();
-    assert_eq!((members(10), members(8)), (vec![10, 7, 4, 1], vec![8, 5, 2]));
+    assert_eq!(
+        (members(10), members(8)),
+        (vec![10, 7, 4, 1], vec![8, 5, 2])
+    );
     assert_eq!(found[4].0, Some((2, 4)));
     assert!([0, 3, 6, 9].iter().all(|rank| found[*rank].0.is_none()));
 }
@@ -164,12 +250,20 @@ fn messages_of_different_communicators_do_not_mix() {
         let turned = same.split(Some(0), 9 - comm.rank()).await?.unwrap();
         let (rank, other) = (comm.rank(), 1 - comm.rank());
         for (number, comm) in [(1, &turned), (2, comm), (3, &same)] {
-            comm.send(1 - comm.rank(), 10 * u64::from(rank) + number).await?;
+            comm.send(1 - comm.rank(), 10 * u64::from(rank) + number)
+                .await?;
         }
-        let received = [comm.recv(other).await?, same.recv(other).await?, turned.recv(rank).await?];
+        let received = [
+            comm.recv(other).await?,
+            same.recv(other).await?,
+            turned.recv(rank).await?,
+        ];
         Ok::<[u64; 3], CommError>(received)
     };
-    assert_eq!(simple(2).run(program).unwrap(), [Ok([12, 13, 11]), Ok([2, 3, 1])]);
+    assert_eq!(
+        simple(2).run(program).unwrap(),
+        [Ok([12, 13, 11]), Ok([2, 3, 1])]
+    );
 }
 
 #[test]
@@ -185,13 +279,22 @@ fn a_synchronous_send_waits_until_it_is_received_and_a_plain_one_does_not() {
         let sum = comm.recv::<u64>(0).await? + comm.recv::<u64>(0).await?;
         Ok::<_, CommError>((at(sum as i64), comm.true_now()))
     };
-    let wanted = [Ok((at(0), at(51 * MICROSECOND))), Ok((at(3), at(50 * MICROSECOND)))];
+    let wanted = [
+        Ok((at(0), at(51 * MICROSECOND))),
+        Ok((at(3), at(50 * MICROSECOND))),
+    ];
     assert_eq!(simple(2).run(program).unwrap(), wanted);
 }
 
 #[test]
 fn who_waits_for_a_rank_that_left_hears_of_it_and_gets_its_messages_first() {
-    for card in [None, Some(Card { gap: Duration::from_nanos(5), per_byte: 0.0 })] {
+    for card in [
+        None,
+        Some(Card {
+            gap: Duration::from_nanos(5),
+            per_byte: 0.0,
+        }),
+    ] {
         let cluster = cluster(5, Network { card, ..plain() }, Clocks::perfect(), 1);
         let program = async |comm: &SimComm| match comm.rank() {
             0 => {
@@ -207,7 +310,10 @@ fn who_waits_for_a_rank_that_left_hears_of_it_and_gets_its_messages_first() {
             _ => comm.split(None, 0).await.map(|_| 0),
         };
         let left = Err(CommError::Left { rank: 0 });
-        assert_eq!(cluster.run(program).unwrap(), [Ok(0), left, left, left, left]);
+        assert_eq!(
+            cluster.run(program).unwrap(),
+            [Ok(0), left, left, left, left]
+        );
     }
 }
 
@@ -225,14 +331,23 @@ fn a_communicator_that_is_dropped_is_left_but_others_are_not() {
             }
             let lost = group.recv::<u64>(other).await;
             let left = CommError::Left { rank: other };
-            assert_eq!((group.send(other, 1_u64).await, group.send_sync(other, 1_u64).await), (Err(left), Err(left)));
+            assert_eq!(
+                (
+                    group.send(other, 1_u64).await,
+                    group.send_sync(other, 1_u64).await
+                ),
+                (Err(left), Err(left))
+            );
             assert_eq!(group.split(None, 0).await.map(|_| ()), Err(left));
             comm.send(other, comm.recv::<u64>(other).await?).await?;
             Ok::<_, CommError>(lost)
         };
         let found = simple(2).run(program).unwrap();
         assert_eq!(found[leaver as usize], Ok(Ok(5)));
-        assert_eq!(found[1 - leaver as usize], Ok(Err(CommError::Left { rank: leaver })));
+        assert_eq!(
+            found[1 - leaver as usize],
+            Ok(Err(CommError::Left { rank: leaver }))
+        );
     }
 }
 
@@ -242,7 +357,11 @@ fn a_rank_that_returned_has_left_also_where_it_kept_the_communicator() {
     for leaver in [0, 1] {
         let program = async |comm: &SimComm| {
             let group = comm.split(Some(0), comm.rank()).await?.unwrap();
-            let lost = if comm.rank() == leaver { None } else { Some(group.recv::<u64>(leaver).await) };
+            let lost = if comm.rank() == leaver {
+                None
+            } else {
+                Some(group.recv::<u64>(leaver).await)
+            };
             Ok::<_, CommError>((lost, group))
         };
         let mut found = simple(2).run(program).unwrap();
@@ -254,23 +373,55 @@ fn a_rank_that_returned_has_left_also_where_it_kept_the_communicator() {
 #[test]
 fn ranks_that_wait_for_each_other_end_in_an_error() {
     let ring = async |comm: &SimComm| comm.recv::<u64>((comm.rank() + 2) % 3).await.map(|_| ());
-    let error = SimError::Deadlock { waiting: 3, rank: 0, waits_for: Some(2) };
+    let error = SimError::Deadlock {
+        waiting: 3,
+        rank: 0,
+        waits_for: Some(2),
+    };
     assert_eq!(simple(3).run(ring), Err(error.clone()));
-    assert_eq!(error.to_string(), "3 ranks wait for ever: the first is rank 0, for rank 2");
+    assert_eq!(
+        error.to_string(),
+        "3 ranks wait for ever: the first is rank 0, for rank 2"
+    );
 
     // Rank 0 returns, but nobody waits for it.
     let some = async |comm: &SimComm| match comm.rank() {
         0 => Ok(()),
         rank => comm.send_sync(3 - rank, ()).await,
     };
-    assert_eq!(simple(3).run(some), Err(SimError::Deadlock { waiting: 2, rank: 1, waits_for: Some(2) }));
+    assert_eq!(
+        simple(3).run(some),
+        Err(SimError::Deadlock {
+            waiting: 2,
+            rank: 1,
+            waits_for: Some(2)
+        })
+    );
 
     let meeting = async |comm: &SimComm| {
-        if comm.rank() == 0 { comm.recv::<()>(1).await } else { comm.split(None, 0).await.map(|_| ()) }
+        if comm.rank() == 0 {
+            comm.recv::<()>(1).await
+        } else {
+            comm.split(None, 0).await.map(|_| ())
+        }
     };
-    assert_eq!(simple(2).run(meeting), Err(SimError::Deadlock { waiting: 2, rank: 0, waits_for: Some(1) }));
+    assert_eq!(
+        simple(2).run(meeting),
+        Err(SimError::Deadlock {
+            waiting: 2,
+            rank: 0,
+            waits_for: Some(1)
+        })
+    );
     let outside = async |_: &SimComm| pending::<()>().await;
-    assert_eq!(simple(2).run(outside), Err(SimError::Deadlock { waiting: 2, rank: 0, waits_for: None }));
+    assert_eq!(
+        simple(2).run(outside),
+        Err(SimError::Deadlock {
+            waiting: 2,
+            rank: 0,
+            waits_for: None
+        })
+    );
 }
 
 #[test]
@@ -279,16 +430,40 @@ fn a_single_rank_can_do_all_that_makes_sense() {
         comm.send(0, 4_u64).await?;
         assert_eq!(comm.recv::<u64>(0).await, Ok(4));
         assert_eq!(comm.recv::<u64>(0).await, Err(CommError::WaitsForItself));
-        assert_eq!(comm.send_sync(0, 4_u64).await, Err(CommError::WaitsForItself));
-        assert_eq!(comm.send(1, 4_u64).await, Err(CommError::NoSuchRank { rank: 1, size: 1 }));
-        assert_eq!(comm.recv::<u64>(7).await, Err(CommError::NoSuchRank { rank: 7, size: 1 }));
+        assert_eq!(
+            comm.send_sync(0, 4_u64).await,
+            Err(CommError::WaitsForItself)
+        );
+        assert_eq!(
+            comm.send(1, 4_u64).await,
+            Err(CommError::NoSuchRank { rank: 1, size: 1 })
+        );
+        assert_eq!(
+            comm.recv::<u64>(7).await,
+            Err(CommError::NoSuchRank { rank: 7, size: 1 })
+        );
         comm.send(0, [1_u64, 2]).await?;
-        assert_eq!(comm.recv::<u64>(0).await, Err(CommError::WrongLength { from: 0, expected: 1, found: 2 }));
+        assert_eq!(
+            comm.recv::<u64>(0).await,
+            Err(CommError::WrongLength {
+                from: 0,
+                expected: 1,
+                found: 2
+            })
+        );
         assert!(comm.split(None, 0).await?.is_none());
-        Ok::<_, CommError>(comm.split(Some(3), 5).await?.map(|group| (group.rank(), group.size())))
+        Ok::<_, CommError>(
+            comm.split(Some(3), 5)
+                .await?
+                .map(|group| (group.rank(), group.size())),
+        )
     };
     assert_eq!(simple(1).run(program).unwrap(), [Ok(Some((0, 1)))]);
-    for label in ["hca/2/skampi/2", "hca3/2/skampi/2", "h2hca(jk/2/skampi/2,prop)"] {
+    for label in [
+        "hca/2/skampi/2",
+        "hca3/2/skampi/2",
+        "h2hca(jk/2/skampi/2,prop)",
+    ] {
         assert!(synchronize(&simple(1), label)[0].result.is_ok());
     }
 }
@@ -305,20 +480,32 @@ fn a_pause_and_a_reading_take_time_and_the_truth_takes_none() {
         let clock = comm.clock();
         comm.pause(Duration::from_nanos(100));
         comm.pause(Duration::from_nanos(-100));
-        assert_eq!((comm.true_now(), clock.ticks_at(at(5))), (at(100), clock.ticks_at(at(5))));
+        assert_eq!(
+            (comm.true_now(), clock.ticks_at(at(5))),
+            (at(100), clock.ticks_at(at(5)))
+        );
         assert_eq!(clock.ticks(), clock.ticks_at(at(130)));
         assert_eq!(clock.close(), clock.ticks_at(at(160)));
         assert_eq!(comm.true_now(), at(160));
         clock
     };
-    let cluster = SimCluster { ranks_per_node: 2, ..cluster(3, plain(), clocks, 1) };
+    let cluster = SimCluster {
+        ranks_per_node: 2,
+        ..cluster(3, plain(), clocks, 1)
+    };
     let clocks = cluster.run(program).unwrap();
     // The two of a node share a clock, and it can be asked when all is over.
     let later = at(3_600_000_000_000);
     assert_eq!(clocks[0].ticks_at(later), clocks[1].ticks_at(later));
-    let apart = clocks[0].ticks_at(later).0.abs_diff(clocks[2].ticks_at(later).0);
+    let apart = clocks[0]
+        .ticks_at(later)
+        .0
+        .abs_diff(clocks[2].ticks_at(later).0);
     assert!(apart > 0 && apart < 2 * (1_000_000 + 36_000_000), "{apart}");
-    assert_eq!(SimClock::believed().unwrap().apply(SimClock::ZERO), Timestamp::ORIGIN);
+    assert_eq!(
+        SimClock::believed().unwrap().apply(SimClock::ZERO),
+        Timestamp::ORIGIN
+    );
 }
 
 #[test]
@@ -331,32 +518,68 @@ fn what_makes_no_sense_is_refused_by_name() {
         ("ranks", |c, _| c.ranks = u32::MAX),
         ("ranks_per_node", |c, _| c.ranks_per_node = 0),
         ("sockets_per_node", |c, _| c.sockets_per_node = 0),
-        ("network.socket.latency", |c, negative| c.network.socket.latency = negative),
-        ("network.node.per_byte", |c, _| c.network.node.per_byte = f64::NAN),
-        ("network.switch.asymmetry", |c, negative| c.network.switch.asymmetry = negative),
+        ("network.socket.latency", |c, negative| {
+            c.network.socket.latency = negative
+        }),
+        ("network.node.per_byte", |c, _| {
+            c.network.node.per_byte = f64::NAN
+        }),
+        ("network.switch.asymmetry", |c, negative| {
+            c.network.switch.asymmetry = negative
+        }),
         ("network.switch.tail.sigma", |c, _| {
-            c.network.switch.tail = Tail::LogNormal { median: Duration::ZERO, sigma: -1.0 };
+            c.network.switch.tail = Tail::LogNormal {
+                median: Duration::ZERO,
+                sigma: -1.0,
+            };
         }),
         ("network.switch.tail.shape", |c, _| {
-            c.network.switch.tail = Tail::Pareto { scale: Duration::ZERO, shape: 0.0 };
+            c.network.switch.tail = Tail::Pareto {
+                scale: Duration::ZERO,
+                shape: 0.0,
+            };
         }),
         ("1 - network.switch.bursts.probability", |c, _| {
-            c.network.switch.bursts = Bursts::Chance { probability: 1.5, mean: Duration::ZERO };
+            c.network.switch.bursts = Bursts::Chance {
+                probability: 1.5,
+                mean: Duration::ZERO,
+            };
         }),
         ("network.switch.bursts.every - lasting", |c, _| {
             let [every, lasting] = [1, 2].map(Duration::from_nanos);
-            c.network.switch.bursts = Bursts::Spells { every, lasting, mean: Duration::ZERO };
+            c.network.switch.bursts = Bursts::Spells {
+                every,
+                lasting,
+                mean: Duration::ZERO,
+            };
         }),
-        ("network.send_overhead", |c, negative| c.network.send_overhead = negative),
-        ("network.receive_overhead", |c, negative| c.network.receive_overhead = negative),
-        ("network.card.gap", |c, negative| c.network.card = Some(Card { gap: negative, per_byte: 0.0 })),
+        ("network.send_overhead", |c, negative| {
+            c.network.send_overhead = negative
+        }),
+        ("network.receive_overhead", |c, negative| {
+            c.network.receive_overhead = negative
+        }),
+        ("network.card.gap", |c, negative| {
+            c.network.card = Some(Card {
+                gap: negative,
+                per_byte: 0.0,
+            })
+        }),
         ("clocks.offset", |c, negative| c.clocks.offset = negative),
-        ("clocks.drift", |c, _| c.clocks.drift = Drift::Normal(f64::INFINITY)),
+        ("clocks.drift", |c, _| {
+            c.clocks.drift = Drift::Normal(f64::INFINITY)
+        }),
         ("clocks.granularity", |c, _| c.clocks.granularity = 0),
-        ("clocks.read_cost", |c, negative| c.clocks.read_cost = negative),
+        ("clocks.read_cost", |c, negative| {
+            c.clocks.read_cost = negative
+        }),
         ("clocks.wander.lasting", |c, _| {
             let (interval, lasting) = (Duration::from_nanos(1), Duration::from_secs(1));
-            c.clocks.wander = Some(Wander { drift_per_sqrt_second: 0.0, interval, lasting });
+            c.clocks.wander = Some(Wander {
+                drift_per_sqrt_second: 0.0,
+                interval,
+                lasting,
+            });
         }),
     ];
     assert_eq!(good().validate(), Ok(()));
@@ -364,6 +587,9 @@ fn what_makes_no_sense_is_refused_by_name() {
         let mut cluster = good();
         spoil(&mut cluster, negative);
         let found = cluster.run(async |_| ());
-        assert!(matches!(&found, Err(SimError::Parameter { name, .. }) if name == wanted), "{wanted}: {found:?}");
+        assert!(
+            matches!(&found, Err(SimError::Parameter { name, .. }) if name == wanted),
+            "{wanted}: {found:?}"
+        );
     }
 }

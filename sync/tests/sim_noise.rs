@@ -1,26 +1,55 @@
 //! Whether errors are as large as the standard errors say, with noise that is alike in both directions.
 
-#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test, that is how a failure is told"
+)]
 
 use core::num::NonZeroU32;
 
-use downbeat_clock_core::{BinomialTree, ClockModel, Counter, Duration, Global, Local, OffsetFit, OffsetLine, Role};
+use downbeat_clock_core::{
+    BinomialTree, ClockModel, Counter, Duration, Global, Local, OffsetFit, OffsetLine, Role,
+};
 use downbeat_sync::{
-    Clocks, Comm, Drift, Link, Network, OffsetAlgorithm, OffsetClient, SimClock, SimCluster, SimComm, SyncError, Tail,
-    answer,
+    Clocks, Comm, Drift, Link, Network, OffsetAlgorithm, OffsetClient, SimClock, SimCluster,
+    SimComm, SyncError, Tail, answer,
 };
 
 const POINTS: u32 = 20;
 
 fn noisy(ranks: u32, seed: u64) -> SimCluster {
-    let tail = Tail::LogNormal { median: Duration::from_nanos(300), sigma: 0.7 };
-    let network = Network { switch: Link { tail, ..Network::noiseless().switch }, ..Network::noiseless() };
-    let clocks = Clocks { offset: Duration::from_secs(1), drift: Drift::Normal(5e-6), ..Clocks::perfect() };
-    SimCluster { ranks, ranks_per_node: 1, sockets_per_node: 1, network, clocks, seed }
+    let tail = Tail::LogNormal {
+        median: Duration::from_nanos(300),
+        sigma: 0.7,
+    };
+    let network = Network {
+        switch: Link {
+            tail,
+            ..Network::noiseless().switch
+        },
+        ..Network::noiseless()
+    };
+    let clocks = Clocks {
+        offset: Duration::from_secs(1),
+        drift: Drift::Normal(5e-6),
+        ..Clocks::perfect()
+    };
+    SimCluster {
+        ranks,
+        ranks_per_node: 1,
+        sockets_per_node: 1,
+        network,
+        clocks,
+        seed,
+    }
 }
 
 /// What a rank learned: its line, if it is not the root, and global time by its counter.
-type Taught = (Option<OffsetLine<Local>>, ClockModel<Counter, Global>, SimClock);
+type Taught = (
+    Option<OffsetLine<Local>>,
+    ClockModel<Counter, Global>,
+    SimClock,
+);
 
 /// HCA3 by hand, because an algorithm does not hand out its lines.
 async fn hca3(comm: &SimComm, offset: OffsetAlgorithm) -> Result<Taught, SyncError> {
@@ -58,10 +87,17 @@ async fn hca3(comm: &SimComm, offset: OffsetAlgorithm) -> Result<Taught, SyncErr
 /// all hops add up, each at the time that is asked for, and, being independent, their squares do.
 ///
 /// Rounding to whole nanoseconds is not noise, and gets one of its own per hop.
-fn share_within_three_standard_errors(ranks: u32, seeds: u64, offset: OffsetAlgorithm, late: Duration) -> f64 {
+fn share_within_three_standard_errors(
+    ranks: u32,
+    seeds: u64,
+    offset: OffsetAlgorithm,
+    late: Duration,
+) -> f64 {
     let (mut within, mut all) = (0, 0);
     for seed in 0..seeds {
-        let simulated = noisy(ranks, seed).simulate(async |comm| hca3(comm, offset).await.unwrap()).unwrap();
+        let simulated = noisy(ranks, seed)
+            .simulate(async |comm| hca3(comm, offset).await.unwrap())
+            .unwrap();
         let (at, found) = (simulated.ended + late, simulated.results);
         let shown = |(_, model, clock): &Taught| model.apply(clock.ticks_at(at));
         for rank in 1..ranks {
@@ -111,11 +147,17 @@ fn the_errors_of_a_tree_are_within_three_standard_errors_added_in_quadrature() {
 #[test]
 fn a_tenth_of_the_standard_error_is_too_little() {
     let offset = OffsetAlgorithm::skampi(const { NonZeroU32::new(10).unwrap() });
-    let simulated = |seed| noisy(2, seed).simulate(async |comm| hca3(comm, offset).await.unwrap()).unwrap();
+    let simulated = |seed| {
+        noisy(2, seed)
+            .simulate(async |comm| hca3(comm, offset).await.unwrap())
+            .unwrap()
+    };
     let beyond = (0..100).filter(|seed| {
         let simulated = simulated(*seed);
         let at = simulated.ended + Duration::from_secs(1);
-        let [(_, root, root_clock), (line, model, clock)] = &simulated.results[..] else { return false };
+        let [(_, root, root_clock), (line, model, clock)] = &simulated.results[..] else {
+            return false;
+        };
         let error = model.apply(clock.ticks_at(at)) - root.apply(root_clock.ticks_at(at));
         let local = SimClock::believed().unwrap().apply(clock.ticks_at(at));
         error.as_nanos().abs() as f64 > 0.3 * line.unwrap().error_at(local).unwrap()

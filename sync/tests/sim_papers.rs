@@ -1,14 +1,17 @@
 //! HCA, HCA2 and HCA3 against the pseudo code of the papers, worked out plainly: in floating-point numbers, one rank after
 //! the other, with slopes and intercepts, from the stamps that the simulated ranks took.
 
-#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test, that is how a failure is told"
+)]
 
 use core::cell::RefCell;
 
 use downbeat_clock_core::{Clock, Duration, Ticks, Timestamp};
 use downbeat_sync::{
-    Algorithm, Clocks, Comm, CommError, Drift, Link, Network, Payload, SimClock, SimCluster, SimComm, Synchronized,
-    Tail, VirtualTime,
+    Algorithm, Clocks, Comm, CommError, Drift, Link, Network, Payload, SimClock, SimCluster,
+    SimComm, Synchronized, Tail, VirtualTime,
 };
 
 /// Fit points and exchanges of all labels.
@@ -87,7 +90,10 @@ struct Model {
     intercept: f64,
 }
 
-const IDENTITY: Model = Model { slope: 0.0, intercept: 0.0 };
+const IDENTITY: Model = Model {
+    slope: 0.0,
+    intercept: 0.0,
+};
 
 impl Model {
     fn apply(self, x: f64) -> f64 {
@@ -109,19 +115,34 @@ struct Record(Vec<Vec<Step>>);
 impl Record {
     /// The exchanges between a client and its reference, in order: sent, answered, received, each by its own clock.
     fn exchanges(&self, client: u32, reference: u32) -> Vec<[f64; 3]> {
-        let asked = self.0[client as usize].windows(4).filter_map(|steps| match *steps {
-            [Step::Opened(sent), Step::Sent(to), Step::Received(_), Step::Closed(received)] if to == reference => {
-                Some((sent, received))
-            }
-            _ => None,
-        });
-        let answered = self.0[reference as usize].windows(3).filter_map(|steps| match *steps {
-            [Step::Received(from), Step::Read(at), Step::Sent(_)] if from == client => Some(at),
-            _ => None,
-        });
+        let asked = self.0[client as usize]
+            .windows(4)
+            .filter_map(|steps| match *steps {
+                [
+                    Step::Opened(sent),
+                    Step::Sent(to),
+                    Step::Received(_),
+                    Step::Closed(received),
+                ] if to == reference => Some((sent, received)),
+                _ => None,
+            });
+        let answered = self.0[reference as usize]
+            .windows(3)
+            .filter_map(|steps| match *steps {
+                [Step::Received(from), Step::Read(at), Step::Sent(_)] if from == client => Some(at),
+                _ => None,
+            });
         let (asked, answered): (Vec<_>, Vec<_>) = (asked.collect(), answered.collect());
-        assert_eq!(asked.len(), answered.len(), "rank {client} asked, rank {reference} answered");
-        asked.into_iter().zip(answered).map(|((sent, received), at)| [sent, at, received]).collect()
+        assert_eq!(
+            asked.len(),
+            answered.len(),
+            "rank {client} asked, rank {reference} answered"
+        );
+        asked
+            .into_iter()
+            .zip(answered)
+            .map(|((sent, received), at)| [sent, at, received])
+            .collect()
     }
 }
 
@@ -133,22 +154,37 @@ fn skampi_offset(session: &[[f64; 3]], reference: Model) -> (f64, f64) {
         low = low.max(sent - answered);
         high = high.min(received - answered);
     }
-    ((session[0][0] + session[session.len() - 1][2]) / 2.0, (low + high) / 2.0)
+    (
+        (session[0][0] + session[session.len() - 1][2]) / 2.0,
+        (low + high) / 2.0,
+    )
 }
 
 /// Algorithm 2: the least squares through the first points, moved to the last one if there is one more.
 fn learn(exchanges: &[[f64; 3]], reference: Model) -> Model {
-    let points: Vec<_> = exchanges.chunks(EXCHANGES).map(|session| skampi_offset(session, reference)).collect();
+    let points: Vec<_> = exchanges
+        .chunks(EXCHANGES)
+        .map(|session| skampi_offset(session, reference))
+        .collect();
     let fitted = &points[..POINTS];
     let count = POINTS as f64;
     let mean_x = fitted.iter().map(|(x, _)| x).sum::<f64>() / count;
     let mean_y = fitted.iter().map(|(_, y)| y).sum::<f64>() / count;
-    let sxy: f64 = fitted.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
+    let sxy: f64 = fitted
+        .iter()
+        .map(|(x, y)| (x - mean_x) * (y - mean_y))
+        .sum();
     let sxx: f64 = fitted.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
     let slope = sxy / sxx;
     match points.get(POINTS) {
-        Some((x, y)) => Model { slope, intercept: y - slope * x },
-        None => Model { slope, intercept: mean_y - slope * mean_x },
+        Some((x, y)) => Model {
+            slope,
+            intercept: y - slope * x,
+        },
+        None => Model {
+            slope,
+            intercept: mean_y - slope * mean_x,
+        },
     }
 }
 
@@ -160,22 +196,36 @@ fn hca3(record: &Record, ranks: u32) -> Vec<Model> {
     for round in (1..=rounds).rev() {
         for reference in (0..inside).step_by(1 << round) {
             let client = reference + (1 << (round - 1));
-            models[client as usize] = learn(&record.exchanges(client, reference), models[reference as usize]);
+            models[client as usize] = learn(
+                &record.exchanges(client, reference),
+                models[reference as usize],
+            );
         }
     }
     for client in inside..ranks {
         let reference = client - inside;
-        models[client as usize] = learn(&record.exchanges(client, reference), models[reference as usize]);
+        models[client as usize] = learn(
+            &record.exchanges(client, reference),
+            models[reference as usize],
+        );
     }
     models
 }
 
 /// From the leaves to the root: every reference answers with its own time, and the lines of a subtree are merged with
 /// the line of its root as that learns one, from its first sessions.
-fn up_the_tree(record: &Record, ranks: u32, sessions: usize, merged: fn(Model, Model) -> Model) -> Vec<Model> {
+fn up_the_tree(
+    record: &Record,
+    ranks: u32,
+    sessions: usize,
+    merged: fn(Model, Model) -> Model,
+) -> Vec<Model> {
     let line = |client, reference| {
         let exchanges = record.exchanges(client, reference);
-        learn(&exchanges[..exchanges.len().min(sessions * EXCHANGES)], IDENTITY)
+        learn(
+            &exchanges[..exchanges.len().min(sessions * EXCHANGES)],
+            IDENTITY,
+        )
     };
     let mut models = vec![IDENTITY; ranks as usize];
     let rounds = ranks.ilog2();
@@ -215,15 +265,40 @@ fn hca(record: &Record, ranks: u32) -> Vec<Model> {
 type Outcome = (Synchronized, SimClock, Vec<Step>, Timestamp<VirtualTime>);
 
 fn simulate(label: &str, ranks: u32, seed: u64) -> Vec<Outcome> {
-    let tail = Tail::LogNormal { median: Duration::from_nanos(300), sigma: 1.0 };
-    let switch = Link { tail, asymmetry: Duration::from_nanos(100), ..Link::steady(Duration::from_micros(3)) };
+    let tail = Tail::LogNormal {
+        median: Duration::from_nanos(300),
+        sigma: 1.0,
+    };
+    let switch = Link {
+        tail,
+        asymmetry: Duration::from_nanos(100),
+        ..Link::steady(Duration::from_micros(3))
+    };
     // Drifts that no quartz has, so that the products of slopes and intercepts matter.
-    let clocks = Clocks { offset: Duration::from_secs(1), drift: Drift::Within(1e-3), ..Clocks::perfect() };
-    let network = Network { switch, ..Network::noiseless() };
-    let cluster = SimCluster { ranks, ranks_per_node: 1, sockets_per_node: 1, network, clocks, seed };
+    let clocks = Clocks {
+        offset: Duration::from_secs(1),
+        drift: Drift::Within(1e-3),
+        ..Clocks::perfect()
+    };
+    let network = Network {
+        switch,
+        ..Network::noiseless()
+    };
+    let cluster = SimCluster {
+        ranks,
+        ranks_per_node: 1,
+        sockets_per_node: 1,
+        network,
+        clocks,
+        seed,
+    };
     let algorithm: Algorithm = label.parse().unwrap();
     let program = async |comm: &SimComm| {
-        let scribe = Scribe { comm, clock: comm.clock(), steps: RefCell::default() };
+        let scribe = Scribe {
+            comm,
+            clock: comm.clock(),
+            steps: RefCell::default(),
+        };
         let clock = &&scribe;
         let me = downbeat_sync::Timekeeper::new(clock, SimClock::believed().unwrap());
         let found = algorithm.synchronize(&me, clock).await.unwrap();
@@ -240,7 +315,15 @@ fn simulate(label: &str, ranks: u32, seed: u64) -> Vec<Outcome> {
 /// are good to 2e-7 here.
 fn disagreement(label: &str, ranks: u32, seed: u64, naive: fn(&Record, u32) -> Vec<Model>) -> f64 {
     let outcomes = simulate(label, ranks, seed);
-    let models = naive(&Record(outcomes.iter().map(|(_, _, steps, _)| steps.clone()).collect()), ranks);
+    let models = naive(
+        &Record(
+            outcomes
+                .iter()
+                .map(|(_, _, steps, _)| steps.clone())
+                .collect(),
+        ),
+        ranks,
+    );
     let end = outcomes.iter().map(|(.., done)| *done).max().unwrap();
     let span = (POINTS - 1) as f64 * EXCHANGES as f64 * 6_000.0;
     let hops = f64::from(ranks.ilog2() + 1);
@@ -271,7 +354,10 @@ fn the_algorithms_do_what_the_papers_say() {
         for ranks in [5, 8, 13] {
             for seed in 0..5 {
                 let found = disagreement(label, ranks, seed, naive);
-                assert!(found <= 1.0, "{label}, {ranks} ranks, seed {seed}: {found} times what rounding explains");
+                assert!(
+                    found <= 1.0,
+                    "{label}, {ranks} ranks, seed {seed}: {found} times what rounding explains"
+                );
             }
         }
     }
@@ -287,8 +373,10 @@ fn another_algorithm_would_be_found_out() {
         };
         up_the_tree(record, ranks, POINTS + 1, merged)
     };
-    let unmerged = |record: &Record, ranks| up_the_tree(record, ranks, POINTS + 1, |first, _| first);
-    let without_the_last_point = |record: &Record, ranks| up_the_tree(record, ranks, POINTS, Model::merged);
+    let unmerged =
+        |record: &Record, ranks| up_the_tree(record, ranks, POINTS + 1, |first, _| first);
+    let without_the_last_point =
+        |record: &Record, ranks| up_the_tree(record, ranks, POINTS, Model::merged);
     assert!(disagreement("hca2/6/skampi/5", 8, 1, sums) > 10.0);
     assert!(disagreement("hca2/6/skampi/5", 8, 1, unmerged) > 10.0);
     assert!(disagreement("hca2/6/skampi/5/recompute", 8, 1, without_the_last_point) > 1.0);

@@ -1,7 +1,10 @@
 //! Every algorithm against the truth, on a network without noise: what is left is rounding, and what an algorithm
 //! leaves out.
 
-#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test, that is how a failure is told"
+)]
 
 #[path = "common/simulated.rs"]
 mod simulated;
@@ -22,24 +25,44 @@ const LATENCY: Duration = Duration::from_micros(20);
 const DRIFT: f64 = 10e-6;
 
 fn clocks() -> Clocks {
-    Clocks { offset: Duration::from_secs(1), drift: Drift::Within(DRIFT), ..Clocks::perfect() }
+    Clocks {
+        offset: Duration::from_secs(1),
+        drift: Drift::Within(DRIFT),
+        ..Clocks::perfect()
+    }
 }
 
 fn network() -> Network {
-    Network { switch: Link::steady(LATENCY), ..Network::noiseless() }
+    Network {
+        switch: Link::steady(LATENCY),
+        ..Network::noiseless()
+    }
 }
 
 /// How many clocks a rank's clock was learned through, in a tree.
 fn depth(rank: u32, ranks: u32) -> f64 {
     let inside = 1 << ranks.ilog2();
-    f64::from(if rank < inside { rank.count_ones() } else { (rank - inside).count_ones() + 1 })
+    f64::from(if rank < inside {
+        rank.count_ones()
+    } else {
+        (rank - inside).count_ones() + 1
+    })
 }
 
 /// By how much each rank's global clock is off at a true time. Global time is what rank 0 believes.
 fn errors(outcomes: &[Outcome], at: Timestamp<VirtualTime>) -> Vec<f64> {
-    let shown = |outcome: &Outcome| outcome.result.unwrap().model.apply(outcome.clock.ticks_at(at));
+    let shown = |outcome: &Outcome| {
+        outcome
+            .result
+            .unwrap()
+            .model
+            .apply(outcome.clock.ticks_at(at))
+    };
     let global = shown(&outcomes[0]);
-    outcomes.iter().map(|outcome| (shown(outcome) - global).as_nanos() as f64).collect()
+    outcomes
+        .iter()
+        .map(|outcome| (shown(outcome) - global).as_nanos() as f64)
+        .collect()
 }
 
 fn end(outcomes: &[Outcome]) -> Timestamp<VirtualTime> {
@@ -73,17 +96,30 @@ fn lines_are_right_to_two_nanoseconds_per_hop_and_stay_so_as_well_as_their_span_
             for seed in 0..3 {
                 let outcomes = synchronize(&cluster(ranks, network(), clocks(), seed), label);
                 let end = end(&outcomes);
-                let (now, later) = (errors(&outcomes, end), errors(&outcomes, end + Duration::from_secs(1)));
+                let (now, later) = (
+                    errors(&outcomes, end),
+                    errors(&outcomes, end + Duration::from_secs(1)),
+                );
                 for (rank, (now, later)) in (0..).zip(now.into_iter().zip(later)) {
                     let hops = depth(rank, ranks);
                     // Lines of a tree are extended for as many spans as rounds follow, HCA's while offsets are measured
                     // again; by the slope's standard error, 0.45 ns / sqrt(20) * sqrt(12) / span, that is less than
                     // half a nanosecond each.
-                    let rounds = if rank == 0 || label.starts_with("jk") { 0 } else { ranks.ilog2() };
+                    let rounds = if rank == 0 || label.starts_with("jk") {
+                        0
+                    } else {
+                        ranks.ilog2()
+                    };
                     let most = 2.0 * hops + f64::from(rounds);
-                    assert!(now.abs() <= most, "{label}, rank {rank} of {ranks}, seed {seed}: {now} ns");
+                    assert!(
+                        now.abs() <= most,
+                        "{label}, rank {rank} of {ranks}, seed {seed}: {now} ns"
+                    );
                     let most = hops * rounding_after(1e9, span());
-                    assert!(later.abs() <= most, "{label}, rank {rank} of {ranks}, seed {seed}: {later} ns later");
+                    assert!(
+                        later.abs() <= most,
+                        "{label}, rank {rank} of {ranks}, seed {seed}: {later} ns later"
+                    );
                 }
             }
         }
@@ -108,7 +144,10 @@ fn offsets_are_right_to_two_nanoseconds_per_hop_and_the_drift_that_they_leave_ou
                 let at = end(&outcomes) + late;
                 for (rank, error) in (0..).zip(errors(&outcomes, at)) {
                     let most = depth(rank, ranks) * (2.0 + 2.0 * DRIFT * at.as_nanos() as f64);
-                    assert!(error.abs() <= most, "{label}, rank {rank} of {ranks}: {error} ns, at most {most}");
+                    assert!(
+                        error.abs() <= most,
+                        "{label}, rank {rank} of {ranks}: {error} ns, at most {most}"
+                    );
                 }
             }
         }
@@ -118,11 +157,22 @@ fn offsets_are_right_to_two_nanoseconds_per_hop_and_the_drift_that_they_leave_ou
 /// With clocks that do not drift, offsets are all there is to learn, however long a client waits for its reference.
 #[test]
 fn without_drift_every_offset_is_right_to_two_nanoseconds_per_hop() {
-    let clocks = Clocks { drift: Drift::Within(0.0), ..clocks() };
-    for label in ["skampi/mean-rtt/5", "nbcbench/trace-collector/5", "hca3-offset/mean-rtt/5", "hca3/5/mean-rtt/5"] {
+    let clocks = Clocks {
+        drift: Drift::Within(0.0),
+        ..clocks()
+    };
+    for label in [
+        "skampi/mean-rtt/5",
+        "nbcbench/trace-collector/5",
+        "hca3-offset/mean-rtt/5",
+        "hca3/5/mean-rtt/5",
+    ] {
         let outcomes = synchronize(&cluster(13, network(), clocks.clone(), 3), label);
         for (rank, error) in (0..).zip(errors(&outcomes, end(&outcomes))) {
-            assert!(error.abs() <= 2.0 * depth(rank, 13), "{label}, rank {rank}: {error} ns");
+            assert!(
+                error.abs() <= 2.0 * depth(rank, 13),
+                "{label}, rank {rank}: {error} ns"
+            );
         }
     }
 }

@@ -1,6 +1,9 @@
 //! What weights are for: a machine that now and then holds up all messages for longer than a measurement takes.
 
-#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test, that is how a failure is told"
+)]
 
 use downbeat_clock_core::Duration;
 use downbeat_sync::{Bursts, Clocks, Drift, Link, Network};
@@ -16,25 +19,49 @@ fn disturbed() -> Network {
         lasting: Duration::from_millis(2),
         mean: Duration::from_micros(20),
     };
-    Network { switch: Link { bursts, ..Network::noiseless().switch }, ..Network::noiseless() }
+    Network {
+        switch: Link {
+            bursts,
+            ..Network::noiseless().switch
+        },
+        ..Network::noiseless()
+    }
 }
 
 /// The error of rank 1 a second after the synchronization, in nanoseconds.
 fn error_after_a_second(label: &str, seed: u64) -> i64 {
-    let clocks = Clocks { offset: Duration::from_secs(1), drift: Drift::Normal(5e-6), ..Clocks::perfect() };
+    let clocks = Clocks {
+        offset: Duration::from_secs(1),
+        drift: Drift::Normal(5e-6),
+        ..Clocks::perfect()
+    };
     let ranks = synchronize(&cluster(2, disturbed(), clocks, seed), label);
     let at = ranks[1].done + Duration::from_secs(1);
-    let shown = |rank: usize| ranks[rank].result.unwrap().model.apply(ranks[rank].clock.ticks_at(at));
+    let shown = |rank: usize| {
+        ranks[rank]
+            .result
+            .unwrap()
+            .model
+            .apply(ranks[rank].clock.ticks_at(at))
+    };
     (shown(1) - shown(0)).as_nanos().abs()
 }
 
 #[test]
 fn offsets_that_were_hit_hardly_count_if_they_are_weighted() {
     let median = |label: &str| {
-        let mut errors: Vec<i64> = (0..40).map(|seed| error_after_a_second(label, seed)).collect();
+        let mut errors: Vec<i64> = (0..40)
+            .map(|seed| error_after_a_second(label, seed))
+            .collect();
         errors.sort_unstable();
         errors[20]
     };
-    let (plain, weighted) = (median("hca3/200/skampi/20"), median("hca3/200/skampi/20/weighted"));
-    assert!(weighted * 2 < plain, "{weighted} ns with weights, {plain} ns without");
+    let (plain, weighted) = (
+        median("hca3/200/skampi/20"),
+        median("hca3/200/skampi/20/weighted"),
+    );
+    assert!(
+        weighted * 2 < plain,
+        "{weighted} ns with weights, {plain} ns without"
+    );
 }

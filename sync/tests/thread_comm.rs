@@ -6,7 +6,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::run;
-use downbeat_sync::{ClusterError, Comm, CommError, Payload, ThreadCluster, ThreadComm, block_on_ready};
+use downbeat_sync::{
+    ClusterError, Comm, CommError, Payload, ThreadCluster, ThreadComm, block_on_ready,
+};
 
 /// From one rank to more than there are cores.
 const SIZES: [u32; 6] = [1, 2, 3, 4, 5, 8];
@@ -37,7 +39,12 @@ fn messages_arrive_in_order_from_everyone_to_everyone() {
             }
             Ok((comm.rank(), comm.size()))
         });
-        assert_eq!(all.unwrap(), (0..size).map(|rank| Ok::<_, CommError>((rank, size))).collect::<Vec<_>>());
+        assert_eq!(
+            all.unwrap(),
+            (0..size)
+                .map(|rank| Ok::<_, CommError>((rank, size)))
+                .collect::<Vec<_>>()
+        );
     }
 }
 
@@ -46,7 +53,10 @@ fn messages_arrive_in_order_from_everyone_to_everyone() {
 fn a_token_goes_round_and_round() {
     for size in SIZES.into_iter().skip(1) {
         let tokens = run(size, |comm| {
-            let (next, previous) = ((comm.rank() + 1) % comm.size(), (comm.rank() + comm.size() - 1) % comm.size());
+            let (next, previous) = (
+                (comm.rank() + 1) % comm.size(),
+                (comm.rank() + comm.size() - 1) % comm.size(),
+            );
             let mut token = 0;
             for _ in 0..200 {
                 if comm.rank() > 0 {
@@ -106,7 +116,10 @@ fn a_rank_can_send_to_itself_but_not_wait_for_itself() {
         assert_eq!(send(comm, me, 5_u64), Ok(()));
         assert_eq!(send(comm, me, 6_u64), Err(CommError::WaitsForItself));
         assert_eq!(recv(comm, me), Ok(5_u64));
-        assert_eq!(block_on_ready(comm.send_sync(me, 7_u64)), Err(CommError::WaitsForItself));
+        assert_eq!(
+            block_on_ready(comm.send_sync(me, 7_u64)),
+            Err(CommError::WaitsForItself)
+        );
         // The message that could not be sent synchronously was not sent at all.
         recv::<u64>(comm, me)
     });
@@ -131,11 +144,28 @@ fn another_type_than_was_sent_is_refused() {
     use downbeat_clock_core::{ClockModel, Global, Local, Node};
     run(1, |comm| {
         send(comm, 0, [1_u64, 2]).unwrap();
-        assert_eq!(recv::<u64>(comm, 0), Err(CommError::WrongLength { from: 0, expected: 1, found: 2 }));
+        assert_eq!(
+            recv::<u64>(comm, 0),
+            Err(CommError::WrongLength {
+                from: 0,
+                expected: 1,
+                found: 2
+            })
+        );
         send(comm, 0, ()).unwrap();
-        assert_eq!(recv::<u64>(comm, 0), Err(CommError::WrongLength { from: 0, expected: 1, found: 0 }));
+        assert_eq!(
+            recv::<u64>(comm, 0),
+            Err(CommError::WrongLength {
+                from: 0,
+                expected: 1,
+                found: 0
+            })
+        );
         send(comm, 0, ClockModel::<Local, Global>::IDENTITY).unwrap();
-        assert_eq!(recv::<ClockModel<Local, Node>>(comm, 0), Err(CommError::WrongType { from: 0 }));
+        assert_eq!(
+            recv::<ClockModel<Local, Node>>(comm, 0),
+            Err(CommError::WrongType { from: 0 })
+        );
         // The messages are gone, and the mailbox works as before.
         send(comm, 0, ClockModel::<Local, Global>::IDENTITY).unwrap();
         assert_eq!(recv(comm, 0), Ok(ClockModel::<Local, Global>::IDENTITY));
@@ -156,7 +186,10 @@ fn a_rank_that_left_can_still_be_heard() {
             assert_eq!(send(comm, 0, 1_u64), Err(CommError::Left { rank: 0 }));
             later
         });
-        assert_eq!(results.unwrap(), vec![Err(CommError::Left { rank: 0 }); size as usize]);
+        assert_eq!(
+            results.unwrap(),
+            vec![Err(CommError::Left { rank: 0 }); size as usize]
+        );
     }
 }
 
@@ -171,9 +204,19 @@ fn nobody_waits_for_a_rank_that_left() {
         _ => split(comm, Some(1), 0).map(|_| ()),
     });
     let results = results.unwrap();
-    assert!(results[..6].iter().all(|result| *result == Err(CommError::Left { rank: 0 })), "{results:?}");
+    assert!(
+        results[..6]
+            .iter()
+            .all(|result| *result == Err(CommError::Left { rank: 0 })),
+        "{results:?}"
+    );
     // The others leave, too, and any of them may be the one that was missed first.
-    assert!(results[6..].iter().all(|result| matches!(result, Err(CommError::Left { .. }))), "{results:?}");
+    assert!(
+        results[6..]
+            .iter()
+            .all(|result| matches!(result, Err(CommError::Left { .. }))),
+        "{results:?}"
+    );
 }
 
 /// The rank that panics is not the one that most others wait for.
@@ -194,11 +237,15 @@ fn a_panic_releases_everyone() {
             // In a ring that the last rank would have to begin.
             let why = recv::<u64>(comm, (comm.rank() + last) % comm.size()).unwrap_err();
             SEEN.lock().unwrap().push((comm.rank(), why));
-            recv::<u64>(comm, (comm.rank() + 1) % comm.size()).expect("this panic is only a consequence");
+            recv::<u64>(comm, (comm.rank() + 1) % comm.size())
+                .expect("this panic is only a consequence");
         });
         match failed.unwrap_err() {
             ClusterError::Panicked { rank, message } => {
-                assert_eq!((rank, message.as_str()), (size - 1, "the last rank's own words"));
+                assert_eq!(
+                    (rank, message.as_str()),
+                    (size - 1, "the last rank's own words")
+                );
             }
             other => panic!("{other}"),
         }
@@ -217,7 +264,9 @@ fn a_split_groups_by_color_and_orders_by_key_and_rank() {
             let rank = comm.rank();
             let color = (rank % 4 != 3).then_some(rank % 2);
             let key = if rank % 2 == 0 { 100 - rank } else { 7 };
-            let Some(group) = split(comm, color, key)? else { return Ok(None) };
+            let Some(group) = split(comm, color, key)? else {
+                return Ok(None);
+            };
             // The first of the group collects who is there.
             send(&group, 0, u64::from(rank))?;
             let mut members = Vec::new();
@@ -228,7 +277,10 @@ fn a_split_groups_by_color_and_orders_by_key_and_rank() {
             }
             Ok::<_, CommError>(Some((group.rank(), group.size(), members)))
         });
-        let even: Vec<u64> = (0..u64::from(size)).rev().filter(|rank| rank % 2 == 0).collect();
+        let even: Vec<u64> = (0..u64::from(size))
+            .rev()
+            .filter(|rank| rank % 2 == 0)
+            .collect();
         let odd: Vec<u64> = (0..u64::from(size)).filter(|rank| rank % 4 == 1).collect();
         for (rank, group) in (0_u64..).zip(groups.unwrap()) {
             let expected = [&even, &odd].into_iter().find_map(|members| {
@@ -245,13 +297,19 @@ fn a_split_groups_by_color_and_orders_by_key_and_rank() {
 fn splits_can_follow_one_another_and_do_not_disturb_messages() {
     for size in SIZES {
         let results = run(size, |comm| {
-            let (next, previous) = ((comm.rank() + 1) % comm.size(), (comm.rank() + comm.size() - 1) % comm.size());
+            let (next, previous) = (
+                (comm.rank() + 1) % comm.size(),
+                (comm.rank() + comm.size() - 1) % comm.size(),
+            );
             send(comm, next, 1_u64)?;
             for i in 0..50 {
                 let group = split(comm, Some((comm.rank() + i) % 2), 0)?.expect("there is a color");
                 let group = split(&group, Some(0), 0)?.expect("there is a color");
                 send(&group, (group.rank() + 1) % group.size(), u64::from(i))?;
-                assert_eq!(recv(&group, (group.rank() + group.size() - 1) % group.size()), Ok(u64::from(i)));
+                assert_eq!(
+                    recv(&group, (group.rank() + group.size() - 1) % group.size()),
+                    Ok(u64::from(i))
+                );
             }
             recv(comm, previous)
         });
@@ -277,7 +335,9 @@ fn who_drops_a_communicator_has_left_that_one_only() {
 #[test]
 fn numbers_of_ranks_that_cannot_be_are_refused() {
     for ranks in [0, ThreadCluster::MOST_RANKS + 1, u32::MAX] {
-        assert!(matches!(ThreadCluster::new(ranks).run(|_| ()), Err(ClusterError::Ranks(found)) if found == ranks));
+        assert!(
+            matches!(ThreadCluster::new(ranks).run(|_| ()), Err(ClusterError::Ranks(found)) if found == ranks)
+        );
     }
 }
 
@@ -286,10 +346,30 @@ fn no_rank_begins_unless_all_are_pinned() {
     static BEGUN: AtomicU32 = AtomicU32::new(0);
     let begin = |_: &ThreadComm| BEGUN.fetch_add(1, Ordering::Relaxed);
 
-    let refused = ThreadCluster::new(4).pin(|rank| if rank == 2 { Err("no such core") } else { Ok(()) }).run(begin);
-    assert_eq!(refused.unwrap_err().to_string(), "rank 2 could not be pinned: no such core");
-    let panicked = ThreadCluster::new(4).pin(|rank| if rank == 1 { panic!("at {rank}") } else { Ok::<_, String>(()) });
-    assert_eq!(panicked.run(begin).unwrap_err().to_string(), "rank 1 panicked: at 1");
+    let refused = ThreadCluster::new(4)
+        .pin(|rank| {
+            if rank == 2 {
+                Err("no such core")
+            } else {
+                Ok(())
+            }
+        })
+        .run(begin);
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "rank 2 could not be pinned: no such core"
+    );
+    let panicked = ThreadCluster::new(4).pin(|rank| {
+        if rank == 1 {
+            panic!("at {rank}")
+        } else {
+            Ok::<_, String>(())
+        }
+    });
+    assert_eq!(
+        panicked.run(begin).unwrap_err().to_string(),
+        "rank 1 panicked: at 1"
+    );
     assert_eq!(BEGUN.load(Ordering::Relaxed), 0);
 
     let pinned = Mutex::new(Vec::new());

@@ -5,7 +5,10 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --profile loom -p downbeat-tests --test loom_latch -- --nocapture`
 #![cfg(loom)]
-#![expect(clippy::expect_used, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::expect_used,
+    reason = "in a test, that is how a failure is told"
+)]
 
 mod explore;
 
@@ -30,7 +33,10 @@ fn read(latch: &Latch<2>, times: usize) -> Vec<u64> {
         seen[0]
     });
     let counts: Vec<u64> = counts.collect();
-    assert!(counts.is_sorted(), "an older value after a newer one: {counts:?}");
+    assert!(
+        counts.is_sorted(),
+        "an older value after a newer one: {counts:?}"
+    );
     counts
 }
 
@@ -42,7 +48,12 @@ fn publish(latch: &Latch<2>, last: u64) {
 
 /// One writer against readers that read so many times each. Every value must have been seen at some time: a model in
 /// which they never meet would prove nothing.
-fn writer_against(name: &str, preemptions: Option<usize>, reads: &'static [usize], publications: u64) {
+fn writer_against(
+    name: &str,
+    preemptions: Option<usize>,
+    reads: &'static [usize],
+    publications: u64,
+) {
     let met = std::sync::Arc::new([const { AtomicUsize::new(0) }; 3]);
     let meetings = std::sync::Arc::clone(&met);
 
@@ -60,12 +71,21 @@ fn writer_against(name: &str, preemptions: Option<usize>, reads: &'static [usize
             })
             .collect();
         publish(&latch, publications);
-        readers.into_iter().for_each(|reader| reader.join().expect("a reader panicked"));
-        assert_eq!(latch.read(), words(publications), "what was published last stays");
+        readers
+            .into_iter()
+            .for_each(|reader| reader.join().expect("a reader panicked"));
+        assert_eq!(
+            latch.read(),
+            words(publications),
+            "what was published last stays"
+        );
     });
 
     let seen = &met[..=publications as usize];
-    assert!(seen.iter().all(|times| times.load(Ordering::Relaxed) > 0), "a value that no reader saw: {seen:?}");
+    assert!(
+        seen.iter().all(|times| times.load(Ordering::Relaxed) > 0),
+        "a value that no reader saw: {seen:?}"
+    );
 }
 
 #[test]
@@ -97,7 +117,9 @@ fn one_writer_at_a_time() {
         // Loom objects to accesses of a cell that do not happen one after the other.
         let guarded = Arc::new(UnsafeCell::new(()));
         let publish_next = |latch: &Latch<2>, guarded: &UnsafeCell<()>| {
-            let Some(mut writer) = latch.writer() else { return 0 };
+            let Some(mut writer) = latch.writer() else {
+                return 0;
+            };
             // First and last: nothing in `publish` can then stand in for the order that taking and leaving make.
             guarded.with_mut(|_| ());
             writer.publish(words(latch.read()[0] + 1));
@@ -110,7 +132,8 @@ fn one_writer_at_a_time() {
             // Twice: a claim that was refused must not free what the other holds.
             move || publish_next(&latch, &guarded) + publish_next(&latch, &guarded)
         });
-        let published = publish_next(&latch, &guarded) + other.join().expect("the other writer panicked");
+        let published =
+            publish_next(&latch, &guarded) + other.join().expect("the other writer panicked");
         assert!(published > 0, "neither could publish");
         assert_eq!(latch.read(), words(published), "a publication was lost");
     });

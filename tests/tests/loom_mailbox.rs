@@ -77,7 +77,10 @@ fn what_was_done_before_is_seen() {
                         } else {
                             Ok(number - 1)
                         };
-                        assert!(notes[1].load(Ordering::Relaxed) >= taken.expect("the receiver took all messages"));
+                        assert!(
+                            notes[1].load(Ordering::Relaxed)
+                                >= taken.expect("the receiver took all messages")
+                        );
                     }
                 }
             });
@@ -103,7 +106,10 @@ fn a_receiver_that_goes() {
                 assert_eq!(patiently(|| mailbox.try_put(&[1], 1)), Ok(()));
                 // There may have been room before the receiver went, but nobody is there to take it.
                 let second = patiently(|| mailbox.try_put(&[2], 1));
-                assert_eq!(second.and_then(|()| patiently(|| mailbox.check_taken())), Err(Departure::Panicked));
+                assert_eq!(
+                    second.and_then(|()| patiently(|| mailbox.check_taken())),
+                    Err(Departure::Panicked)
+                );
             }
         });
         assert_eq!(patiently(|| mailbox.try_take(1)), Ok(([1], 1)));
@@ -118,7 +124,11 @@ fn a_receiver_that_goes() {
 fn who_leaves_wakes_all_sleepers() {
     explore("who leaves wakes all", None, || {
         let (inbox, outbox) = (Arc::new(Mailbox::<1>::new()), Arc::new(Mailbox::<1>::new()));
-        assert_eq!(outbox.try_put(&[1], 1), Ok(()), "the box that is going to be full");
+        assert_eq!(
+            outbox.try_put(&[1], 1),
+            Ok(()),
+            "the box that is going to be full"
+        );
         let sleepers = Arc::new([Sleeper::new(), Sleeper::new()]);
         let receiver = thread::spawn({
             let (inbox, sleepers) = (Arc::clone(&inbox), Arc::clone(&sleepers));
@@ -131,7 +141,10 @@ fn who_leaves_wakes_all_sleepers() {
         let sender = thread::spawn({
             let (outbox, sleepers) = (Arc::clone(&outbox), Arc::clone(&sleepers));
             move || {
-                assert_eq!(sleepers[1].wait_until(|| settled(outbox.try_put(&[2], 1))), Err(Departure::Left));
+                assert_eq!(
+                    sleepers[1].wait_until(|| settled(outbox.try_put(&[2], 1))),
+                    Err(Departure::Left)
+                );
             }
         });
         assert_eq!(inbox.try_put(&[1], 1), Ok(()));

@@ -3,7 +3,10 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --profile loom -p downbeat-tests --test loom_replay -- --nocapture`
 #![cfg(loom)]
-#![expect(clippy::expect_used, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::expect_used,
+    reason = "in a test, that is how a failure is told"
+)]
 
 mod explore;
 
@@ -14,7 +17,8 @@ use std::sync::atomic::Ordering;
 use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_trace::ControlVariable;
 use downbeat_trace::{
-    Action, CollectiveKind, ControlledLogicalClock, Latencies, Matching, Place, Replaying, Trace, TraceBuilder,
+    Action, CollectiveKind, ControlledLogicalClock, Latencies, Matching, Place, Replaying, Trace,
+    TraceBuilder,
 };
 use explore::explore;
 use loom::sync::atomic::AtomicU64;
@@ -34,19 +38,40 @@ use Step::{Enter, Exit, Nothing, Receive, Send};
 /// What all locations do, and when.
 fn trace(steps: &[&[(i64, Step)]]) -> &'static Trace {
     let mut builder = TraceBuilder::new(Matching::default());
-    let places = (0..steps.len() as u32).map(|i| Place { node: i, process: i });
-    let ids: Vec<_> = places.map(|place| builder.add_location(place).expect("these are few")).collect();
+    let places = (0..steps.len() as u32).map(|i| Place {
+        node: i,
+        process: i,
+    });
+    let ids: Vec<_> = places
+        .map(|place| builder.add_location(place).expect("these are few"))
+        .collect();
     let communicator = builder.add_communicator(&ids).expect("all are known");
     for (location, steps) in ids.iter().zip(steps) {
         for (time, step) in *steps {
             let action = match *step {
                 Nothing => Action::Internal,
-                Send(to) => Action::Send { to: ids[to], communicator, tag: 0 },
-                Receive(from) => Action::Receive { from: ids[from], communicator, tag: 0 },
+                Send(to) => Action::Send {
+                    to: ids[to],
+                    communicator,
+                    tag: 0,
+                },
+                Receive(from) => Action::Receive {
+                    from: ids[from],
+                    communicator,
+                    tag: 0,
+                },
                 Enter => Action::Enter { communicator },
-                Exit(kind) => Action::Exit { communicator, kind, root: 0, sent: true, received: true },
+                Exit(kind) => Action::Exit {
+                    communicator,
+                    kind,
+                    root: 0,
+                    sent: true,
+                    received: true,
+                },
             };
-            builder.push(*location, Timestamp::from_nanos(*time), action).expect("times do not decrease");
+            builder
+                .push(*location, Timestamp::from_nanos(*time), action)
+                .expect("times do not decrease");
         }
     }
     Box::leak(Box::new(builder.finish().expect("all is matched")))
@@ -55,7 +80,8 @@ fn trace(steps: &[&[(i64, Step)]]) -> &'static Trace {
 /// Messages take 10 ns, and intervals keep their lengths.
 fn replaying(trace: &'static Trace, groups: &'static [Range<usize>]) -> Arc<Replaying> {
     let ten = Duration::from_nanos(10);
-    let mut clock = ControlledLogicalClock::new(Latencies::new(ten, ten, ten).expect("none is negative"));
+    let mut clock =
+        ControlledLogicalClock::new(Latencies::new(ten, ten, ten).expect("none is negative"));
     clock.rule.control = ControlVariable::ONE;
     Arc::new(Replaying::new(trace, &clock, groups))
 }
@@ -80,10 +106,24 @@ fn workers_replay(
             }
         };
         // None of them by the thread that waits for all: to wake a thread that joins another is too much for loom.
-        let workers: Vec<_> = (0..groups.len()).map(|worker| thread::spawn(work(worker))).collect();
-        let seen: Vec<_> = workers.into_iter().map(|worker| worker.join().expect("a worker panicked")).collect();
-        assert!(seen.iter().all(|seen| *seen == replaying.words()), "{seen:?} of {:?}", replaying.words());
-        assert_eq!(Arc::into_inner(replaying).expect("all workers are gone").end(), come);
+        let workers: Vec<_> = (0..groups.len())
+            .map(|worker| thread::spawn(work(worker)))
+            .collect();
+        let seen: Vec<_> = workers
+            .into_iter()
+            .map(|worker| worker.join().expect("a worker panicked"))
+            .collect();
+        assert!(
+            seen.iter().all(|seen| *seen == replaying.words()),
+            "{seen:?} of {:?}",
+            replaying.words()
+        );
+        assert_eq!(
+            Arc::into_inner(replaying)
+                .expect("all workers are gone")
+                .end(),
+            come
+        );
     });
 }
 
@@ -93,7 +133,10 @@ fn a_message_each_way() {
         "a message each way",
         None,
         &[0..1, 1..2],
-        &[&[(100, Send(1)), (110, Receive(1))], &[(50, Receive(0)), (60, Send(0))]],
+        &[
+            &[(100, Send(1)), (110, Receive(1))],
+            &[(50, Receive(0)), (60, Send(0))],
+        ],
         &[&[100, 130], &[110, 120]],
     );
 }
@@ -105,7 +148,16 @@ fn work_that_is_left_to_another() {
         "work that is left",
         None,
         &[0..2, 2..2],
-        &[&[(1, Nothing), (2, Nothing), (3, Nothing), (4, Nothing), (5, Send(1))], &[(1, Receive(0))]],
+        &[
+            &[
+                (1, Nothing),
+                (2, Nothing),
+                (3, Nothing),
+                (4, Nothing),
+                (5, Send(1)),
+            ],
+            &[(1, Receive(0))],
+        ],
         &[&[1, 2, 3, 4, 5], &[15]],
     );
 }
@@ -113,7 +165,13 @@ fn work_that_is_left_to_another() {
 /// Two workers have more to do than a turn, and only one of them can leave some of it to the third.
 #[test]
 fn work_that_two_would_leave_to_one() {
-    let long: &[(i64, Step)] = &[(1, Nothing), (2, Nothing), (3, Nothing), (4, Nothing), (5, Nothing)];
+    let long: &[(i64, Step)] = &[
+        (1, Nothing),
+        (2, Nothing),
+        (3, Nothing),
+        (4, Nothing),
+        (5, Nothing),
+    ];
     workers_replay(
         "work that two would leave",
         Some(2),
@@ -129,7 +187,10 @@ fn a_barrier() {
         "a barrier",
         None,
         &[0..1, 1..2],
-        &[&[(100, Enter), (101, Exit(CollectiveKind::Barrier))], &[(50, Enter), (51, Exit(CollectiveKind::Barrier))]],
+        &[
+            &[(100, Enter), (101, Exit(CollectiveKind::Barrier))],
+            &[(50, Enter), (51, Exit(CollectiveKind::Barrier))],
+        ],
         &[&[100, 101], &[50, 110]],
     );
 }
@@ -140,7 +201,10 @@ fn a_scan() {
         "a scan",
         None,
         &[0..1, 1..2],
-        &[&[(100, Enter), (101, Exit(CollectiveKind::Scan))], &[(50, Enter), (51, Exit(CollectiveKind::Scan))]],
+        &[
+            &[(100, Enter), (101, Exit(CollectiveKind::Scan))],
+            &[(50, Enter), (51, Exit(CollectiveKind::Scan))],
+        ],
         &[&[100, 101], &[50, 110]],
     );
 }
@@ -152,7 +216,10 @@ fn a_circle() {
         "a circle",
         None,
         &[0..1, 1..2],
-        &[&[(1, Receive(1)), (2, Send(1))], &[(1, Receive(0)), (2, Send(0))]],
+        &[
+            &[(1, Receive(1)), (2, Send(1))],
+            &[(1, Receive(0)), (2, Send(0))],
+        ],
         &[&[], &[]],
     );
 }
@@ -185,14 +252,19 @@ fn told_or_awaited() {
             move || {
                 notes[1].store(1, Ordering::Relaxed);
                 let found = replaying.get_or_wait(0, 0);
-                assert!(found.is_none_or(|time| time == 100 && notes[0].load(Ordering::Relaxed) == 1));
+                assert!(
+                    found.is_none_or(|time| time == 100 && notes[0].load(Ordering::Relaxed) == 1)
+                );
                 found.is_none()
             }
         });
         notes[0].store(1, Ordering::Relaxed);
         let is_awaited = replaying.tell(0, 0, 100);
         assert!(!is_awaited || notes[1].load(Ordering::Relaxed) == 1);
-        assert_eq!(receiver.join().expect("the receiver does not panic"), is_awaited);
+        assert_eq!(
+            receiver.join().expect("the receiver does not panic"),
+            is_awaited
+        );
         assert_eq!(replaying.get_or_wait(0, 0), Some(100));
     });
 }

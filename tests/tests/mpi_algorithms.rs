@@ -1,7 +1,11 @@
 //! A program for `mpirun`: every algorithm over MPI, on ranks whose clocks are wrong in a known way, against the truth.
 //! All ranks of one machine read one clock, so there is one.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test, that is how a failure is told"
+)]
 
 mod job;
 mod messages;
@@ -11,7 +15,9 @@ use std::cell::Cell;
 use std::thread;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Ticks, Timestamp};
-use downbeat_sync::{Algorithm, Comm, CommError, MpiComm, Payload, Place, SyncError, Synchronized, Timekeeper};
+use downbeat_sync::{
+    Algorithm, Comm, CommError, MpiComm, Payload, Place, SyncError, Synchronized, Timekeeper,
+};
 use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId, Truth};
 use job::job;
 use messages::{recv, send};
@@ -50,10 +56,25 @@ fn main() {
     job(Threading::Serialized, |world| {
         let ranks = Ranks::meet(MpiComm::duplicate(world).unwrap());
         for label in FLAT {
-            ranks.assert_within_the_half_widths(label, 4.0, &Setting { skew: distinct(label), ..ALIKE });
+            ranks.assert_within_the_half_widths(
+                label,
+                4.0,
+                &Setting {
+                    skew: distinct(label),
+                    ..ALIKE
+                },
+            );
         }
         for label in HIERARCHIES {
-            ranks.assert_within_the_half_widths(label, 10.0, &Setting { skew: ahead, place: dealt_out, ..ALIKE });
+            ranks.assert_within_the_half_widths(
+                label,
+                10.0,
+                &Setting {
+                    skew: ahead,
+                    place: dealt_out,
+                    ..ALIKE
+                },
+            );
         }
         ranks.a_line_learns_the_drift_and_an_offset_does_not();
         ranks.nodes_that_share_a_clock_need_only_be_told_within();
@@ -82,27 +103,44 @@ struct Setting {
 }
 
 /// Ranks that do not differ.
-const ALIKE: Setting = Setting { skew: |_| Skew::default(), place: |_| Place { node: 0, socket: 0 }, source: |_| 7 };
+const ALIKE: Setting = Setting {
+    skew: |_| Skew::default(),
+    place: |_| Place { node: 0, socket: 0 },
+    source: |_| 7,
+};
 
 /// Ranks that are ahead by very different amounts.
 fn ahead(rank: u32) -> Skew {
     let rank = i64::from(rank);
-    Skew { offset: Duration::from_millis(rank * rank * 700 - 1_000), ..Skew::default() }
+    Skew {
+        offset: Duration::from_millis(rank * rank * 700 - 1_000),
+        ..Skew::default()
+    }
 }
 
 /// Ranks that drift by some parts per million besides.
 fn drifting(rank: u32) -> Skew {
-    Skew { drift: f64::from(rank * 37 % 11) * 1e-6 - 5e-6, ..ahead(rank) }
+    Skew {
+        drift: f64::from(rank * 37 % 11) * 1e-6 - 5e-6,
+        ..ahead(rank)
+    }
 }
 
 /// Clocks that an algorithm should be able to cope with.
 fn distinct(label: &str) -> fn(u32) -> Skew {
-    if label == "none" { |_| Skew::default() } else { ahead }
+    if label == "none" {
+        |_| Skew::default()
+    } else {
+        ahead
+    }
 }
 
 /// Two sockets per node, and ranks dealt out like cards, as some launchers do.
 fn dealt_out(rank: u32) -> Place {
-    Place { node: rank % 3, socket: rank / 3 % 2 }
+    Place {
+        node: rank % 3,
+        socket: rank / 3 % 2,
+    }
 }
 
 /// How it ended for a rank, as all ranks are told.
@@ -143,15 +181,28 @@ impl Payload for Outcome {
     fn put(self, words: &mut [u64; 6]) {
         let half_width = self.half_width.map_or(-1, Duration::as_nanos);
         let took = self.took.as_nanos();
-        *words = [self.end as u64, self.error as u64, half_width as u64, self.steepness.to_bits(), took as u64, 0];
+        *words = [
+            self.end as u64,
+            self.error as u64,
+            half_width as u64,
+            self.steepness.to_bits(),
+            took as u64,
+            0,
+        ];
     }
 
     fn get(words: &[u64; 6]) -> Option<Self> {
-        let ends = [End::Synchronized, End::Unfit, End::OtherRank, End::Otherwise];
+        let ends = [
+            End::Synchronized,
+            End::Unfit,
+            End::OtherRank,
+            End::Otherwise,
+        ];
         Some(Self {
             end: ends.into_iter().find(|end| *end as u64 == words[0])?,
             error: words[1] as i64,
-            half_width: Some(Duration::from_nanos(words[2] as i64)).filter(|width| *width >= Duration::ZERO),
+            half_width: Some(Duration::from_nanos(words[2] as i64))
+                .filter(|width| *width >= Duration::ZERO),
             steepness: f64::from_bits(words[3]),
             took: Duration::from_nanos(words[4] as i64),
         })
@@ -179,21 +230,41 @@ impl Ranks {
     }
 
     /// Synchronizes by `label`; what this rank has of it, and how it is for all.
-    fn synchronize(&self, label: &str, setting: &Setting) -> (Result<Synchronized, SyncError>, Vec<Outcome>) {
-        let Setting { skew, place, source } = setting;
+    fn synchronize(
+        &self,
+        label: &str,
+        setting: &Setting,
+    ) -> (Result<Synchronized, SyncError>, Vec<Outcome>) {
+        let Setting {
+            skew,
+            place,
+            source,
+        } = setting;
         let clock = self.clock(skew(self.me()));
         let base = Skewed::believed().unwrap();
-        let me = Timekeeper::new(&clock, base).source(source(self.me())).place(place(self.me()));
+        let me = Timekeeper::new(&clock, base)
+            .source(source(self.me()))
+            .place(place(self.me()));
         let began = clock.true_now();
-        let result = label.parse::<Algorithm>().unwrap().synchronize_blocking(&me, &self.comm);
-        let now = share(&self.comm, clock.true_now()).into_iter().max().unwrap();
+        let result = label
+            .parse::<Algorithm>()
+            .unwrap()
+            .synchronize_blocking(&me, &self.comm);
+        let now = share(&self.comm, clock.true_now())
+            .into_iter()
+            .max()
+            .unwrap();
         // Global time is what rank 0 believes.
-        let here = result.map_or(base.renamed(), |found| found.model).apply(clock.ticks_at(now));
+        let here = result
+            .map_or(base.renamed(), |found| found.model)
+            .apply(clock.ticks_at(now));
         let mine = Outcome {
             end: End::of(&result),
             error: (here - share(&self.comm, here)[0]).as_nanos(),
             half_width: result.ok().and_then(|found| found.quality.half_width),
-            steepness: result.map_or(0.0, |found| (found.model.rate().nanos_per_tick() - 1.0).abs()),
+            steepness: result.map_or(0.0, |found| {
+                (found.model.rate().nanos_per_tick() - 1.0).abs()
+            }),
             took: now - began,
         };
         (result, share(&self.comm, mine))
@@ -204,12 +275,18 @@ impl Ranks {
     fn synchronize_at_last(&self, label: &str, setting: &Setting) -> (Synchronized, Vec<Outcome>) {
         for _ in 0..100 {
             let (result, outcomes) = self.synchronize(label, setting);
-            if outcomes.iter().all(|outcome| outcome.end == End::Synchronized) {
+            if outcomes
+                .iter()
+                .all(|outcome| outcome.end == End::Synchronized)
+            {
                 return (result.unwrap(), outcomes);
             }
             let count = |end| outcomes.iter().filter(|outcome| outcome.end == end).count();
             let (unfit, other) = (count(End::Unfit), count(End::OtherRank));
-            assert!(unfit > 0 && unfit + other == outcomes.len(), "{label}: {result:?} here, {outcomes:?}");
+            assert!(
+                unfit > 0 && unfit + other == outcomes.len(),
+                "{label}: {result:?} here, {outcomes:?}"
+            );
         }
         panic!("{label}: the clocks could not be fitted in 100 tries");
     }
@@ -219,16 +296,29 @@ impl Ranks {
     /// Each offset is off by its half width at most, and so is a line in the middle of its points. From there to now the
     /// line is off by its slope, which should be one. The slopes of the lines that a model was composed of are not known
     /// one by one; but each is the ratio of the rates of two ranks, and no model was composed of more than `hops`.
-    fn assert_within_the_half_widths(&self, label: &str, hops: f64, setting: &Setting) -> Synchronized {
+    fn assert_within_the_half_widths(
+        &self,
+        label: &str,
+        hops: f64,
+        setting: &Setting,
+    ) -> Synchronized {
         let (mine, outcomes) = self.synchronize_at_last(label, setting);
-        let steepest = outcomes.iter().map(|outcome| outcome.steepness).fold(0.0, f64::max);
+        let steepest = outcomes
+            .iter()
+            .map(|outcome| outcome.steepness)
+            .fold(0.0, f64::max);
         assert_eq!(outcomes[0].error, 0, "{label}: {outcomes:?}");
         for outcome in &outcomes[1..] {
             // Estimators other than SKaMPI's know no bound; but no exchange takes longer than the whole synchronization.
             let took = outcome.took.as_nanos() as f64;
-            let width = outcome.half_width.map_or(hops * took, |width| width.as_nanos() as f64);
+            let width = outcome
+                .half_width
+                .map_or(hops * took, |width| width.as_nanos() as f64);
             let most = width + 2.0 * steepest * hops * took + 2.0 * hops;
-            assert!(outcome.error.abs() as f64 <= most, "{label}: at most {most} ns, but {outcome:?}");
+            assert!(
+                outcome.error.abs() as f64 <= most,
+                "{label}: at most {most} ns, but {outcome:?}"
+            );
         }
         mine
     }
@@ -236,15 +326,31 @@ impl Ranks {
     /// Lines learn the drift; that of offsets is the whole error, and known. The offsets of a line may be equal by chance, to
     /// a nanosecond: then it has none.
     fn a_line_learns_the_drift_and_an_offset_does_not(&self) {
-        for (label, learns) in [("hca3/3/skampi/6", true), ("jk/3/skampi/6", true), ("hca3-offset/skampi/6", false)] {
+        for (label, learns) in [
+            ("hca3/3/skampi/6", true),
+            ("jk/3/skampi/6", true),
+            ("hca3-offset/skampi/6", false),
+        ] {
             let learned = || {
-                let (_, outcomes) = self.synchronize_at_last(label, &Setting { skew: drifting, ..ALIKE });
+                let (_, outcomes) = self.synchronize_at_last(
+                    label,
+                    &Setting {
+                        skew: drifting,
+                        ..ALIKE
+                    },
+                );
                 assert_eq!(outcomes[0].steepness, 0.0, "{label}: {outcomes:?}");
-                let steep = outcomes[1..].iter().filter(|outcome| outcome.steepness > 1e-12).count();
+                let steep = outcomes[1..]
+                    .iter()
+                    .filter(|outcome| outcome.steepness > 1e-12)
+                    .count();
                 assert!(learns || steep == 0, "{label}: {outcomes:?}");
                 !learns || steep == outcomes.len() - 1
             };
-            assert!((0..100).any(|_| learned()), "{label}: a hundred times a rank learned no drift");
+            assert!(
+                (0..100).any(|_| learned()),
+                "{label}: a hundred times a rank learned no drift"
+            );
         }
     }
 
@@ -252,22 +358,37 @@ impl Ranks {
     fn nodes_that_share_a_clock_need_only_be_told_within(&self) {
         let setting = Setting {
             skew: |rank| ahead(rank / 2),
-            place: |rank| Place { node: rank / 2, socket: 0 },
+            place: |rank| Place {
+                node: rank / 2,
+                socket: 0,
+            },
             source: |rank| u64::from(rank / 2),
         };
-        for label in ["h2hca(hca3/3/skampi/6,prop)", "h3hca(hca3/3/skampi/6,none,prop)"] {
+        for label in [
+            "h2hca(hca3/3/skampi/6,prop)",
+            "h3hca(hca3/3/skampi/6,none,prop)",
+        ] {
             let mine = self.assert_within_the_half_widths(label, 4.0, &setting);
             let models = share(&self.comm, mine.model);
             for (rank, model) in models.iter().enumerate() {
-                assert!(*model == models[rank / 2 * 2], "{label}: rank {rank} and its node differ");
-                assert!(rank < 2 || *model != models[rank - 2], "{label}: rank {rank} and another node agree");
+                assert!(
+                    *model == models[rank / 2 * 2],
+                    "{label}: rank {rank} and its node differ"
+                );
+                assert!(
+                    rank < 2 || *model != models[rank - 2],
+                    "{label}: rank {rank} and another node agree"
+                );
             }
         }
     }
 
     fn ranks_that_mpi_finds_on_one_node_share_its_clock(&self) {
         let me = Timekeeper::new(&self.raw, self.truth.renamed());
-        let me = me.place(Place { node: self.comm.node().unwrap(), socket: 0 });
+        let me = me.place(Place {
+            node: self.comm.node().unwrap(),
+            socket: 0,
+        });
         let algorithm: Algorithm = "h2hca(hca3/3/skampi/6,prop)".parse().unwrap();
         let found = algorithm.synchronize_blocking(&me, &self.comm).unwrap();
         assert_eq!(found.model, self.truth.renamed());
@@ -275,15 +396,28 @@ impl Ranks {
 
     /// As emulated hosts are: one boot id, another clock.
     fn a_source_that_only_claims_to_be_the_same_is_refused_on_all_ranks(&self) {
-        let Some(liar) = self.size().checked_sub(1).filter(|last| *last > 0) else { return };
+        let Some(liar) = self.size().checked_sub(1).filter(|last| *last > 0) else {
+            return;
+        };
         let offset = Duration::from_secs(1_000);
-        let clock =
-            self.clock(Skew { offset: if self.me() == liar { offset } else { Duration::ZERO }, ..Skew::default() });
+        let clock = self.clock(Skew {
+            offset: if self.me() == liar {
+                offset
+            } else {
+                Duration::ZERO
+            },
+            ..Skew::default()
+        });
         let me = Timekeeper::new(&clock, Skewed::believed().unwrap()).source(7);
-        let result = "prop".parse::<Algorithm>().unwrap().synchronize_blocking(&me, &self.comm);
+        let result = "prop"
+            .parse::<Algorithm>()
+            .unwrap()
+            .synchronize_blocking(&me, &self.comm);
         if self.me() == liar {
             let near = |found: Duration, width| (found - offset).abs() <= width;
-            assert!(matches!(result, Err(SyncError::OtherSource { offset, half_width }) if near(offset, half_width)));
+            assert!(
+                matches!(result, Err(SyncError::OtherSource { offset, half_width }) if near(offset, half_width))
+            );
         } else {
             assert_eq!(result, Err(SyncError::OtherRank(liar)));
         }
@@ -294,9 +428,16 @@ impl Ranks {
             return;
         }
         for odd_one in [0, self.size() - 1] {
-            let label = if self.me() == odd_one { "jk/10/skampi/10" } else { "jk/10/skampi/11" };
+            let label = if self.me() == odd_one {
+                "jk/10/skampi/10"
+            } else {
+                "jk/10/skampi/11"
+            };
             let me = Timekeeper::new(&self.raw, self.truth.renamed());
-            let result = label.parse::<Algorithm>().unwrap().synchronize_blocking(&me, &self.comm);
+            let result = label
+                .parse::<Algorithm>()
+                .unwrap()
+                .synchronize_blocking(&me, &self.comm);
             assert_eq!(result, Err(SyncError::DifferentAlgorithms));
         }
     }
@@ -315,13 +456,37 @@ impl Ranks {
         for label in labels {
             for stepping in [0, self.size() - 1] {
                 let steps = if self.me() == stepping { 25 } else { u64::MAX };
-                let clock = Stepping { clock: self.raw, steps, reads: Cell::new(0) };
+                let clock = Stepping {
+                    clock: self.raw,
+                    steps,
+                    reads: Cell::new(0),
+                };
                 let me = Timekeeper::new(&clock, self.truth.renamed());
-                let result = label.parse::<Algorithm>().unwrap().synchronize_blocking(&me, &self.comm);
-                let own = |why| matches!(why, SyncError::Exchange(_) | SyncError::Offset(_) | SyncError::Model(_));
-                let ends = share(&self.comm, [u64::from(result.is_err()), u64::from(result.is_err_and(own))]);
-                assert!(ends.iter().all(|[failed, _]| *failed == 1), "{label}, rank {stepping} steps: {ends:?}");
-                assert!(ends.iter().any(|[_, own]| *own == 1), "{label}, rank {stepping} steps: {ends:?}");
+                let result = label
+                    .parse::<Algorithm>()
+                    .unwrap()
+                    .synchronize_blocking(&me, &self.comm);
+                let own = |why| {
+                    matches!(
+                        why,
+                        SyncError::Exchange(_) | SyncError::Offset(_) | SyncError::Model(_)
+                    )
+                };
+                let ends = share(
+                    &self.comm,
+                    [
+                        u64::from(result.is_err()),
+                        u64::from(result.is_err_and(own)),
+                    ],
+                );
+                assert!(
+                    ends.iter().all(|[failed, _]| *failed == 1),
+                    "{label}, rank {stepping} steps: {ends:?}"
+                );
+                assert!(
+                    ends.iter().any(|[_, own]| *own == 1),
+                    "{label}, rank {stepping} steps: {ends:?}"
+                );
             }
         }
     }
@@ -330,7 +495,10 @@ impl Ranks {
 /// Tells every rank the values of all.
 fn share<P: Payload>(comm: &MpiComm, mine: P) -> Vec<P> {
     (0..comm.size()).for_each(|to| send(comm, to, mine).unwrap());
-    (0..comm.size()).map(|from| recv(comm, from)).collect::<Result<_, CommError>>().unwrap()
+    (0..comm.size())
+        .map(|from| recv(comm, from))
+        .collect::<Result<_, CommError>>()
+        .unwrap()
 }
 
 /// A clock that steps back by a second at every so many readings.
@@ -353,7 +521,14 @@ fn a_rank_may_be_a_thread_that_mpi_allows() {
     }
     let program = || {
         let ranks = Ranks::meet(MpiComm::duplicate(&SimpleCommunicator::world()).unwrap());
-        ranks.assert_within_the_half_widths("hca3-offset/skampi/6", 4.0, &Setting { skew: ahead, ..ALIKE });
+        ranks.assert_within_the_half_widths(
+            "hca3-offset/skampi/6",
+            4.0,
+            &Setting {
+                skew: ahead,
+                ..ALIKE
+            },
+        );
     };
     thread::spawn(program).join().unwrap();
 }

@@ -1,6 +1,9 @@
 //! A program for `mpirun`: what a communicator over MPI promises.
 
-#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test, that is how a failure is told"
+)]
 
 #[path = "../../sync/tests/common/bytes.rs"]
 mod bytes;
@@ -23,7 +26,10 @@ fn main() {
     assert_eq!(refused(), MpiError::NotInitialized);
     let survivor = job(Threading::Funneled, |world| {
         let comm = MpiComm::duplicate(world).unwrap();
-        assert_eq!((comm.rank() as i32, comm.size() as i32), (world.rank(), world.size()));
+        assert_eq!(
+            (comm.rank() as i32, comm.size() as i32),
+            (world.rank(), world.size())
+        );
         messages_arrive_in_order(&comm);
         a_token_goes_round(&comm);
         a_synchronous_send_returns_after_the_receive_began(&comm);
@@ -63,7 +69,10 @@ fn messages_arrive_in_order(comm: &MpiComm) {
             send(comm, to, [i]).unwrap();
         }
         for from in 0..comm.size() {
-            assert_eq!(recv(comm, from), Ok([i, from.into(), comm.rank().into(), 0, 0, u64::MAX]));
+            assert_eq!(
+                recv(comm, from),
+                Ok([i, from.into(), comm.rank().into(), 0, 0, u64::MAX])
+            );
             assert_eq!(recv(comm, from), Ok([i]));
         }
     }
@@ -109,7 +118,10 @@ fn a_rank_sends_to_itself_but_does_not_wait_for_itself(comm: &MpiComm) {
     for i in 0..100_u64 {
         send(comm, me, i).unwrap();
     }
-    assert_eq!(block_on_ready(comm.send_sync(me, 7_u64)), Err(CommError::WaitsForItself));
+    assert_eq!(
+        block_on_ready(comm.send_sync(me, 7_u64)),
+        Err(CommError::WaitsForItself)
+    );
     for i in 0..100_u64 {
         assert_eq!(recv(comm, me), Ok(i));
     }
@@ -129,7 +141,13 @@ fn a_rank_that_does_not_exist_is_refused(comm: &MpiComm) {
 
 fn another_type_than_was_sent_is_refused(comm: &MpiComm) {
     let (next, previous) = ring(comm);
-    let wrong_length = |found| Err(CommError::WrongLength { from: previous, expected: 1, found });
+    let wrong_length = |found| {
+        Err(CommError::WrongLength {
+            from: previous,
+            expected: 1,
+            found,
+        })
+    };
     for length in [2, 0, 6] {
         match length {
             0 => send(comm, next, ()),
@@ -141,7 +159,10 @@ fn another_type_than_was_sent_is_refused(comm: &MpiComm) {
     }
     let model = ClockModel::<Local, Global>::IDENTITY;
     send(comm, next, model).unwrap();
-    assert_eq!(recv::<ClockModel<Local, Node>>(comm, previous), Err(CommError::WrongType { from: previous }));
+    assert_eq!(
+        recv::<ClockModel<Local, Node>>(comm, previous),
+        Err(CommError::WrongType { from: previous })
+    );
     // What was refused is gone.
     send(comm, next, model).unwrap();
     assert_eq!(recv(comm, previous), Ok(model));
@@ -153,11 +174,23 @@ fn fewer_bytes_than_were_expected_are_refused(comm: &MpiComm) {
     if next == comm.rank() {
         return;
     }
-    let wrong_length = |found| Err(CommError::WrongLength { from: previous, expected: 100, found });
+    let wrong_length = |found| {
+        Err(CommError::WrongLength {
+            from: previous,
+            expected: 100,
+            found,
+        })
+    };
     block_on_ready(comm.send_bytes(next, &[1; 5])).unwrap();
-    assert_eq!(block_on_ready(comm.recv_bytes(previous, &mut [0; 100])), wrong_length(5));
+    assert_eq!(
+        block_on_ready(comm.recv_bytes(previous, &mut [0; 100])),
+        wrong_length(5)
+    );
     send(comm, next, 7_u64).unwrap();
-    assert_eq!(block_on_ready(comm.recv_bytes(previous, &mut [0; 100])), wrong_length(8));
+    assert_eq!(
+        block_on_ready(comm.recv_bytes(previous, &mut [0; 100])),
+        wrong_length(8)
+    );
 }
 
 /// Even ranks in reverse order, odd ranks as they are; every fourth has no part in it.
@@ -175,9 +208,16 @@ fn a_split_groups_by_color_and_orders_by_key_and_rank(comm: &MpiComm) {
     };
     let even = (0..size).rev().filter(|rank| rank % 2 == 0);
     let odd = (0..size).filter(|rank| rank % 4 == 1);
-    let members: Vec<_> = if rank % 2 == 0 { even.collect() } else { odd.collect() };
+    let members: Vec<_> = if rank % 2 == 0 {
+        even.collect()
+    } else {
+        odd.collect()
+    };
     let place = members.iter().position(|member| *member == rank);
-    assert_eq!((Some(group.rank() as usize), group.size() as usize), (place, members.len()));
+    assert_eq!(
+        (Some(group.rank() as usize), group.size() as usize),
+        (place, members.len())
+    );
     // The first of the group collects who is there.
     send(&group, 0, u64::from(rank)).unwrap();
     if group.rank() == 0 {
@@ -191,8 +231,14 @@ fn a_color_that_mpi_does_not_have_is_refused_to_its_rank_only(comm: &MpiComm) {
     let unlucky = comm.rank() == comm.size() - 1;
     let color = if unlucky { 1 << 31 } else { 0 };
     match block_on_ready(comm.split(Some(color), 0)) {
-        Ok(group) => assert_eq!((unlucky, group.map(|group| group.size())), (false, Some(comm.size() - 1))),
-        Err(why) => assert_eq!((unlucky, why), (true, CommError::Mpi(MpiError::NoSuchColor(color)))),
+        Ok(group) => assert_eq!(
+            (unlucky, group.map(|group| group.size())),
+            (false, Some(comm.size() - 1))
+        ),
+        Err(why) => assert_eq!(
+            (unlucky, why),
+            (true, CommError::Mpi(MpiError::NoSuchColor(color)))
+        ),
     }
 }
 
@@ -203,14 +249,22 @@ fn communicators_do_not_mix(comm: &MpiComm) {
         send(comm, next, 1_u64).unwrap();
         let same = block_on_ready(comm.split(Some(0), 0)).unwrap().unwrap();
         send(&same, next, 2_u64).unwrap();
-        let part = block_on_ready(same.split(Some((same.rank() + i) % 2), 0)).unwrap().unwrap();
+        let part = block_on_ready(same.split(Some((same.rank() + i) % 2), 0))
+            .unwrap()
+            .unwrap();
         let (after, before) = ring(&part);
         send(&part, after, 3_u64).unwrap();
-        assert_eq!((recv(&part, before), recv(&same, previous)), (Ok(3_u64), Ok(2_u64)));
+        assert_eq!(
+            (recv(&part, before), recv(&same, previous)),
+            (Ok(3_u64), Ok(2_u64))
+        );
         // Also when the one that it came from is gone.
         drop(same);
         send(&part, after, 4_u64).unwrap();
-        assert_eq!((recv(&part, before), recv(comm, previous)), (Ok(4_u64), Ok(1_u64)));
+        assert_eq!(
+            (recv(&part, before), recv(comm, previous)),
+            (Ok(4_u64), Ok(1_u64))
+        );
     }
 }
 
@@ -219,7 +273,9 @@ fn the_program_and_the_communicator_do_not_meet(world: &SimpleCommunicator, comm
     let (next, previous) = ring(comm);
     let mut heard = 0_u64;
     mpi::request::scope(|scope| {
-        let posted = world.any_process().immediate_receive_into(scope, &mut heard);
+        let posted = world
+            .any_process()
+            .immediate_receive_into(scope, &mut heard);
         messages_arrive_in_order(comm);
         world.process_at_rank(next as i32).send(&99_u64);
         assert_eq!(posted.wait().source_rank(), previous as i32);
@@ -231,25 +287,39 @@ fn the_program_and_the_communicator_do_not_meet(world: &SimpleCommunicator, comm
         world.process_at_rank(next as i32).send_with_tag(&5_u64, 0);
         send(comm, next, 6_u64).unwrap();
         assert_eq!(recv(comm, previous), Ok(6_u64));
-        assert_eq!(world.process_at_rank(previous as i32).receive_with_tag::<u64>(0).0, 5);
+        assert_eq!(
+            world
+                .process_at_rank(previous as i32)
+                .receive_with_tag::<u64>(0)
+                .0,
+            5
+        );
     }
 }
 
 fn ranks_of_one_machine_are_on_one_node(comm: &MpiComm) {
     assert_eq!(comm.node(), Ok(0));
-    let part = block_on_ready(comm.split(Some(comm.rank() % 2), u32::MAX - comm.rank())).unwrap().unwrap();
+    let part = block_on_ready(comm.split(Some(comm.rank() % 2), u32::MAX - comm.rank()))
+        .unwrap()
+        .unwrap();
     assert_eq!(part.node(), Ok(0));
 }
 
 fn another_thread_is_refused() {
-    assert_eq!(thread::spawn(refused).join().unwrap(), MpiError::OtherThread);
+    assert_eq!(
+        thread::spawn(refused).join().unwrap(),
+        MpiError::OtherThread
+    );
 }
 
 fn nothing_happens_after_the_end(comm: MpiComm) {
     let ended = CommError::Mpi(MpiError::Finalized);
     let other = (comm.rank() + 1) % comm.size();
     if other != comm.rank() {
-        assert_eq!((send(&comm, other, ()), recv::<()>(&comm, other)), (Err(ended), Err(ended)));
+        assert_eq!(
+            (send(&comm, other, ()), recv::<()>(&comm, other)),
+            (Err(ended), Err(ended))
+        );
         assert_eq!(block_on_ready(comm.send_sync(other, ())), Err(ended));
         assert_eq!(block_on_ready(comm.send_bytes(other, &[1])), Err(ended));
     }

@@ -3,7 +3,10 @@
 //! No argument that gets as far as MPI is wrong, so the failures are feigned: this program has functions of MPI's names,
 //! which the linker takes for MPI's, and which call MPI's own by their second names. So do profilers.
 
-#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test, that is how a failure is told"
+)]
 
 mod job;
 mod messages;
@@ -68,16 +71,25 @@ fn main() {
 }
 
 /// Breaks one call, makes some, and wants to hear of that one.
-fn assert_named<T: std::fmt::Debug, E: Into<CommError>>(call: &'static str, program: impl FnOnce() -> Result<T, E>) {
+fn assert_named<T: std::fmt::Debug, E: Into<CommError>>(
+    call: &'static str,
+    program: impl FnOnce() -> Result<T, E>,
+) {
     *BROKEN.lock().unwrap() = call;
     let failure = program().unwrap_err().into();
     *BROKEN.lock().unwrap() = "";
-    assert!(matches!(failure, CommError::Mpi(MpiError::Failed { call: named, .. }) if named == call), "{failure:?}");
+    assert!(
+        matches!(failure, CommError::Mpi(MpiError::Failed { call: named, .. }) if named == call),
+        "{failure:?}"
+    );
 }
 
 /// On all ranks at once, or some would wait.
 fn every_call_that_fails_is_named(world: &SimpleCommunicator, comm: &MpiComm) {
-    let (next, previous) = ((comm.rank() + 1) % comm.size(), (comm.rank() + comm.size() - 1) % comm.size());
+    let (next, previous) = (
+        (comm.rank() + 1) % comm.size(),
+        (comm.rank() + comm.size() - 1) % comm.size(),
+    );
     if comm.size() > 1 {
         assert_named("MPI_Send", || send(comm, next, ()));
         assert_named("MPI_Ssend", || block_on_ready(comm.send_sync(next, ())));
@@ -86,10 +98,21 @@ fn every_call_that_fails_is_named(world: &SimpleCommunicator, comm: &MpiComm) {
         send(comm, next, ()).unwrap();
         assert_named("MPI_Get_count", || recv::<()>(comm, previous));
     }
-    for call in ["MPI_Comm_split", "MPI_Comm_set_errhandler", "MPI_Comm_rank", "MPI_Comm_size"] {
+    for call in [
+        "MPI_Comm_split",
+        "MPI_Comm_set_errhandler",
+        "MPI_Comm_rank",
+        "MPI_Comm_size",
+    ] {
         assert_named(call, || block_on_ready(comm.split(Some(0), 0)));
     }
-    for call in ["MPI_Comm_test_inter", "MPI_Comm_dup", "MPI_Comm_set_errhandler", "MPI_Comm_rank", "MPI_Comm_size"] {
+    for call in [
+        "MPI_Comm_test_inter",
+        "MPI_Comm_dup",
+        "MPI_Comm_set_errhandler",
+        "MPI_Comm_rank",
+        "MPI_Comm_size",
+    ] {
         assert_named(call, || MpiComm::duplicate(world));
     }
     for call in ["MPI_Comm_split_type", "MPI_Comm_set_errhandler"] {
@@ -102,9 +125,17 @@ fn every_call_that_fails_is_named(world: &SimpleCommunicator, comm: &MpiComm) {
 
 fn an_error_can_be_read(comm: &MpiComm) {
     *BROKEN.lock().unwrap() = "MPI_Comm_split";
-    let Err(CommError::Mpi(why)) = block_on_ready(comm.split(Some(0), 0)) else { unreachable!("the call is broken") };
+    let Err(CommError::Mpi(why)) = block_on_ready(comm.split(Some(0), 0)) else {
+        unreachable!("the call is broken")
+    };
     *BROKEN.lock().unwrap() = "";
-    assert_eq!(why.to_string(), format!("MPI_Comm_split failed: MPI_ERR_OTHER, code {}", ffi::MPI_ERR_OTHER));
+    assert_eq!(
+        why.to_string(),
+        format!(
+            "MPI_Comm_split failed: MPI_ERR_OTHER, code {}",
+            ffi::MPI_ERR_OTHER
+        )
+    );
     let text = why.text().unwrap();
     assert!(text.to_lowercase().contains("other"), "{text}");
     assert_eq!(MpiError::Finalized.text(), None);
@@ -120,13 +151,22 @@ fn a_communicator_between_groups_is_refused(world: &SimpleCommunicator, comm: &M
     // SAFETY: the world is a communicator, and `side` can be written to.
     unsafe { ffi::PMPI_Comm_split(world.as_raw(), first.into(), 0, &raw mut side) };
     // SAFETY: `side` is a communicator, its first rank is that of the world or the next, and `between` can be written to.
-    unsafe { ffi::MPI_Intercomm_create(side, 0, world.as_raw(), first.into(), 0, &raw mut between) };
+    unsafe {
+        ffi::MPI_Intercomm_create(side, 0, world.as_raw(), first.into(), 0, &raw mut between)
+    };
     // SAFETY: `between` is a communicator.
     let refused = unsafe { MpiComm::duplicate_raw(between) };
     assert_eq!(refused.unwrap_err(), MpiError::BetweenGroups);
     // SAFETY: `side` is a communicator, and so is its duplicate.
     let comm = unsafe { MpiComm::duplicate_raw(side) }.unwrap();
-    assert_eq!(comm.size() as i32, if first { 1 } else { mpi::traits::Communicator::size(world) - 1 });
+    assert_eq!(
+        comm.size() as i32,
+        if first {
+            1
+        } else {
+            mpi::traits::Communicator::size(world) - 1
+        }
+    );
 }
 
 /// The communicator returns its errors; that of the program still ends it, as it wants.

@@ -3,13 +3,17 @@
 //! Ranks that share cores take turns on them, so that a call may take milliseconds: not everything is combined with
 //! everything, and the less the more ranks there are.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test, that is how a failure is told"
+)]
 
 mod job;
 
 use downbeat_measure::{
-    Alignment, CacheError, CacheState, Datatype, MpiGroup, MpiOperation, Operation, OperationError, OperationKind,
-    OperationSettings, Reduction, Root, Together,
+    Alignment, CacheError, CacheState, Datatype, MpiGroup, MpiOperation, Operation, OperationError,
+    OperationKind, OperationSettings, Reduction, Root, Together,
 };
 use downbeat_sync::{Comm, CommError, MpiComm, MpiError, block_on_ready};
 use job::job;
@@ -65,13 +69,21 @@ fn ranks_come_together(group: &MpiGroup) {
     let (rank, ranks) = (u64::from(group.rank()), u64::from(group.size()));
     for _ in 0..10 {
         block_on_ready(group.barrier()).unwrap();
-        assert_eq!(block_on_ready(group.broadcast(u64::MAX - rank)), Ok(u64::MAX));
+        assert_eq!(
+            block_on_ready(group.broadcast(u64::MAX - rank)),
+            Ok(u64::MAX)
+        );
         assert_eq!(block_on_ready(group.union(1 << rank)), Ok((1 << ranks) - 1));
         assert_eq!(block_on_ready(group.union(0)), Ok(0));
     }
 }
 
-fn prepared(kind: OperationKind, group: &MpiGroup, bytes: u64, settings: &OperationSettings) -> MpiOperation {
+fn prepared(
+    kind: OperationKind,
+    group: &MpiGroup,
+    bytes: u64,
+    settings: &OperationSettings,
+) -> MpiOperation {
     MpiOperation::prepare(kind, group, bytes, settings)
         .unwrap_or_else(|why| panic!("{kind}, {bytes} bytes, {settings:?}: {why}"))
 }
@@ -79,14 +91,22 @@ fn prepared(kind: OperationKind, group: &MpiGroup, bytes: u64, settings: &Operat
 fn assert_right(kind: OperationKind, group: &MpiGroup, bytes: u64, settings: &OperationSettings) {
     let mut operation = prepared(kind, group, bytes, settings);
     assert_eq!(operation.kind(), kind);
-    operation.verify().unwrap_or_else(|why| panic!("{kind}, {bytes} bytes, {settings:?}: {why}"));
+    operation
+        .verify()
+        .unwrap_or_else(|why| panic!("{kind}, {bytes} bytes, {settings:?}: {why}"));
 }
 
 /// Short messages with every root; very short and long ones with one.
 fn every_operation_is_right_with_every_size_and_root(group: &MpiGroup) {
     for kind in kinds(group.size()) {
-        for in_place in [false, true].into_iter().filter(|in_place| !in_place || kind.has_in_place()) {
-            let settings = OperationSettings { in_place, ..SETTINGS };
+        for in_place in [false, true]
+            .into_iter()
+            .filter(|in_place| !in_place || kind.has_in_place())
+        {
+            let settings = OperationSettings {
+                in_place,
+                ..SETTINGS
+            };
             if !kind.has_message() {
                 assert_right(kind, group, 0, &settings);
                 continue;
@@ -94,9 +114,18 @@ fn every_operation_is_right_with_every_size_and_root(group: &MpiGroup) {
             assert_right(kind, group, 4 * 7, &settings);
             // MPICH 4.0.2 crashes where long messages are reduced in place by another root than rank 0.
             let root = Root::Rank(if in_place { 0 } else { group.size() - 1 });
-            let lengths: &[u64] = if are_many(group) { &[20_001] } else { &[0, 1, 257, 20_001] };
+            let lengths: &[u64] = if are_many(group) {
+                &[20_001]
+            } else {
+                &[0, 1, 257, 20_001]
+            };
             for elements in lengths {
-                assert_right(kind, group, 4 * elements, &OperationSettings { root, ..settings });
+                assert_right(
+                    kind,
+                    group,
+                    4 * elements,
+                    &OperationSettings { root, ..settings },
+                );
             }
         }
     }
@@ -105,14 +134,26 @@ fn every_operation_is_right_with_every_size_and_root(group: &MpiGroup) {
 /// All of them for one operation, as it is the same code that combines; and for each operation some.
 fn every_reduction_of_every_datatype_is_right(group: &MpiGroup) {
     let allreduce = kind("allreduce");
-    let all = Datatype::ALL.into_iter().flat_map(|datatype| Reduction::ALL.map(|reduction| (datatype, reduction)));
+    let all = Datatype::ALL
+        .into_iter()
+        .flat_map(|datatype| Reduction::ALL.map(|reduction| (datatype, reduction)));
     for (datatype, reduction) in all.step_by(if are_many(group) { 7 } else { 1 }) {
-        let settings = OperationSettings { datatype, reduction, ..SETTINGS };
+        let settings = OperationSettings {
+            datatype,
+            reduction,
+            ..SETTINGS
+        };
         if datatype.allows(reduction) {
             assert_right(allreduce, group, datatype.bytes() * 13, &settings);
         } else {
             let refused = MpiOperation::prepare(allreduce, group, datatype.bytes() * 13, &settings);
-            assert_eq!(refused.unwrap_err(), OperationError::Reduction { datatype, reduction });
+            assert_eq!(
+                refused.unwrap_err(),
+                OperationError::Reduction {
+                    datatype,
+                    reduction
+                }
+            );
         }
     }
     let mut datatypes = Datatype::ALL.into_iter().cycle();
@@ -120,8 +161,15 @@ fn every_reduction_of_every_datatype_is_right(group: &MpiGroup) {
     for kind in kinds(group.size()).filter(|kind| kind.has_message()) {
         for _ in 0..if are_many(group) { 1 } else { 3 } {
             let datatype = datatypes.next().unwrap();
-            let reduction = reductions.find(|reduction| datatype.allows(*reduction)).unwrap();
-            let settings = OperationSettings { datatype, reduction, root: Root::Rank(0), ..SETTINGS };
+            let reduction = reductions
+                .find(|reduction| datatype.allows(*reduction))
+                .unwrap();
+            let settings = OperationSettings {
+                datatype,
+                reduction,
+                root: Root::Rank(0),
+                ..SETTINGS
+            };
             assert_right(kind, group, datatype.bytes() * 5, &settings);
         }
     }
@@ -130,14 +178,26 @@ fn every_reduction_of_every_datatype_is_right(group: &MpiGroup) {
 /// As it is measured: and the result is right at every place, between calls, and after them.
 fn messages_may_walk_and_be_called_for(group: &MpiGroup) {
     for cache in CacheState::ALL {
-        for (name, in_place) in [("alltoall", false), ("allreduce", true), ("ireduce", true), ("bcast", false)] {
-            let settings = OperationSettings { cache, cache_bytes: 300, in_place, ..SETTINGS };
+        for (name, in_place) in [
+            ("alltoall", false),
+            ("allreduce", true),
+            ("ireduce", true),
+            ("bcast", false),
+        ] {
+            let settings = OperationSettings {
+                cache,
+                cache_bytes: 300,
+                in_place,
+                ..SETTINGS
+            };
             let mut operation = prepared(kind(name), group, 64, &settings);
             for number in 0..if are_many(group) { 3 } else { 12 } {
                 Operation::prepare(&mut operation);
                 block_on_ready(operation.call(number)).unwrap();
                 if number % 3 == 2 {
-                    operation.verify().unwrap_or_else(|why| panic!("{name}, {settings:?}: {why}"));
+                    operation
+                        .verify()
+                        .unwrap_or_else(|why| panic!("{name}, {settings:?}: {why}"));
                 }
             }
         }
@@ -148,27 +208,59 @@ fn what_one_rank_asks_for_all_must(group: &MpiGroup) {
     let last = group.size() > 1 && group.rank() == group.size() - 1;
     let bytes = if last { 4 } else { 8 };
     let mine = if last { kind("scan") } else { kind("exscan") };
-    let settings = OperationSettings { root: Root::Rank(last.into()), ..SETTINGS };
+    let settings = OperationSettings {
+        root: Root::Rank(last.into()),
+        ..SETTINGS
+    };
     let asked = [
         MpiOperation::prepare(kind("bcast"), group, bytes, &SETTINGS),
         MpiOperation::prepare(mine, group, 4, &SETTINGS),
         MpiOperation::prepare(kind("bcast"), group, 4, &settings),
     ];
     for found in asked {
-        assert_eq!(found.err(), (group.size() > 1).then_some(OperationError::RanksDiffer));
+        assert_eq!(
+            found.err(),
+            (group.size() > 1).then_some(OperationError::RanksDiffer)
+        );
     }
 }
 
 fn what_cannot_be_is_refused_on_all_ranks(group: &MpiGroup) {
-    let refused = |name, bytes, settings| MpiOperation::prepare(kind(name), group, bytes, &settings).unwrap_err();
-    let cold = OperationSettings { cache: CacheState::ColdByWalking, ..SETTINGS };
-    assert_eq!(refused("bcast", 4, cold), OperationError::Cache(CacheError::NoSize));
-    let in_place = OperationSettings { in_place: true, ..SETTINGS };
-    assert_eq!(refused("bcast", 4, in_place), OperationError::NotInPlace(kind("bcast")));
+    let refused = |name, bytes, settings| {
+        MpiOperation::prepare(kind(name), group, bytes, &settings).unwrap_err()
+    };
+    let cold = OperationSettings {
+        cache: CacheState::ColdByWalking,
+        ..SETTINGS
+    };
+    assert_eq!(
+        refused("bcast", 4, cold),
+        OperationError::Cache(CacheError::NoSize)
+    );
+    let in_place = OperationSettings {
+        in_place: true,
+        ..SETTINGS
+    };
+    assert_eq!(
+        refused("bcast", 4, in_place),
+        OperationError::NotInPlace(kind("bcast"))
+    );
     // More than any machine has, where only the root would need it.
-    let settings = OperationSettings { datatype: Datatype::Byte, root: Root::Rank(0), memory: u64::MAX, ..SETTINGS };
-    let huge = OperationSettings { cache: CacheState::ColdByOverwriting, cache_bytes: usize::MAX / 2, ..settings };
-    assert!(matches!(refused("gather", 1, huge), OperationError::Cache(CacheError::NoMemory(_))));
+    let settings = OperationSettings {
+        datatype: Datatype::Byte,
+        root: Root::Rank(0),
+        memory: u64::MAX,
+        ..SETTINGS
+    };
+    let huge = OperationSettings {
+        cache: CacheState::ColdByOverwriting,
+        cache_bytes: usize::MAX / 2,
+        ..settings
+    };
+    assert!(matches!(
+        refused("gather", 1, huge),
+        OperationError::Cache(CacheError::NoMemory(_))
+    ));
 }
 
 fn the_first_ranks_are_a_group(comm: &MpiComm) {
@@ -181,7 +273,10 @@ fn the_first_ranks_are_a_group(comm: &MpiComm) {
         assert_right(kind("allgather"), &group, 8, &SETTINGS);
     }
     let (size, too_many) = (comm.size(), comm.size() + 1);
-    assert_eq!(MpiGroup::first(comm, too_many).unwrap_err(), CommError::NoSuchRank { rank: size, size });
+    assert_eq!(
+        MpiGroup::first(comm, too_many).unwrap_err(),
+        CommError::NoSuchRank { rank: size, size }
+    );
 }
 
 fn nothing_happens_after_the_end((mut operation, group): (MpiOperation, MpiGroup)) {
@@ -191,6 +286,9 @@ fn nothing_happens_after_the_end((mut operation, group): (MpiOperation, MpiGroup
     assert_eq!(block_on_ready(group.broadcast(1)), Err(ended));
     assert_eq!(block_on_ready(group.union(1)), Err(ended));
     assert_eq!(operation.verify(), Err(ended.into()));
-    assert_eq!(MpiOperation::prepare(kind("barrier"), &group, 0, &SETTINGS).unwrap_err(), ended.into());
+    assert_eq!(
+        MpiOperation::prepare(kind("barrier"), &group, 0, &SETTINGS).unwrap_err(),
+        ended.into()
+    );
     drop((operation, group));
 }

@@ -1,6 +1,10 @@
 //! A program for `mpirun`: what ranks with wrong clocks do is recorded, and the trace corrected.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "in a test, that is how a failure is told"
+)]
 
 mod job;
 mod patience;
@@ -13,7 +17,8 @@ use std::{env, fs, process};
 use downbeat_sync::{MpiComm, block_on_ready, collective};
 use downbeat_trace::formats::{TraceFile, TraceFormat, What};
 use downbeat_trace::{
-    CollectiveKind, ControlledLogicalClock, Latencies, Location, Matching, PreSynchronization, TruthError, Verdict,
+    CollectiveKind, ControlledLogicalClock, Latencies, Location, Matching, PreSynchronization,
+    TruthError, Verdict,
 };
 use job::job;
 use mpi::Threading;
@@ -34,7 +39,8 @@ fn main() {
                 collectives(world, recorder, round % world.size());
             }
         });
-        let number = block_on_ready(collective::broadcast(&comm, u64::from(process::id()))).unwrap();
+        let number =
+            block_on_ready(collective::broadcast(&comm, u64::from(process::id()))).unwrap();
         let folder = env::temp_dir().join(format!("downbeat-mpi-trace-{number}"));
         fs::create_dir_all(&folder).unwrap();
         let [wrong, truth] = recorder.write(&folder);
@@ -50,13 +56,25 @@ fn messages(world: &SimpleCommunicator, recorder: &mut Recorder<MpiComm>, round:
     let (rank, size) = (world.rank(), world.size());
     let (next, last) = ((rank + 1) % size, (rank + size - 1) % size);
     let [tag, other] = [2_000 + round, 3_000 + round];
-    let sent = |tag| What::Send { to: next as u32, communicator: 0, tag };
-    let received = |tag| What::Receive { from: last as u32, communicator: 0, tag };
+    let sent = |tag| What::Send {
+        to: next as u32,
+        communicator: 0,
+        tag,
+    };
+    let received = |tag| What::Receive {
+        from: last as u32,
+        communicator: 0,
+        tag,
+    };
     let mut found = 0;
     scope(|scope| {
-        let receive = world.process_at_rank(last).immediate_receive_into_with_tag(scope, &mut found, tag);
+        let receive = world
+            .process_at_rank(last)
+            .immediate_receive_into_with_tag(scope, &mut found, tag);
         recorder.stamp(sent(tag));
-        let send = world.process_at_rank(next).immediate_send_with_tag(scope, &rank, tag);
+        let send = world
+            .process_at_rank(next)
+            .immediate_send_with_tag(scope, &rank, tag);
         recorder.work(20);
         receive.wait();
         recorder.stamp(received(tag));
@@ -87,17 +105,25 @@ fn collectives(world: &SimpleCommunicator, recorder: &mut Recorder<MpiComm>, roo
         recorder.together(|of| &of.world, kind, root as u32, |_| call());
     };
     together(CollectiveKind::Barrier, &mut || world.barrier());
-    together(CollectiveKind::Broadcast, &mut || at_root.broadcast_into(&mut one));
+    together(CollectiveKind::Broadcast, &mut || {
+        at_root.broadcast_into(&mut one)
+    });
     assert_eq!(one, root);
     together(CollectiveKind::Reduce, &mut || match rank == root {
         true => at_root.reduce_into_root(&rank, &mut one, SystemOperation::max()),
         false => at_root.reduce_into(&rank, SystemOperation::max()),
     });
-    together(CollectiveKind::Allreduce, &mut || world.all_reduce_into(&rank, &mut one, SystemOperation::max()));
-    together(CollectiveKind::Scan, &mut || world.scan_into(&rank, &mut one, SystemOperation::sum()));
+    together(CollectiveKind::Allreduce, &mut || {
+        world.all_reduce_into(&rank, &mut one, SystemOperation::max())
+    });
+    together(CollectiveKind::Scan, &mut || {
+        world.scan_into(&rank, &mut one, SystemOperation::sum())
+    });
     assert_eq!(one, rank * (rank + 1) / 2);
     let mine = of_all.clone();
-    together(CollectiveKind::Alltoall, &mut || world.all_to_all_into(&mine[..], &mut of_all[..]));
+    together(CollectiveKind::Alltoall, &mut || {
+        world.all_to_all_into(&mine[..], &mut of_all[..])
+    });
 }
 
 /// Whatever clocks showed, nothing is violated afterwards, and nothing but times is another.
@@ -105,27 +131,65 @@ fn correct(wrong: &Path, truth: &Path, right: &Path, has_messages: bool) {
     let read = |path| TraceFile::read(path, Matching::default()).unwrap();
     let (mut wrong, truth) = (read(wrong), read(truth).trace);
     let happened = Verdict::of(&truth, &truth.times(), &Latencies::ZERO).unwrap();
-    assert_eq!((happened.messages.violated, happened.collectives.violated), (0, 0), "{:?}", happened.faults);
+    assert_eq!(
+        (happened.messages.violated, happened.collectives.violated),
+        (0, 0),
+        "{:?}",
+        happened.faults
+    );
 
-    let places: Vec<_> = wrong.trace.locations().iter().map(Location::place).collect();
+    let places: Vec<_> = wrong
+        .trace
+        .locations()
+        .iter()
+        .map(Location::place)
+        .collect();
     let master = wrong.trace.ids().next().unwrap();
-    PreSynchronization::new(master).maps(&places, &wrong.sessions).unwrap().correct(&mut wrong.trace).unwrap();
+    PreSynchronization::new(master)
+        .maps(&places, &wrong.sessions)
+        .unwrap()
+        .correct(&mut wrong.trace)
+        .unwrap();
     let before = Verdict::of(&wrong.trace, &wrong.trace.times(), &Latencies::ZERO).unwrap();
     assert_eq!(before.all().violated > 0, has_messages, "{before:?}");
 
-    let corrected = ControlledLogicalClock::new(Latencies::ZERO).correct(&wrong.trace).unwrap();
-    wrong.write_corrected(right, TraceFormat::Binary, corrected.times(), &wrong.sessions).unwrap();
+    let corrected = ControlledLogicalClock::new(Latencies::ZERO)
+        .correct(&wrong.trace)
+        .unwrap();
+    wrong
+        .write_corrected(
+            right,
+            TraceFormat::Binary,
+            corrected.times(),
+            &wrong.sessions,
+        )
+        .unwrap();
     let right = read(right);
-    assert!(Verdict::of(&wrong.trace, &right.trace.times(), &Latencies::ZERO).unwrap().holds());
-    assert_eq!((right.trace.difference(&truth), &right.names), (None, &wrong.names));
+    assert!(
+        Verdict::of(&wrong.trace, &right.trace.times(), &Latencies::ZERO)
+            .unwrap()
+            .holds()
+    );
+    assert_eq!(
+        (right.trace.difference(&truth), &right.names),
+        (None, &wrong.names)
+    );
 
     let centred = |times: &[Vec<_>]| {
         let mut error = TruthError::default();
-        let pairs = times.iter().flatten().zip(truth.times().into_iter().flatten());
+        let pairs = times
+            .iter()
+            .flatten()
+            .zip(truth.times().into_iter().flatten());
         pairs.for_each(|(shown, truth)| error.add(*shown, *truth));
         error.centred()
     };
-    let pre_synchronized: Vec<Vec<_>> = wrong.trace.times().iter().map(|times| times.to_vec()).collect();
+    let pre_synchronized: Vec<Vec<_>> = wrong
+        .trace
+        .times()
+        .iter()
+        .map(|times| times.to_vec())
+        .collect();
     println!(
         "{:?}; centred error {:.0} ns before, {:.0} ns after",
         before.messages,

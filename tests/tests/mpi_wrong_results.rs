@@ -3,7 +3,10 @@
 //! MPI does neither of itself, so it is feigned: this program has functions of MPI's names, which the linker takes for
 //! MPI's, and which call MPI's own by their second names. So do profilers.
 
-#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test, that is how a failure is told"
+)]
 
 mod job;
 
@@ -11,7 +14,8 @@ use std::ffi::{c_int, c_void};
 use std::sync::Mutex;
 
 use downbeat_measure::{
-    MpiGroup, MpiOperation, Operation, OperationError, OperationKind, OperationSettings, Together, WrongResult,
+    MpiGroup, MpiOperation, Operation, OperationError, OperationKind, OperationSettings, Together,
+    WrongResult,
 };
 use downbeat_sync::{CommError, MpiComm, MpiError, block_on_ready};
 use job::job;
@@ -40,7 +44,12 @@ enum Fault {
 static FAULTS: Mutex<Vec<(String, Fault)>> = Mutex::new(Vec::new());
 
 fn fault(name: &str) -> Option<Fault> {
-    FAULTS.lock().unwrap().iter().find(|(faulty, _)| faulty == name).map(|(_, fault)| *fault)
+    FAULTS
+        .lock()
+        .unwrap()
+        .iter()
+        .find(|(faulty, _)| faulty == name)
+        .map(|(_, fault)| *fault)
 }
 
 /// Runs a program while there are faults.
@@ -152,7 +161,9 @@ extern "C" fn MPI_Allreduce(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, c: MPI_Co
     let (sent, got): (*mut u8, *mut u8) = (s.cast_mut().cast(), r.cast());
     match fault {
         // SAFETY: there are so many bytes that the caller let MPI write to.
-        Some(Fault::Spoils) if width == 1 && rank == size - 1 => unsafe { *got.wrapping_add(n as usize - 1) ^= 1 },
+        Some(Fault::Spoils) if width == 1 && rank == size - 1 => unsafe {
+            *got.wrapping_add(n as usize - 1) ^= 1
+        },
         // SAFETY: there is a byte, which the caller owns and may change in between, though it does not expect it.
         Some(Fault::Overwrites) if width == 1 && rank == size - 1 => unsafe { *sent ^= 1 },
         _ => {}
@@ -192,7 +203,10 @@ fn functions(kind: OperationKind) -> Vec<String> {
 
 fn assert_named<T: std::fmt::Debug>(name: &str, failure: Result<T, CommError>) {
     let failure = failure.unwrap_err();
-    assert!(matches!(failure, CommError::Mpi(MpiError::Failed { call, .. }) if call == name), "{name}: {failure:?}");
+    assert!(
+        matches!(failure, CommError::Mpi(MpiError::Failed { call, .. }) if call == name),
+        "{name}: {failure:?}"
+    );
 }
 
 fn every_call_that_fails_is_named(group: &MpiGroup) {
@@ -211,7 +225,12 @@ fn every_call_that_fails_is_named(group: &MpiGroup) {
         }
         if !kind.is_blocking() {
             let wait = "MPI_Wait";
-            assert_named(wait, with_faults(&[wait.into()], Fault::Fails, || block_on_ready(operation.call(0))));
+            assert_named(
+                wait,
+                with_faults(&[wait.into()], Fault::Fails, || {
+                    block_on_ready(operation.call(0))
+                }),
+            );
         }
         assert_eq!(operation.verify(), Ok(()), "{kind}");
     }
@@ -222,10 +241,16 @@ fn what_does_nothing_is_noticed(group: &MpiGroup) {
         let mut operation = prepared(kind, group);
         let found = with_faults(&functions(kind), Fault::DoesNothing, || operation.verify());
         // Alone there is nobody to hear of a broadcast, and nobody before.
-        let alone = group.size() == 1 && ["bcast", "ibcast", "exscan", "iexscan"].contains(&kind.name());
+        let alone =
+            group.size() == 1 && ["bcast", "ibcast", "exscan", "iexscan"].contains(&kind.name());
         match found {
             Ok(()) => assert!(alone, "{kind}"),
-            Err(WrongResult::Here { rank, root: 0, element: 0, .. }) => assert_eq!(rank, group.rank()),
+            Err(WrongResult::Here {
+                rank,
+                root: 0,
+                element: 0,
+                ..
+            }) => assert_eq!(rank, group.rank()),
             // Not every rank gets something.
             Err(WrongResult::Elsewhere { .. }) => assert!(group.size() > 1, "{kind}"),
             Err(other) => unreachable!("{kind}: {other}"),
@@ -237,23 +262,44 @@ fn what_does_nothing_is_noticed(group: &MpiGroup) {
 fn a_spoilt_byte_is_told(group: &MpiGroup) {
     let last = group.size() - 1;
     let mut operation = prepared("allreduce".parse().unwrap(), group);
-    let found = with_faults(&["MPI_Allreduce".into()], Fault::Spoils, || operation.verify()).unwrap_err();
+    let found = with_faults(&["MPI_Allreduce".into()], Fault::Spoils, || {
+        operation.verify()
+    })
+    .unwrap_err();
     match &found {
-        WrongResult::Here { rank, root: 0, element: 11, .. } => assert_eq!((*rank, last), (group.rank(), group.rank())),
+        WrongResult::Here {
+            rank,
+            root: 0,
+            element: 11,
+            ..
+        } => assert_eq!((*rank, last), (group.rank(), group.rank())),
         WrongResult::Elsewhere { rank } => assert!(*rank == last && group.rank() < last),
         other => unreachable!("{other}"),
     }
     let text = found.to_string();
-    let expected = if group.rank() < last { "got a wrong result" } else { "as element 11 where 0x" };
-    assert!(text.starts_with(&format!("rank {last} got")) && text.contains(expected), "{text}");
+    let expected = if group.rank() < last {
+        "got a wrong result"
+    } else {
+        "as element 11 where 0x"
+    };
+    assert!(
+        text.starts_with(&format!("rank {last} got")) && text.contains(expected),
+        "{text}"
+    );
 }
 
 fn a_rank_that_overwrites_what_it_sends_is_told(group: &MpiGroup) {
     let last = group.size() - 1;
     let mut operation = prepared("allreduce".parse().unwrap(), group);
-    let found = with_faults(&["MPI_Allreduce".into()], Fault::Overwrites, || operation.verify());
+    let found = with_faults(&["MPI_Allreduce".into()], Fault::Overwrites, || {
+        operation.verify()
+    });
     let expected = if group.rank() == last {
-        WrongResult::Overwritten { rank: last, root: 0, element: 0 }
+        WrongResult::Overwritten {
+            rank: last,
+            root: 0,
+            element: 0,
+        }
     } else {
         WrongResult::Elsewhere { rank: last }
     };
@@ -263,12 +309,27 @@ fn a_rank_that_overwrites_what_it_sends_is_told(group: &MpiGroup) {
 
 fn coming_together_can_fail(group: &MpiGroup) {
     let broken = |name: &str| [name.to_owned()];
-    assert_named("MPI_Barrier", with_faults(&broken("MPI_Barrier"), Fault::Fails, || block_on_ready(group.barrier())));
-    assert_named("MPI_Bcast", with_faults(&broken("MPI_Bcast"), Fault::Fails, || block_on_ready(group.broadcast(1))));
+    assert_named(
+        "MPI_Barrier",
+        with_faults(&broken("MPI_Barrier"), Fault::Fails, || {
+            block_on_ready(group.barrier())
+        }),
+    );
+    assert_named(
+        "MPI_Bcast",
+        with_faults(&broken("MPI_Bcast"), Fault::Fails, || {
+            block_on_ready(group.broadcast(1))
+        }),
+    );
     let allreduce = broken("MPI_Allreduce");
-    assert_named("MPI_Allreduce", with_faults(&allreduce, Fault::Fails, || block_on_ready(group.union(1))));
+    assert_named(
+        "MPI_Allreduce",
+        with_faults(&allreduce, Fault::Fails, || block_on_ready(group.union(1))),
+    );
     let (kind, settings) = ("bcast".parse().unwrap(), OperationSettings::default());
-    let prepared = with_faults(&allreduce, Fault::Fails, || MpiOperation::prepare(kind, group, 1, &settings));
+    let prepared = with_faults(&allreduce, Fault::Fails, || {
+        MpiOperation::prepare(kind, group, 1, &settings)
+    });
     match prepared.unwrap_err() {
         OperationError::NotAgreed(why) => assert_named::<()>("MPI_Allreduce", Err(why)),
         other => unreachable!("{other}"),

@@ -51,7 +51,10 @@ fn readers_see_whole_models_in_order() {
         let mut writer = cell.writer().expect("the only writer");
         (1..=PUBLICATIONS).for_each(|count| writer.publish(model(count)));
         for reader in readers {
-            assert!(reader.join().expect("a reader panicked") > 0, "a reader saw no change");
+            assert!(
+                reader.join().expect("a reader panicked") > 0,
+                "a reader saw no change"
+            );
         }
     });
 }
@@ -71,7 +74,10 @@ fn several_threads_take_turns_to_publish() {
                 latest = count;
             }
         });
-        let published: u64 = writers.map(|writer| writer.join().expect("a writer panicked")).iter().sum();
+        let published: u64 = writers
+            .map(|writer| writer.join().expect("a writer panicked"))
+            .iter()
+            .sum();
         done.store(true, Ordering::Relaxed);
         reader.join().expect("the reader panicked");
         // Had two held the right at once, one would have built on a model that the other was replacing.

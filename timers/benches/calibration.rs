@@ -5,7 +5,10 @@
 //! with `CLOCK_MONOTONIC_RAW` for 10 s or longer, which is the truth that all are measured by. With `-- --gate`, the
 //! exit code is 1 when the worst of ours is off by more than 0.5 ppm, or was ever outside its own stated uncertainty.
 
-#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(
+    clippy::print_stdout,
+    reason = "this is a program, and this is its output"
+)]
 #![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
 
 use std::hash::{Hash, Hasher};
@@ -14,7 +17,9 @@ use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as StdDuration, Instant};
 
-use downbeat_timers::{Bracket, Calibration, Duration, SystemClock, SystemClockId, TscClock, calibrate_during};
+use downbeat_timers::{
+    Bracket, Calibration, Duration, SystemClock, SystemClockId, TscClock, calibrate_during,
+};
 
 const STARTS: usize = 200;
 const TRUTH: StdDuration = StdDuration::from_secs(10);
@@ -24,7 +29,10 @@ const CHILD: &str = "--calibrate-once";
 
 fn clocks() -> (TscClock, SystemClock) {
     let tsc = TscClock::detect().expect("this is about the time stamp counter");
-    (tsc, SystemClock::detect(SystemClockId::MonotonicRaw).expect("Linux has it"))
+    (
+        tsc,
+        SystemClock::detect(SystemClockId::MonotonicRaw).expect("Linux has it"),
+    )
 }
 
 /// Nanoseconds per tick, as found by ours, quanta and minstant; and ours' uncertainty.
@@ -35,7 +43,12 @@ fn calibrate_once() -> [f64; 4] {
     let quanta = quanta::Clock::new().delta_as_nanos(0, ticks) as f64 / ticks as f64;
     let span = StdDuration::from_secs(10);
     let minstant = span.as_nanos() as f64 / minstant_ticks(minstant::Instant::ZERO + span) as f64;
-    [ours.rate().nanos_per_tick(), quanta, minstant, ours.uncertainty()]
+    [
+        ours.rate().nanos_per_tick(),
+        quanta,
+        minstant,
+        ours.uncertainty(),
+    ]
 }
 
 /// The ticks in an `Instant`, which it shows to nobody but a hasher.
@@ -58,9 +71,15 @@ fn minstant_ticks(instant: minstant::Instant) -> u64 {
 /// Starts this program again as a child that calibrates once.
 fn fresh_start() -> [f64; 4] {
     let this = std::env::current_exe().expect("this program has a file");
-    let output = Command::new(this).arg(CHILD).output().expect("it can be started again");
+    let output = Command::new(this)
+        .arg(CHILD)
+        .output()
+        .expect("it can be started again");
     let numbers = String::from_utf8_lossy(&output.stdout);
-    let numbers: Vec<f64> = numbers.split_whitespace().map(|number| number.parse().expect("a number")).collect();
+    let numbers: Vec<f64> = numbers
+        .split_whitespace()
+        .map(|number| number.parse().expect("a number"))
+        .collect();
     numbers.try_into().expect("four numbers")
 }
 
@@ -103,15 +122,23 @@ fn main() -> ExitCode {
     println!("| calibration | median, ppm | worst, ppm |\n|---|---|---|");
     let off = |rate: f64| (rate / truth.rate().nanos_per_tick() - 1.0).abs();
     let mut worst = [0.0; 3];
-    for (i, name) in ["**ours, 10 ms**", "quanta", "minstant"].into_iter().enumerate() {
+    for (i, name) in ["**ours, 10 ms**", "quanta", "minstant"]
+        .into_iter()
+        .enumerate()
+    {
         let mut errors: Vec<f64> = found.iter().map(|rates| off(rates[i]) * 1e6).collect();
         errors.sort_by(f64::total_cmp);
         worst[i] = errors[STARTS - 1];
         println!("| {name} | {:.3} | {:.3} |", errors[STARTS / 2], worst[i]);
     }
-    let outside = found.iter().filter(|rates| off(rates[0]) > rates[3] + truth.uncertainty()).count();
+    let outside = found
+        .iter()
+        .filter(|rates| off(rates[0]) > rates[3] + truth.uncertainty())
+        .count();
     let stated = found.iter().map(|rates| rates[3] * 1e6).fold(0.0, f64::max);
-    println!("\nours outside its own stated uncertainty (at most {stated:.2} ppm): {outside} of {STARTS}");
+    println!(
+        "\nours outside its own stated uncertainty (at most {stated:.2} ppm): {outside} of {STARTS}"
+    );
     let missed = outside > 0 || worst[0] > 0.5;
     u8::from(missed && std::env::args().any(|argument| argument == "--gate")).into()
 }

@@ -7,7 +7,10 @@
 //! Each is timed in two loops. *Back to back*, the processor may start the next read while it still works on the last
 //! one. *Waited for*, a fence after each read makes the program wait for the result, as one does that uses it.
 
-#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(
+    clippy::print_stdout,
+    reason = "this is a program, and this is its output"
+)]
 #![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
 
 use core::arch::x86_64::{__rdtscp, _mm_lfence, _rdtsc};
@@ -15,7 +18,9 @@ use core::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use downbeat_clock_core::{Clock, ClockModel, Counter, Domain, Global, Local, ModelClock, Timestamp};
+use downbeat_clock_core::{
+    Clock, ClockModel, Counter, Domain, Global, Local, ModelClock, Timestamp,
+};
 use downbeat_timers::{Duration, SystemClock, SystemClockId, TickRate, TscClock, calibrate_during};
 
 const ROUNDS: usize = 400;
@@ -30,7 +35,11 @@ struct Contestant<'a> {
 }
 
 /// A contestant whose reads are timed by the thousand: the call through the box does not count.
-fn contestant<'a, T>(name: &'static str, floor: usize, read: impl Fn() -> T + Copy + 'a) -> Contestant<'a> {
+fn contestant<'a, T>(
+    name: &'static str,
+    floor: usize,
+    read: impl Fn() -> T + Copy + 'a,
+) -> Contestant<'a> {
     let back_to_back = Box::new(move || {
         for _ in 0..READS {
             black_box(read());
@@ -43,7 +52,12 @@ fn contestant<'a, T>(name: &'static str, floor: usize, read: impl Fn() -> T + Co
             unsafe { _mm_lfence() };
         }
     });
-    Contestant { name, floor, back_to_back, waited_for }
+    Contestant {
+        name,
+        floor,
+        back_to_back,
+        waited_for,
+    }
 }
 
 /// A map that is not the identity, so that no compiler can leave it out.
@@ -54,7 +68,9 @@ fn drifted<A: Domain, B: Domain>() -> ClockModel<A, B> {
 
 /// A clock whose model is composed of this many.
 fn composed(local: ClockModel<Counter, Local>, depth: usize) -> ClockModel<Counter, Global> {
-    let hops = (1..depth).try_fold(local, |model, _| model.then(&drifted::<Local, Local>())).expect("in range");
+    let hops = (1..depth)
+        .try_fold(local, |model, _| model.then(&drifted::<Local, Local>()))
+        .expect("in range");
     hops.then(&drifted()).expect("in range")
 }
 
@@ -81,13 +97,20 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn median_ratio(times: &[f64], floor: &[f64]) -> f64 {
-    median(times.iter().zip(floor).map(|(time, floor)| time / floor).collect())
+    median(
+        times
+            .iter()
+            .zip(floor)
+            .map(|(time, floor)| time / floor)
+            .collect(),
+    )
 }
 
 fn main() -> std::process::ExitCode {
     let tsc = TscClock::detect().expect("these ratios are about the time stamp counter");
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).expect("Linux has it");
-    let calibration = calibrate_during(&tsc, &raw, Duration::from_millis(10)).expect("both clocks run");
+    let calibration =
+        calibrate_during(&tsc, &raw, Duration::from_millis(10)).expect("both clocks run");
     let local = calibration.model().expect("in range");
 
     let ordered = [1, 3, 10].map(|depth| ModelClock::new(tsc, composed(local, depth)));
@@ -107,14 +130,26 @@ fn main() -> std::process::ExitCode {
     let contestants = [
         rdtsc,
         rdtscp,
-        contestant("**global clock, unordered, 1 model deep**", 0, || unordered[0].now()),
-        contestant("**global clock, unordered, 10 deep**", 0, || unordered[1].now()),
+        contestant("**global clock, unordered, 1 model deep**", 0, || {
+            unordered[0].now()
+        }),
+        contestant("**global clock, unordered, 10 deep**", 0, || {
+            unordered[1].now()
+        }),
         contestant("quanta `Instant::now`, unordered", 0, quanta::Instant::now),
-        contestant("minstant `Instant::now`, unordered, left in cycles", 0, minstant::Instant::now),
-        contestant("**global clock, ordered, 1 model deep**", 1, || ordered[0].now()),
+        contestant(
+            "minstant `Instant::now`, unordered, left in cycles",
+            0,
+            minstant::Instant::now,
+        ),
+        contestant("**global clock, ordered, 1 model deep**", 1, || {
+            ordered[0].now()
+        }),
         contestant("**global clock, ordered, 3 deep**", 1, || ordered[1].now()),
         contestant("**global clock, ordered, 10 deep**", 1, || ordered[2].now()),
-        contestant("**global clock, ordered, replaced every ms**", 1, || replaced.now()),
+        contestant("**global clock, ordered, replaced every ms**", 1, || {
+            replaced.now()
+        }),
         contestant("fenced `open`", 1, || tsc.open()),
         contestant("fenced `close`", 1, || tsc.close()),
         contestant("std `Instant::now`", 1, Instant::now),
@@ -136,19 +171,45 @@ fn main() -> std::process::ExitCode {
     });
 
     println!("| read | ns | x floor | waited for, ns | x floor |\n|---|---|---|---|---|");
-    let ratio = |of: usize, to: usize, mode: usize| median_ratio(&times[of][mode], &times[to][mode]);
+    let ratio =
+        |of: usize, to: usize, mode: usize| median_ratio(&times[of][mode], &times[to][mode]);
     for (i, contestant) in contestants.iter().enumerate() {
-        let cells = [0, 1]
-            .map(|mode| format!("{:.1} | {:.2}", median(times[i][mode].clone()), ratio(i, contestant.floor, mode)));
+        let cells = [0, 1].map(|mode| {
+            format!(
+                "{:.1} | {:.2}",
+                median(times[i][mode].clone()),
+                ratio(i, contestant.floor, mode)
+            )
+        });
         println!("| {} | {} | {} |", contestant.name, cells[0], cells[1]);
     }
 
     let bounds = [
-        ("ordered global clock / rdtscp, back to back", ratio(6, 1, 0), 1.15),
-        ("ordered global clock / rdtscp, waited for", ratio(6, 1, 1), 1.15),
-        ("ordered global clock being replaced / rdtscp", ratio(9, 1, 0), 1.15),
-        ("unordered global clock / rdtsc, back to back", ratio(2, 0, 0), 1.10),
-        ("unordered global clock / quanta, waited for", ratio(2, 4, 1), 0.90),
+        (
+            "ordered global clock / rdtscp, back to back",
+            ratio(6, 1, 0),
+            1.15,
+        ),
+        (
+            "ordered global clock / rdtscp, waited for",
+            ratio(6, 1, 1),
+            1.15,
+        ),
+        (
+            "ordered global clock being replaced / rdtscp",
+            ratio(9, 1, 0),
+            1.15,
+        ),
+        (
+            "unordered global clock / rdtsc, back to back",
+            ratio(2, 0, 0),
+            1.10,
+        ),
+        (
+            "unordered global clock / quanta, waited for",
+            ratio(2, 4, 1),
+            0.90,
+        ),
         ("ordered, 10 models deep / 1 deep", ratio(8, 6, 0), 1.02),
         ("unordered, 10 models deep / 1 deep", ratio(3, 2, 0), 1.02),
     ];
@@ -156,8 +217,15 @@ fn main() -> std::process::ExitCode {
     for (name, found, most) in bounds {
         println!("| {name} | {found:.3} | {most:.2} |");
     }
-    println!("\nunordered global clock / quanta, back to back: {:.3}", ratio(2, 4, 0));
-    let missed: Vec<_> = bounds.iter().filter(|(_, found, most)| found > most).map(|(name, ..)| *name).collect();
+    println!(
+        "\nunordered global clock / quanta, back to back: {:.3}",
+        ratio(2, 4, 0)
+    );
+    let missed: Vec<_> = bounds
+        .iter()
+        .filter(|(_, found, most)| found > most)
+        .map(|(name, ..)| *name)
+        .collect();
     if missed.is_empty() {
         return std::process::ExitCode::SUCCESS;
     }

@@ -8,18 +8,27 @@ use core::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use downbeat_clock_core::{ClockModel, Global, ModelClock, TickRate, Timestamp};
 use downbeat_timers::{
-    Bracket, Clock, CntvctClock, Skew, SkewedClock, SystemClock, SystemClockId, Truth, TscClock, current_core,
+    Bracket, Clock, CntvctClock, Skew, SkewedClock, SystemClock, SystemClockId, Truth, TscClock,
+    current_core,
 };
 
 fn read(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("read");
     if let Ok(tsc) = TscClock::detect() {
-        group.bench_function("tsc/unordered", |bench| bench.iter(|| tsc.unordered().ticks()));
+        group.bench_function("tsc/unordered", |bench| {
+            bench.iter(|| tsc.unordered().ticks())
+        });
         group.bench_function("tsc/ordered", |bench| bench.iter(|| tsc.ticks()));
-        group.bench_function("tsc/ordered, with core", |bench| bench.iter(|| tsc.ticks_and_core()));
+        group.bench_function("tsc/ordered, with core", |bench| {
+            bench.iter(|| tsc.ticks_and_core())
+        });
         group.bench_function("tsc/open", |bench| bench.iter(|| tsc.open()));
         group.bench_function("tsc/close", |bench| bench.iter(|| tsc.close()));
-        if let Ok(model) = ClockModel::through(tsc.ticks(), Timestamp::<Global>::ORIGIN, TickRate::NANOSECOND) {
+        if let Ok(model) = ClockModel::through(
+            tsc.ticks(),
+            Timestamp::<Global>::ORIGIN,
+            TickRate::NANOSECOND,
+        ) {
             let clock = ModelClock::new(tsc, model);
             group.bench_function("tsc/global clock", |bench| bench.iter(|| clock.now()));
         }
@@ -29,26 +38,41 @@ fn read(criterion: &mut Criterion) {
     }
     for clock in SystemClockId::ALL.into_iter().flat_map(SystemClock::detect) {
         group.bench_function(clock.id().name(), |bench| bench.iter(|| clock.ticks()));
-        let Ok(truth) = ClockModel::through(clock.ticks(), Timestamp::<Truth>::ORIGIN, TickRate::NANOSECOND) else {
+        let Ok(truth) = ClockModel::through(
+            clock.ticks(),
+            Timestamp::<Truth>::ORIGIN,
+            TickRate::NANOSECOND,
+        ) else {
             continue;
         };
         if clock.id() == SystemClockId::MonotonicRaw {
-            let skew = Skew { drift: 1e-6, ..Skew::default() };
+            let skew = Skew {
+                drift: 1e-6,
+                ..Skew::default()
+            };
             if let Ok(skewed) = SkewedClock::new(clock, truth, skew) {
-                group.bench_function("skewed CLOCK_MONOTONIC_RAW", |bench| bench.iter(|| skewed.ticks()));
+                group.bench_function("skewed CLOCK_MONOTONIC_RAW", |bench| {
+                    bench.iter(|| skewed.ticks())
+                });
             }
         }
     }
     group.bench_function("std Instant", |bench| bench.iter(std::time::Instant::now));
     group.bench_function("quanta Instant", |bench| bench.iter(quanta::Instant::now));
-    group.bench_function("minstant Instant", |bench| bench.iter(minstant::Instant::now));
+    group.bench_function("minstant Instant", |bench| {
+        bench.iter(minstant::Instant::now)
+    });
     group.finish();
     criterion.bench_function("current core", |bench| bench.iter(current_core));
 
-    let pair = (TscClock::detect(), SystemClock::detect(SystemClockId::MonotonicRaw));
+    let pair = (
+        TscClock::detect(),
+        SystemClock::detect(SystemClockId::MonotonicRaw),
+    );
     if let (Ok(tsc), Ok(raw)) = pair {
-        criterion
-            .bench_function("one end of a calibration", |bench| bench.iter(|| Bracket::measure(&tsc, black_box(&raw))));
+        criterion.bench_function("one end of a calibration", |bench| {
+            bench.iter(|| Bracket::measure(&tsc, black_box(&raw)))
+        });
     }
 }
 

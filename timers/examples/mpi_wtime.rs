@@ -1,6 +1,9 @@
 //! `MPI_Wtime` as a clock: `mpirun -np 2 target/debug/examples/mpi_wtime`, built with `--features mpi`.
 
-#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(
+    clippy::print_stdout,
+    reason = "this is a program, and this is its output"
+)]
 
 use std::error::Error;
 
@@ -10,15 +13,24 @@ use mpi::traits::Communicator;
 fn main() -> Result<(), Box<dyn Error>> {
     match WtimeClock::attach() {
         Err(WtimeUnavailable::NotInitialized) => {}
-        other => return Err(format!("before MPI_Init there is no such clock, but: {other:?}").into()),
+        other => {
+            return Err(format!("before MPI_Init there is no such clock, but: {other:?}").into());
+        }
     }
     let universe = mpi::initialize().ok_or("MPI was initialized already")?;
     let clock = WtimeClock::attach()?;
     let start = clock.ticks();
     let found = Resolution::measure(&clock, 100_000).ok_or("the clock never moved")?;
-    let spent = clock.ticks().checked_since(start).ok_or("the clock ran backwards")?;
+    let spent = clock
+        .ticks()
+        .checked_since(start)
+        .ok_or("the clock ran backwards")?;
     if found.backwards > 0 || spent == 0 {
-        return Err(format!("the clock ran backwards {} times in {spent} ns", found.backwards).into());
+        return Err(format!(
+            "the clock ran backwards {} times in {spent} ns",
+            found.backwards
+        )
+        .into());
     }
     println!(
         "rank {} of {}: it shows {} ns, steps of {} ns, {:.0} ns stated",

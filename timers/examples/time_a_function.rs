@@ -1,11 +1,16 @@
 //! Times a short function with the best clock of the machine, and says how far the result can be wrong.
 
-#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(
+    clippy::print_stdout,
+    reason = "this is a program, and this is its output"
+)]
 
 use std::error::Error;
 use std::hint::black_box;
 
-use downbeat_timers::{Clock, Duration, SystemClock, SystemClockId, TscClock, TscFacts, calibrate_during};
+use downbeat_timers::{
+    Clock, Duration, SystemClock, SystemClockId, TscClock, TscFacts, calibrate_during,
+};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let tsc = match TscClock::detect() {
@@ -23,9 +28,15 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let start = tsc.open();
     black_box((0..10_000_u64).map(|i| i ^ (i >> 3)).sum::<u64>());
-    let ticks = tsc.close().checked_since(start).ok_or("the counter ran backwards")?;
+    let ticks = tsc
+        .close()
+        .checked_since(start)
+        .ok_or("the counter ran backwards")?;
 
     let time = calibration.rate().duration(ticks);
-    println!("{ticks} ticks, {time}, certain to {:.2} ppm", calibration.uncertainty() * 1e6);
+    println!(
+        "{ticks} ticks, {time}, certain to {:.2} ppm",
+        calibration.uncertainty() * 1e6
+    );
     Ok(())
 }

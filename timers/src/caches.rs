@@ -33,9 +33,17 @@ pub enum CachesUnknown {
 impl fmt::Display for CachesUnknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotListed(core) => write!(f, "the system does not list the caches of core {core}"),
-            Self::Unreadable(file) => write!(f, "{} does not say what is known of a cache", file.display()),
-            Self::NonePrivate(core) => write!(f, "core {core} shares all of its caches with other cores"),
+            Self::NotListed(core) => {
+                write!(f, "the system does not list the caches of core {core}")
+            }
+            Self::Unreadable(file) => write!(
+                f,
+                "{} does not say what is known of a cache",
+                file.display()
+            ),
+            Self::NonePrivate(core) => {
+                write!(f, "core {core} shares all of its caches with other cores")
+            }
         }
     }
 }
@@ -47,7 +55,10 @@ impl core::error::Error for CachesUnknown {}
 /// # Errors
 /// Why they are not known.
 pub fn data_caches(core: CoreId) -> Result<Vec<DataCache>, CachesUnknown> {
-    caches_below(Path::new(&format!("/sys/devices/system/cpu/cpu{core}")), core)
+    caches_below(
+        Path::new(&format!("/sys/devices/system/cpu/cpu{core}")),
+        core,
+    )
 }
 
 /// The last cache that a core shares with no other. What was overwritten there must come from further away.
@@ -72,28 +83,45 @@ fn caches_below(cpu: &Path, core: CoreId) -> Result<Vec<DataCache>, CachesUnknow
         }
         let (threads, users) = (threads()?, read(&folder.join("shared_cpu_list"), cores)?);
         let own = |users: &RangeInclusive<u32>| {
-            threads.iter().any(|threads| threads.start() <= users.start() && users.end() <= threads.end())
+            threads
+                .iter()
+                .any(|threads| threads.start() <= users.start() && users.end() <= threads.end())
         };
         let level = read(&folder.join("level"), |level| level.parse().ok())?;
         let bytes = read(&folder.join("size"), size)?;
-        caches.push(DataCache { level, bytes, private: users.iter().all(own) });
+        caches.push(DataCache {
+            level,
+            bytes,
+            private: users.iter().all(own),
+        });
     }
     caches.sort_by_key(|cache| cache.level);
-    if caches.is_empty() { Err(CachesUnknown::NotListed(core)) } else { Ok(caches) }
+    if caches.is_empty() {
+        Err(CachesUnknown::NotListed(core))
+    } else {
+        Ok(caches)
+    }
 }
 
 fn read<T>(file: &Path, parse: impl Fn(&str) -> Option<T>) -> Result<T, CachesUnknown> {
     let text = fs::read_to_string(file).ok();
-    text.and_then(|text| parse(text.trim())).ok_or_else(|| CachesUnknown::Unreadable(file.to_owned()))
+    text.and_then(|text| parse(text.trim()))
+        .ok_or_else(|| CachesUnknown::Unreadable(file.to_owned()))
 }
 
 /// `48K`; the kernel writes no other unit, but an `M` would be no riddle.
 fn size(text: &str) -> Option<u64> {
     let (number, unit) = match text.strip_suffix('K') {
         Some(number) => (number, 1 << 10),
-        None => text.strip_suffix('M').map_or((text, 1), |number| (number, 1 << 20)),
+        None => text
+            .strip_suffix('M')
+            .map_or((text, 1), |number| (number, 1 << 20)),
     };
-    number.parse::<u64>().ok()?.checked_mul(unit).filter(|bytes| *bytes > 0)
+    number
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(unit)
+        .filter(|bytes| *bytes > 0)
 }
 
 /// `0-3,8`.
@@ -114,7 +142,9 @@ mod tests {
 
     impl Cpu {
         fn new(name: &str, threads: &str) -> Self {
-            let cpu = Self(std::env::temp_dir().join(format!("downbeat-caches-{name}-{}", std::process::id())));
+            let cpu = Self(
+                std::env::temp_dir().join(format!("downbeat-caches-{name}-{}", std::process::id())),
+            );
             cpu.write("topology/thread_siblings_list", threads);
             cpu
         }
@@ -126,7 +156,12 @@ mod tests {
         }
 
         fn cache(&self, index: u32, [level, kind, size, shared]: [&str; 4]) {
-            for (file, text) in [("level", level), ("type", kind), ("size", size), ("shared_cpu_list", shared)] {
+            for (file, text) in [
+                ("level", level),
+                ("type", kind),
+                ("size", size),
+                ("shared_cpu_list", shared),
+            ] {
                 self.write(&format!("cache/index{index}/{file}"), text);
             }
         }
@@ -149,12 +184,27 @@ mod tests {
         cpu.cache(1, ["1", "Instruction", "32K", "7,39"]);
         cpu.cache(2, ["3", "Unified", "32M", "0-15,32-47"]);
         cpu.cache(3, ["2", "Unified", "2048K", "7"]);
-        let cache = |level, bytes, private| DataCache { level, bytes, private };
-        let expected = [cache(1, 48 << 10, true), cache(2, 2 << 20, true), cache(3, 32 << 20, false)];
+        let cache = |level, bytes, private| DataCache {
+            level,
+            bytes,
+            private,
+        };
+        let expected = [
+            cache(1, 48 << 10, true),
+            cache(2, 2 << 20, true),
+            cache(3, 32 << 20, false),
+        ];
         assert_eq!(cpu.caches().unwrap(), expected);
         // A range that reaches beyond the threads.
         cpu.write("topology/thread_siblings_list", "6-7");
-        assert_eq!(cpu.caches().unwrap().iter().map(|cache| cache.private).collect::<Vec<_>>(), [false, true, false]);
+        assert_eq!(
+            cpu.caches()
+                .unwrap()
+                .iter()
+                .map(|cache| cache.private)
+                .collect::<Vec<_>>(),
+            [false, true, false]
+        );
     }
 
     #[test]
@@ -171,14 +221,22 @@ mod tests {
             ("48K", "all", "shared_cpu_list"),
         ] {
             cpu.cache(0, ["1", "Data", size, shared]);
-            let Err(CachesUnknown::Unreadable(found)) = cpu.caches() else { panic!("{size} {shared}") };
+            let Err(CachesUnknown::Unreadable(found)) = cpu.caches() else {
+                panic!("{size} {shared}")
+            };
             assert!(found.ends_with(file), "{}", found.display());
         }
         cpu.cache(0, ["1", "Data", "48K", "7"]);
         fs::remove_file(cpu.0.join("topology/thread_siblings_list")).unwrap();
         let told = cpu.caches().unwrap_err().to_string();
-        assert!(told.ends_with("thread_siblings_list does not say what is known of a cache"), "{told}");
-        assert_eq!(data_caches(CoreId(u32::MAX)), Err(CachesUnknown::NotListed(CoreId(u32::MAX))));
+        assert!(
+            told.ends_with("thread_siblings_list does not say what is known of a cache"),
+            "{told}"
+        );
+        assert_eq!(
+            data_caches(CoreId(u32::MAX)),
+            Err(CachesUnknown::NotListed(CoreId(u32::MAX)))
+        );
     }
 
     #[test]

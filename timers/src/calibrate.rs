@@ -40,13 +40,24 @@ impl Bracket {
 
     /// `None` without brackets.
     fn mean(brackets: &[Self]) -> Option<Self> {
-        let count = u128::try_from(brackets.len()).ok().filter(|count| *count > 0)?;
+        let count = u128::try_from(brackets.len())
+            .ok()
+            .filter(|count| *count > 0)?;
         // Rounded outwards, so that the bracket stays certain. A mean is no larger than the largest: the casts are exact.
-        let sum = |stamp: fn(&Self) -> Ticks| brackets.iter().map(|bracket| u128::from(stamp(bracket).0)).sum::<u128>();
+        let sum = |stamp: fn(&Self) -> Ticks| {
+            brackets
+                .iter()
+                .map(|bracket| u128::from(stamp(bracket).0))
+                .sum::<u128>()
+        };
         let before = sum(|bracket| bracket.before) / count;
         let reference = (sum(|bracket| bracket.reference) + count / 2) / count;
         let after = sum(|bracket| bracket.after).div_ceil(count);
-        Some(Self { before: Ticks(before as u64), reference: Ticks(reference as u64), after: Ticks(after as u64) })
+        Some(Self {
+            before: Ticks(before as u64),
+            reference: Ticks(reference as u64),
+            after: Ticks(after as u64),
+        })
     }
 
     /// How many ticks the instant is uncertain by.
@@ -86,8 +97,12 @@ impl fmt::Display for CalibrationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoBracket => f.write_str("the counter runs backwards"),
-            Self::CounterStoodStill => f.write_str("the counter hardly advanced: calibrate for longer"),
-            Self::ReferenceStoodStill => f.write_str("the reference clock did not advance: calibrate for longer"),
+            Self::CounterStoodStill => {
+                f.write_str("the counter hardly advanced: calibrate for longer")
+            }
+            Self::ReferenceStoodStill => {
+                f.write_str("the reference clock did not advance: calibrate for longer")
+            }
             Self::Rate(why) => write!(f, "the counter has no usable rate: {why}"),
         }
     }
@@ -138,7 +153,9 @@ pub fn calibrate_during(
     duration: Duration,
 ) -> Result<Calibration, CalibrationError> {
     let nanos = u64::try_from(duration.as_nanos()).unwrap_or_default();
-    calibrate(counter, reference, || std::thread::sleep(core::time::Duration::from_nanos(nanos)))
+    calibrate(counter, reference, || {
+        std::thread::sleep(core::time::Duration::from_nanos(nanos))
+    })
 }
 
 impl Calibration {
@@ -147,11 +164,17 @@ impl Calibration {
     /// # Errors
     /// When either clock did not advance from the one to the other.
     pub fn between(start: Bracket, end: Bracket) -> Result<Self, CalibrationError> {
-        let ticks = end.middle().checked_since(start.middle()).unwrap_or_default();
+        let ticks = end
+            .middle()
+            .checked_since(start.middle())
+            .unwrap_or_default();
         if ticks <= start.width().saturating_add(end.width()) {
             return Err(CalibrationError::CounterStoodStill);
         }
-        let nanos = end.reference.checked_since(start.reference).unwrap_or_default();
+        let nanos = end
+            .reference
+            .checked_since(start.reference)
+            .unwrap_or_default();
         if nanos == 0 {
             return Err(CalibrationError::ReferenceStoodStill);
         }
@@ -219,7 +242,11 @@ mod tests {
 
     impl World {
         fn pass(&self) -> u64 {
-            let cost = self.costs.get(self.reads.get() % self.costs.len().max(1)).copied().unwrap_or(20);
+            let cost = self
+                .costs
+                .get(self.reads.get() % self.costs.len().max(1))
+                .copied()
+                .unwrap_or(20);
             self.reads.set(self.reads.get() + 1);
             self.nanos.set(self.nanos.get() + cost);
             self.nanos.get()
@@ -235,7 +262,10 @@ mod tests {
 
     impl Clock for Count<'_> {
         fn ticks(&self) -> Ticks {
-            Ticks((u128::from(self.world.pass()) * u128::from(self.ticks) / u128::from(self.nanos)) as u64)
+            Ticks(
+                (u128::from(self.world.pass()) * u128::from(self.ticks) / u128::from(self.nanos))
+                    as u64,
+            )
         }
     }
 
@@ -268,29 +298,59 @@ mod tests {
     #[test]
     fn undisturbed_ten_milliseconds_give_some_parts_per_million() {
         let world = World::default();
-        let counter = Count { world: &world, ticks: 13, nanos: 5 };
-        let reference = Count { world: &world, ticks: 1, nanos: 1 };
-        let found = calibrate(&counter, &reference, || world.nanos.set(world.nanos.get() + 10_000_000)).unwrap();
+        let counter = Count {
+            world: &world,
+            ticks: 13,
+            nanos: 5,
+        };
+        let reference = Count {
+            world: &world,
+            ticks: 1,
+            nanos: 1,
+        };
+        let found = calibrate(&counter, &reference, || {
+            world.nanos.set(world.nanos.get() + 10_000_000)
+        })
+        .unwrap();
         assert!((found.rate().hz() - 2.6e9).abs() / 2.6e9 < found.uncertainty());
         assert!(found.uncertainty() < 5e-6, "{}", found.uncertainty());
         // Half of the brackets at either end lie in between, too.
         let brackets = BRACKETS as i64 * 3 * 20;
         assert!((10_000_000..10_000_000 + 2 * brackets).contains(&found.duration().as_nanos()));
         let shown = found.model().unwrap().apply(found.end().before).as_nanos();
-        assert!((shown - found.end().reference.0 as i64).abs() <= 21, "{shown}");
+        assert!(
+            (shown - found.end().reference.0 as i64).abs() <= 21,
+            "{shown}"
+        );
     }
 
     #[test]
     fn clocks_that_do_not_run_are_refused() {
         let world = World::default();
-        let sound = Count { world: &world, ticks: 1, nanos: 1 };
+        let sound = Count {
+            world: &world,
+            ticks: 1,
+            nanos: 1,
+        };
         let still = Broken(&world, |_| 7);
         let back = Broken(&world, |now| u64::MAX - now);
         let wait = || world.nanos.set(world.nanos.get() + 1_000_000);
-        assert_eq!(calibrate(&still, &sound, wait), Err(CalibrationError::CounterStoodStill));
-        assert_eq!(calibrate(&sound, &still, wait), Err(CalibrationError::ReferenceStoodStill));
-        assert_eq!(calibrate(&back, &sound, wait), Err(CalibrationError::NoBracket));
+        assert_eq!(
+            calibrate(&still, &sound, wait),
+            Err(CalibrationError::CounterStoodStill)
+        );
+        assert_eq!(
+            calibrate(&sound, &still, wait),
+            Err(CalibrationError::ReferenceStoodStill)
+        );
+        assert_eq!(
+            calibrate(&back, &sound, wait),
+            Err(CalibrationError::NoBracket)
+        );
         // A reference that steps back by the time of the wait.
-        assert_eq!(calibrate(&sound, &back, wait), Err(CalibrationError::ReferenceStoodStill));
+        assert_eq!(
+            calibrate(&sound, &back, wait),
+            Err(CalibrationError::ReferenceStoodStill)
+        );
     }
 }

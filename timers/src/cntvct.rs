@@ -83,7 +83,9 @@ mod aarch64 {
     pub(super) fn detect() -> Result<(Readable, u64), CntvctUnavailable> {
         let hz: u64;
         // SAFETY: every aarch64 processor has the register, and it may be read at EL0 wherever the counter may.
-        unsafe { asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags)) };
+        unsafe {
+            asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags))
+        };
         Ok((Readable(()), hz))
     }
 
@@ -92,7 +94,9 @@ mod aarch64 {
         pub(super) fn ordered(self) -> u64 {
             let count: u64;
             // SAFETY: every aarch64 processor has the register; Linux lets EL0 read it, or reads it on its behalf.
-            unsafe { asm!("isb", "mrs {}, cntvct_el0", out(reg) count, options(nostack, preserves_flags)) };
+            unsafe {
+                asm!("isb", "mrs {}, cntvct_el0", out(reg) count, options(nostack, preserves_flags))
+            };
             count
         }
 
@@ -100,7 +104,9 @@ mod aarch64 {
         pub(super) fn fenced(self) -> u64 {
             let count: u64;
             // SAFETY: as for `ordered`.
-            unsafe { asm!("isb", "mrs {}, cntvct_el0", "isb", out(reg) count, options(nostack, preserves_flags)) };
+            unsafe {
+                asm!("isb", "mrs {}, cntvct_el0", "isb", out(reg) count, options(nostack, preserves_flags))
+            };
             count
         }
     }

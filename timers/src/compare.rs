@@ -6,7 +6,8 @@ use std::thread;
 use std::time::Instant;
 
 use downbeat_clock_core::{
-    Clock, Domain, Duration, Exchange, ExchangeError, OffsetError, SkampiOffset, TickRate, Ticks, Timestamp,
+    Clock, Domain, Duration, Exchange, ExchangeError, OffsetError, SkampiOffset, TickRate, Ticks,
+    Timestamp,
 };
 
 use crate::{CoreId, PinError, pin_to};
@@ -90,10 +91,22 @@ pub fn compare_cores<C: Clock + Sync>(
     cores: &[CoreId],
     exchanges: u32,
 ) -> Result<Vec<CoreOffset>, CompareError> {
-    let references = if cores.len() <= ALL_PAIRS_UP_TO { cores.len() } else { 1 };
+    let references = if cores.len() <= ALL_PAIRS_UP_TO {
+        cores.len()
+    } else {
+        1
+    };
     (0..references)
         .flat_map(|reference| (reference + 1..cores.len()).map(move |core| (core, reference)))
-        .map(|(core, reference)| compare_pair(clock, rate, grain, [cores[core], cores[reference]], exchanges))
+        .map(|(core, reference)| {
+            compare_pair(
+                clock,
+                rate,
+                grain,
+                [cores[core], cores[reference]],
+                exchanges,
+            )
+        })
         .collect()
 }
 
@@ -114,11 +127,15 @@ pub fn compare_pair<C: Clock + Sync>(
     let table = Table::default();
     let estimator = thread::scope(|scope| {
         let asking = scope.spawn(|| {
-            pin_to(core).inspect_err(|_| table.leave()).map_err(CompareError::Pin)?;
+            pin_to(core)
+                .inspect_err(|_| table.leave())
+                .map_err(CompareError::Pin)?;
             table.ask(clock, rate, exchanges)
         });
         let answering = scope.spawn(|| {
-            pin_to(reference).inspect_err(|_| table.leave()).map_err(CompareError::Pin)?;
+            pin_to(reference)
+                .inspect_err(|_| table.leave())
+                .map_err(CompareError::Pin)?;
             table.answer(clock, exchanges);
             Ok(())
         });
@@ -129,7 +146,12 @@ pub fn compare_pair<C: Clock + Sync>(
     let sample = estimator.estimate().map_err(CompareError::Offset)?;
     // Each side of the interval is the difference of two stamps, each up to a grain late and rounded to a nanosecond.
     let half_width = sample.half_width.unwrap_or(Duration::MAX) + grain + Duration::from_nanos(1);
-    Ok(CoreOffset { core, reference, offset: sample.offset, half_width })
+    Ok(CoreOffset {
+        core,
+        reference,
+        offset: sample.offset,
+        half_width,
+    })
 }
 
 /// The core that asks, and the core that answers: the same counter, read in two places.
@@ -201,7 +223,8 @@ impl Table {
         let mut estimator = SkampiOffset::new();
         let began = Instant::now();
         for i in 0..u64::from(exchanges) {
-            if i >= ENOUGH && began.elapsed().as_nanos() > LONGEST.as_nanos().unsigned_abs().into() {
+            if i >= ENOUGH && began.elapsed().as_nanos() > LONGEST.as_nanos().unsigned_abs().into()
+            {
                 self.leave();
                 break;
             }
@@ -236,14 +259,20 @@ mod tests {
     impl Clock for AheadOn {
         fn ticks(&self) -> Ticks {
             let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
-            let ahead = if current_core() == Some(self.0) { self.1 } else { 0 };
+            let ahead = if current_core() == Some(self.0) {
+                self.1
+            } else {
+                0
+            };
             raw.ticks().saturating_add(ahead)
         }
     }
 
     /// The first two cores; a machine with one has nothing to compare, and a test there nothing to test.
     fn two_cores() -> [CoreId; 2] {
-        allowed_cores()[..2].try_into().expect("this test needs two cores")
+        allowed_cores()[..2]
+            .try_into()
+            .expect("this test needs two cores")
     }
 
     #[test]
@@ -251,7 +280,8 @@ mod tests {
         let [reference, core] = two_cores();
         for ahead in [0, 1_000_000_000] {
             let clock = AheadOn(core, ahead);
-            let found = compare_pair(&clock, SystemClock::RATE, GRAIN, [core, reference], 500).unwrap();
+            let found =
+                compare_pair(&clock, SystemClock::RATE, GRAIN, [core, reference], 500).unwrap();
             let error = found.offset - Duration::from_nanos(ahead as i64);
             assert!(error.abs() <= found.half_width, "{found:?}");
             // A second is more than an exchange between two cores is uncertain by, however busy they are.
@@ -280,10 +310,22 @@ mod tests {
         assert_eq!(error(core, core, 10), CompareError::SameCore(core));
         // Often, because it depends on who comes first.
         for _ in 0..100 {
-            assert_eq!(error(core, nowhere, 10), CompareError::Pin(PinError::NotAllowed(nowhere)));
-            assert_eq!(error(nowhere, core, 10), CompareError::Pin(PinError::NotAllowed(nowhere)));
+            assert_eq!(
+                error(core, nowhere, 10),
+                CompareError::Pin(PinError::NotAllowed(nowhere))
+            );
+            assert_eq!(
+                error(nowhere, core, 10),
+                CompareError::Pin(PinError::NotAllowed(nowhere))
+            );
         }
-        assert_eq!(error(core, two_cores()[1], 0), CompareError::Offset(OffsetError::NoExchanges));
-        assert_eq!(compare_cores(&raw, SystemClock::RATE, GRAIN, &[core], 10), Ok(vec![]));
+        assert_eq!(
+            error(core, two_cores()[1], 0),
+            CompareError::Offset(OffsetError::NoExchanges)
+        );
+        assert_eq!(
+            compare_cores(&raw, SystemClock::RATE, GRAIN, &[core], 10),
+            Ok(vec![])
+        );
     }
 }

@@ -32,8 +32,13 @@ mod with_std {
     impl fmt::Display for PinError {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             match self {
-                Self::NotAllowed(core) => write!(f, "this process may not run on core {core}, or there is none"),
-                Self::Refused(core) => write!(f, "the system refuses to pin a thread to core {core}"),
+                Self::NotAllowed(core) => write!(
+                    f,
+                    "this process may not run on core {core}, or there is none"
+                ),
+                Self::Refused(core) => {
+                    write!(f, "the system refuses to pin a thread to core {core}")
+                }
             }
         }
     }
@@ -43,7 +48,9 @@ mod with_std {
     /// The cores that this thread may run on, in ascending order; empty where the system does not tell.
     pub fn allowed_cores() -> Vec<CoreId> {
         let ids = core_affinity::get_core_ids().unwrap_or_default();
-        ids.into_iter().filter_map(|core| u32::try_from(core.id).ok().map(CoreId)).collect()
+        ids.into_iter()
+            .filter_map(|core| u32::try_from(core.id).ok().map(CoreId))
+            .collect()
     }
 
     /// Keeps the calling thread on one core from now on.
@@ -53,8 +60,15 @@ mod with_std {
     pub fn pin_to(core: CoreId) -> Result<(), PinError> {
         // core_affinity panics on numbers beyond the system's limit, so nothing gets there that it did not list.
         let listed = core_affinity::get_core_ids().unwrap_or_default();
-        let found = listed.into_iter().find(|c| c.id == core.0 as usize).ok_or(PinError::NotAllowed(core))?;
-        if core_affinity::set_for_current(found) { Ok(()) } else { Err(PinError::Refused(core)) }
+        let found = listed
+            .into_iter()
+            .find(|c| c.id == core.0 as usize)
+            .ok_or(PinError::NotAllowed(core))?;
+        if core_affinity::set_for_current(found) {
+            Ok(())
+        } else {
+            Err(PinError::Refused(core))
+        }
     }
 
     /// The core that the calling thread runs on just now.

@@ -18,7 +18,12 @@ impl ReadCost {
     /// Times `batches` batches of 100 reads with another clock, the yardstick.
     ///
     /// `None` without batches.
-    pub fn measure(clock: &impl Clock, yardstick: &impl Clock, rate: TickRate, batches: usize) -> Option<Self> {
+    pub fn measure(
+        clock: &impl Clock,
+        yardstick: &impl Clock,
+        rate: TickRate,
+        batches: usize,
+    ) -> Option<Self> {
         let mut costs: Vec<f64> = (0..batches)
             .map(|_| {
                 let start = yardstick.open();
@@ -31,8 +36,15 @@ impl ReadCost {
             .collect();
         costs.sort_unstable_by(f64::total_cmp);
         // Nearest rank: the smallest cost that this share of the batches does not exceed.
-        let at = |percent: usize| costs.get((batches * percent).div_ceil(100).max(1) - 1).copied();
-        Some(Self { median: at(50)?, p99: at(99)? })
+        let at = |percent: usize| {
+            costs
+                .get((batches * percent).div_ceil(100).max(1) - 1)
+                .copied()
+        };
+        Some(Self {
+            median: at(50)?,
+            p99: at(99)?,
+        })
     }
 }
 
@@ -60,11 +72,18 @@ impl Resolution {
                 None => backwards += 1,
                 Some(0) => {}
                 Some(step) => {
-                    found = Some(found.map_or(Self { step, grain: step, backwards: 0 }, |so_far| Self {
-                        step: so_far.step.min(step),
-                        grain: greatest_common_divisor(so_far.grain, step),
-                        backwards: 0,
-                    }));
+                    found = Some(found.map_or(
+                        Self {
+                            step,
+                            grain: step,
+                            backwards: 0,
+                        },
+                        |so_far| Self {
+                            step: so_far.step.min(step),
+                            grain: greatest_common_divisor(so_far.grain, step),
+                            backwards: 0,
+                        },
+                    ));
                 }
             }
             last = next;
@@ -111,7 +130,14 @@ mod tests {
     #[test]
     fn the_smallest_step_and_the_grain_are_found() {
         let clock = Steps(&[0, 60, 0, 0, 90, 150], Cell::default());
-        assert_eq!(Resolution::measure(&clock, 100), Some(Resolution { step: 60, grain: 30, backwards: 0 }));
+        assert_eq!(
+            Resolution::measure(&clock, 100),
+            Some(Resolution {
+                step: 60,
+                grain: 30,
+                backwards: 0
+            })
+        );
     }
 
     #[test]
@@ -119,7 +145,10 @@ mod tests {
         let back = Scripted(&[10, 20, 5], Cell::default());
         let found = Resolution::measure(&back, 8).unwrap();
         assert_eq!((found.step, found.backwards), (5, 3));
-        assert_eq!(Resolution::measure(&Scripted(&[7], Cell::default()), 50), None);
+        assert_eq!(
+            Resolution::measure(&Scripted(&[7], Cell::default()), 50),
+            None
+        );
     }
 
     #[test]
@@ -132,7 +161,10 @@ mod tests {
         let rate = TickRate::from_hz(2_000_000_000).unwrap();
         let free = Scripted(&[0], Cell::default());
         let cost = ReadCost::measure(&free, &yardstick, rate, 500).unwrap();
-        assert!((cost.median - 10.0).abs() < 1e-9 && (cost.p99 - 100.0).abs() < 1e-9, "{cost:?}");
+        assert!(
+            (cost.median - 10.0).abs() < 1e-9 && (cost.p99 - 100.0).abs() < 1e-9,
+            "{cost:?}"
+        );
         assert_eq!(ReadCost::measure(&free, &yardstick, rate, 0), None);
     }
 }

@@ -87,4 +87,7 @@ pub use saved::{LoadError, Machine, SavedCalibration};
 pub use skew::{Skew, SkewError, SkewedClock, Step, Swing, Truth, Wander};
 #[cfg(feature = "std")]
 pub use system::{SystemClock, SystemClockId, SystemClockUnavailable};
-pub use tsc::{Clocksource, Hypervisor, KernelFacts, TscClock, TscDoubt, TscFacts, TscUnavailable, UnorderedTsc};
+pub use tsc::{
+    Clocksource, Hypervisor, KernelFacts, TscClock, TscDoubt, TscFacts, TscUnavailable,
+    UnorderedTsc,
+};

@@ -39,9 +39,14 @@ impl Machine {
     /// # Errors
     /// When the system does not tell; only Linux does.
     pub fn this() -> io::Result<Self> {
-        let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
+        let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id")?
+            .trim()
+            .to_owned();
         let cpuinfo = fs::read_to_string("/proc/cpuinfo")?;
-        let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
+        let model = cpuinfo
+            .lines()
+            .find_map(|line| line.strip_prefix("model name"))
+            .unwrap_or_default();
         let cpu_model = model.trim_start_matches([' ', '\t', ':']).trim().to_owned();
         Ok(Self { boot_id, cpu_model })
     }
@@ -88,8 +93,13 @@ impl fmt::Display for LoadError {
             Self::Line { number, what } => write!(f, "line {number}: {what}"),
             Self::Missing(key) => write!(f, "there is no line \"{key} = ...\""),
             Self::Calibration(why) => write!(f, "the brackets make no calibration: {why}"),
-            Self::OtherBoot => f.write_str("it was made before the last reboot, or on another machine; calibrate anew"),
-            Self::OtherCpu(cpu) => write!(f, "it was made on another processor, \"{cpu}\"; calibrate anew"),
+            Self::OtherBoot => f.write_str(
+                "it was made before the last reboot, or on another machine; calibrate anew",
+            ),
+            Self::OtherCpu(cpu) => write!(
+                f,
+                "it was made on another processor, \"{cpu}\"; calibrate anew"
+            ),
         }
     }
 }
@@ -135,16 +145,28 @@ impl SavedCalibration {
 /// The text of the file.
 impl fmt::Display for SavedCalibration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { calibration, reference, machine } = self;
+        let Self {
+            calibration,
+            reference,
+            machine,
+        } = self;
         let ghz = calibration.rate().hz() / 1e9;
-        writeln!(f, "# {ghz:.9} GHz, certain to {:.3} ppm", calibration.uncertainty() * 1e6)?;
+        writeln!(
+            f,
+            "# {ghz:.9} GHz, certain to {:.3} ppm",
+            calibration.uncertainty() * 1e6
+        )?;
         writeln!(f, "version = 1")?;
         writeln!(f, "counter = \"tsc\"")?;
         writeln!(f, "reference = \"{reference}\"")?;
         writeln!(f, "boot_id = \"{}\"", machine.boot_id)?;
         writeln!(f, "cpu_model = \"{}\"", machine.cpu_model)?;
         for (name, bracket) in [("start", calibration.start()), ("end", calibration.end())] {
-            writeln!(f, "{name} = [{}, {}, {}]", bracket.before.0, bracket.reference.0, bracket.after.0)?;
+            writeln!(
+                f,
+                "{name} = [{}, {}, {}]",
+                bracket.before.0, bracket.reference.0, bracket.after.0
+            )?;
         }
         Ok(())
     }
@@ -155,11 +177,23 @@ impl FromStr for SavedCalibration {
 
     fn from_str(text: &str) -> Result<Self, LoadError> {
         let lines = Lines::read(text)?;
-        lines.get("version", |value| (value == "1").then_some(()), "this program reads version 1")?;
-        lines.get("counter", |value| (quoted(value)? == "tsc").then_some(()), "the counter is not \"tsc\"")?;
+        lines.get(
+            "version",
+            |value| (value == "1").then_some(()),
+            "this program reads version 1",
+        )?;
+        lines.get(
+            "counter",
+            |value| (quoted(value)? == "tsc").then_some(()),
+            "the counter is not \"tsc\"",
+        )?;
         let reference = lines.get(
             "reference",
-            |value| SystemClockId::ALL.into_iter().find(|id| quoted(value) == Some(id.name())),
+            |value| {
+                SystemClockId::ALL
+                    .into_iter()
+                    .find(|id| quoted(value) == Some(id.name()))
+            },
             "no such reference clock",
         )?;
         let name = |value: &str| quoted(value).map(str::to_owned);
@@ -171,7 +205,11 @@ impl FromStr for SavedCalibration {
         let start = lines.get("start", bracket, three)?;
         let end = lines.get("end", bracket, three)?;
         let calibration = Calibration::between(start, end).map_err(LoadError::Calibration)?;
-        Ok(Self { calibration, reference, machine })
+        Ok(Self {
+            calibration,
+            reference,
+            machine,
+        })
     }
 }
 
@@ -179,17 +217,30 @@ impl FromStr for SavedCalibration {
 struct Lines<'a>(Vec<(usize, &'a str, &'a str)>);
 
 impl<'a> Lines<'a> {
-    const KEYS: [&'static str; 7] = ["version", "counter", "reference", "boot_id", "cpu_model", "start", "end"];
+    const KEYS: [&'static str; 7] = [
+        "version",
+        "counter",
+        "reference",
+        "boot_id",
+        "cpu_model",
+        "start",
+        "end",
+    ];
 
     fn read(text: &'a str) -> Result<Self, LoadError> {
         let mut found = Self(Vec::new());
         for (i, line) in text.lines().enumerate() {
-            let wrong = |what| LoadError::Line { number: i + 1, what };
+            let wrong = |what| LoadError::Line {
+                number: i + 1,
+                what,
+            };
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let (key, value) = line.split_once('=').ok_or(wrong("not of the form \"key = value\""))?;
+            let (key, value) = line
+                .split_once('=')
+                .ok_or(wrong("not of the form \"key = value\""))?;
             let (key, value) = (key.trim(), value.trim());
             if !Self::KEYS.contains(&key) {
                 return Err(wrong("no such key"));
@@ -208,8 +259,15 @@ impl<'a> Lines<'a> {
         parse: impl Fn(&'a str) -> Option<T>,
         what: &'static str,
     ) -> Result<T, LoadError> {
-        let (number, _, value) = self.0.iter().find(|(_, found, _)| *found == key).ok_or(LoadError::Missing(key))?;
-        parse(value).ok_or(LoadError::Line { number: *number, what })
+        let (number, _, value) = self
+            .0
+            .iter()
+            .find(|(_, found, _)| *found == key)
+            .ok_or(LoadError::Missing(key))?;
+        parse(value).ok_or(LoadError::Line {
+            number: *number,
+            what,
+        })
     }
 }
 
@@ -218,9 +276,17 @@ fn quoted(value: &str) -> Option<&str> {
 }
 
 fn bracket(value: &str) -> Option<Bracket> {
-    let mut numbers = value.strip_prefix('[')?.strip_suffix(']')?.split(',').map(|number| number.trim().parse().ok());
+    let mut numbers = value
+        .strip_prefix('[')?
+        .strip_suffix(']')?
+        .split(',')
+        .map(|number| number.trim().parse().ok());
     let mut next = || numbers.next().flatten().map(Ticks);
-    let bracket = Bracket { before: next()?, reference: next()?, after: next()? };
+    let bracket = Bracket {
+        before: next()?,
+        reference: next()?,
+        after: next()?,
+    };
     (numbers.next().is_none() && bracket.after >= bracket.before).then_some(bracket)
 }
 
@@ -236,10 +302,16 @@ mod tests {
             after: Ticks(after),
         };
         SavedCalibration {
-            calibration: Calibration::between(bracket(1_000, 500, 1_100), bracket(26_001_000, 10_000_500, 26_001_080))
-                .unwrap(),
+            calibration: Calibration::between(
+                bracket(1_000, 500, 1_100),
+                bracket(26_001_000, 10_000_500, 26_001_080),
+            )
+            .unwrap(),
             reference: SystemClockId::MonotonicRaw,
-            machine: Machine { boot_id: "0-1".to_owned(), cpu_model: "A CPU @ 2 GHz".to_owned() },
+            machine: Machine {
+                boot_id: "0-1".to_owned(),
+                cpu_model: "A CPU @ 2 GHz".to_owned(),
+            },
         }
     }
 
@@ -249,7 +321,10 @@ mod tests {
 
     #[test]
     fn what_was_saved_is_loaded() {
-        assert_eq!(sample().to_string().parse::<SavedCalibration>().unwrap(), sample());
+        assert_eq!(
+            sample().to_string().parse::<SavedCalibration>().unwrap(),
+            sample()
+        );
     }
 
     #[test]
@@ -257,10 +332,18 @@ mod tests {
         let saved = sample();
         let here = saved.machine.clone();
         assert!(saved.check(&here).is_ok());
-        let rebooted = Machine { boot_id: "0-2".to_owned(), ..here.clone() };
+        let rebooted = Machine {
+            boot_id: "0-2".to_owned(),
+            ..here.clone()
+        };
         assert!(matches!(saved.check(&rebooted), Err(LoadError::OtherBoot)));
-        let elsewhere = Machine { cpu_model: "B".to_owned(), ..here };
-        assert!(matches!(saved.check(&elsewhere), Err(LoadError::OtherCpu(cpu)) if cpu == "A CPU @ 2 GHz"));
+        let elsewhere = Machine {
+            cpu_model: "B".to_owned(),
+            ..here
+        };
+        assert!(
+            matches!(saved.check(&elsewhere), Err(LoadError::OtherCpu(cpu)) if cpu == "A CPU @ 2 GHz")
+        );
     }
 
     #[test]
@@ -274,17 +357,32 @@ mod tests {
     fn every_damage_is_named_with_its_line() {
         let text = sample().to_string();
         assert_eq!(error(""), "there is no line \"version = ...\"");
-        assert_eq!(error(&text.replace("end = ", "end ")), "line 8: not of the form \"key = value\"");
-        assert_eq!(error(&text.replace("version = 1", "version = 2")), "line 2: this program reads version 1");
-        assert_eq!(error(&text.replace("\"tsc\"", "tsc")), "line 3: the counter is not \"tsc\"");
-        assert_eq!(error(&text.replace("_RAW", "_ROW")), "line 4: no such reference clock");
+        assert_eq!(
+            error(&text.replace("end = ", "end ")),
+            "line 8: not of the form \"key = value\""
+        );
+        assert_eq!(
+            error(&text.replace("version = 1", "version = 2")),
+            "line 2: this program reads version 1"
+        );
+        assert_eq!(
+            error(&text.replace("\"tsc\"", "tsc")),
+            "line 3: the counter is not \"tsc\""
+        );
+        assert_eq!(
+            error(&text.replace("_RAW", "_ROW")),
+            "line 4: no such reference clock"
+        );
         assert_eq!(
             error(&text.replace("1000,", "1e3,")),
             "line 7: not three whole numbers in brackets, the last no \
             smaller than the first"
         );
         assert_eq!(error(&(text.clone() + "rate = 3")), "line 9: no such key");
-        assert_eq!(error(&(text.clone() + "end = [1, 2, 3]")), "line 9: the key is there twice");
+        assert_eq!(
+            error(&(text.clone() + "end = [1, 2, 3]")),
+            "line 9: the key is there twice"
+        );
         let still = "the brackets make no calibration: the reference clock did not advance: calibrate for longer";
         assert_eq!(error(&text.replace("10000500", "500")), still);
     }

@@ -4,7 +4,8 @@ use core::f64::consts::TAU;
 use core::fmt;
 
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Domain, Duration, Local, ModelError, ReadOrdering, TickRate, Ticks, Timestamp,
+    Clock, ClockModel, Counter, Domain, Duration, Local, ModelError, ReadOrdering, TickRate, Ticks,
+    Timestamp,
 };
 
 /// True time: what the clock under a [`SkewedClock`] shows.
@@ -128,11 +129,21 @@ impl<C: Clock> SkewedClock<C> {
         if !(skew.drift.is_finite() && skew.drift > -1.0) {
             return Err(SkewError::Drift);
         }
-        if skew.swing.is_some_and(|swing| swing.period <= Duration::ZERO) {
+        if skew
+            .swing
+            .is_some_and(|swing| swing.period <= Duration::ZERO)
+        {
             return Err(SkewError::Period);
         }
-        let walk = skew.wander.map_or(Ok(Walk::default()), |wander| Walk::new(&wander))?;
-        Ok(Self { clock, truth, skew, walk })
+        let walk = skew
+            .wander
+            .map_or(Ok(Walk::default()), |wander| Walk::new(&wander))?;
+        Ok(Self {
+            clock,
+            truth,
+            skew,
+            walk,
+        })
     }
 
     /// The clock that it makes wrong,
@@ -154,10 +165,15 @@ impl<C: Clock> SkewedClock<C> {
     pub fn deviation(&self, at: Timestamp<Truth>) -> Duration {
         let elapsed = at.as_nanos() as f64;
         let swing = self.skew.swing.map_or(0.0, |swing| {
-            swing.amplitude.as_nanos() as f64 * (TAU * elapsed / swing.period.as_nanos() as f64).sin()
+            swing.amplitude.as_nanos() as f64
+                * (TAU * elapsed / swing.period.as_nanos() as f64).sin()
         });
         let smooth = self.skew.drift * elapsed + swing + self.walk.deviation(elapsed);
-        let jump = self.skew.step.filter(|step| at - Timestamp::ORIGIN >= step.after).map_or(Duration::ZERO, |s| s.by);
+        let jump = self
+            .skew
+            .step
+            .filter(|step| at - Timestamp::ORIGIN >= step.after)
+            .map_or(Duration::ZERO, |s| s.by);
         // Every parameter is finite, so the sum is a number.
         self.skew.offset + jump + Duration::from_nanos_f64(smooth).unwrap_or_default()
     }
@@ -232,7 +248,10 @@ impl Walk {
         let interval = interval as f64;
         let change = wander.drift_per_sqrt_second * (interval / 1e9).sqrt();
         let mut random = fastrand::Rng::with_seed(wander.seed);
-        let mut next = Leg { deviation: 0.0, drift: 0.0 };
+        let mut next = Leg {
+            deviation: 0.0,
+            drift: 0.0,
+        };
         let legs = (0..=lasting / wander.interval.as_nanos())
             .map(|_| {
                 next.drift += change * normal(&mut random);
@@ -249,7 +268,9 @@ impl Walk {
         // The cast saturates: before the beginning there is no deviation, after the end the last leg goes on.
         let i = ((elapsed / self.interval) as usize).min(last);
         match self.legs.get(i) {
-            Some(leg) if elapsed > 0.0 => leg.deviation + leg.drift * (elapsed - i as f64 * self.interval),
+            Some(leg) if elapsed > 0.0 => {
+                leg.deviation + leg.drift * (elapsed - i as f64 * self.interval)
+            }
             _ => 0.0,
         }
     }
@@ -278,7 +299,8 @@ mod tests {
     }
 
     fn skewed(skew: Skew) -> SkewedClock<Hand> {
-        let truth = ClockModel::through(Ticks(500), Timestamp::ORIGIN, TickRate::NANOSECOND).unwrap();
+        let truth =
+            ClockModel::through(Ticks(500), Timestamp::ORIGIN, TickRate::NANOSECOND).unwrap();
         SkewedClock::new(Hand(Cell::new(500)), truth, skew).unwrap()
     }
 
@@ -289,27 +311,55 @@ mod tests {
     #[test]
     fn every_part_of_a_skew_is_what_it_says() {
         let second = 1_000_000_000;
-        let drift = skewed(Skew { offset: Duration::from_nanos(-7), drift: 2e-6, ..Skew::default() });
+        let drift = skewed(Skew {
+            offset: Duration::from_nanos(-7),
+            drift: 2e-6,
+            ..Skew::default()
+        });
         assert_eq!(drift.deviation(at(second)), Duration::from_nanos(1_993));
 
-        let swing = Swing { amplitude: Duration::from_nanos(100), period: Duration::from_secs(4) };
-        let swing = skewed(Skew { swing: Some(swing), ..Skew::default() });
-        assert_eq!([0, 1, 2, 3].map(|s| swing.deviation(at(s * second)).as_nanos()), [0, 100, 0, -100]);
+        let swing = Swing {
+            amplitude: Duration::from_nanos(100),
+            period: Duration::from_secs(4),
+        };
+        let swing = skewed(Skew {
+            swing: Some(swing),
+            ..Skew::default()
+        });
+        assert_eq!(
+            [0, 1, 2, 3].map(|s| swing.deviation(at(s * second)).as_nanos()),
+            [0, 100, 0, -100]
+        );
 
-        let step = Step { after: Duration::from_secs(1), by: Duration::from_micros(5) };
-        let step = skewed(Skew { step: Some(step), ..Skew::default() });
+        let step = Step {
+            after: Duration::from_secs(1),
+            by: Duration::from_micros(5),
+        };
+        let step = skewed(Skew {
+            step: Some(step),
+            ..Skew::default()
+        });
         assert_eq!(step.deviation(at(second - 1)), Duration::ZERO);
         assert_eq!(step.deviation(at(second)), Duration::from_micros(5));
     }
 
     #[test]
     fn a_reading_is_true_time_plus_the_deviation() {
-        let clock = skewed(Skew { offset: Duration::from_nanos(-600), drift: 1e-3, ..Skew::default() });
+        let clock = skewed(Skew {
+            offset: Duration::from_nanos(-600),
+            drift: 1e-3,
+            ..Skew::default()
+        });
         clock.clock.0.set(1_000_500);
         assert_eq!(clock.true_now(), at(1_000_000));
-        let shown = SkewedClock::<Hand>::believed().unwrap().apply(clock.ticks());
+        let shown = SkewedClock::<Hand>::believed()
+            .unwrap()
+            .apply(clock.ticks());
         assert_eq!(shown.as_nanos(), 1_000_000 - 600 + 1_000);
-        assert_eq!((clock.open(), clock.close()), (clock.ticks(), clock.ticks()));
+        assert_eq!(
+            (clock.open(), clock.close()),
+            (clock.ticks(), clock.ticks())
+        );
     }
 
     #[test]
@@ -320,9 +370,20 @@ mod tests {
             lasting: Duration::from_secs(1),
             seed,
         };
-        let clock = |seed| skewed(Skew { wander: Some(wander(seed)), ..Skew::default() });
-        assert_eq!(clock(1).deviation(at(700_000_000)), clock(1).deviation(at(700_000_000)));
-        assert_ne!(clock(1).deviation(at(700_000_000)), clock(2).deviation(at(700_000_000)));
+        let clock = |seed| {
+            skewed(Skew {
+                wander: Some(wander(seed)),
+                ..Skew::default()
+            })
+        };
+        assert_eq!(
+            clock(1).deviation(at(700_000_000)),
+            clock(1).deviation(at(700_000_000))
+        );
+        assert_ne!(
+            clock(1).deviation(at(700_000_000)),
+            clock(2).deviation(at(700_000_000))
+        );
         for i in 1..=101 {
             let knot = i * 10_000_000;
             let jump = clock(3).deviation(at(knot)) - clock(3).deviation(at(knot - 1));
@@ -338,17 +399,44 @@ mod tests {
     fn what_makes_no_sense_is_refused() {
         let truth = ClockModel::through(Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND).unwrap();
         let error = |skew| SkewedClock::new(Hand(Cell::new(0)), truth, skew).unwrap_err();
-        assert_eq!(error(Skew { drift: f64::NAN, ..Skew::default() }), SkewError::Drift);
-        assert_eq!(error(Skew { drift: -1.0, ..Skew::default() }), SkewError::Drift);
-        let swing = Swing { amplitude: Duration::MAX, period: Duration::ZERO };
-        assert_eq!(error(Skew { swing: Some(swing), ..Skew::default() }), SkewError::Period);
+        assert_eq!(
+            error(Skew {
+                drift: f64::NAN,
+                ..Skew::default()
+            }),
+            SkewError::Drift
+        );
+        assert_eq!(
+            error(Skew {
+                drift: -1.0,
+                ..Skew::default()
+            }),
+            SkewError::Drift
+        );
+        let swing = Swing {
+            amplitude: Duration::MAX,
+            period: Duration::ZERO,
+        };
+        assert_eq!(
+            error(Skew {
+                swing: Some(swing),
+                ..Skew::default()
+            }),
+            SkewError::Period
+        );
         let wander = Wander {
             drift_per_sqrt_second: 1e-9,
             interval: Duration::from_nanos(1),
             lasting: Duration::from_secs(1),
             seed: 0,
         };
-        assert_eq!(error(Skew { wander: Some(wander), ..Skew::default() }), SkewError::Wander);
+        assert_eq!(
+            error(Skew {
+                wander: Some(wander),
+                ..Skew::default()
+            }),
+            SkewError::Wander
+        );
     }
 
     proptest! {

@@ -22,7 +22,13 @@ pub enum SystemClockId {
 
 impl SystemClockId {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Monotonic, Self::MonotonicRaw, Self::Realtime, Self::Boottime, Self::TimeOfDay];
+    pub const ALL: [Self; 5] = [
+        Self::Monotonic,
+        Self::MonotonicRaw,
+        Self::Realtime,
+        Self::Boottime,
+        Self::TimeOfDay,
+    ];
 
     /// The name that the system uses.
     pub fn name(self) -> &'static str {
@@ -117,7 +123,9 @@ impl SystemClock {
     /// # Errors
     /// The reason why it cannot.
     pub fn detect(id: SystemClockId) -> Result<Self, SystemClockUnavailable> {
-        let raw = id.raw().ok_or(SystemClockUnavailable::NotOnThisSystem(id))?;
+        let raw = id
+            .raw()
+            .ok_or(SystemClockUnavailable::NotOnThisSystem(id))?;
         match gettime(raw) {
             Ok(_) => Ok(Self { id, raw }),
             Err(why) => Err(SystemClockUnavailable::Refused(id, why)),
@@ -153,16 +161,26 @@ impl Clock for SystemClock {
 /// Seconds and nanoseconds.
 #[inline]
 fn gettime(id: libc::clockid_t) -> io::Result<(i64, i64)> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: the address is that of a timespec, which is all that the call writes to.
     let result = unsafe { libc::clock_gettime(id, &raw mut time) };
-    if result == 0 { Ok((wide(time.tv_sec), wide(time.tv_nsec))) } else { Err(io::Error::last_os_error()) }
+    if result == 0 {
+        Ok((wide(time.tv_sec), wide(time.tv_nsec)))
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// Seconds and nanoseconds.
 #[inline]
 fn gettimeofday() -> (i64, i64) {
-    let mut time = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    let mut time = libc::timeval {
+        tv_sec: 0,
+        tv_usec: 0,
+    };
     // SAFETY: the first address is that of a timeval, which is all that the call writes to; no time zone is asked for.
     // It cannot fail with a valid address.
     unsafe { libc::gettimeofday(&raw mut time, core::ptr::null_mut()) };
@@ -189,10 +207,18 @@ mod tests {
 
     #[test]
     fn the_time_of_day_is_that_of_the_standard_library() {
-        let before = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        let time_of_day = SystemClock::detect(SystemClockId::TimeOfDay).unwrap().ticks();
-        let realtime = SystemClock::detect(SystemClockId::Realtime).unwrap().ticks();
-        let after = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let before = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap();
+        let time_of_day = SystemClock::detect(SystemClockId::TimeOfDay)
+            .unwrap()
+            .ticks();
+        let realtime = SystemClock::detect(SystemClockId::Realtime)
+            .unwrap()
+            .ticks();
+        let after = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap();
         assert!(u128::from(time_of_day.0) >= before.as_micros() * 1_000);
         assert!(time_of_day <= realtime && u128::from(realtime.0) <= after.as_nanos());
         assert_eq!(time_of_day.0 % 1_000, 0);

@@ -39,7 +39,10 @@ pub struct OffsetFit<C: Domain> {
 impl<C: Domain> OffsetFit<C> {
     /// No samples yet.
     pub const fn new() -> Self {
-        Self { first: None, points: LeastSquares::new() }
+        Self {
+            first: None,
+            points: LeastSquares::new(),
+        }
     }
 
     /// Takes a sample. All that are taken so weigh the same, whatever their half width.
@@ -59,7 +62,11 @@ impl<C: Domain> OffsetFit<C> {
     fn push_with_weight(&mut self, sample: OffsetSample<C>, weight: f64) {
         let first = *self.first.get_or_insert(sample);
         // Finite, and far from overflowing when squared: nothing that `LeastSquares::push` would refuse.
-        self.points = self.points.with(since(sample.at, first.at), beyond(sample.offset, first.offset), weight);
+        self.points = self.points.with(
+            since(sample.at, first.at),
+            beyond(sample.offset, first.offset),
+            weight,
+        );
     }
 
     /// How many samples were taken.
@@ -74,7 +81,10 @@ impl<C: Domain> OffsetFit<C> {
     pub fn line(&self) -> Result<OffsetLine<C>, FitError> {
         let first = self.first.ok_or(FitError::NoPoints)?;
         let fitted = match self.points.points {
-            1 => FittedLine { points: self.points, slope: 0.0 },
+            1 => FittedLine {
+                points: self.points,
+                slope: 0.0,
+            },
             _ => self.points.line()?,
         };
         // The mean is a fraction. Take the whole nanosecond next to it, and the line's value there.
@@ -83,7 +93,14 @@ impl<C: Domain> OffsetFit<C> {
         let there = mean_y + fitted.slope() * (since(anchor, first.at) - mean_x);
         let offset = Duration::from_nanos(moved(first.offset.as_nanos(), there));
         let fraction = there - beyond(offset, first.offset);
-        Ok(OffsetLine { anchor, offset, fraction, fitted, began: first.at, shifted: false })
+        Ok(OffsetLine {
+            anchor,
+            offset,
+            fraction,
+            fitted,
+            began: first.at,
+            shifted: false,
+        })
     }
 }
 
@@ -127,7 +144,13 @@ impl<C: Domain> OffsetLine<C> {
 
     /// The line with this drift that goes through one newer sample: papers call it recomputing the intercept.
     pub fn through(&self, sample: OffsetSample<C>) -> Self {
-        Self { anchor: sample.at, offset: sample.offset, fraction: 0.0, shifted: true, ..*self }
+        Self {
+            anchor: sample.at,
+            offset: sample.offset,
+            fraction: 0.0,
+            shifted: true,
+            ..*self
+        }
     }
 
     /// The map from the client's clock to the reference's, which is behind it by the offset.
@@ -136,7 +159,11 @@ impl<C: Domain> OffsetLine<C> {
     /// When the clocks are more than 146 years apart, or the drift is 1 or more: such a reference would stand still.
     pub fn model<R: Domain>(&self) -> Result<ClockModel<C, R>, ModelError> {
         // A saturated image would be a wrong one.
-        let image = self.anchor.as_nanos().checked_sub(self.offset.as_nanos()).ok_or(ModelError::OutOfRange)?;
+        let image = self
+            .anchor
+            .as_nanos()
+            .checked_sub(self.offset.as_nanos())
+            .ok_or(ModelError::OutOfRange)?;
         let rate = TickRate::NANOSECOND.with_drift(-self.drift())?;
         ClockModel::through(self.anchor, Timestamp::from_nanos(image), rate)
     }
@@ -160,12 +187,20 @@ impl<C: Domain> OffsetLine<C> {
     ///
     /// `None` after [`through`](Self::through): the error of a single sample is not known.
     pub fn error_at(&self, at: Timestamp<C>) -> Option<f64> {
-        if self.shifted { None } else { self.fitted.error_at(since(at, self.began)) }
+        if self.shifted {
+            None
+        } else {
+            self.fitted.error_at(since(at, self.began))
+        }
     }
 
     /// The standard error of a new sample at a time of the client; `None` where [`error_at`](Self::error_at) is.
     pub fn prediction_error_at(&self, at: Timestamp<C>) -> Option<f64> {
-        if self.shifted { None } else { self.fitted.prediction_error_at(since(at, self.began)) }
+        if self.shifted {
+            None
+        } else {
+            self.fitted.prediction_error_at(since(at, self.began))
+        }
     }
 }
 
@@ -181,5 +216,7 @@ fn beyond(larger: Duration, smaller: Duration) -> f64 {
 
 /// `from` and a number of nanoseconds, rounded to nearest; saturates.
 fn moved(from: i64, by: f64) -> i64 {
-    i128::from(from).saturating_add(libm::round(by) as i128).clamp(i64::MIN.into(), i64::MAX.into()) as i64
+    i128::from(from)
+        .saturating_add(libm::round(by) as i128)
+        .clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }

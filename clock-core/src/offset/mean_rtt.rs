@@ -20,7 +20,10 @@ impl MeanRoundTrip {
     ///
     /// # Errors
     /// When the client's clock stepped back in it.
-    pub fn push<C: Domain, R: Domain>(&mut self, exchange: Exchange<C, R>) -> Result<(), ExchangeError> {
+    pub fn push<C: Domain, R: Domain>(
+        &mut self,
+        exchange: Exchange<C, R>,
+    ) -> Result<(), ExchangeError> {
         let (sent, _, received) = exchange.checked()?.wide();
         // It takes 2^62 exchanges to overflow, and no program lives to see them.
         self.sum += received - sent;
@@ -80,7 +83,10 @@ pub struct MeanRttOffset<'a, C: Domain, R: Domain> {
 impl<'a, C: Domain, R: Domain> MeanRttOffset<'a, C, R> {
     /// An estimator for a pair with this mean round trip, for as many exchanges as the buffer has room for.
     pub fn new(round_trip: Duration, buffer: &'a mut [Exchange<C, R>]) -> Self {
-        Self { round_trip, exchanges: Exchanges { buffer, filled: 0 } }
+        Self {
+            round_trip,
+            exchanges: Exchanges { buffer, filled: 0 },
+        }
     }
 
     /// Takes the next exchange.
@@ -97,7 +103,11 @@ impl<'a, C: Domain, R: Domain> MeanRttOffset<'a, C, R> {
     /// When there were no exchanges.
     pub fn estimate(&mut self) -> Result<OffsetSample<C>, OffsetError> {
         let exchanges = self.exchanges.pushed();
-        let middle = exchanges.len().checked_sub(1).ok_or(OffsetError::NoExchanges)? / 2;
+        let middle = exchanges
+            .len()
+            .checked_sub(1)
+            .ok_or(OffsetError::NoExchanges)?
+            / 2;
         // The same for all, the round trip does not change which one is the median. Of equal samples the earlier.
         let (_, median, _) = exchanges.select_nth_unstable_by_key(middle, |exchange| {
             let (_, answered, received) = exchange.wide();
@@ -105,6 +115,10 @@ impl<'a, C: Domain, R: Domain> MeanRttOffset<'a, C, R> {
         });
         let (_, answered, received) = median.wide();
         let doubled = 2 * (received - answered) - i128::from(self.round_trip.as_nanos());
-        Ok(OffsetSample { at: median.received, offset: span(doubled.div_euclid(2)), half_width: None })
+        Ok(OffsetSample {
+            at: median.received,
+            offset: span(doubled.div_euclid(2)),
+            half_width: None,
+        })
     }
 }

@@ -51,7 +51,10 @@ struct Session<C: Domain> {
 impl<C: Domain, R: Domain> SkampiOffset<C, R> {
     /// An estimator that has seen no exchange.
     pub const fn new() -> Self {
-        Self { session: None, reference: PhantomData }
+        Self {
+            session: None,
+            reference: PhantomData,
+        }
     }
 
     /// Takes the next exchange of the session.
@@ -63,10 +66,18 @@ impl<C: Domain, R: Domain> SkampiOffset<C, R> {
         let (sent, answered, received) = exchange.wide();
         let (low, high) = (sent - answered, received - answered);
         self.session = Some(match self.session {
-            None => Session { low, high, began: exchange.sent, ended: exchange.received },
-            Some(so_far) => {
-                Session { low: so_far.low.max(low), high: so_far.high.min(high), ended: exchange.received, ..so_far }
-            }
+            None => Session {
+                low,
+                high,
+                began: exchange.sent,
+                ended: exchange.received,
+            },
+            Some(so_far) => Session {
+                low: so_far.low.max(low),
+                high: so_far.high.min(high),
+                ended: exchange.received,
+                ..so_far
+            },
         });
         Ok(())
     }
@@ -76,13 +87,24 @@ impl<C: Domain, R: Domain> SkampiOffset<C, R> {
     /// # Errors
     /// When there were no exchanges, or they contradict each other.
     pub fn estimate(&self) -> Result<OffsetSample<C>, OffsetError> {
-        let Session { low, high, began, ended } = self.session.ok_or(OffsetError::NoExchanges)?;
+        let Session {
+            low,
+            high,
+            began,
+            ended,
+        } = self.session.ok_or(OffsetError::NoExchanges)?;
         if low > high {
-            return Err(OffsetError::Drifted { by: span(low - high) });
+            return Err(OffsetError::Drifted {
+                by: span(low - high),
+            });
         }
         // The middle is rounded down, so the far end is `high`: the half width must be rounded up.
         let middle = (low + high).div_euclid(2);
-        Ok(OffsetSample { at: began.midpoint(ended), offset: span(middle), half_width: Some(span(high - middle)) })
+        Ok(OffsetSample {
+            at: began.midpoint(ended),
+            offset: span(middle),
+            half_width: Some(span(high - middle)),
+        })
     }
 }
 

@@ -38,7 +38,9 @@ pub struct TraceCollectorOffset<'a, C: Domain, R: Domain> {
 impl<'a, C: Domain, R: Domain> TraceCollectorOffset<'a, C, R> {
     /// An estimator for as many exchanges as the buffer has room for.
     pub fn new(buffer: &'a mut [Exchange<C, R>]) -> Self {
-        Self { exchanges: Exchanges { buffer, filled: 0 } }
+        Self {
+            exchanges: Exchanges { buffer, filled: 0 },
+        }
     }
 
     /// Takes the next exchange.
@@ -62,10 +64,15 @@ impl<'a, C: Domain, R: Domain> TraceCollectorOffset<'a, C, R> {
             (received - sent, sent, answered)
         });
         // Twice every sample, so that the halves are exact.
-        let (at, offset) = exchanges[..kept].iter().fold((0, 0), |(at, offset), exchange| {
-            let (sent, answered, received) = exchange.wide();
-            (at + sent + received, offset + sent + received - 2 * answered)
-        });
+        let (at, offset) = exchanges[..kept]
+            .iter()
+            .fold((0, 0), |(at, offset), exchange| {
+                let (sent, answered, received) = exchange.wide();
+                (
+                    at + sent + received,
+                    offset + sent + received - 2 * answered,
+                )
+            });
         let halves = 2 * kept as i128;
         Ok(OffsetSample {
             at: Timestamp::from_nanos(nanos(nearest(at, halves))),

@@ -48,21 +48,30 @@ impl core::error::Error for ScaleError {}
 
 impl TickScale {
     /// For a clock that counts nanoseconds, in a program that does so, too.
-    pub const NANOSECONDS: Self = Self { whole: 1, fraction: 0 };
+    pub const NANOSECONDS: Self = Self {
+        whole: 1,
+        fraction: 0,
+    };
 
     /// For a clock of this rate, and a program whose ticks are so long.
     ///
     /// # Errors
     /// When `tick` is not positive, or far too long.
     pub fn new(rate: TickRate, tick: Duration) -> Result<Self, ScaleError> {
-        let tick = u128::try_from(tick.as_nanos()).ok().filter(|tick| *tick > 0).ok_or(ScaleError::NotPositive)?;
+        let tick = u128::try_from(tick.as_nanos())
+            .ok()
+            .filter(|tick| *tick > 0)
+            .ok_or(ScaleError::NotPositive)?;
         // Rounded up, so that as many ticks of the clock as are one of the program's are not one less.
         let fixed = rate.fixed().div_ceil(tick);
         // One unit would be 2^64 ticks; a rate of one unit is below what any clock has, but it was rounded.
         if rate.fixed() < tick {
             return Err(ScaleError::TooLong);
         }
-        Ok(Self { whole: (fixed >> 64) as u64, fraction: fixed as u64 })
+        Ok(Self {
+            whole: (fixed >> 64) as u64,
+            fraction: fixed as u64,
+        })
     }
 
     /// So many ticks of the clock in whole ticks of the program; saturates.
@@ -87,12 +96,19 @@ mod tests {
         assert_eq!(scale(-5), Err(ScaleError::NotPositive));
         assert!(scale(i64::MAX).is_ok());
         let slowest = TickRate::from_ratio(1, 1 << 60).unwrap();
-        assert_eq!(TickScale::new(slowest, Duration::MAX), Err(ScaleError::TooLong));
+        assert_eq!(
+            TickScale::new(slowest, Duration::MAX),
+            Err(ScaleError::TooLong)
+        );
     }
 
     #[test]
     fn slow_clocks_saturate() {
-        let scale = TickScale::new(TickRate::from_hz(24_000_000).unwrap(), Duration::from_nanos(1)).unwrap();
+        let scale = TickScale::new(
+            TickRate::from_hz(24_000_000).unwrap(),
+            Duration::from_nanos(1),
+        )
+        .unwrap();
         assert_eq!((scale.apply(24), scale.apply(25)), (1_000, 1_041));
         assert_eq!(scale.apply(u64::MAX), u64::MAX);
     }

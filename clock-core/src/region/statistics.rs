@@ -96,7 +96,10 @@ impl RegionStatistics {
 
     /// The same in ticks of the program. The bins are in these already.
     pub fn scaled(&self, scale: TickScale) -> Self {
-        let event = |event: Event| Event { length: scale.apply(event.length), ..event };
+        let event = |event: Event| Event {
+            length: scale.apply(event.length),
+            ..event
+        };
         Self {
             total: scale.apply(self.total),
             longest: self.longest.map(event),
@@ -109,10 +112,21 @@ impl RegionStatistics {
     /// Takes over the extremes as a timer has them: it compares with 0, so events of length 0 have no number there.
     pub(super) fn set_extremes(&mut self, longest: Event, second: Event, shortest: Event) {
         let of_zero = |number| Event { length: 0, number };
-        self.longest = (self.events > 0).then_some(if longest.number == 0 { of_zero(1) } else { longest });
-        let other_than_the_longest = if self.longest.is_some_and(|longest| longest.number == 1) { 2 } else { 1 };
-        self.second_longest =
-            (self.events > 1).then_some(if second.number == 0 { of_zero(other_than_the_longest) } else { second });
+        self.longest = (self.events > 0).then_some(if longest.number == 0 {
+            of_zero(1)
+        } else {
+            longest
+        });
+        let other_than_the_longest = if self.longest.is_some_and(|longest| longest.number == 1) {
+            2
+        } else {
+            1
+        };
+        self.second_longest = (self.events > 1).then_some(if second.number == 0 {
+            of_zero(other_than_the_longest)
+        } else {
+            second
+        });
         self.shortest = (self.events > 0).then_some(shortest);
     }
 }

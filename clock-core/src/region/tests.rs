@@ -50,7 +50,10 @@ fn the_statistics_of_the_paper() {
     }
     let found = timer.statistics();
     assert_eq!((found.events, found.total), (6, 591));
-    assert_eq!((found.longest, found.second_longest, found.shortest), (event(500, 1), event(30, 3), event(7, 6)));
+    assert_eq!(
+        (found.longest, found.second_longest, found.shortest),
+        (event(500, 1), event(30, 3), event(7, 6))
+    );
     let count = |low| found.count(DecimalBin::of(low));
     assert_eq!([500, 30, 10, 7, 8].map(count), [1, 2, 2, 1, 0]);
     assert_eq!(found.misuse, MisuseCounts::default());
@@ -70,7 +73,10 @@ fn guards_nest_and_a_recursion_is_one_event() {
         assert!(timer.is_running());
     }
     let found = timer.statistics();
-    assert_eq!((found.events, found.total, found.recursions), (2, 9 + 60, 1));
+    assert_eq!(
+        (found.events, found.total, found.recursions),
+        (2, 9 + 60, 1)
+    );
     assert!(!found.is_running);
 }
 
@@ -83,7 +89,10 @@ fn guards_may_be_dropped_in_any_order() {
     drop(outer);
     assert!(timer.is_running());
     drop(inner);
-    assert_eq!((timer.statistics().events, timer.statistics().total), (1, 80));
+    assert_eq!(
+        (timer.statistics().events, timer.statistics().total),
+        (1, 80)
+    );
 }
 
 #[test]
@@ -95,7 +104,14 @@ fn to_start_it_twice_changes_nothing_and_is_counted() {
     assert_eq!(timer.start(), Err(Misuse::StartedWhileRunning));
     timer.stop().unwrap();
     let found = timer.statistics();
-    assert_eq!((found.events, found.total, found.misuse.started_while_running), (1, 90, 2));
+    assert_eq!(
+        (
+            found.events,
+            found.total,
+            found.misuse.started_while_running
+        ),
+        (1, 90, 2)
+    );
 }
 
 #[test]
@@ -107,7 +123,14 @@ fn to_stop_it_without_a_start_is_counted() {
     timer.stop().unwrap();
     assert_eq!(timer.stop(), Err(Misuse::StoppedWhileStopped));
     let found = timer.statistics();
-    assert_eq!((found.events, found.total, found.misuse.stopped_while_stopped), (1, 10, 2));
+    assert_eq!(
+        (
+            found.events,
+            found.total,
+            found.misuse.stopped_while_stopped
+        ),
+        (1, 10, 2)
+    );
 }
 
 #[test]
@@ -118,7 +141,14 @@ fn an_event_that_is_stopped_by_hand_leaves_its_guard_nothing_to_do() {
     timer.stop().unwrap();
     drop(guard);
     let found = timer.statistics();
-    assert_eq!((found.events, found.total, found.misuse.stopped_while_stopped), (1, 15, 1));
+    assert_eq!(
+        (
+            found.events,
+            found.total,
+            found.misuse.stopped_while_stopped
+        ),
+        (1, 15, 1)
+    );
 }
 
 #[test]
@@ -130,7 +160,10 @@ fn a_clock_that_runs_backwards_is_counted_and_makes_no_event() {
     drop(timer.enter());
     drop(timer.enter());
     let found = timer.statistics();
-    assert_eq!((found.events, found.total, found.misuse.clock_ran_backwards), (1, 10, 2));
+    assert_eq!(
+        (found.events, found.total, found.misuse.clock_ran_backwards),
+        (1, 10, 2)
+    );
     assert_eq!(found.longest, event(10, 1));
     assert!(!found.is_running);
 }

@@ -6,7 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Makes something in the same folder as `path`, so that it can be renamed.
-pub fn create_beside<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {
+pub fn create_beside<T>(
+    path: &Path,
+    make: impl Fn(&Path) -> io::Result<T>,
+) -> io::Result<(PathBuf, T)> {
     /// As many may have been left behind by programs that were killed, and had the same number.
     const MOST: u32 = 1_000;
     for attempt in 0..MOST {
@@ -35,14 +38,22 @@ fn prefix(path: &Path) -> Option<OsString> {
 pub fn unfinished(path: &Path) -> Vec<PathBuf> {
     // Where a link leads to, as that is what is written.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (Some(prefix), Ok(entries)) = (prefix(&path), fs::read_dir(folder)) else { return vec![] };
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let (Some(prefix), Ok(entries)) = (prefix(&path), fs::read_dir(folder)) else {
+        return vec![];
+    };
     let is_ours = |name: &OsString| {
         let name = name.as_encoded_bytes();
         name.starts_with(prefix.as_encoded_bytes()) && name.ends_with(SUFFIX.as_bytes())
     };
     let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
-    names.filter(is_ours).map(|name| folder.join(name)).collect()
+    names
+        .filter(is_ours)
+        .map(|name| folder.join(name))
+        .collect()
 }
 
 #[cfg(test)]

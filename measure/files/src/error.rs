@@ -48,8 +48,12 @@ impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { path, why } => write!(f, "{}: {why}", path.display()),
-            Self::Line { path, number, why } => write!(f, "{}: line {number}: {why}", path.display()),
-            Self::Byte { path, offset, why } => write!(f, "{}: byte {offset}: {why}", path.display()),
+            Self::Line { path, number, why } => {
+                write!(f, "{}: line {number}: {why}", path.display())
+            }
+            Self::Byte { path, offset, why } => {
+                write!(f, "{}: byte {offset}: {why}", path.display())
+            }
             Self::Content { path, why } => write!(f, "{}: {why}", path.display()),
             Self::Unwritable(why) => f.write_str(why),
         }
@@ -61,7 +65,10 @@ impl core::error::Error for FileError {}
 impl FileError {
     /// An error of a file or folder as a whole.
     pub fn content(path: &Path, why: impl Into<String>) -> Self {
-        Self::Content { path: path.to_owned(), why: why.into() }
+        Self::Content {
+            path: path.to_owned(),
+            why: why.into(),
+        }
     }
 
     /// Adds the path to an error of the operating system, for `map_err`.

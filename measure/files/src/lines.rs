@@ -106,7 +106,10 @@ impl<R: Read> Lines<R> {
     pub fn end(&mut self) -> Result<(), Flaw> {
         let another = self.next_line()?.is_some();
         if another || !self.unfinished().is_empty() {
-            return Err(self.flaw(u64::from(!another), "something comes after the end of the record"));
+            return Err(self.flaw(
+                u64::from(!another),
+                "something comes after the end of the record",
+            ));
         }
         Ok(())
     }
@@ -140,14 +143,22 @@ fn line_end(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     for word in &mut words {
         // A byte that is a line end becomes zero, and only the lowest zero is looked for: those above may be wrong.
-        let word = word.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)) ^ (LOW * u64::from(b'\n'));
+        let word = word
+            .iter()
+            .rev()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte))
+            ^ (LOW * u64::from(b'\n'));
         let found = word.wrapping_sub(LOW) & !word & (LOW << 7);
         if found != 0 {
             return Some(at + found.trailing_zeros() as usize / 8);
         }
         at += 8;
     }
-    words.remainder().iter().position(|byte| *byte == b'\n').map(|place| at + place)
+    words
+        .remainder()
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .map(|place| at + place)
 }
 
 #[cfg(test)]
@@ -162,17 +173,35 @@ mod tests {
             found.push(line.to_vec());
         }
         assert_eq!(lines.number(), found.len() as u64);
-        assert_eq!(lines.offset() as usize, text.len() - lines.unfinished().len());
+        assert_eq!(
+            lines.offset() as usize,
+            text.len() - lines.unfinished().len()
+        );
         Ok((found, lines.unfinished().to_vec()))
     }
 
     #[test]
     fn lines_end_in_either_way_and_the_last_one_need_not() {
-        let words = |words: &[&str]| words.iter().map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>();
+        let words = |words: &[&str]| {
+            words
+                .iter()
+                .map(|word| word.as_bytes().to_vec())
+                .collect::<Vec<_>>()
+        };
         assert_eq!(all(b"", 9), Ok((vec![], vec![])));
-        assert_eq!(all(b"a\r\n\nb\r\r\nc", 9), Ok((words(&["a", "", "b\r"]), b"c".to_vec())));
-        assert_eq!(all(b"123456789\n1", 9), Ok((words(&["123456789"]), b"1".to_vec())));
-        assert!(all(b"1\n1234567890\n1", 9).unwrap_err().starts_with("Line(2, "));
+        assert_eq!(
+            all(b"a\r\n\nb\r\r\nc", 9),
+            Ok((words(&["a", "", "b\r"]), b"c".to_vec()))
+        );
+        assert_eq!(
+            all(b"123456789\n1", 9),
+            Ok((words(&["123456789"]), b"1".to_vec()))
+        );
+        assert!(
+            all(b"1\n1234567890\n1", 9)
+                .unwrap_err()
+                .starts_with("Line(2, ")
+        );
     }
 
     /// One that nobody wants to wait for the end of.

@@ -29,19 +29,29 @@ impl NewFile {
         let path = place(path)?;
         let create = |beside: &Path| OpenOptions::new().write(true).create_new(true).open(beside);
         let (beside, file) = create_beside(&path, create).map_err(FileError::io(&path))?;
-        Ok(Self { file, path, beside, finished: false })
+        Ok(Self {
+            file,
+            path,
+            beside,
+            finished: false,
+        })
     }
 
     /// Writes what is in the buffer, which is empty afterwards.
     pub fn write(&mut self, buffer: &mut Vec<u8>) -> Result<(), FileError> {
-        self.file.write_all(buffer).map_err(FileError::io(&self.path))?;
+        self.file
+            .write_all(buffer)
+            .map_err(FileError::io(&self.path))?;
         buffer.clear();
         Ok(())
     }
 
     /// Replaces what was at its place.
     pub fn finish(mut self) -> Result<(), FileError> {
-        self.file.sync_all().and_then(|()| fs::rename(&self.beside, &self.path)).map_err(FileError::io(&self.path))?;
+        self.file
+            .sync_all()
+            .and_then(|()| fs::rename(&self.beside, &self.path))
+            .map_err(FileError::io(&self.path))?;
         self.finished = true;
         Ok(())
     }
@@ -61,9 +71,14 @@ fn place(path: &Path) -> Result<PathBuf, FileError> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => Err(FileError::content(path, "it is not a file")),
         // A folder that must not be written to does not make the file writable.
-        Ok(found) if found.permissions().readonly() => Err(FileError::content(path, "it must not be written to")),
+        Ok(found) if found.permissions().readonly() => {
+            Err(FileError::content(path, "it must not be written to"))
+        }
         Ok(_) => fs::canonicalize(path).map_err(FileError::io(path)),
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
-        Err(why) => Err(FileError::Io { path: path.to_owned(), why }),
+        Err(why) => Err(FileError::Io {
+            path: path.to_owned(),
+            why,
+        }),
     }
 }

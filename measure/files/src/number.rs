@@ -10,7 +10,10 @@ pub fn finite(text: &[u8]) -> Option<f64> {
         [b'-', digits @ ..] => (true, digits),
         digits => (false, digits),
     };
-    short(digits).map_or_else(|| general(text), |number| Some(if negative { -number } else { number }))
+    short(digits).map_or_else(
+        || general(text),
+        |number| Some(if negative { -number } else { number }),
+    )
 }
 
 #[inline]
@@ -33,19 +36,31 @@ fn short(text: &[u8]) -> Option<f64> {
     if number > 1 << 53 {
         return None;
     }
-    Some(if divisor == 1 { number as f64 } else { number as f64 / divisor as f64 })
+    Some(if divisor == 1 {
+        number as f64
+    } else {
+        number as f64 / divisor as f64
+    })
 }
 
 #[cold]
 fn general(text: &[u8]) -> Option<f64> {
-    core::str::from_utf8(text).ok()?.parse().ok().filter(|number: &f64| number.is_finite())
+    core::str::from_utf8(text)
+        .ok()?
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite())
 }
 
 /// A whole number of digits only, and what stands behind it.
 #[inline]
 pub fn whole(text: &[u8]) -> Option<(u64, &[u8])> {
     let (mut number, mut length) = (0_u64, 0);
-    while let Some(digit) = text.get(length).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
+    while let Some(digit) = text
+        .get(length)
+        .map(|byte| byte.wrapping_sub(b'0'))
+        .filter(|digit| *digit < 10)
+    {
         number = number.checked_mul(10)?.checked_add(digit.into())?;
         length += 1;
     }
@@ -63,7 +78,10 @@ mod tests {
 
     /// What the standard library makes of it.
     fn expected(text: &str) -> Option<u64> {
-        text.parse().ok().filter(|number: &f64| number.is_finite()).map(f64::to_bits)
+        text.parse()
+            .ok()
+            .filter(|number: &f64| number.is_finite())
+            .map(f64::to_bits)
     }
 
     proptest! {
@@ -89,14 +107,34 @@ mod tests {
 
     #[test]
     fn odd_numbers() {
-        for text in ["0", "-0", "5.", ".5", "-", "", ".", "1e3", "9007199254740993", "9007199254740992", "1e400", "1_0"]
-        {
+        for text in [
+            "0",
+            "-0",
+            "5.",
+            ".5",
+            "-",
+            "",
+            ".",
+            "1e3",
+            "9007199254740993",
+            "9007199254740992",
+            "1e400",
+            "1_0",
+        ] {
             assert_eq!(read(text), expected(text), "{text}");
         }
         for text in ["NaN", "inf", "-infinity", "1 ", " 1", "0x1", "--1", "1.2.3"] {
             assert_eq!(read(text), None, "{text}");
         }
         assert_eq!(finite(b"\xff"), None);
-        assert_eq!((whole(b""), whole(b"x"), whole(b"-1"), whole(b"18446744073709551616")), (None, None, None, None));
+        assert_eq!(
+            (
+                whole(b""),
+                whole(b"x"),
+                whole(b"-1"),
+                whole(b"18446744073709551616")
+            ),
+            (None, None, None, None)
+        );
     }
 }

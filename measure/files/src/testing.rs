@@ -13,7 +13,11 @@ impl Folder {
     #[expect(clippy::new_without_default, reason = "each is another")]
     pub fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let name = format!("downbeat-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let name = format!(
+            "downbeat-{}-{}",
+            std::process::id(),
+            NUMBER.fetch_add(1, Ordering::Relaxed)
+        );
         Self(std::env::temp_dir().join(name))
     }
 

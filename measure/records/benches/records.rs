@@ -4,7 +4,10 @@
 //! Every row is a process of its own, started from here, so that each has its own peak of memory. The files are in the
 //! system's cache when they are read: a disk is not what is measured.
 
-#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(
+    clippy::print_stdout,
+    reason = "this is a program, and this is its output"
+)]
 #![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
 
 use std::path::{Path, PathBuf};
@@ -30,9 +33,18 @@ struct Bound {
 
 fn bound(format: Format) -> Bound {
     match format.name() {
-        "csv" => Bound { most_seconds: 4.0, most_megabytes: 1_000.0 },
-        "parquet" => Bound { most_seconds: 1.0, most_megabytes: 1_000.0 },
-        _ => Bound { most_seconds: f64::INFINITY, most_megabytes: f64::INFINITY },
+        "csv" => Bound {
+            most_seconds: 4.0,
+            most_megabytes: 1_000.0,
+        },
+        "parquet" => Bound {
+            most_seconds: 1.0,
+            most_megabytes: 1_000.0,
+        },
+        _ => Bound {
+            most_seconds: f64::INFINITY,
+            most_megabytes: f64::INFINITY,
+        },
     }
 }
 
@@ -41,13 +53,28 @@ fn bound(format: Format) -> Bound {
 fn seen(group: usize) -> Observations {
     let mut random = fastrand::Rng::with_seed(group as u64);
     let mut nanos = |i: usize| {
-        let tail = if random.u8(..) < 5 { random.f64() * 5e4 } else { 0.0 };
+        let tail = if random.u8(..) < 5 {
+            random.f64() * 5e4
+        } else {
+            0.0
+        };
         let nanos = 400.0 * (group + 1) as f64 + random.f64() * 97.0 + tail;
-        if i.is_multiple_of(2) { nanos.round() } else { (nanos * 1e3).round() / 1e3 }
+        if i.is_multiple_of(2) {
+            nanos.round()
+        } else {
+            (nanos * 1e3).round() / 1e3
+        }
     };
-    let state = |i: usize| if i % 1_000 == 999 { State::Late } else { State::Valid };
+    let state = |i: usize| {
+        if i % 1_000 == 999 {
+            State::Late
+        } else {
+            State::Valid
+        }
+    };
     let means = (0..CALLS).map(&mut nanos).collect();
-    Observations::new(1, (0..CALLS).map(state).collect(), Stamps::Means(means)).expect("one of one rank for each call")
+    Observations::new(1, (0..CALLS).map(state).collect(), Stamps::Means(means))
+        .expect("one of one rank for each call")
 }
 
 fn write(folder: &Path, format: Format) {
@@ -57,10 +84,22 @@ fn write(folder: &Path, format: Format) {
         let journal = Journal::open(folder, &name, format, false, &factors, &Factors::default());
         let mut journal = journal.expect("a folder of one's own");
         for group in 0..GROUPS {
-            let key = GroupKey { operation: "allreduce".to_owned(), bytes: 8 << group, ranks: 4 };
-            let group = Group { key, nanos: vec![], counts: vec![], figures: vec![("min".to_owned(), 400.0)] };
+            let key = GroupKey {
+                operation: "allreduce".to_owned(),
+                bytes: 8 << group,
+                ranks: 4,
+            };
+            let group = Group {
+                key,
+                nanos: vec![],
+                counts: vec![],
+                figures: vec![("min".to_owned(), 400.0)],
+            };
             journal
-                .append(&group, &seen(launch * GROUPS + group.key.bytes.trailing_zeros() as usize))
+                .append(
+                    &group,
+                    &seen(launch * GROUPS + group.key.bytes.trailing_zeros() as usize),
+                )
                 .expect("room for it");
         }
         journal.complete().expect("room for it");
@@ -70,24 +109,41 @@ fn write(folder: &Path, format: Format) {
 /// Reads all and analyses it, and says how many valid observations there were.
 fn analyse(folder: &Path) -> usize {
     let found = read_experiment(folder).expect("what was just written");
-    let analysis = Analysis::of(&found.launches, &Settings::default()).expect("launches with the same factors");
+    let analysis = Analysis::of(&found.launches, &Settings::default())
+        .expect("launches with the same factors");
     analysis.groups.iter().map(GroupAnalysis::valid).sum()
 }
 
 /// The most memory that this process ever had.
 fn peak_megabytes() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux has it");
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .expect("Linux has it");
     // What the kernel calls kB has 1,024 bytes.
-    line.trim().trim_end_matches("kB").trim().parse::<f64>().expect("a number") * 1_024.0 / 1e6
+    line.trim()
+        .trim_end_matches("kB")
+        .trim()
+        .parse::<f64>()
+        .expect("a number")
+        * 1_024.0
+        / 1e6
 }
 
 /// Seconds, megabytes at the peak and observations.
 fn in_a_child(what: &str, format: Format, folder: &Path) -> [f64; 3] {
     let this = std::env::current_exe().expect("this program has a file");
-    let output = Command::new(this).args([CHILD, what, format.name()]).arg(folder).output();
-    let numbers = String::from_utf8_lossy(&output.expect("it can be started again").stdout).into_owned();
-    let numbers: Vec<f64> = numbers.split_whitespace().map(|number| number.parse().expect("a number")).collect();
+    let output = Command::new(this)
+        .args([CHILD, what, format.name()])
+        .arg(folder)
+        .output();
+    let numbers =
+        String::from_utf8_lossy(&output.expect("it can be started again").stdout).into_owned();
+    let numbers: Vec<f64> = numbers
+        .split_whitespace()
+        .map(|number| number.parse().expect("a number"))
+        .collect();
     numbers.try_into().expect("three numbers")
 }
 
@@ -99,7 +155,11 @@ fn child(what: &str, format: Format, folder: &Path) {
         write(folder, format);
         0
     };
-    println!("{} {} {observations}", began.elapsed().as_secs_f64(), peak_megabytes());
+    println!(
+        "{} {} {observations}",
+        began.elapsed().as_secs_f64(),
+        peak_megabytes()
+    );
 }
 
 /// What goes away with this program.
@@ -114,29 +174,61 @@ impl Drop for Folder {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     if let Some(at) = arguments.iter().position(|argument| argument == CHILD) {
-        child(&arguments[at + 1], arguments[at + 2].parse().expect("a format"), Path::new(&arguments[at + 3]));
+        child(
+            &arguments[at + 1],
+            arguments[at + 2].parse().expect("a format"),
+            Path::new(&arguments[at + 3]),
+        );
         return ExitCode::SUCCESS;
     }
     let mut missed = vec![];
-    println!("| what | files, MB | s | must not exceed | peak, MB | must not exceed |\n|---|---|---|---|---|---|");
+    println!(
+        "| what | files, MB | s | must not exceed | peak, MB | must not exceed |\n|---|---|---|---|---|---|"
+    );
     for format in Format::ALL {
-        let folder = Folder(std::env::temp_dir().join(format!("downbeat-bench-{}-{format}", std::process::id())));
+        let folder = Folder(
+            std::env::temp_dir().join(format!("downbeat-bench-{}-{format}", std::process::id())),
+        );
         let [seconds, megabytes, _] = in_a_child("write", *format, &folder.0);
         let files = std::fs::read_dir(&folder.0).expect("it was written");
-        let bytes: u64 = files.map(|file| file.and_then(|file| file.metadata()).expect("a file").len()).sum();
-        println!("| write {format} | {:.0} | {seconds:.2} | | {megabytes:.0} | |", bytes as f64 / 1e6);
+        let bytes: u64 = files
+            .map(|file| file.and_then(|file| file.metadata()).expect("a file").len())
+            .sum();
+        println!(
+            "| write {format} | {:.0} | {seconds:.2} | | {megabytes:.0} | |",
+            bytes as f64 / 1e6
+        );
         let [seconds, megabytes, observations] = in_a_child("analyse", *format, &folder.0);
         let all = LAUNCHES * GROUPS * CALLS;
-        assert!(observations as usize == all - all / 1_000 || cfg!(debug_assertions), "{observations} were analysed");
-        let Bound { most_seconds, most_megabytes } = bound(*format);
-        let shown = |most: f64| if most.is_finite() { most.to_string() } else { String::new() };
+        assert!(
+            observations as usize == all - all / 1_000 || cfg!(debug_assertions),
+            "{observations} were analysed"
+        );
+        let Bound {
+            most_seconds,
+            most_megabytes,
+        } = bound(*format);
+        let shown = |most: f64| {
+            if most.is_finite() {
+                most.to_string()
+            } else {
+                String::new()
+            }
+        };
         let (of_time, of_memory) = (shown(most_seconds), shown(most_megabytes));
-        println!("| read and analyse {format} | | {seconds:.2} | {of_time} | {megabytes:.0} | {of_memory} |");
+        println!(
+            "| read and analyse {format} | | {seconds:.2} | {of_time} | {megabytes:.0} | {of_memory} |"
+        );
         if seconds > most_seconds || megabytes > most_megabytes {
-            missed.push(format!("reading and analysing {format}: at most {most_seconds} s and {most_megabytes} MB"));
+            missed.push(format!(
+                "reading and analysing {format}: at most {most_seconds} s and {most_megabytes} MB"
+            ));
         }
     }
-    println!("\n{} observations, in {LAUNCHES} launches of {GROUPS} groups", LAUNCHES * GROUPS * CALLS);
+    println!(
+        "\n{} observations, in {LAUNCHES} launches of {GROUPS} groups",
+        LAUNCHES * GROUPS * CALLS
+    );
     if missed.is_empty() {
         return ExitCode::SUCCESS;
     }

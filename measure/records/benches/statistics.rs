@@ -14,51 +14,75 @@ use downbeat_records::{Group, GroupKey, Launch, Observation, run_time};
 
 /// Run-times as they come from a machine: a narrow peak and a long tail.
 fn run_times(count: u64) -> Vec<f64> {
-    (0..count).map(|i| 400.0 + (i * 2_654_435_761 % 97) as f64 + if i % 53 == 0 { 5e4 } else { 0.0 }).collect()
+    (0..count)
+        .map(|i| 400.0 + (i * 2_654_435_761 % 97) as f64 + if i % 53 == 0 { 5e4 } else { 0.0 })
+        .collect()
 }
 
 fn statistics(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("sample");
     for count in [1_000, 100_000] {
         group.throughput(Throughput::Elements(count));
-        group.bench_function(format!("sort, filter, median and mean of {count}"), |bench| {
-            let summarize = |mut values: Vec<f64>| {
-                let kept = Sample::new(&mut values).expect("finite").without_outliers();
-                (kept.median(), kept.mean())
-            };
-            bench.iter_batched(|| run_times(count), summarize, BatchSize::LargeInput);
-        });
+        group.bench_function(
+            format!("sort, filter, median and mean of {count}"),
+            |bench| {
+                let summarize = |mut values: Vec<f64>| {
+                    let kept = Sample::new(&mut values).expect("finite").without_outliers();
+                    (kept.median(), kept.mean())
+                };
+                bench.iter_batched(|| run_times(count), summarize, BatchSize::LargeInput);
+            },
+        );
     }
     group.finish();
 
     let ranks: Vec<Observation<Global>> = (0..64)
-        .map(|rank| Observation { start: Timestamp::from_nanos(rank), end: Timestamp::from_nanos(1_000 - rank) })
+        .map(|rank| Observation {
+            start: Timestamp::from_nanos(rank),
+            end: Timestamp::from_nanos(1_000 - rank),
+        })
         .collect();
-    criterion.bench_function("run-time of 64 ranks", |bench| bench.iter(|| run_time(black_box(&ranks))));
+    criterion.bench_function("run-time of 64 ranks", |bench| {
+        bench.iter(|| run_time(black_box(&ranks)))
+    });
 }
 
 /// Ten launches with ten groups each.
 fn analyses(criterion: &mut Criterion) {
     const COUNT: u64 = 10_000;
     let group = |bytes| Group {
-        key: GroupKey { operation: "allreduce".to_owned(), bytes, ranks: 2 },
+        key: GroupKey {
+            operation: "allreduce".to_owned(),
+            bytes,
+            ranks: 2,
+        },
         nanos: run_times(COUNT),
         counts: vec![],
         figures: vec![],
     };
-    let launch = || Launch { groups: (0..10).map(group).collect(), ..Launch::default() };
-    let launches: Vec<(String, Launch)> = (0..10).map(|name| (format!("{name}"), launch())).collect();
+    let launch = || Launch {
+        groups: (0..10).map(group).collect(),
+        ..Launch::default()
+    };
+    let launches: Vec<(String, Launch)> =
+        (0..10).map(|name| (format!("{name}"), launch())).collect();
     let mut group = criterion.benchmark_group("experiment");
-    group.throughput(Throughput::Elements(100 * COUNT)).sample_size(10);
+    group
+        .throughput(Throughput::Elements(100 * COUNT))
+        .sample_size(10);
     group.bench_function("analysis of a million observations", |bench| {
-        bench.iter(|| Analysis::of(black_box(&launches), &Settings::default()).expect("they are times"));
+        bench.iter(|| {
+            Analysis::of(black_box(&launches), &Settings::default()).expect("they are times")
+        });
     });
     group.finish();
 }
 
 /// Medians of launches, no two the same, the second ones a little larger.
 fn medians(count: u32, shift: f64) -> Vec<f64> {
-    (0..count).map(|i| 400.0 + shift + f64::from(i.wrapping_mul(2_654_435_761) >> 8) / 1e6).collect()
+    (0..count)
+        .map(|i| 400.0 + shift + f64::from(i.wrapping_mul(2_654_435_761) >> 8) / 1e6)
+        .collect()
 }
 
 fn comparisons(criterion: &mut Criterion) {
@@ -89,8 +113,13 @@ fn comparisons(criterion: &mut Criterion) {
 
     let mut values = run_times(10_000);
     let sample = Sample::new(&mut values).expect("finite");
-    let check = SampleSizeCheck { sizes: vec![500], ..SampleSizeCheck::as_published(1) };
-    criterion.bench_function("500 means of 500 of 10,000", |bench| bench.iter(|| check.of(black_box(&sample))));
+    let check = SampleSizeCheck {
+        sizes: vec![500],
+        ..SampleSizeCheck::as_published(1)
+    };
+    criterion.bench_function("500 means of 500 of 10,000", |bench| {
+        bench.iter(|| check.of(black_box(&sample)))
+    });
 }
 
 criterion_group!(benches, statistics, analyses, comparisons);

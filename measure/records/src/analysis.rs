@@ -72,7 +72,11 @@ pub struct Settings {
 /// Tukey's filter, intervals of 95 %, and a mean that is to be known to 1 %.
 impl Default for Settings {
     fn default() -> Self {
-        Self { outliers: Outliers::Tukey, confidence: Confidence::USUAL, interval: 0.01 }
+        Self {
+            outliers: Outliers::Tukey,
+            confidence: Confidence::USUAL,
+            interval: 0.01,
+        }
     }
 }
 
@@ -91,13 +95,23 @@ impl Outliers {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Keep => "kept",
-            Self::Tukey => "Tukey's filter per launch: outside [Q1 - 1.5 IQR, Q3 + 1.5 IQR], quartiles by R's type 7",
+            Self::Tukey => {
+                "Tukey's filter per launch: outside [Q1 - 1.5 IQR, Q3 + 1.5 IQR], quartiles by R's type 7"
+            }
         }
     }
 
     /// The observations of a group that count, sorted in place; `None` if there are none.
-    fn kept<'a>(self, launch: &str, key: &GroupKey, nanos: &'a mut [f64]) -> Result<Option<Sample<'a>>, AnalysisError> {
-        let no_time = || AnalysisError::NoTime { launch: launch.to_owned(), key: key.clone() };
+    fn kept<'a>(
+        self,
+        launch: &str,
+        key: &GroupKey,
+        nanos: &'a mut [f64],
+    ) -> Result<Option<Sample<'a>>, AnalysisError> {
+        let no_time = || AnalysisError::NoTime {
+            launch: launch.to_owned(),
+            key: key.clone(),
+        };
         let all = match Sample::new(nanos) {
             Err(SampleError::Empty) => return Ok(None),
             all => all.map_err(|_| no_time())?,
@@ -135,15 +149,24 @@ impl Analysis {
         let (_, first) = launches.first().ok_or(AnalysisError::NoLaunches)?;
         for (name, launch) in launches {
             if let Some(factor) = first.factors.differing(&launch.factors) {
-                return Err(AnalysisError::MixedFactors { launch: name.clone(), factor: factor.to_owned() });
+                return Err(AnalysisError::MixedFactors {
+                    launch: name.clone(),
+                    factor: factor.to_owned(),
+                });
             }
         }
-        let analysed = by_key(launches)?.into_iter().map(|(key, of)| GroupAnalysis::of(key, launches, &of, settings));
+        let analysed = by_key(launches)?
+            .into_iter()
+            .map(|(key, of)| GroupAnalysis::of(key, launches, &of, settings));
         Ok(Self {
             settings: *settings,
             factors: first.factors.clone(),
             launches: launches.iter().map(|(name, _)| name.clone()).collect(),
-            incomplete: launches.iter().filter(|(_, launch)| !launch.complete).map(|(name, _)| name.clone()).collect(),
+            incomplete: launches
+                .iter()
+                .filter(|(_, launch)| !launch.complete)
+                .map(|(name, _)| name.clone())
+                .collect(),
             groups: analysed.collect::<Result<_, _>>()?,
         })
     }
@@ -166,9 +189,14 @@ fn by_key(launches: &[(String, Launch)]) -> Result<ByKey<'_>, AnalysisError> {
     let mut found = ByKey::new();
     for (place, (name, launch)) in launches.iter().enumerate() {
         for group in &launch.groups {
-            let of_launches = found.entry(&group.key).or_insert_with(|| vec![None; launches.len()]);
+            let of_launches = found
+                .entry(&group.key)
+                .or_insert_with(|| vec![None; launches.len()]);
             if of_launches[place].replace(group).is_some() {
-                return Err(AnalysisError::Twice { launch: name.clone(), key: group.key.clone() });
+                return Err(AnalysisError::Twice {
+                    launch: name.clone(),
+                    key: group.key.clone(),
+                });
             }
         }
     }
@@ -182,20 +210,44 @@ mod tests {
 
     #[test]
     fn what_cannot_be_analysed_is_named() {
-        let refused = |launches: &[(String, Launch)]| Analysis::of(launches, &Settings::default()).unwrap_err();
+        let refused = |launches: &[(String, Launch)]| {
+            Analysis::of(launches, &Settings::default()).unwrap_err()
+        };
         assert_eq!(refused(&[]), AnalysisError::NoLaunches);
-        let twice = [launch("a", &[group(8, &[1.0])]), launch("b", &[group(8, &[1.0]), group(8, &[2.0])])];
-        assert_eq!(refused(&twice), AnalysisError::Twice { launch: "b".to_owned(), key: key(8) });
-        let no_time = AnalysisError::NoTime { launch: "b".to_owned(), key: key(8) };
+        let twice = [
+            launch("a", &[group(8, &[1.0])]),
+            launch("b", &[group(8, &[1.0]), group(8, &[2.0])]),
+        ];
+        assert_eq!(
+            refused(&twice),
+            AnalysisError::Twice {
+                launch: "b".to_owned(),
+                key: key(8)
+            }
+        );
+        let no_time = AnalysisError::NoTime {
+            launch: "b".to_owned(),
+            key: key(8),
+        };
         for nanos in [f64::NAN, f64::INFINITY, 1e19, -1e19] {
-            assert_eq!(refused(&experiment(&[&[1.0], &[1.0, nanos]])), no_time, "{nanos}");
+            assert_eq!(
+                refused(&experiment(&[&[1.0], &[1.0, nanos]])),
+                no_time,
+                "{nanos}"
+            );
         }
         assert!(Analysis::of(&experiment(&[&[9e18, -9e18, 0.0]]), &Settings::default()).is_ok());
         let mut mixed = experiment(&[&[1.0], &[1.0]]);
         mixed[1].1.factors = Factors::default().with("ranks", &3);
         let found = refused(&mixed);
-        assert_eq!(found.to_string(), "b: the factor \"ranks\" is not that of the first launch");
-        assert_eq!(no_time.to_string(), "b: bcast, 8 bytes, 2 ranks: a time is not a number, or longer than 292 years");
+        assert_eq!(
+            found.to_string(),
+            "b: the factor \"ranks\" is not that of the first launch"
+        );
+        assert_eq!(
+            no_time.to_string(),
+            "b: bcast, 8 bytes, 2 ranks: a time is not a number, or longer than 292 years"
+        );
     }
 
     #[test]
@@ -204,7 +256,10 @@ mod tests {
         launches[1].1.complete = false;
         let before = launches.clone();
         let analysis = Analysis::of(&launches, &Settings::default()).unwrap();
-        assert_eq!((launches, analysis.incomplete.join(" ")), (before, "b".to_owned()));
+        assert_eq!(
+            (launches, analysis.incomplete.join(" ")),
+            (before, "b".to_owned())
+        );
         assert_eq!(analysis.factors.get("ranks"), Some("2"));
     }
 }

@@ -45,7 +45,10 @@ impl Rows {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, State, f64)> {
         let states = self.states.iter().copied().zip(self.nanos.iter().copied());
-        self.calls.iter().zip(states).map(|(call, (state, nanos))| (*call, state, nanos))
+        self.calls
+            .iter()
+            .zip(states)
+            .map(|(call, (state, nanos))| (*call, state, nanos))
     }
 }
 
@@ -61,7 +64,10 @@ impl Tally {
     #[inline]
     pub(super) fn add(&mut self, call: u64, state: State) -> Result<(), String> {
         if call < self.next_call {
-            return Err(format!("call {call} comes after call {}", self.next_call - 1));
+            return Err(format!(
+                "call {call} comes after call {}",
+                self.next_call - 1
+            ));
         }
         self.next_call = call.saturating_add(1);
         self.of[state as usize] += 1;
@@ -74,12 +80,19 @@ impl Tally {
             let (rows, name) = (self.of[*state as usize], state.name());
             // Those that do not count may have been left out.
             if rows > *count || *state == State::Valid && rows < *count {
-                return Err(format!("there are {rows} rows that are {name}, but {count} are said to be"));
+                return Err(format!(
+                    "there are {rows} rows that are {name}, but {count} are said to be"
+                ));
             }
         }
-        let all = counts.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
+        let all = counts
+            .iter()
+            .fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
         if self.next_call > all {
-            return Err(format!("there is a call {}, but {all} calls are said to be", self.next_call - 1));
+            return Err(format!(
+                "there is a call {}, but {all} calls are said to be",
+                self.next_call - 1
+            ));
         }
         Ok(())
     }
@@ -133,11 +146,20 @@ impl Builder {
     /// Whether such a group can still come.
     pub(super) fn check_key(&self, key: &GroupKey) -> Result<(), String> {
         check_operation(&key.operation)?;
-        if self.keys.contains(key) { Err(format!("there is a second group of {key}")) } else { Ok(()) }
+        if self.keys.contains(key) {
+            Err(format!("there is a second group of {key}"))
+        } else {
+            Ok(())
+        }
     }
 
     /// A whole group. Its counts are of all states, each once.
-    pub(super) fn group(&mut self, group: Group, tally: &Tally, rows: Option<Rows>) -> Result<(), String> {
+    pub(super) fn group(
+        &mut self,
+        group: Group,
+        tally: &Tally,
+        rows: Option<Rows>,
+    ) -> Result<(), String> {
         self.check_key(&group.key)?;
         check_figures(&group.figures)?;
         tally.check(&group.counts)?;
@@ -161,7 +183,11 @@ impl Builder {
 
     /// What was read until `end`: behind that, nothing was finished.
     pub(super) fn found(self, end: u64) -> Found {
-        Found { launch: self.launch, rows: self.rows, end }
+        Found {
+            launch: self.launch,
+            rows: self.rows,
+            end,
+        }
     }
 }
 
@@ -170,7 +196,10 @@ impl Builder {
 pub(super) struct Found {
     pub(super) launch: Launch,
     /// Those of each group, if they were to be kept.
-    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only what is converted needs all rows"))]
+    #[cfg_attr(
+        not(feature = "parquet"),
+        expect(dead_code, reason = "only what is converted needs all rows")
+    )]
     pub(super) rows: Vec<Rows>,
     /// How many bytes the finished part has.
     pub(super) end: u64,
@@ -180,7 +209,10 @@ pub(super) struct Found {
 pub(super) fn check_operation(name: &str) -> Result<(), String> {
     let odd = |c: char| c == ',' || c.is_whitespace() || c.is_control();
     if name.is_empty() || name.starts_with('#') || name.contains(odd) {
-        return Err(format!("\"{}\" is no name of an operation", name.escape_debug()));
+        return Err(format!(
+            "\"{}\" is no name of an operation",
+            name.escape_debug()
+        ));
     }
     Ok(())
 }
@@ -191,7 +223,11 @@ pub(super) fn check_names(all: &Factors) -> Result<(), String> {
     all.iter().try_for_each(|(name, value)| {
         builder.factor(name, value)?;
         let odd = name.contains('=');
-        if odd { Err(format!("\"{name}\" cannot be written: there is a = in it")) } else { Ok(()) }
+        if odd {
+            Err(format!("\"{name}\" cannot be written: there is a = in it"))
+        } else {
+            Ok(())
+        }
     })
 }
 
@@ -203,7 +239,10 @@ pub(super) fn check_figures(all: &[(String, f64)]) -> Result<(), String> {
     for (i, (name, nanos)) in all.iter().enumerate() {
         let odd = |c: char| c == '=' || c.is_whitespace() || c.is_control();
         if name.is_empty() || name.contains(odd) {
-            return Err(format!("\"{}\" is no name of a figure", name.escape_debug()));
+            return Err(format!(
+                "\"{}\" is no name of a figure",
+                name.escape_debug()
+            ));
         }
         if !nanos.is_finite() {
             return Err(format!("the figure {name} is {nanos}"));
@@ -216,21 +255,42 @@ pub(super) fn check_figures(all: &[(String, f64)]) -> Result<(), String> {
 }
 
 /// What is written of a group: the counts complete, the rows those that count, or all.
-pub(super) fn to_write(group: &Group, seen: &Observations, all: bool) -> Result<(Group, Rows), String> {
+pub(super) fn to_write(
+    group: &Group,
+    seen: &Observations,
+    all: bool,
+) -> Result<(Group, Rows), String> {
     check_operation(&group.key.operation)?;
     check_figures(&group.figures)?;
     let count = |state| {
         let given = group.counts.iter().find(|(known, _)| *known == state);
-        (state, given.map_or(seen.count(state) as u64, |(_, count)| *count))
+        (
+            state,
+            given.map_or(seen.count(state) as u64, |(_, count)| *count),
+        )
     };
     let counts = State::ALL.map(count).to_vec();
     let rows = Rows::of(seen, all);
     let mut tally = Tally::default();
-    rows.calls.iter().zip(&rows.states).try_for_each(|(call, state)| tally.add(*call, *state))?;
+    rows.calls
+        .iter()
+        .zip(&rows.states)
+        .try_for_each(|(call, state)| tally.add(*call, *state))?;
     tally.check(&counts)?;
     if let Some(place) = rows.nanos.iter().position(|nanos| !nanos.is_finite()) {
-        return Err(format!("call {} took {} ns", rows.calls[place], rows.nanos[place]));
+        return Err(format!(
+            "call {} took {} ns",
+            rows.calls[place], rows.nanos[place]
+        ));
     }
     let Group { key, figures, .. } = group;
-    Ok((Group { key: key.clone(), nanos: vec![], counts, figures: figures.clone() }, rows))
+    Ok((
+        Group {
+            key: key.clone(),
+            nanos: vec![],
+            counts,
+            figures: figures.clone(),
+        },
+        rows,
+    ))
 }

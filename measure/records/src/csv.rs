@@ -17,7 +17,8 @@ const LONGEST_LINE: usize = 1 << 20;
 pub(super) fn head(factors: &Factors, facts: &Factors, columns: &str) -> String {
     let mut head = format!("{MAGIC}{VERSION}\n");
     for (kind, all) in [("factor", factors), ("fact", facts)] {
-        all.iter().for_each(|(name, value)| head.push_str(&named(kind, name, value)));
+        all.iter()
+            .for_each(|(name, value)| head.push_str(&named(kind, name, value)));
     }
     head + columns + "\n"
 }
@@ -37,14 +38,26 @@ pub(super) fn write_group(to: &mut impl Write, group: &Group, rows: &Rows) -> io
 }
 
 /// The columns that all rows of a group share.
-pub(super) fn key(GroupKey { operation, bytes, ranks }: &GroupKey) -> String {
+pub(super) fn key(
+    GroupKey {
+        operation,
+        bytes,
+        ranks,
+    }: &GroupKey,
+) -> String {
     format!("{operation},{bytes},{ranks}")
 }
 
 /// Counts and figures.
 pub(super) fn summary(group: &Group) -> String {
-    let counts = group.counts.iter().map(|(state, count)| format!("{}={count}", state.name()));
-    let figures = group.figures.iter().map(|(name, nanos)| format!("{name}={nanos}"));
+    let counts = group
+        .counts
+        .iter()
+        .map(|(state, count)| format!("{}={count}", state.name()));
+    let figures = group
+        .figures
+        .iter()
+        .map(|(name, nanos)| format!("{name}={nanos}"));
     counts.chain(figures).collect::<Vec<_>>().join(" ")
 }
 
@@ -57,7 +70,12 @@ pub(super) fn read(file: impl Read, keep: Keep) -> Result<Found, Flaw> {
     if keep == Keep::Head {
         return Ok(builder.found(end));
     }
-    let mut body = Body { builder, keep, prefix: vec![], open: None };
+    let mut body = Body {
+        builder,
+        keep,
+        prefix: vec![],
+        open: None,
+    };
     while let Some(line) = lines.next_line()? {
         match body.line(line).map_err(|why| lines.flaw(0, why))? {
             Line::Row | Line::Fact => {}
@@ -72,18 +90,34 @@ pub(super) fn read(file: impl Read, keep: Keep) -> Result<Found, Flaw> {
 }
 
 /// Reads the lines above the first row.
-pub(super) fn read_head<R: Read>(lines: &mut Lines<R>, builder: &mut Builder, columns: &str) -> Result<(), Flaw> {
+pub(super) fn read_head<R: Read>(
+    lines: &mut Lines<R>,
+    builder: &mut Builder,
+    columns: &str,
+) -> Result<(), Flaw> {
     let no_record = || format!("a record of a launch begins with \"{MAGIC}{VERSION}\"");
     let first = lines.next_line()?.map(|line| text(line).map(str::to_owned));
     match first {
-        None if !MAGIC.as_bytes().starts_with(&lines.unfinished()[..lines.unfinished().len().min(MAGIC.len())]) => {
+        None if !MAGIC
+            .as_bytes()
+            .starts_with(&lines.unfinished()[..lines.unfinished().len().min(MAGIC.len())]) =>
+        {
             return Err(lines.flaw(1, no_record()).into());
         }
         None => return Err(Flaw::NoHead(1)),
-        Some(first) => match first.ok().as_deref().and_then(|line| line.strip_prefix(MAGIC)) {
+        Some(first) => match first
+            .ok()
+            .as_deref()
+            .and_then(|line| line.strip_prefix(MAGIC))
+        {
             Some(VERSION) => {}
             Some(other) => {
-                return Err(lines.flaw(0, format!("version \"{}\" is not known here", other.escape_debug())).into());
+                return Err(lines
+                    .flaw(
+                        0,
+                        format!("version \"{}\" is not known here", other.escape_debug()),
+                    )
+                    .into());
             }
             None => return Err(lines.flaw(0, no_record()).into()),
         },
@@ -103,13 +137,19 @@ pub(super) fn read_head<R: Read>(lines: &mut Lines<R>, builder: &mut Builder, co
 fn head_line(line: &[u8], builder: &mut Builder, columns: &str) -> Result<bool, String> {
     let line = text(line)?;
     if let Some(rest) = line.strip_prefix("# factor ") {
-        named_value(rest).and_then(|(name, value)| builder.factor(name, value)).map(|()| false)
+        named_value(rest)
+            .and_then(|(name, value)| builder.factor(name, value))
+            .map(|()| false)
     } else if let Some(rest) = line.strip_prefix("# fact ") {
-        named_value(rest).and_then(|(name, value)| builder.fact(name, value)).map(|()| false)
+        named_value(rest)
+            .and_then(|(name, value)| builder.fact(name, value))
+            .map(|()| false)
     } else if line == columns {
         Ok(true)
     } else {
-        Err(format!("this is neither a factor, nor a fact, nor the line of the columns, \"{columns}\""))
+        Err(format!(
+            "this is neither a factor, nor a fact, nor the line of the columns, \"{columns}\""
+        ))
     }
 }
 
@@ -140,7 +180,12 @@ struct Open {
 
 impl Open {
     fn new(key: GroupKey) -> Self {
-        Self { key, tally: Tally::default(), nanos: vec![], rows: Rows::default() }
+        Self {
+            key,
+            tally: Tally::default(),
+            nanos: vec![],
+            rows: Rows::default(),
+        }
     }
 
     /// The columns of a row that differ from those of others; `None` if they are not as they should be.
@@ -179,7 +224,9 @@ impl Body {
 
     /// All but the second and later rows of a group.
     fn other_line(&mut self, line: &[u8]) -> Result<Line, String> {
-        let Some(comment) = line.strip_prefix(b"# ") else { return self.first_row(line) };
+        let Some(comment) = line.strip_prefix(b"# ") else {
+            return self.first_row(line);
+        };
         let comment = text(comment)?;
         if let Some(end) = comment.strip_prefix("end ") {
             return self.end(end).map(|()| Line::End);
@@ -211,25 +258,38 @@ impl Body {
 
     fn end(&mut self, line: &str) -> Result<(), String> {
         let (columns, summary) = line.split_once(' ').unwrap_or((line, ""));
-        let key = read_key(columns).ok_or_else(|| format!("\"{}\" names no group", columns.escape_debug()))?;
+        let key = read_key(columns)
+            .ok_or_else(|| format!("\"{}\" names no group", columns.escape_debug()))?;
         let open = self.open.take().unwrap_or_else(|| Open::new(key.clone()));
         if open.key != key {
             return Err(format!("the group of {} ends as one of {key}", open.key));
         }
         let (counts, figures) = read_summary(summary)?;
         let rows = (self.keep != Keep::Valid).then_some(open.rows);
-        self.builder.group(Group { key, nanos: open.nanos, counts, figures }, &open.tally, rows)
+        self.builder.group(
+            Group {
+                key,
+                nanos: open.nanos,
+                counts,
+                figures,
+            },
+            &open.tally,
+            rows,
+        )
     }
 }
 
 #[inline]
 fn state(text: &[u8]) -> Option<(State, &[u8])> {
-    State::ALL.into_iter().find_map(|state| Some((state, text.strip_prefix(state.name().as_bytes())?)))
+    State::ALL
+        .into_iter()
+        .find_map(|state| Some((state, text.strip_prefix(state.name().as_bytes())?)))
 }
 
 /// What was measured, as [`key`] writes it.
 pub(super) fn read_key(text: &str) -> Option<GroupKey> {
-    let key = row_key(format!("{text},").as_bytes()).filter(|(_, length)| *length == text.len() + 1);
+    let key =
+        row_key(format!("{text},").as_bytes()).filter(|(_, length)| *length == text.len() + 1);
     key.map(|(key, _)| key)
 }
 
@@ -240,7 +300,14 @@ fn row_key(line: &[u8]) -> Option<(GroupKey, usize)> {
     let (bytes, rest) = number::whole(&line[length + 1..])?;
     let (ranks, rest) = number::whole(rest.strip_prefix(b",")?)?;
     let rest = rest.strip_prefix(b",")?;
-    Some((GroupKey { operation, bytes, ranks: ranks.try_into().ok()? }, line.len() - rest.len()))
+    Some((
+        GroupKey {
+            operation,
+            bytes,
+            ranks: ranks.try_into().ok()?,
+        },
+        line.len() - rest.len(),
+    ))
 }
 
 /// What is wrong with a row that was not understood.
@@ -252,17 +319,32 @@ fn why_no_row(line: &[u8]) -> String {
         let found = line.iter().filter(|byte| **byte == b',').count() + 1;
         return format!("it has {found} columns instead of {expected}");
     }
-    let whole = |text: &[u8]| number::whole(text).filter(|(_, rest)| rest.is_empty()).map(|(number, _)| number);
+    let whole = |text: &[u8]| {
+        number::whole(text)
+            .filter(|(_, rest)| rest.is_empty())
+            .map(|(number, _)| number)
+    };
     let wrong = [
-        (core::str::from_utf8(columns[0]).is_ok(), "name of an operation"),
+        (
+            core::str::from_utf8(columns[0]).is_ok(),
+            "name of an operation",
+        ),
         (whole(columns[1]).is_some(), "number of bytes"),
-        (whole(columns[2]).is_some_and(|ranks| u32::try_from(ranks).is_ok()), "number of ranks"),
+        (
+            whole(columns[2]).is_some_and(|ranks| u32::try_from(ranks).is_ok()),
+            "number of ranks",
+        ),
         (whole(columns[3]).is_some(), "number of a call"),
-        (state(columns[4]).is_some_and(|(_, rest)| rest.is_empty()), "state"),
+        (
+            state(columns[4]).is_some_and(|(_, rest)| rest.is_empty()),
+            "state",
+        ),
         (false, "run-time"),
     ];
     let wrong = wrong.iter().zip(&columns).find(|((fine, _), _)| !fine);
-    wrong.map_or_else(String::new, |((_, what), column)| format!("\"{}\" is no {what}", shown(column)))
+    wrong.map_or_else(String::new, |((_, what), column)| {
+        format!("\"{}\" is no {what}", shown(column))
+    })
 }
 
 fn text(line: &[u8]) -> Result<&str, String> {
@@ -271,7 +353,9 @@ fn text(line: &[u8]) -> Result<&str, String> {
 
 fn named_value(text: &str) -> Result<(&str, &str), String> {
     // Some editors remove blanks at the ends of lines.
-    let named = text.split_once(" = ").or_else(|| Some((text.strip_suffix(" =")?, "")));
+    let named = text
+        .split_once(" = ")
+        .or_else(|| Some((text.strip_suffix(" =")?, "")));
     named.ok_or_else(|| "it is not of the form NAME = VALUE".to_owned())
 }
 
@@ -284,13 +368,20 @@ pub(super) fn read_summary(text: &str) -> Result<Summary, String> {
     let mut counts = vec![];
     for state in State::ALL {
         let name = state.name();
-        let count = parts.next().and_then(|part| part.strip_prefix(name)?.strip_prefix('=')?.parse().ok());
-        counts.push((state, count.ok_or_else(|| format!("the count of those that are {name} is not there"))?));
+        let count = parts
+            .next()
+            .and_then(|part| part.strip_prefix(name)?.strip_prefix('=')?.parse().ok());
+        counts.push((
+            state,
+            count.ok_or_else(|| format!("the count of those that are {name} is not there"))?,
+        ));
     }
     let figure = |part: &str| {
         let (name, nanos) = part.split_once('=')?;
         Some((name.to_owned(), number::finite(nanos.as_bytes())?))
     };
-    let figures = parts.map(|part| figure(part).ok_or_else(|| format!("\"{}\" is no figure", shown(part.as_bytes()))));
+    let figures = parts.map(|part| {
+        figure(part).ok_or_else(|| format!("\"{}\" is no figure", shown(part.as_bytes())))
+    });
     Ok((counts, figures.collect::<Result<_, _>>()?))
 }

@@ -33,13 +33,22 @@ impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(why) => why.fmt(f),
-            Self::Differ { first, second, factor, values: [one, two] } => {
+            Self::Differ {
+                first,
+                second,
+                factor,
+                values: [one, two],
+            } => {
                 let value = |value: &Option<String>| match value {
                     Some(value) => format!("\"{value}\""),
                     None => "none".to_owned(),
                 };
                 let (one, two) = (value(one), value(two));
-                write!(f, "{}: the factor \"{factor}\" is {one} here, but {two} in ", first.display())?;
+                write!(
+                    f,
+                    "{}: the factor \"{factor}\" is {one} here, but {two} in ",
+                    first.display()
+                )?;
                 match second {
                     Some(second) => write!(f, "{}", second.display()),
                     None => f.write_str("what is to be measured now"),
@@ -93,7 +102,10 @@ impl Flaw {
     pub(crate) fn in_file(self, path: &Path) -> RecordError {
         let flaw = match self {
             Self::File(flaw) => flaw,
-            Self::NoHead(line) => FileFlaw::Line(line, "the file ends before anything that was measured".to_owned()),
+            Self::NoHead(line) => FileFlaw::Line(
+                line,
+                "the file ends before anything that was measured".to_owned(),
+            ),
         };
         flaw.in_file(path).into()
     }

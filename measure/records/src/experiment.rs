@@ -21,7 +21,9 @@ impl Experiment {
     /// What is the same in all launches. Without launches there are none.
     pub fn factors(&self) -> &Factors {
         static NONE: Factors = Factors::none();
-        self.launches.first().map_or(&NONE, |(_, launch)| &launch.factors)
+        self.launches
+            .first()
+            .map_or(&NONE, |(_, launch)| &launch.factors)
     }
 }
 
@@ -50,7 +52,9 @@ pub(super) fn check_factors(
     second: Option<&Path>,
     of_second: &Factors,
 ) -> Result<(), RecordError> {
-    let Some(factor) = of_first.differing(of_second) else { return Ok(()) };
+    let Some(factor) = of_first.differing(of_second) else {
+        return Ok(());
+    };
     Err(RecordError::Differ {
         first: first.to_owned(),
         second: second.map(Path::to_owned),
@@ -67,23 +71,40 @@ pub(super) fn check_factors(
 pub fn launch_files(path: &Path) -> Result<Vec<(String, PathBuf)>, RecordError> {
     let mut found = files_in(path)?;
     if found.is_empty() {
-        return Err(RecordError::content(path, "there is no record of a launch in this folder"));
+        return Err(RecordError::content(
+            path,
+            "there is no record of a launch in this folder",
+        ));
     }
     // Whoever writes Parquet removes the text only afterwards.
-    let replaced: Vec<PathBuf> =
-        found.iter().filter(|(_, file)| has_end(file, "parquet")).map(|(_, file)| file.with_extension("csv")).collect();
+    let replaced: Vec<PathBuf> = found
+        .iter()
+        .filter(|(_, file)| has_end(file, "parquet"))
+        .map(|(_, file)| file.with_extension("csv"))
+        .collect();
     found.retain(|(_, file)| !replaced.contains(file));
     match found.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         Some(twice) => {
             let first = twice[0].1.display();
-            Err(RecordError::content(&twice[1].1, format!("the same launch is there as {first}, too")))
+            Err(RecordError::content(
+                &twice[1].1,
+                format!("the same launch is there as {first}, too"),
+            ))
         }
         None => Ok(found),
     }
 }
 
 fn files_in(path: &Path) -> Result<Vec<(String, PathBuf)>, RecordError> {
-    let launch = |file: PathBuf| (file.file_stem().unwrap_or_default().to_string_lossy().into_owned(), file);
+    let launch = |file: PathBuf| {
+        (
+            file.file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            file,
+        )
+    };
     if fs::metadata(path).map_err(RecordError::io(path))?.is_file() {
         return Ok(vec![launch(path.to_owned())]);
     }
@@ -118,7 +139,8 @@ pub fn read_launch(path: &Path) -> Result<Launch, RecordError> {
 /// # Errors
 /// When the file cannot be read or its head is damaged.
 pub fn read_head(path: &Path) -> Result<(Factors, Factors), RecordError> {
-    read(path, Format::of(path)?, Keep::Head).map(|Found { launch, .. }| (launch.factors, launch.facts))
+    read(path, Format::of(path)?, Keep::Head)
+        .map(|Found { launch, .. }| (launch.factors, launch.facts))
 }
 
 /// Whether a launch says that it is complete; nothing else is read.
@@ -141,7 +163,9 @@ pub fn is_complete(path: &Path) -> Result<bool, RecordError> {
         file.take(64).read_to_end(&mut last).map(|_| last)
     };
     let last = last_bytes(&mut open(path)?).map_err(RecordError::io(path))?;
-    let last = last.strip_suffix(b"\n").map(|last| last.strip_suffix(b"\r").unwrap_or(last));
+    let last = last
+        .strip_suffix(b"\n")
+        .map(|last| last.strip_suffix(b"\r").unwrap_or(last));
     Ok(last.is_some_and(|last| last.ends_with(last_line)))
 }
 

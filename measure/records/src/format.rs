@@ -45,7 +45,10 @@ impl Format {
     /// That of a file, by the end of its name.
     pub(super) fn of(path: &Path) -> Result<Self, RecordError> {
         let end = path.extension().unwrap_or_default().to_string_lossy();
-        let known = Self::ALL.iter().copied().find(|format| format.name() == end);
+        let known = Self::ALL
+            .iter()
+            .copied()
+            .find(|format| format.name() == end);
         known.ok_or_else(|| RecordError::content(path, unknown(&end)))
     }
 }
@@ -73,7 +76,10 @@ impl FromStr for Format {
     type Err = RecordError;
 
     fn from_str(text: &str) -> Result<Self, RecordError> {
-        let known = Self::ALL.iter().copied().find(|format| format.name() == text);
+        let known = Self::ALL
+            .iter()
+            .copied()
+            .find(|format| format.name() == text);
         known.ok_or_else(|| RecordError::Format(unknown(text)))
     }
 }
@@ -88,7 +94,10 @@ mod tests {
             assert_eq!(format.to_string().parse::<Format>().unwrap(), *format);
         }
         let error = "xml".parse::<Format>().unwrap_err().to_string();
-        assert!(error.starts_with("there is no format \"xml\": there are csv"), "{error}");
+        assert!(
+            error.starts_with("there is no format \"xml\": there are csv"),
+            "{error}"
+        );
         assert_eq!(Format::of(Path::new("a/b.c.csv")).unwrap(), Format::Csv);
         assert!(Format::of(Path::new("csv")).is_err());
     }
@@ -97,6 +106,9 @@ mod tests {
     #[test]
     fn a_format_that_was_left_out_is_known_as_such() {
         let error = "jsonl".parse::<Format>().unwrap_err().to_string();
-        assert!(error.starts_with("this program was built without the format \"jsonl\""), "{error}");
+        assert!(
+            error.starts_with("this program was built without the format \"jsonl\""),
+            "{error}"
+        );
     }
 }

@@ -10,15 +10,16 @@ use super::*;
 use crate::{Factors, Group, GroupKey, Launch, Observations, Stamps, State};
 
 const HEAD: &str = "# downbeat launch 1\n# factor ranks = 4\n# fact seed = 1\noperation,bytes,ranks,call,state,nanos\n";
-const GROUP: &str =
-    "allreduce,8,4,0,valid,375\nallreduce,8,4,2,valid,381.25\n# end allreduce,8,4 valid=2 late=1 long=0 avg=378.125\n";
+const GROUP: &str = "allreduce,8,4,0,valid,375\nallreduce,8,4,2,valid,381.25\n# end allreduce,8,4 valid=2 late=1 long=0 avg=378.125\n";
 
 fn read_text(name: &str, text: &[u8]) -> Result<Launch, String> {
     let (_folder, path) = Folder::with(name, text);
     read_launch(&path).map_err(|why| {
         let why = why.to_string();
         assert!(!why.contains('\n'), "{why}");
-        why.strip_prefix(&format!("{}: ", path.display())).expect("the file is named").to_owned()
+        why.strip_prefix(&format!("{}: ", path.display()))
+            .expect("the file is named")
+            .to_owned()
     })
 }
 
@@ -43,91 +44,230 @@ fn heads() {
         "# downbeat launch\n",
         "\u{feff}# downbeat launch 1\n",
     ] {
-        assert_eq!(read_csv(text).unwrap_err(), format!("line 1: {none}"), "{text}");
+        assert_eq!(
+            read_csv(text).unwrap_err(),
+            format!("line 1: {none}"),
+            "{text}"
+        );
     }
-    assert_eq!(read_csv("# downbeat launch 2\n").unwrap_err(), "line 1: version \"2\" is not known here");
-    assert_eq!(read_csv("").unwrap_err(), "line 1: the file ends before anything that was measured");
+    assert_eq!(
+        read_csv("# downbeat launch 2\n").unwrap_err(),
+        "line 1: version \"2\" is not known here"
+    );
+    assert_eq!(
+        read_csv("").unwrap_err(),
+        "line 1: the file ends before anything that was measured"
+    );
     assert_eq!(
         read_csv("# downbeat launch 1\n# fac").unwrap_err(),
         "line 2: the file ends before anything that was measured"
     );
-    assert_eq!(read_text("a.csv", &[0; 100]).unwrap_err(), format!("line 1: {none}"));
-    assert_eq!(read_text("a.csv", b"\xff\xfe\n").unwrap_err(), format!("line 1: {none}"));
+    assert_eq!(
+        read_text("a.csv", &[0; 100]).unwrap_err(),
+        format!("line 1: {none}")
+    );
+    assert_eq!(
+        read_text("a.csv", b"\xff\xfe\n").unwrap_err(),
+        format!("line 1: {none}")
+    );
     let with = |line: &str| read_csv(&HEAD.replace("# fact seed = 1", line)).unwrap_err();
-    assert_eq!(with("# factor ranks = 5"), "line 3: there is a second factor \"ranks\"");
-    assert_eq!(with("# factor ranks"), "line 3: it is not of the form NAME = VALUE");
+    assert_eq!(
+        with("# factor ranks = 5"),
+        "line 3: there is a second factor \"ranks\""
+    );
+    assert_eq!(
+        with("# factor ranks"),
+        "line 3: it is not of the form NAME = VALUE"
+    );
     assert_eq!(with("# factor  = 5"), "line 3: a factor has no name");
-    assert!(with("# end allreduce,8,4 valid=0 late=0 long=0").starts_with("line 3: this is neither a factor, nor"));
-    assert!(with("operation,bytes,ranks,call,nanos").starts_with("line 3: this is neither a factor, nor"));
-    let broken = [b"# downbeat launch 1\n# factor x = \xff\n".as_slice(), HEAD.as_bytes()].concat();
-    assert_eq!(read_text("a.csv", &broken).unwrap_err(), "line 2: it is no UTF-8");
+    assert!(
+        with("# end allreduce,8,4 valid=0 late=0 long=0")
+            .starts_with("line 3: this is neither a factor, nor")
+    );
+    assert!(
+        with("operation,bytes,ranks,call,nanos")
+            .starts_with("line 3: this is neither a factor, nor")
+    );
+    let broken = [
+        b"# downbeat launch 1\n# factor x = \xff\n".as_slice(),
+        HEAD.as_bytes(),
+    ]
+    .concat();
+    assert_eq!(
+        read_text("a.csv", &broken).unwrap_err(),
+        "line 2: it is no UTF-8"
+    );
     let many: String = (0..5_000).map(|i| format!("# factor {i} = \n")).collect();
     let many = read_csv(&format!("# downbeat launch 1\n{many}")).unwrap_err();
     assert_eq!(many, "line 4098: there are more than 4096 factors");
     let raw = HEAD.replace("state,nanos", "state,rank,start_ns,end_ns");
-    assert!(read_csv(&raw).unwrap_err().starts_with("line 4: this is neither a factor"));
+    assert!(
+        read_csv(&raw)
+            .unwrap_err()
+            .starts_with("line 4: this is neither a factor")
+    );
 }
 
 #[test]
 fn rows() {
     let row = |row: &str| body(&format!("{row}\n"));
     for nanos in ["NaN", "inf", "-inf", "1e999", "", "1 ", "0x1p3", "375ns"] {
-        assert_eq!(row(&format!("a,8,4,0,valid,{nanos}")), format!("line 5: \"{nanos}\" is no run-time"));
+        assert_eq!(
+            row(&format!("a,8,4,0,valid,{nanos}")),
+            format!("line 5: \"{nanos}\" is no run-time")
+        );
     }
     assert_eq!(row("a,8,4,0,lost,1"), "line 5: \"lost\" is no state");
-    assert_eq!(row("a,8,4,-1,valid,1"), "line 5: \"-1\" is no number of a call");
-    assert_eq!(row("a,8,4,99999999999999999999,valid,1"), "line 5: \"99999999999999999999\" is no number of a call");
-    assert_eq!(row("a,8,4294967296,0,valid,1"), "line 5: \"4294967296\" is no number of ranks");
-    assert_eq!(row("a,1e3,4,0,valid,1"), "line 5: \"1e3\" is no number of bytes");
-    assert_eq!(row(",8,4,0,valid,1"), "line 5: \"\" is no name of an operation");
-    assert_eq!(row("a b,8,4,0,valid,1"), "line 5: \"a b\" is no name of an operation");
-    assert_eq!(row("a,8,4,0,valid"), "line 5: it has 5 columns instead of 6");
-    assert_eq!(row("a,8,4,0,valid,1,2"), "line 5: it has 7 columns instead of 6");
-    assert_eq!(row("a,8,4,0,valid,1,"), "line 5: it has 7 columns instead of 6");
+    assert_eq!(
+        row("a,8,4,-1,valid,1"),
+        "line 5: \"-1\" is no number of a call"
+    );
+    assert_eq!(
+        row("a,8,4,99999999999999999999,valid,1"),
+        "line 5: \"99999999999999999999\" is no number of a call"
+    );
+    assert_eq!(
+        row("a,8,4294967296,0,valid,1"),
+        "line 5: \"4294967296\" is no number of ranks"
+    );
+    assert_eq!(
+        row("a,1e3,4,0,valid,1"),
+        "line 5: \"1e3\" is no number of bytes"
+    );
+    assert_eq!(
+        row(",8,4,0,valid,1"),
+        "line 5: \"\" is no name of an operation"
+    );
+    assert_eq!(
+        row("a b,8,4,0,valid,1"),
+        "line 5: \"a b\" is no name of an operation"
+    );
+    assert_eq!(
+        row("a,8,4,0,valid"),
+        "line 5: it has 5 columns instead of 6"
+    );
+    assert_eq!(
+        row("a,8,4,0,valid,1,2"),
+        "line 5: it has 7 columns instead of 6"
+    );
+    assert_eq!(
+        row("a,8,4,0,valid,1,"),
+        "line 5: it has 7 columns instead of 6"
+    );
     assert_eq!(row(""), "line 5: it has 1 columns instead of 6");
-    assert_eq!(row(&"1,".repeat(100_000)), "line 5: it has 100001 columns instead of 6");
-    assert_eq!(row(&"1,".repeat(10_000_000)), "line 5: it is longer than 1048576 bytes");
+    assert_eq!(
+        row(&"1,".repeat(100_000)),
+        "line 5: it has 100001 columns instead of 6"
+    );
+    assert_eq!(
+        row(&"1,".repeat(10_000_000)),
+        "line 5: it is longer than 1048576 bytes"
+    );
     let long = row(&format!("a,8,4,0,valid,{}", "x".repeat(1_000)));
-    assert_eq!(long, format!("line 5: \"{}...\" is no run-time", "x".repeat(40)));
-    assert_eq!(body("a,8,4,1,valid,1\na,8,4,1,valid,1\n"), "line 6: call 1 comes after call 1");
-    assert_eq!(body("a,8,4,1,valid,1\na,8,4,0,valid,1\n"), "line 6: call 0 comes after call 1");
-    assert_eq!(body("a,8,4,1,valid,1\n\n"), "line 6: it has 1 columns instead of 6");
+    assert_eq!(
+        long,
+        format!("line 5: \"{}...\" is no run-time", "x".repeat(40))
+    );
+    assert_eq!(
+        body("a,8,4,1,valid,1\na,8,4,1,valid,1\n"),
+        "line 6: call 1 comes after call 1"
+    );
+    assert_eq!(
+        body("a,8,4,1,valid,1\na,8,4,0,valid,1\n"),
+        "line 6: call 0 comes after call 1"
+    );
+    assert_eq!(
+        body("a,8,4,1,valid,1\n\n"),
+        "line 6: it has 1 columns instead of 6"
+    );
     assert_eq!(
         body("a,8,4,1,valid,1\nb,8,4,1,valid,1\n"),
         "line 6: a row of b, 8 bytes, 4 ranks stands in the group of a, 8 bytes, 4 ranks"
     );
-    let invalid = [HEAD.as_bytes(), b"a,8,4,0,valid,1\n\xff\xff,8,4,0,valid,1\n"].concat();
-    assert_eq!(read_text("a.csv", &invalid).unwrap_err(), "line 6: \"\u{fffd}\u{fffd}\" is no name of an operation");
+    let invalid = [
+        HEAD.as_bytes(),
+        b"a,8,4,0,valid,1\n\xff\xff,8,4,0,valid,1\n",
+    ]
+    .concat();
+    assert_eq!(
+        read_text("a.csv", &invalid).unwrap_err(),
+        "line 6: \"\u{fffd}\u{fffd}\" is no name of an operation"
+    );
 }
 
 #[test]
 fn ends_of_groups() {
     let group = "a,8,4,0,valid,1\na,8,4,2,late,1\n";
     let end = |end: &str| body(&format!("{group}# {end}\n"));
-    assert_eq!(end("end a,8,4 valid=2 late=1 long=0"), "line 7: there are 1 rows that are valid, but 2 are said to be");
-    assert_eq!(end("end a,8,4 valid=0 late=3 long=0"), "line 7: there are 1 rows that are valid, but 0 are said to be");
-    assert_eq!(end("end a,8,4 valid=1 late=0 long=9"), "line 7: there are 1 rows that are late, but 0 are said to be");
-    assert_eq!(end("end a,8,4 valid=1 late=1 long=0"), "line 7: there is a call 2, but 2 calls are said to be");
+    assert_eq!(
+        end("end a,8,4 valid=2 late=1 long=0"),
+        "line 7: there are 1 rows that are valid, but 2 are said to be"
+    );
+    assert_eq!(
+        end("end a,8,4 valid=0 late=3 long=0"),
+        "line 7: there are 1 rows that are valid, but 0 are said to be"
+    );
+    assert_eq!(
+        end("end a,8,4 valid=1 late=0 long=9"),
+        "line 7: there are 1 rows that are late, but 0 are said to be"
+    );
+    assert_eq!(
+        end("end a,8,4 valid=1 late=1 long=0"),
+        "line 7: there is a call 2, but 2 calls are said to be"
+    );
     assert_eq!(
         end("end b,8,4 valid=1 late=2 long=0"),
         "line 7: the group of a, 8 bytes, 4 ranks ends as one of b, 8 bytes, 4 ranks"
     );
-    assert_eq!(end("end a,8 valid=1 late=2 long=0"), "line 7: \"a,8\" names no group");
-    assert_eq!(end("end a,8,4 valid=1 long=0 late=2"), "line 7: the count of those that are late is not there");
-    assert_eq!(end("end a,8,4"), "line 7: the count of those that are valid is not there");
-    assert_eq!(end("end a,8,4 valid=1 late=2 long=0 avg=NaN"), "line 7: \"avg=NaN\" is no figure");
-    assert_eq!(end("end a,8,4 valid=1 late=2 long=0 avg"), "line 7: \"avg\" is no figure");
-    assert_eq!(end("end a,8,4 valid=1 late=2 long=0 avg=1 avg=2"), "line 7: there is a second figure avg");
-    assert_eq!(end("fact x = 1"), "line 7: the group of a, 8 bytes, 4 ranks has not ended");
-    assert_eq!(end("complete"), "line 7: the group of a, 8 bytes, 4 ranks has not ended");
+    assert_eq!(
+        end("end a,8 valid=1 late=2 long=0"),
+        "line 7: \"a,8\" names no group"
+    );
+    assert_eq!(
+        end("end a,8,4 valid=1 long=0 late=2"),
+        "line 7: the count of those that are late is not there"
+    );
+    assert_eq!(
+        end("end a,8,4"),
+        "line 7: the count of those that are valid is not there"
+    );
+    assert_eq!(
+        end("end a,8,4 valid=1 late=2 long=0 avg=NaN"),
+        "line 7: \"avg=NaN\" is no figure"
+    );
+    assert_eq!(
+        end("end a,8,4 valid=1 late=2 long=0 avg"),
+        "line 7: \"avg\" is no figure"
+    );
+    assert_eq!(
+        end("end a,8,4 valid=1 late=2 long=0 avg=1 avg=2"),
+        "line 7: there is a second figure avg"
+    );
+    assert_eq!(
+        end("fact x = 1"),
+        "line 7: the group of a, 8 bytes, 4 ranks has not ended"
+    );
+    assert_eq!(
+        end("complete"),
+        "line 7: the group of a, 8 bytes, 4 ranks has not ended"
+    );
     assert_eq!(
         body("# nonsense\n"),
         "line 5: this is neither the end of a group, nor a fact, nor the end of the record"
     );
-    assert_eq!(body(&format!("{GROUP}{GROUP}")), "line 8: there is a second group of allreduce, 8 bytes, 4 ranks");
-    assert_eq!(body(&format!("{GROUP}# fact seed = 2\n")), "line 8: there is a second fact \"seed\"");
+    assert_eq!(
+        body(&format!("{GROUP}{GROUP}")),
+        "line 8: there is a second group of allreduce, 8 bytes, 4 ranks"
+    );
+    assert_eq!(
+        body(&format!("{GROUP}# fact seed = 2\n")),
+        "line 8: there is a second fact \"seed\""
+    );
     for after in ["\n", "x", "# complete\n"] {
-        assert_eq!(body(&format!("{GROUP}# complete\n{after}")), "line 9: something comes after the end of the record");
+        assert_eq!(
+            body(&format!("{GROUP}# complete\n{after}")),
+            "line 9: something comes after the end of the record"
+        );
     }
 }
 
@@ -140,13 +280,19 @@ fn what_is_unusual_but_sound() {
         .replace("4\n#", "4\r\n#")
         .replace("125\n", "125\r\n");
     assert_eq!(read_csv(&mixed).unwrap(), usual);
-    assert_eq!(read_csv(&format!("{HEAD}{GROUP}# complete\n").replace('\n', "\r\n")).unwrap(), usual);
+    assert_eq!(
+        read_csv(&format!("{HEAD}{GROUP}# complete\n").replace('\n', "\r\n")).unwrap(),
+        usual
+    );
     // By clocks that are wrong, an operation may end before it begins.
     let odd = read_csv(&format!(
         "{HEAD}a,0,1,0,valid,-1e300\n# end a,0,1 valid=1 late=0 long=0\n# end b,0,1 valid=0 late=7 long=0\n"
     ))
     .unwrap();
-    assert_eq!((&odd.groups[0].nanos[..], odd.groups[1].counts[1]), (&[-1e300][..], (State::Late, 7)));
+    assert_eq!(
+        (&odd.groups[0].nanos[..], odd.groups[1].counts[1]),
+        (&[-1e300][..], (State::Late, 7))
+    );
 }
 
 /// Half a line without an end, then an error: what is read of it is bounded.
@@ -162,7 +308,10 @@ fn a_line_of_two_gigabytes_is_given_up_early() {
         }
     }
     let found = csv::read(HEAD.as_bytes().chain(Counted(0)), Keep::Valid).unwrap_err();
-    assert_eq!(found.in_file(Path::new("a")).to_string(), "a: line 5: it is longer than 1048576 bytes");
+    assert_eq!(
+        found.in_file(Path::new("a")).to_string(),
+        "a: line 5: it is longer than 1048576 bytes"
+    );
 }
 
 #[test]
@@ -172,37 +321,75 @@ fn folders() {
     let shown = |path: &Path| path.display().to_string();
     assert!(told(&folder.0).starts_with(&format!("{}: No such file", shown(&folder.0))));
     fs::create_dir_all(folder.file("variant.csv")).unwrap();
-    assert_eq!(told(&folder.0), format!("{}: it is not a file", shown(&folder.file("variant.csv"))));
+    assert_eq!(
+        told(&folder.0),
+        format!("{}: it is not a file", shown(&folder.file("variant.csv")))
+    );
     fs::remove_dir(folder.file("variant.csv")).unwrap();
     fs::write(folder.file("a.raw.csv"), "").unwrap();
     fs::write(folder.file(".b.csv"), "").unwrap();
     fs::write(folder.file("notes.txt"), "").unwrap();
-    assert_eq!(told(&folder.0), format!("{}: there is no record of a launch in this folder", shown(&folder.0)));
+    assert_eq!(
+        told(&folder.0),
+        format!(
+            "{}: there is no record of a launch in this folder",
+            shown(&folder.0)
+        )
+    );
     let (one, two) = (folder.file("1.csv"), folder.file("2.csv"));
     fs::write(&two, HEAD.replace("ranks = 4", "ranks = 8")).unwrap();
-    assert_eq!(read_experiment(&folder.0).unwrap().factors().get("ranks"), Some("8"));
+    assert_eq!(
+        read_experiment(&folder.0).unwrap().factors().get("ranks"),
+        Some("8")
+    );
     fs::write(&one, HEAD).unwrap();
     assert_eq!(
         told(&folder.0),
-        format!("{}: the factor \"ranks\" is \"4\" here, but \"8\" in {}", shown(&one), shown(&two))
+        format!(
+            "{}: the factor \"ranks\" is \"4\" here, but \"8\" in {}",
+            shown(&one),
+            shown(&two)
+        )
     );
     assert_eq!(read_experiment(&one).unwrap().launches.len(), 1);
     fs::write(&two, HEAD).unwrap();
-    let names: Vec<String> = read_experiment(&folder.0).unwrap().launches.into_iter().map(|(name, _)| name).collect();
+    let names: Vec<String> = read_experiment(&folder.0)
+        .unwrap()
+        .launches
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
     assert_eq!(names, ["1", "2"]);
     fs::write(folder.file("2.jsonl"), "").unwrap();
     assert_eq!(
         told(&folder.0),
-        format!("{}: the same launch is there as {}, too", shown(&folder.file("2.jsonl")), shown(&two))
+        format!(
+            "{}: the same launch is there as {}, too",
+            shown(&folder.file("2.jsonl")),
+            shown(&two)
+        )
     );
     assert!(told(Path::new("/dev/zero")).starts_with("/dev/zero: "));
     assert!(Experiment::default().factors().get("ranks").is_none());
 }
 
 fn measured() -> (Group, Observations) {
-    let seen = Observations::new(1, vec![State::Valid; 2], Stamps::Means(vec![375.0, 1.5])).unwrap();
-    let key = GroupKey { operation: "allreduce".to_owned(), bytes: 8, ranks: 4 };
-    (Group { key, nanos: vec![], counts: vec![], figures: vec![] }, seen)
+    let seen =
+        Observations::new(1, vec![State::Valid; 2], Stamps::Means(vec![375.0, 1.5])).unwrap();
+    let key = GroupKey {
+        operation: "allreduce".to_owned(),
+        bytes: 8,
+        ranks: 4,
+    };
+    (
+        Group {
+            key,
+            nanos: vec![],
+            counts: vec![],
+            figures: vec![],
+        },
+        seen,
+    )
 }
 
 #[test]
@@ -213,27 +400,52 @@ fn what_could_not_be_read_again_is_not_written() {
     for name in ["", "a/b", "..", ".a", "a.raw", "a\nb"] {
         let shown = name.escape_debug();
         assert_eq!(
-            told(Journal::open(&folder.0, name, Format::Csv, false, &none, &none)),
+            told(Journal::open(
+                &folder.0,
+                name,
+                Format::Csv,
+                false,
+                &none,
+                &none
+            )),
             format!("\"{shown}\" is no name of a launch")
         );
     }
     let twice = none.clone().with("x", &1).with("x", &1);
     assert_eq!(
-        told(Journal::open(&folder.0, "a", Format::Csv, false, &twice, &none)),
+        told(Journal::open(
+            &folder.0,
+            "a",
+            Format::Csv,
+            false,
+            &twice,
+            &none
+        )),
         "there is a second factor \"x\""
     );
     let equal = none.clone().with("x = 1", &1);
     assert_eq!(
-        told(Journal::open(&folder.0, "a", Format::Csv, false, &none, &equal)),
+        told(Journal::open(
+            &folder.0,
+            "a",
+            Format::Csv,
+            false,
+            &none,
+            &equal
+        )),
         "\"x = 1\" cannot be written: there is a = in it"
     );
     assert!(!folder.0.exists());
 
     let mut journal = Journal::open(&folder.0, "a", Format::Csv, false, &none, &none).unwrap();
     let (group, seen) = measured();
-    let mut refused = |group: &Group, seen: &Observations| journal.append(group, seen).unwrap_err().to_string();
+    let mut refused =
+        |group: &Group, seen: &Observations| journal.append(group, seen).unwrap_err().to_string();
     let named = |operation: &str| Group {
-        key: GroupKey { operation: operation.to_owned(), ..group.key.clone() },
+        key: GroupKey {
+            operation: operation.to_owned(),
+            ..group.key.clone()
+        },
         ..group.clone()
     };
     for operation in ["", "a b", "a,b", "#a", "a\n"] {
@@ -241,21 +453,55 @@ fn what_could_not_be_read_again_is_not_written() {
     }
     let key = "allreduce, 8 bytes, 4 ranks";
     let figures = |figures: &[(&str, f64)]| Group {
-        figures: figures.iter().map(|(name, x)| ((*name).to_owned(), *x)).collect(),
+        figures: figures
+            .iter()
+            .map(|(name, x)| ((*name).to_owned(), *x))
+            .collect(),
         ..group.clone()
     };
-    assert_eq!(refused(&figures(&[("a", f64::NAN)]), &seen), format!("{key}: the figure a is NaN"));
-    assert_eq!(refused(&figures(&[("a=b", 1.0)]), &seen), format!("{key}: \"a=b\" is no name of a figure"));
-    let miscounted = Group { counts: vec![(State::Valid, 3)], ..group.clone() };
-    assert_eq!(refused(&miscounted, &seen), format!("{key}: there are 2 rows that are valid, but 3 are said to be"));
-    let endless = Observations::new(1, vec![State::Valid], Stamps::Means(vec![f64::INFINITY])).unwrap();
-    assert_eq!(refused(&group, &endless), format!("{key}: call 0 took inf ns"));
+    assert_eq!(
+        refused(&figures(&[("a", f64::NAN)]), &seen),
+        format!("{key}: the figure a is NaN")
+    );
+    assert_eq!(
+        refused(&figures(&[("a=b", 1.0)]), &seen),
+        format!("{key}: \"a=b\" is no name of a figure")
+    );
+    let miscounted = Group {
+        counts: vec![(State::Valid, 3)],
+        ..group.clone()
+    };
+    assert_eq!(
+        refused(&miscounted, &seen),
+        format!("{key}: there are 2 rows that are valid, but 3 are said to be")
+    );
+    let endless =
+        Observations::new(1, vec![State::Valid], Stamps::Means(vec![f64::INFINITY])).unwrap();
+    assert_eq!(
+        refused(&group, &endless),
+        format!("{key}: call 0 took inf ns")
+    );
     journal.append(&group, &seen).unwrap();
-    assert_eq!(journal.append(&group, &seen).unwrap_err().to_string(), format!("{key}: it is in the record already"));
+    assert_eq!(
+        journal.append(&group, &seen).unwrap_err().to_string(),
+        format!("{key}: it is in the record already")
+    );
     journal.complete().unwrap();
     journal.complete().unwrap();
-    assert!(journal.append(&named("b"), &seen).unwrap_err().to_string().ends_with("the record is complete"));
-    assert_eq!(fs::read_to_string(folder.file("a.csv")).unwrap().lines().count(), 6);
+    assert!(
+        journal
+            .append(&named("b"), &seen)
+            .unwrap_err()
+            .to_string()
+            .ends_with("the record is complete")
+    );
+    assert_eq!(
+        fs::read_to_string(folder.file("a.csv"))
+            .unwrap()
+            .lines()
+            .count(),
+        6
+    );
 }
 
 #[test]
@@ -267,12 +513,18 @@ fn what_cannot_be_written_is_named() {
     let (folder, file) = Folder::with("file", b"");
     assert!(told(&file).starts_with(&format!("{}: ", file.display())));
     fs::create_dir(folder.file("a.csv")).unwrap();
-    assert_eq!(told(&folder.0), format!("{}: it is not a file", folder.file("a.csv").display()));
+    assert_eq!(
+        told(&folder.0),
+        format!("{}: it is not a file", folder.file("a.csv").display())
+    );
     fs::remove_dir(folder.file("a.csv")).unwrap();
     // Not one of ours: it stays as it is.
     fs::write(folder.file("a.csv"), "x,y\n1,2\n").unwrap();
     assert!(told(&folder.0).contains("a.csv: line 1: a record of a launch begins with"));
-    assert_eq!(fs::read_to_string(folder.file("a.csv")).unwrap(), "x,y\n1,2\n");
+    assert_eq!(
+        fs::read_to_string(folder.file("a.csv")).unwrap(),
+        "x,y\n1,2\n"
+    );
     fs::remove_file(folder.file("a.csv")).unwrap();
 
     let mut journal = open(&folder.0).unwrap();
@@ -282,11 +534,28 @@ fn what_cannot_be_written_is_named() {
     let raw = fs::read_to_string(folder.file("a.raw.csv")).unwrap();
     assert_eq!(raw.lines().nth(2), Some("allreduce,8,4,0,valid,0,0,375"));
     // Raw observations that the record knows nothing of, or the other way round.
-    fs::write(folder.file("a.csv"), fs::read_to_string(folder.file("a.csv")).unwrap().replace("# complete\n", ""))
-        .unwrap();
+    fs::write(
+        folder.file("a.csv"),
+        fs::read_to_string(folder.file("a.csv"))
+            .unwrap()
+            .replace("# complete\n", ""),
+    )
+    .unwrap();
     fs::write(folder.file("a.raw.csv"), raw.replace("allreduce", "bcast")).unwrap();
-    assert!(told(&folder.0).contains("a.raw.csv: line 5: the record's next group is allreduce, 8 bytes, 4 ranks"));
-    fs::write(folder.file("a.raw.csv"), raw.lines().take(3).map(|line| format!("{line}\n")).collect::<String>())
-        .unwrap();
-    assert!(told(&folder.0).contains("a.raw.csv: line 4: the group of allreduce, 8 bytes, 4 ranks is not there"));
+    assert!(
+        told(&folder.0)
+            .contains("a.raw.csv: line 5: the record's next group is allreduce, 8 bytes, 4 ranks")
+    );
+    fs::write(
+        folder.file("a.raw.csv"),
+        raw.lines()
+            .take(3)
+            .map(|line| format!("{line}\n"))
+            .collect::<String>(),
+    )
+    .unwrap();
+    assert!(
+        told(&folder.0)
+            .contains("a.raw.csv: line 4: the group of allreduce, 8 bytes, 4 ranks is not there")
+    );
 }

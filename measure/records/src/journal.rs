@@ -44,7 +44,9 @@ impl Journal {
         factors: &Factors,
         facts: &Factors,
     ) -> Result<Self, RecordError> {
-        let names = check_launch_name(name).and_then(|()| check_names(factors)).and_then(|()| check_names(facts));
+        let names = check_launch_name(name)
+            .and_then(|()| check_names(factors))
+            .and_then(|()| check_names(facts));
         names.map_err(RecordError::unwritable)?;
         fs::create_dir_all(dir).map_err(RecordError::io(dir))?;
         let place = Place { dir, name, format };
@@ -64,15 +66,34 @@ impl Journal {
             Ok(found) => {
                 check_factors(&main.path, &found.launch.factors, None, factors)?;
                 place.check_settings(&found.launch.facts, raw)?;
-                let groups = found.launch.groups.into_iter().map(|group| group.key).collect();
-                let main = Tail { end: found.end, ..main };
+                let groups = found
+                    .launch
+                    .groups
+                    .into_iter()
+                    .map(|group| group.key)
+                    .collect();
+                let main = Tail {
+                    end: found.end,
+                    ..main
+                };
                 if found.launch.complete {
                     place.finish()?;
                     return Ok(Self::done(format, groups));
                 }
-                let raw = if raw { Some(continued_raw(&place, &groups)?) } else { None };
+                let raw = if raw {
+                    Some(continued_raw(&place, &groups)?)
+                } else {
+                    None
+                };
                 let later_facts = numbered(&found.launch.facts, facts);
-                Ok(Self { format, main: Some(main), raw, groups, later_facts, ended: false })
+                Ok(Self {
+                    format,
+                    main: Some(main),
+                    raw,
+                    groups,
+                    later_facts,
+                    ended: false,
+                })
             }
         }
     }
@@ -102,7 +123,14 @@ impl Journal {
         };
         main.append(head.as_bytes())?;
         let format = place.format;
-        Ok(Self { format, main: Some(main), raw, groups: vec![], later_facts: Factors::default(), ended: false })
+        Ok(Self {
+            format,
+            main: Some(main),
+            raw,
+            groups: vec![],
+            later_facts: Factors::default(),
+            ended: false,
+        })
     }
 
     /// Whether all that was to be measured is there, so that nothing is left to do.
@@ -132,11 +160,18 @@ impl Journal {
         let mut piece = vec![];
         let written = match self.format {
             #[cfg(feature = "json")]
-            Format::JsonLines => {
-                super::json::write_group(&mut piece, &self.later_facts, &summary, &rows, self.raw.is_some())
-            }
+            Format::JsonLines => super::json::write_group(
+                &mut piece,
+                &self.later_facts,
+                &summary,
+                &rows,
+                self.raw.is_some(),
+            ),
             _ => {
-                let facts = self.later_facts.iter().map(|(name, value)| csv::named("fact", name, value));
+                let facts = self
+                    .later_facts
+                    .iter()
+                    .map(|(name, value)| csv::named("fact", name, value));
                 piece.extend(facts.collect::<String>().bytes());
                 csv::write_group(&mut piece, &summary, &rows)
             }
@@ -164,7 +199,10 @@ impl Journal {
             let line = format!("{}\n", csv::COMPLETE);
             match self.format {
                 #[cfg(feature = "json")]
-                Format::JsonLines => self.write(format!("{}\n", super::json::COMPLETE).as_bytes(), line.as_bytes())?,
+                Format::JsonLines => self.write(
+                    format!("{}\n", super::json::COMPLETE).as_bytes(),
+                    line.as_bytes(),
+                )?,
                 _ => self.write(line.as_bytes(), line.as_bytes())?,
             }
             self.ended = true;
@@ -184,7 +222,10 @@ impl Journal {
         if let Some(raw) = &mut self.raw {
             raw.append(to_raw)?;
         }
-        let written = self.main.as_mut().map_or(Ok(()), |main| main.append(to_main));
+        let written = self
+            .main
+            .as_mut()
+            .map_or(Ok(()), |main| main.append(to_main));
         if let (Err(_), Some(raw), Some(end)) = (&written, &mut self.raw, end_of_raw) {
             // The record decides what is there.
             raw.end = end;
@@ -194,7 +235,14 @@ impl Journal {
 
     /// That of a record to which nothing can be added.
     fn done(format: Format, groups: Vec<GroupKey>) -> Self {
-        Self { format, main: None, raw: None, groups, later_facts: Factors::default(), ended: true }
+        Self {
+            format,
+            main: None,
+            raw: None,
+            groups,
+            later_facts: Factors::default(),
+            ended: true,
+        }
     }
 }
 
@@ -243,18 +291,31 @@ impl Place<'_> {
 
     /// The facts of a new record.
     fn marked(&self, facts: &Factors) -> Factors {
-        if self.becomes_parquet() { facts.clone().with(BECOMES.0, &BECOMES.1) } else { facts.clone() }
+        if self.becomes_parquet() {
+            facts.clone().with(BECOMES.0, &BECOMES.1)
+        } else {
+            facts.clone()
+        }
     }
 
     /// The journal of a record that is there, and that nothing can be added to. Refuses one in another format.
     fn finished(&self, factors: &Factors) -> Result<Option<Journal>, RecordError> {
-        let other = ENDS.iter().find(|end| **end != self.text().name() && self.file(end).exists());
+        let other = ENDS
+            .iter()
+            .find(|end| **end != self.text().name() && self.file(end).exists());
         let Some(end) = other else { return Ok(None) };
         let path = self.file(end);
         if *end != self.format.name() {
-            return Err(RecordError::content(&path, format!("this launch was begun in the format {end}")));
+            return Err(RecordError::content(
+                &path,
+                format!("this launch was begun in the format {end}"),
+            ));
         }
-        let Launch { factors: found, groups, .. } = read(&path, self.format, Keep::Valid)?.launch;
+        let Launch {
+            factors: found,
+            groups,
+            ..
+        } = read(&path, self.format, Keep::Valid)?.launch;
         check_factors(&path, &found, None, factors)?;
         // Left by a program that ended between making the one and removing the other.
         let _ = fs::remove_file(self.written());
@@ -273,7 +334,12 @@ impl Place<'_> {
 
     /// Refuses to go on otherwise than it was begun.
     fn check_settings(&self, facts: &Factors, raw: bool) -> Result<(), RecordError> {
-        let begun = |how: &str| Err(RecordError::content(&self.written(), format!("this launch was begun {how}")));
+        let begun = |how: &str| {
+            Err(RecordError::content(
+                &self.written(),
+                format!("this launch was begun {how}"),
+            ))
+        };
         match (facts.get(BECOMES.0).is_some(), self.becomes_parquet()) {
             (true, false) => return begun("in the format parquet"),
             (false, true) => return begun("in the format csv"),
@@ -293,7 +359,9 @@ fn check_folder(place: &Place<'_>, factors: &Factors) -> Result<(), RecordError>
     let mut others = files.iter().filter(|(name, _)| name != place.name);
     // One that cannot be read is not this launch's problem.
     let head = others.find_map(|(_, file)| Some((file, read_head(file).ok()?.0)));
-    head.map_or(Ok(()), |(file, of_file)| check_factors(file, &of_file, None, factors))
+    head.map_or(Ok(()), |(file, of_file)| {
+        check_factors(file, &of_file, None, factors)
+    })
 }
 
 /// The raw file of a record that goes on: it may have a group more.
@@ -305,15 +373,24 @@ fn continued_raw(place: &Place<'_>, groups: &[GroupKey]) -> Result<Tail, RecordE
 
 /// Facts of the second, third... launch of the same name.
 fn numbered(known: &Factors, facts: &Factors) -> Factors {
-    let taken = |number: &u32| known.iter().any(|(name, _)| name.ends_with(&format!(" ({number})")));
+    let taken = |number: &u32| {
+        known
+            .iter()
+            .any(|(name, _)| name.ends_with(&format!(" ({number})")))
+    };
     let number = (2..).find(|number| !taken(number)).unwrap_or(u32::MAX);
-    facts.iter().fold(Factors::default(), |all, (name, value)| all.with(&format!("{name} ({number})"), &value))
+    facts.iter().fold(Factors::default(), |all, (name, value)| {
+        all.with(&format!("{name} ({number})"), &value)
+    })
 }
 
 fn check_launch_name(name: &str) -> Result<(), String> {
     let odd = |c: char| c == '/' || c == '\\' || c.is_control();
     if name.is_empty() || name.starts_with('.') || name.ends_with(".raw") || name.contains(odd) {
-        return Err(format!("\"{}\" is no name of a launch", name.escape_debug()));
+        return Err(format!(
+            "\"{}\" is no name of a launch",
+            name.escape_debug()
+        ));
     }
     Ok(())
 }

@@ -52,7 +52,12 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Pairs<V> {
 
 impl From<&Factors> for Pairs<String> {
     fn from(factors: &Factors) -> Self {
-        Self(factors.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+        Self(
+            factors
+                .iter()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+        )
     }
 }
 
@@ -67,7 +72,9 @@ impl<'de> Deserialize<'de> for State {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = std::borrow::Cow::<str>::deserialize(deserializer)?;
         let known = Self::ALL.into_iter().find(|state| state.name() == name);
-        known.ok_or_else(|| D::Error::custom(format!("there is no state \"{}\"", name.escape_debug())))
+        known.ok_or_else(|| {
+            D::Error::custom(format!("there is no state \"{}\"", name.escape_debug()))
+        })
     }
 }
 
@@ -103,7 +110,12 @@ struct FactsLine {
 
 /// The first line.
 pub(super) fn head(factors: &Factors, facts: &Factors) -> String {
-    let head = Head { schema: SCHEMA.to_owned(), version: VERSION, factors: factors.into(), facts: facts.into() };
+    let head = Head {
+        schema: SCHEMA.to_owned(),
+        version: VERSION,
+        factors: factors.into(),
+        facts: facts.into(),
+    };
     // Strings and numbers can always be written.
     serde_json::to_string(&head).unwrap_or_default() + "\n"
 }
@@ -117,10 +129,19 @@ pub(super) fn write_group(
     states: bool,
 ) -> io::Result<()> {
     if facts.iter().next().is_some() {
-        serde_json::to_writer(&mut *to, &FactsLine { facts: facts.into() })?;
+        serde_json::to_writer(
+            &mut *to,
+            &FactsLine {
+                facts: facts.into(),
+            },
+        )?;
         writeln!(to)?;
     }
-    let GroupKey { operation, bytes, ranks } = group.key.clone();
+    let GroupKey {
+        operation,
+        bytes,
+        ranks,
+    } = group.key.clone();
     let line = GroupLine {
         operation,
         bytes,
@@ -128,7 +149,13 @@ pub(super) fn write_group(
         calls: rows.calls.clone(),
         states: states.then(|| rows.states.clone()),
         nanos: rows.nanos.clone(),
-        counts: Pairs(group.counts.iter().map(|(state, count)| (state.name().to_owned(), *count)).collect()),
+        counts: Pairs(
+            group
+                .counts
+                .iter()
+                .map(|(state, count)| (state.name().to_owned(), *count))
+                .collect(),
+        ),
         figures: Pairs(group.figures.clone()),
     };
     serde_json::to_writer(&mut *to, &line)?;
@@ -146,7 +173,11 @@ pub(super) fn read(file: impl Read, keep: Keep) -> Result<Found, Flaw> {
             let begin = format!("{{\"schema\":\"{SCHEMA}\"");
             let common = lines.unfinished().len().min(begin.len());
             let cut_off = lines.unfinished()[..common] == begin.as_bytes()[..common];
-            return Err(if cut_off { Flaw::NoHead(1) } else { lines.flaw(1, no_record()).into() });
+            return Err(if cut_off {
+                Flaw::NoHead(1)
+            } else {
+                lines.flaw(1, no_record()).into()
+            });
         }
         Some(read) => read.map_err(|why| lines.flaw(0, why))?,
     }
@@ -180,12 +211,20 @@ fn read_head(line: &[u8], builder: &mut Builder) -> Result<(), String> {
     let found: Version = serde_json::from_slice(line).map_err(|_| no_record())?;
     match found {
         Version { schema, .. } if schema != SCHEMA => return Err(no_record()),
-        Version { version, .. } if version != VERSION => return Err(format!("version {version} is not known here")),
+        Version { version, .. } if version != VERSION => {
+            return Err(format!("version {version} is not known here"));
+        }
         _ => {}
     }
     let Head { factors, facts, .. } = parse(line)?;
-    factors.0.iter().try_for_each(|(name, value)| builder.factor(name, value))?;
-    facts.0.iter().try_for_each(|(name, value)| builder.fact(name, value))
+    factors
+        .0
+        .iter()
+        .try_for_each(|(name, value)| builder.factor(name, value))?;
+    facts
+        .0
+        .iter()
+        .try_for_each(|(name, value)| builder.fact(name, value))
 }
 
 enum Line {
@@ -200,7 +239,10 @@ fn read_line(line: &[u8], builder: &mut Builder) -> Result<Line, String> {
         Ok(Line::Complete)
     } else if line.starts_with(b"{\"facts\"") {
         let FactsLine { facts } = parse(line)?;
-        facts.0.iter().try_for_each(|(name, value)| builder.later_fact(name, value))?;
+        facts
+            .0
+            .iter()
+            .try_for_each(|(name, value)| builder.later_fact(name, value))?;
         Ok(Line::Fact)
     } else {
         read_group(parse(line)?, builder)?;
@@ -209,29 +251,72 @@ fn read_line(line: &[u8], builder: &mut Builder) -> Result<Line, String> {
 }
 
 fn read_group(line: GroupLine, builder: &mut Builder) -> Result<(), String> {
-    let GroupLine { operation, bytes, ranks, calls, states, mut nanos, counts: Pairs(counts), figures } = line;
+    let GroupLine {
+        operation,
+        bytes,
+        ranks,
+        calls,
+        states,
+        mut nanos,
+        counts: Pairs(counts),
+        figures,
+    } = line;
     let (count, of_states) = (calls.len(), states.as_ref().map_or(calls.len(), Vec::len));
     if nanos.len() != count || of_states != count {
-        return Err(format!("there are {count} calls, {of_states} states and {} run-times", nanos.len()));
+        return Err(format!(
+            "there are {count} calls, {of_states} states and {} run-times",
+            nanos.len()
+        ));
     }
     let state = |i: usize| states.as_ref().map_or(State::Valid, |states| states[i]);
     let mut tally = Tally::default();
-    calls.iter().enumerate().try_for_each(|(i, call)| tally.add(*call, state(i)))?;
+    calls
+        .iter()
+        .enumerate()
+        .try_for_each(|(i, call)| tally.add(*call, state(i)))?;
     let mut rows = 0..count;
     nanos.retain(|_| rows.next().is_some_and(|i| state(i) == State::Valid));
-    if !counts.iter().map(|(name, _)| name.as_str()).eq(State::ALL.map(State::name)) {
-        return Err(format!("the counts are not those of {}", State::ALL.map(State::name).join(", ")));
+    if !counts
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .eq(State::ALL.map(State::name))
+    {
+        return Err(format!(
+            "the counts are not those of {}",
+            State::ALL.map(State::name).join(", ")
+        ));
     }
-    let counts = State::ALL.into_iter().zip(counts).map(|(state, (_, count))| (state, count)).collect();
-    let key = GroupKey { operation, bytes, ranks };
-    builder.group(Group { key, nanos, counts, figures: figures.0 }, &tally, None)
+    let counts = State::ALL
+        .into_iter()
+        .zip(counts)
+        .map(|(state, (_, count))| (state, count))
+        .collect();
+    let key = GroupKey {
+        operation,
+        bytes,
+        ranks,
+    };
+    builder.group(
+        Group {
+            key,
+            nanos,
+            counts,
+            figures: figures.0,
+        },
+        &tally,
+        None,
+    )
 }
 
 fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
     serde_json::from_slice(line).map_err(|why| {
         let (column, why) = (why.column(), why.to_string());
         // It was told that there is but one line.
-        format!("column {column}: {}", why.rsplit_once(" at line ").map_or(why.as_str(), |(why, _)| why))
+        format!(
+            "column {column}: {}",
+            why.rsplit_once(" at line ")
+                .map_or(why.as_str(), |(why, _)| why)
+        )
     })
 }
 
@@ -247,44 +332,77 @@ mod tests {
     fn error(text: &str) -> String {
         let (_folder, path) = Folder::with("a.jsonl", text.as_bytes());
         let why = read_launch(&path).unwrap_err().to_string();
-        why.strip_prefix(&format!("{}: ", path.display())).unwrap().to_owned()
+        why.strip_prefix(&format!("{}: ", path.display()))
+            .unwrap()
+            .to_owned()
     }
 
     #[test]
     fn what_is_unusual_but_sound() {
-        let (_folder, path) = Folder::with("a.jsonl", format!("{HEAD}{GROUP}").replace('\n', "\r\n").as_bytes());
+        let (_folder, path) = Folder::with(
+            "a.jsonl",
+            format!("{HEAD}{GROUP}").replace('\n', "\r\n").as_bytes(),
+        );
         let found = read_launch(&path).unwrap();
         assert_eq!(found.groups[0].nanos, [375.0, -1.0]);
-        assert_eq!(found.groups[0].figures, [("b".to_owned(), 2.0), ("a".to_owned(), 1.0)]);
+        assert_eq!(
+            found.groups[0].figures,
+            [("b".to_owned(), 2.0), ("a".to_owned(), 1.0)]
+        );
     }
 
     #[test]
     fn what_is_wrong_is_named() {
         let none = "line 1: a record of a launch begins with {\"schema\":\"downbeat.launch\",\"version\":1";
-        for text in ["x", "{\"schemb", "[]\n", "{}\n", "\n", &HEAD.replace("downbeat.", ""), &HEAD.replace('1', "1.5")]
-        {
+        for text in [
+            "x",
+            "{\"schemb",
+            "[]\n",
+            "{}\n",
+            "\n",
+            &HEAD.replace("downbeat.", ""),
+            &HEAD.replace('1', "1.5"),
+        ] {
             assert_eq!(error(text), none, "{text}");
         }
-        assert_eq!(error(""), "line 1: the file ends before anything that was measured");
-        assert_eq!(error(&HEAD.replace('1', "2")), "line 1: version 2 is not known here");
+        assert_eq!(
+            error(""),
+            "line 1: the file ends before anything that was measured"
+        );
+        assert_eq!(
+            error(&HEAD.replace('1', "2")),
+            "line 1: version 2 is not known here"
+        );
         let again = HEAD.replace("\"4\"", "\"4\",\"ranks\":\"5\"");
         assert_eq!(error(&again), "line 1: there is a second factor \"ranks\"");
         let group = |from: &str, to: &str| error(&format!("{HEAD}{}", GROUP.replace(from, to)));
-        assert_eq!(group("[0,2]", "[0]"), "line 2: there are 1 calls, 1 states and 2 run-times");
+        assert_eq!(
+            group("[0,2]", "[0]"),
+            "line 2: there are 1 calls, 1 states and 2 run-times"
+        );
         assert_eq!(group("[0,2]", "[2,0]"), "line 2: call 0 comes after call 2");
-        assert_eq!(group("[0,2]", "[0,3]"), "line 2: there is a call 3, but 3 calls are said to be");
+        assert_eq!(
+            group("[0,2]", "[0,3]"),
+            "line 2: there is a call 3, but 3 calls are said to be"
+        );
         assert_eq!(
             group("\"valid\":2", "\"valid\":3"),
             "line 2: there are 2 rows that are valid, but 3 are said to be"
         );
-        assert_eq!(group("late", "lost"), "line 2: the counts are not those of valid, late, long");
+        assert_eq!(
+            group("late", "lost"),
+            "line 2: the counts are not those of valid, late, long"
+        );
         assert!(group("375.0", "1e999").starts_with("line 2: column "));
         assert!(group("375.0", "NaN").starts_with("line 2: column "));
         assert!(group("375.0", "null").starts_with("line 2: column "));
         assert!(group("\"bytes\"", "\"sizes\"").contains("unknown field `sizes`"));
         let states = group("\"nanos\"", "\"states\":[\"valid\",\"lost\"],\"nanos\"");
         assert!(states.contains("there is no state \"lost\""), "{states}");
-        assert_eq!(error(&format!("{HEAD}{GROUP}{GROUP}")), "line 3: there is a second group of a, 8 bytes, 4 ranks");
+        assert_eq!(
+            error(&format!("{HEAD}{GROUP}{GROUP}")),
+            "line 3: there is a second group of a, 8 bytes, 4 ranks"
+        );
         assert_eq!(
             error(&format!("{HEAD}{{\"complete\":true}}\nx")),
             "line 3: something comes after the end of the record"

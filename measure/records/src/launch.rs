@@ -13,7 +13,8 @@ impl Factors {
     #[must_use]
     pub fn with(mut self, name: &str, value: &dyn fmt::Display) -> Self {
         let on_one_line = |text: String| text.replace(['\n', '\r'], " ").trim().to_owned();
-        self.0.push((on_one_line(name.to_owned()), on_one_line(value.to_string())));
+        self.0
+            .push((on_one_line(name.to_owned()), on_one_line(value.to_string())));
         self
     }
 
@@ -29,18 +30,27 @@ impl Factors {
 
     /// The value of one of them.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+        self.iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| value)
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// The name of the first one that the other does not have, or has with another value; or that only the other has.
     pub fn differing<'a>(&'a self, other: &'a Self) -> Option<&'a str> {
-        let differs = |one: &'a Self, two: &Self| one.iter().find(|(name, value)| two.get(name) != Some(value));
-        differs(self, other).or_else(|| differs(other, self)).map(|(name, _)| name)
+        let differs = |one: &'a Self, two: &Self| {
+            one.iter()
+                .find(|(name, value)| two.get(name) != Some(value))
+        };
+        differs(self, other)
+            .or_else(|| differs(other, self))
+            .map(|(name, _)| name)
     }
 }
 
@@ -58,7 +68,11 @@ pub struct GroupKey {
 /// As in `allreduce, 8 bytes, 4 ranks`.
 impl fmt::Display for GroupKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { operation, bytes, ranks } = self;
+        let Self {
+            operation,
+            bytes,
+            ranks,
+        } = self;
         write!(f, "{operation}, {bytes} bytes, {ranks} ranks")
     }
 }
@@ -95,11 +109,22 @@ mod tests {
 
     #[test]
     fn the_first_difference_between_factors_is_named() {
-        let four = Factors::default().with("ranks", &4).with("mpi", &"Open MPI\n4.1 \r");
+        let four = Factors::default()
+            .with("ranks", &4)
+            .with("mpi", &"Open MPI\n4.1 \r");
         assert_eq!(four.get("mpi"), Some("Open MPI 4.1"));
         assert_eq!(four.differing(&four), None);
-        assert_eq!(four.differing(&Factors::default().with("ranks", &4).with("mpi", &"MPICH")), Some("mpi"));
-        assert_eq!(four.differing(&Factors::default().with("ranks", &4)), Some("mpi"));
-        assert_eq!(Factors::default().with("ranks", &4).differing(&four), Some("mpi"));
+        assert_eq!(
+            four.differing(&Factors::default().with("ranks", &4).with("mpi", &"MPICH")),
+            Some("mpi")
+        );
+        assert_eq!(
+            four.differing(&Factors::default().with("ranks", &4)),
+            Some("mpi")
+        );
+        assert_eq!(
+            Factors::default().with("ranks", &4).differing(&four),
+            Some("mpi")
+        );
     }
 }

@@ -115,7 +115,9 @@ mod tail;
 mod tests;
 
 pub use error::RecordError;
-pub use experiment::{Experiment, is_complete, launch_files, read_experiment, read_head, read_launch};
+pub use experiment::{
+    Experiment, is_complete, launch_files, read_experiment, read_head, read_launch,
+};
 pub use format::Format;
 pub use journal::Journal;
 pub use launch::{Factors, Group, GroupKey, Launch};

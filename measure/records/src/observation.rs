@@ -41,8 +41,10 @@ mod tests {
 
     #[test]
     fn the_global_run_time_spans_all_ranks_and_the_local_one_the_slowest() {
-        let rank =
-            |start, end| Observation::<Global> { start: Timestamp::from_nanos(start), end: Timestamp::from_nanos(end) };
+        let rank = |start, end| Observation::<Global> {
+            start: Timestamp::from_nanos(start),
+            end: Timestamp::from_nanos(end),
+        };
         let ranks = [rank(10, 50), rank(0, 30), rank(20, 55)];
         assert_eq!(run_time(&ranks), Some(Duration::from_nanos(55)));
         assert_eq!(local_run_time(&ranks), Some(Duration::from_nanos(40)));

@@ -88,7 +88,11 @@ pub struct Observations {
 impl Observations {
     /// `None` unless there is a stamp for every call and rank, and at least one rank.
     pub fn new(ranks: usize, states: Vec<State>, stamps: Stamps) -> Option<Self> {
-        (ranks > 0 && states.len().checked_mul(ranks) == Some(stamps.len())).then_some(Self { ranks, states, stamps })
+        (ranks > 0 && states.len().checked_mul(ranks) == Some(stamps.len())).then_some(Self {
+            ranks,
+            states,
+            stamps,
+        })
     }
 
     /// Appends observations of the same ranks by the same clocks; ignores others.
@@ -183,7 +187,10 @@ mod tests {
     use downbeat_clock_core::{Domain, Timestamp};
 
     fn seen<D: Domain>(start: i64, end: i64) -> Observation<D> {
-        Observation { start: Timestamp::from_nanos(start), end: Timestamp::from_nanos(end) }
+        Observation {
+            start: Timestamp::from_nanos(start),
+            end: Timestamp::from_nanos(end),
+        }
     }
 
     #[test]
@@ -198,17 +205,27 @@ mod tests {
             seen(201, 220),
         ]);
         let global = Observations::new(2, states.clone(), global).unwrap();
-        assert_eq!((global.len(), global.ranks(), global.count(State::Valid)), (3, 2, 2));
+        assert_eq!(
+            (global.len(), global.ranks(), global.count(State::Valid)),
+            (3, 2, 2)
+        );
         assert_eq!(global.run_times(), [50.0, 30.0]);
         assert_eq!(global.run_time(1), 810.0);
         assert_eq!(global.time(0, 1), 45.0);
 
-        let local =
-            Stamps::Local(vec![seen(0, 40), seen(1_005, 1_050), seen(0, 1), seen(0, 2), seen(0, 30), seen(0, 19)]);
+        let local = Stamps::Local(vec![
+            seen(0, 40),
+            seen(1_005, 1_050),
+            seen(0, 1),
+            seen(0, 2),
+            seen(0, 30),
+            seen(0, 19),
+        ]);
         let local = Observations::new(2, states.clone(), local).unwrap();
         assert_eq!(local.run_times(), [45.0, 30.0]);
 
-        let means = Observations::new(2, states, Stamps::Means(vec![1.5, 2.5, 0.0, 0.0, 4.0, 3.0])).unwrap();
+        let means = Observations::new(2, states, Stamps::Means(vec![1.5, 2.5, 0.0, 0.0, 4.0, 3.0]))
+            .unwrap();
         assert_eq!(means.run_times(), [2.5, 4.0]);
         assert_eq!(means.time(2, 1), 3.0);
     }
@@ -217,7 +234,9 @@ mod tests {
     fn there_is_a_stamp_for_every_call_and_rank() {
         assert!(Observations::new(2, vec![State::Valid], Stamps::Means(vec![1.0])).is_none());
         assert!(Observations::new(0, vec![], Stamps::Means(vec![])).is_none());
-        assert!(Observations::new(usize::MAX, vec![State::Valid; 2], Stamps::Means(vec![])).is_none());
+        assert!(
+            Observations::new(usize::MAX, vec![State::Valid; 2], Stamps::Means(vec![])).is_none()
+        );
         let none = Observations::new(3, vec![], Stamps::Means(vec![])).unwrap();
         assert!(none.is_empty() && none.run_times().is_empty());
     }

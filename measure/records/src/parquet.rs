@@ -47,9 +47,12 @@ const CHUNK: usize = 1 << 16;
 /// Replaces a complete record in lines by one in columns.
 pub(super) fn replace(path: &Path) -> Result<(), RecordError> {
     let found = read_as(path, Format::Csv, Keep::Rows)?;
-    let (target, partial) = (path.with_extension("parquet"), path.with_extension("parquet.partial"));
-    let written =
-        write(&partial, &found).and_then(|()| fs::rename(&partial, &target).map_err(RecordError::io(&target)));
+    let (target, partial) = (
+        path.with_extension("parquet"),
+        path.with_extension("parquet.partial"),
+    );
+    let written = write(&partial, &found)
+        .and_then(|()| fs::rename(&partial, &target).map_err(RecordError::io(&target)));
     if written.is_err() {
         // The record in lines is still there.
         let _ = fs::remove_file(&partial);
@@ -63,7 +66,9 @@ fn write(path: &Path, found: &Found) -> Result<(), RecordError> {
     let columns = columns.map_err(|why| RecordError::content(path, one_line(&why)))?;
     let mut file = File::create(path).map_err(RecordError::io(path))?;
     // It is on the disk before its name says that it is whole.
-    file.write_all(&columns).and_then(|()| file.sync_all()).map_err(RecordError::io(path))
+    file.write_all(&columns)
+        .and_then(|()| file.sync_all())
+        .map_err(RecordError::io(path))
 }
 
 /// The bytes of the file.
@@ -74,7 +79,11 @@ fn to_columns(launch: &Launch, rows: &[Rows]) -> Result<Vec<u8>, ParquetError> {
         .set_column_encoding("call".into(), Encoding::DELTA_BINARY_PACKED)
         .set_key_value_metadata(Some(metadata(launch)))
         .build();
-    let mut writer = SerializedFileWriter::new(vec![], Arc::new(parse_message_type(SCHEMA)?), Arc::new(properties))?;
+    let mut writer = SerializedFileWriter::new(
+        vec![],
+        Arc::new(parse_message_type(SCHEMA)?),
+        Arc::new(properties),
+    )?;
     for (Group { key, .. }, rows) in launch.groups.iter().zip(rows) {
         let mut to = writer.next_row_group()?;
         column::<ByteArrayType, _>(&mut to, rows, |_| ByteArray::from(key.operation.as_str()))?;
@@ -87,7 +96,13 @@ fn to_columns(launch: &Launch, rows: &[Rows]) -> Result<Vec<u8>, ParquetError> {
     }
     let mut file = writer.into_inner()?;
     let sealed = checksum::seal(&mut file);
-    if sealed { Ok(file) } else { Err(ParquetError::General("its metadata is incomplete".to_owned())) }
+    if sealed {
+        Ok(file)
+    } else {
+        Err(ParquetError::General(
+            "its metadata is incomplete".to_owned(),
+        ))
+    }
 }
 
 /// Writes the next column.
@@ -109,35 +124,69 @@ fn column<T: DataType, F: Fn(usize) -> T::T>(
 }
 
 fn metadata(launch: &Launch) -> Vec<KeyValue> {
-    let of = |kind: &str, name: &str, value: &str| KeyValue::new(format!("{kind} {name}"), value.to_owned());
+    let of = |kind: &str, name: &str, value: &str| {
+        KeyValue::new(format!("{kind} {name}"), value.to_owned())
+    };
     let mut all = vec![KeyValue::new(MAGIC.to_owned(), VERSION.to_owned())];
-    all.extend(launch.factors.iter().map(|(name, value)| of("factor", name, value)));
-    all.extend(launch.facts.iter().map(|(name, value)| of("fact", name, value)));
-    all.extend(launch.groups.iter().map(|group| of("end", &csv::key(&group.key), &csv::summary(group))));
+    all.extend(
+        launch
+            .factors
+            .iter()
+            .map(|(name, value)| of("factor", name, value)),
+    );
+    all.extend(
+        launch
+            .facts
+            .iter()
+            .map(|(name, value)| of("fact", name, value)),
+    );
+    all.extend(
+        launch
+            .groups
+            .iter()
+            .map(|group| of("end", &csv::key(&group.key), &csv::summary(group))),
+    );
     // The last one, where it is looked for.
-    all.push(KeyValue::new("checksum".to_owned(), checksum::UNKNOWN.to_owned()));
+    all.push(KeyValue::new(
+        "checksum".to_owned(),
+        checksum::UNKNOWN.to_owned(),
+    ));
     all
 }
 
 /// Reads a file.
 pub(super) fn read(file: &File, keep: Keep) -> Result<Found, Flaw> {
     // What was made wrong on purpose, checksum and all, is still only a file that cannot be read.
-    let found = catch_unwind(|| if keep == Keep::Head { read_head(file) } else { read_all(file, keep) });
+    let found = catch_unwind(|| {
+        if keep == Keep::Head {
+            read_head(file)
+        } else {
+            read_all(file, keep)
+        }
+    });
     found.unwrap_or_else(|_| Err(Flaw::whole("it is damaged".to_owned())))
 }
 
 /// Without what was measured, and so without the checksum of everything.
 fn read_head(file: &File) -> Result<Found, Flaw> {
-    read_from(&SerializedFileReader::new(file.try_clone()?).map_err(|why| flaw(&why))?, Keep::Head)
+    read_from(
+        &SerializedFileReader::new(file.try_clone()?).map_err(|why| flaw(&why))?,
+        Keep::Head,
+    )
 }
 
 fn read_all(mut file: &File, keep: Keep) -> Result<Found, Flaw> {
     let mut bytes = vec![];
     file.read_to_end(&mut bytes)?;
     if !checksum::is_sound(&bytes) {
-        return Err(Flaw::whole("it is no record of a launch, or is damaged: its checksum is wrong".to_owned()));
+        return Err(Flaw::whole(
+            "it is no record of a launch, or is damaged: its checksum is wrong".to_owned(),
+        ));
     }
-    read_from(&SerializedFileReader::new(Bytes::from(bytes)).map_err(|why| flaw(&why))?, keep)
+    read_from(
+        &SerializedFileReader::new(Bytes::from(bytes)).map_err(|why| flaw(&why))?,
+        keep,
+    )
 }
 
 fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<Found, Flaw> {
@@ -147,30 +196,61 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<Found, Flaw> {
         return Ok(builder.found(0));
     }
     if ends.len() != reader.num_row_groups() {
-        let why = format!("there are {} row groups, but {} groups end", reader.num_row_groups(), ends.len());
+        let why = format!(
+            "there are {} row groups, but {} groups end",
+            reader.num_row_groups(),
+            ends.len()
+        );
         return Err(Flaw::whole(why));
     }
     for (i, (key, (counts, figures))) in ends.into_iter().enumerate() {
         let of_group = |why: String| Flaw::whole(format!("{key}: {why}"));
         let row_group = reader.get_row_group(i).map_err(|why| flaw(&why))?;
         let (rows, tally) = read_group(row_group.as_ref()).map_err(of_group)?;
-        let nanos = rows.iter().filter(|(_, state, _)| *state == State::Valid).map(|(.., nanos)| nanos).collect();
-        let group = Group { key: key.clone(), nanos, counts, figures };
-        builder.group(group, &tally, (keep == Keep::Rows).then_some(rows)).map_err(of_group)?;
+        let nanos = rows
+            .iter()
+            .filter(|(_, state, _)| *state == State::Valid)
+            .map(|(.., nanos)| nanos)
+            .collect();
+        let group = Group {
+            key: key.clone(),
+            nanos,
+            counts,
+            figures,
+        };
+        builder
+            .group(group, &tally, (keep == Keep::Rows).then_some(rows))
+            .map_err(of_group)?;
     }
     builder.complete();
     Ok(builder.found(0))
 }
 
 /// The groups that end, in their order.
-fn read_metadata(reader: &dyn FileReader, builder: &mut Builder) -> Result<Vec<(GroupKey, csv::Summary)>, String> {
-    let all = reader.metadata().file_metadata().key_value_metadata().map_or(&[][..], Vec::as_slice);
+fn read_metadata(
+    reader: &dyn FileReader,
+    builder: &mut Builder,
+) -> Result<Vec<(GroupKey, csv::Summary)>, String> {
+    let all = reader
+        .metadata()
+        .file_metadata()
+        .key_value_metadata()
+        .map_or(&[][..], Vec::as_slice);
     let pair = |pair: &KeyValue| (pair.key.clone(), pair.value.clone().unwrap_or_default());
     let all: Vec<(String, String)> = all.iter().map(pair).collect();
     match all.iter().find(|(key, _)| key == MAGIC) {
-        None => return Err(format!("this is no record of a launch: its metadata has no \"{MAGIC}\"")),
+        None => {
+            return Err(format!(
+                "this is no record of a launch: its metadata has no \"{MAGIC}\""
+            ));
+        }
         Some((_, version)) if version == VERSION => {}
-        Some((_, version)) => return Err(format!("version \"{}\" is not known here", version.escape_debug())),
+        Some((_, version)) => {
+            return Err(format!(
+                "version \"{}\" is not known here",
+                version.escape_debug()
+            ));
+        }
     }
     let mut ends = vec![];
     for (name, value) in &all {
@@ -179,7 +259,8 @@ fn read_metadata(reader: &dyn FileReader, builder: &mut Builder) -> Result<Vec<(
         } else if let Some(name) = name.strip_prefix("fact ") {
             builder.fact(name, value)?;
         } else if let Some(key) = name.strip_prefix("end ") {
-            let known = csv::read_key(key).ok_or_else(|| format!("\"{}\" names no group", key.escape_debug()))?;
+            let known = csv::read_key(key)
+                .ok_or_else(|| format!("\"{}\" names no group", key.escape_debug()))?;
             ends.push((known, csv::read_summary(value)?));
         }
     }
@@ -187,7 +268,11 @@ fn read_metadata(reader: &dyn FileReader, builder: &mut Builder) -> Result<Vec<(
 }
 
 fn read_group(row_group: &dyn RowGroupReader) -> Result<(Rows, Tally), String> {
-    let names = row_group.metadata().columns().iter().map(|column| column.column_path().string());
+    let names = row_group
+        .metadata()
+        .columns()
+        .iter()
+        .map(|column| column.column_path().string());
     if !names.eq(csv::COLUMNS.split(',')) {
         return Err(format!("the columns are not {}", csv::COLUMNS));
     }
@@ -202,19 +287,39 @@ fn read_group(row_group: &dyn RowGroupReader) -> Result<(Rows, Tally), String> {
             read_column(calls, |call| u64::try_from(*call).ok(), &mut rows.calls)?;
             read_column(
                 states,
-                |state| State::ALL.into_iter().find(|one| state.data() == one.name().as_bytes()),
+                |state| {
+                    State::ALL
+                        .into_iter()
+                        .find(|one| state.data() == one.name().as_bytes())
+                },
                 &mut rows.states,
             )?;
-            read_column(nanos, |nanos| Some(*nanos).filter(|nanos| nanos.is_finite()), &mut rows.nanos)?;
+            read_column(
+                nanos,
+                |nanos| Some(*nanos).filter(|nanos| nanos.is_finite()),
+                &mut rows.nanos,
+            )?;
         }
         _ => return Err("the columns are not of the right types".to_owned()),
     }
-    let Rows { calls, states, nanos } = &rows;
+    let Rows {
+        calls,
+        states,
+        nanos,
+    } = &rows;
     if calls.len() != states.len() || calls.len() != nanos.len() {
-        return Err(format!("there are {} calls, {} states and {} run-times", calls.len(), states.len(), nanos.len()));
+        return Err(format!(
+            "there are {} calls, {} states and {} run-times",
+            calls.len(),
+            states.len(),
+            nanos.len()
+        ));
     }
     let mut tally = Tally::default();
-    calls.iter().zip(states).try_for_each(|(call, state)| tally.add(*call, *state))?;
+    calls
+        .iter()
+        .zip(states)
+        .try_for_each(|(call, state)| tally.add(*call, *state))?;
     Ok((rows, tally))
 }
 
@@ -226,7 +331,9 @@ fn read_column<T: DataType, V>(
 ) -> Result<(), String> {
     let mut values = Vec::with_capacity(CHUNK);
     loop {
-        let (records, ..) = column.read_records(CHUNK, None, None, &mut values).map_err(|why| one_line(&why))?;
+        let (records, ..) = column
+            .read_records(CHUNK, None, None, &mut values)
+            .map_err(|why| one_line(&why))?;
         if records == 0 {
             return Ok(());
         }
@@ -257,16 +364,46 @@ mod tests {
 
     fn journal(folder: &Folder) -> Journal {
         let factors = Factors::default().with("ranks", &4);
-        Journal::open(&folder.0, "a", Format::Parquet, true, &factors, &Factors::default()).unwrap()
+        Journal::open(
+            &folder.0,
+            "a",
+            Format::Parquet,
+            true,
+            &factors,
+            &Factors::default(),
+        )
+        .unwrap()
     }
 
     fn append(journal: &mut Journal, bytes: u64) {
-        let states = (0..100).map(|i| if i % 10 == 9 { State::Late } else { State::Valid }).collect();
+        let states = (0..100)
+            .map(|i| {
+                if i % 10 == 9 {
+                    State::Late
+                } else {
+                    State::Valid
+                }
+            })
+            .collect();
         let means = (0..100).map(|i| f64::from(i * i % 17) + 400.0).collect();
         let seen = Observations::new(1, states, Stamps::Means(means)).unwrap();
-        let key = GroupKey { operation: "allreduce".to_owned(), bytes, ranks: 4 };
+        let key = GroupKey {
+            operation: "allreduce".to_owned(),
+            bytes,
+            ranks: 4,
+        };
         let figures = vec![("min".to_owned(), 400.0)];
-        journal.append(&Group { key, nanos: vec![], counts: vec![], figures }, &seen).unwrap();
+        journal
+            .append(
+                &Group {
+                    key,
+                    nanos: vec![],
+                    counts: vec![],
+                    figures,
+                },
+                &seen,
+            )
+            .unwrap();
     }
 
     /// A small one.
@@ -292,15 +429,29 @@ mod tests {
         second.complete().unwrap();
         assert!(!folder.file("a.csv").exists());
         let found = read_launch(&folder.file("a.parquet")).unwrap();
-        assert_eq!(found.groups.iter().map(|group| group.nanos.len()).collect::<Vec<_>>(), [90, 90]);
+        assert_eq!(
+            found
+                .groups
+                .iter()
+                .map(|group| group.nanos.len())
+                .collect::<Vec<_>>(),
+            [90, 90]
+        );
 
         // Killed before the lines were removed,
         fs::write(folder.file("a.csv"), &lines).unwrap();
-        assert_eq!(launch_files(&folder.0).unwrap(), [("a".to_owned(), folder.file("a.parquet"))]);
+        assert_eq!(
+            launch_files(&folder.0).unwrap(),
+            [("a".to_owned(), folder.file("a.parquet"))]
+        );
         assert!(journal(&folder).is_complete() && !folder.file("a.csv").exists());
         // or before the columns had their name.
         fs::remove_file(folder.file("a.parquet")).unwrap();
-        fs::write(folder.file("a.csv"), [&lines, b"# complete\n".as_slice()].concat()).unwrap();
+        fs::write(
+            folder.file("a.csv"),
+            [&lines, b"# complete\n".as_slice()].concat(),
+        )
+        .unwrap();
         assert!(journal(&folder).is_complete() && !folder.file("a.csv").exists());
         assert_eq!(read_launch(&folder.file("a.parquet")).unwrap(), found);
     }
@@ -311,7 +462,10 @@ mod tests {
         for cut in 0..whole.len() {
             fs::write(&path, &whole[..cut]).unwrap();
             let why = read_launch(&path).unwrap_err().to_string();
-            assert!(why.starts_with(&format!("{}: ", path.display())) && !why.contains('\n'), "{why}");
+            assert!(
+                why.starts_with(&format!("{}: ", path.display())) && !why.contains('\n'),
+                "{why}"
+            );
         }
     }
 

@@ -25,7 +25,11 @@ pub(super) const COLUMNS: &str = "operation,bytes,ranks,call,state,rank,start_ns
 const LONGEST_LINE: usize = 1 << 20;
 
 /// All lines of a group.
-pub(super) fn write_group(to: &mut impl Write, group: &Group, seen: &Observations) -> io::Result<()> {
+pub(super) fn write_group(
+    to: &mut impl Write,
+    group: &Group,
+    seen: &Observations,
+) -> io::Result<()> {
     let key = csv::key(&group.key);
     for (call, state) in seen.states().iter().enumerate() {
         for rank in 0..seen.ranks() {
@@ -38,11 +42,18 @@ pub(super) fn write_group(to: &mut impl Write, group: &Group, seen: &Observation
             }
         }
     }
-    let without_figures = Group { figures: vec![], nanos: vec![], ..group.clone() };
+    let without_figures = Group {
+        figures: vec![],
+        nanos: vec![],
+        ..group.clone()
+    };
     writeln!(to, "# end {key} {}", csv::summary(&without_figures))
 }
 
-fn stamps<D: downbeat_clock_core::Domain>(to: &mut impl Write, seen: &Observation<D>) -> io::Result<()> {
+fn stamps<D: downbeat_clock_core::Domain>(
+    to: &mut impl Write,
+    seen: &Observation<D>,
+) -> io::Result<()> {
     writeln!(to, "{},{}", seen.start.as_nanos(), seen.end.as_nanos())
 }
 
@@ -56,11 +67,18 @@ pub(super) fn end_of(file: impl Read, groups: &[GroupKey]) -> Result<u64, Flaw> 
             let found = match lines.next_line()? {
                 Some(line) if line.starts_with(expected.as_bytes()) => true,
                 Some(line) if line.starts_with(b"# end ") => {
-                    return Err(lines.flaw(0, format!("the record's next group is {key}")).into());
+                    return Err(lines
+                        .flaw(0, format!("the record's next group is {key}"))
+                        .into());
                 }
                 Some(_) => false,
                 None => {
-                    return Err(lines.flaw(1, format!("the group of {key} is not there, but the record has it")).into());
+                    return Err(lines
+                        .flaw(
+                            1,
+                            format!("the group of {key} is not there, but the record has it"),
+                        )
+                        .into());
                 }
             };
             if found {

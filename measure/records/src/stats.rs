@@ -62,7 +62,9 @@ impl fmt::Display for SampleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("a sample needs at least one value"),
-            Self::NotFinite(place) => write!(f, "value {place} of the sample is not a finite number"),
+            Self::NotFinite(place) => {
+                write!(f, "value {place} of the sample is not a finite number")
+            }
         }
     }
 }

@@ -22,8 +22,16 @@ impl Tail {
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(RecordError::content(path, "it is not a file"));
         }
-        let file = OpenOptions::new().read(true).append(true).create(true).open(path);
-        Ok(Self { path: path.to_owned(), file: file.map_err(RecordError::io(path))?, end: 0 })
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(path);
+        Ok(Self {
+            path: path.to_owned(),
+            file: file.map_err(RecordError::io(path))?,
+            end: 0,
+        })
     }
 
     /// Makes sure that no other process writes this file until it is closed, or this process has ended, in whatever way.
@@ -34,7 +42,9 @@ impl Tail {
         #[cfg(unix)]
         {
             use rustix::fs::{FlockOperation, flock};
-            if flock(&self.file, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK) {
+            if flock(&self.file, FlockOperation::NonBlockingLockExclusive)
+                == Err(rustix::io::Errno::WOULDBLOCK)
+            {
                 return Err(RecordError::InUse(self.path.clone()));
             }
         }
@@ -56,11 +66,21 @@ impl Tail {
 
     /// Removes what is not whole.
     fn cut(&self) -> Result<(), RecordError> {
-        let length = self.file.metadata().map_err(RecordError::io(&self.path))?.len();
+        let length = self
+            .file
+            .metadata()
+            .map_err(RecordError::io(&self.path))?
+            .len();
         match length.cmp(&self.end) {
-            Ordering::Less => Err(RecordError::content(&self.path, "somebody else made it shorter")),
+            Ordering::Less => Err(RecordError::content(
+                &self.path,
+                "somebody else made it shorter",
+            )),
             Ordering::Equal => Ok(()),
-            Ordering::Greater => self.file.set_len(self.end).map_err(RecordError::io(&self.path)),
+            Ordering::Greater => self
+                .file
+                .set_len(self.end)
+                .map_err(RecordError::io(&self.path)),
         }
     }
 }
@@ -76,23 +96,38 @@ mod tests {
     #[test]
     fn a_piece_that_does_not_fit_is_an_error_that_names_the_file() {
         let file = OpenOptions::new().append(true).open("/dev/full").unwrap();
-        let mut full = Tail { path: PathBuf::from("x/a.csv"), file, end: 0 };
+        let mut full = Tail {
+            path: PathBuf::from("x/a.csv"),
+            file,
+            end: 0,
+        };
         let error = full.append(b"x").unwrap_err();
         assert!(
             matches!(&error, RecordError::File(FileError::Io { why, .. }) if why.kind() == std::io::ErrorKind::StorageFull)
         );
-        assert!(error.to_string().starts_with("x/a.csv: No space left"), "{error}");
+        assert!(
+            error.to_string().starts_with("x/a.csv: No space left"),
+            "{error}"
+        );
         assert_eq!(full.end, 0);
     }
 
     #[test]
     fn what_is_not_whole_goes_away_with_the_next_piece() {
         let (_folder, path) = Folder::with("a", b"whole\npart");
-        let mut tail = Tail { end: 6, ..Tail::open(&path).unwrap() };
+        let mut tail = Tail {
+            end: 6,
+            ..Tail::open(&path).unwrap()
+        };
         tail.append(b"next\n").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"whole\nnext\n");
         assert_eq!(tail.end, 11);
         std::fs::write(&path, "whole").unwrap();
-        assert!(tail.append(b"next\n").unwrap_err().to_string().ends_with("a: somebody else made it shorter"));
+        assert!(
+            tail.append(b"next\n")
+                .unwrap_err()
+                .to_string()
+                .ends_with("a: somebody else made it shorter")
+        );
     }
 }

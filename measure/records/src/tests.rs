@@ -16,7 +16,11 @@ pub(crate) struct Folder(pub(crate) PathBuf);
 impl Folder {
     pub(crate) fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let name = format!("downbeat-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let name = format!(
+            "downbeat-{}-{}",
+            std::process::id(),
+            NUMBER.fetch_add(1, Ordering::Relaxed)
+        );
         Self(std::env::temp_dir().join(name))
     }
 
@@ -53,15 +57,32 @@ fn facts() -> Factors {
 }
 
 fn key(i: usize) -> GroupKey {
-    GroupKey { operation: ["allreduce", "bcast/own", "i-barrier"][i % 3].to_owned(), bytes: 8 << (i / 3), ranks: 2 }
+    GroupKey {
+        operation: ["allreduce", "bcast/own", "i-barrier"][i % 3].to_owned(),
+        bytes: 8 << (i / 3),
+        ranks: 2,
+    }
 }
 
 pub(super) type Measured = Vec<(Group, Observations)>;
 
 fn group(i: usize, seen: Observations, figures: &[f64]) -> (Group, Observations) {
-    let counts = State::ALL.map(|state| (state, seen.count(state) as u64)).to_vec();
-    let figures = (0..).zip(figures).map(|(i, value)| (format!("figure{i}"), *value)).collect();
-    (Group { key: key(i), nanos: seen.run_times(), counts, figures }, seen)
+    let counts = State::ALL
+        .map(|state| (state, seen.count(state) as u64))
+        .to_vec();
+    let figures = (0..)
+        .zip(figures)
+        .map(|(i, value)| (format!("figure{i}"), *value))
+        .collect();
+    (
+        Group {
+            key: key(i),
+            nanos: seen.run_times(),
+            counts,
+            figures,
+        },
+        seen,
+    )
 }
 
 fn finite() -> impl Strategy<Value = f64> {
@@ -72,7 +93,8 @@ fn finite() -> impl Strategy<Value = f64> {
 }
 
 fn seen() -> impl Strategy<Value = Observations> {
-    let state = prop_oneof![4 => Just(State::Valid), 1 => Just(State::Late), 1 => Just(State::Long)];
+    let state =
+        prop_oneof![4 => Just(State::Valid), 1 => Just(State::Late), 1 => Just(State::Long)];
     let call = (state, finite(), any::<i32>(), any::<u16>());
     (proptest::collection::vec(call, 0..12), any::<bool>()).prop_map(|(calls, global)| {
         let states = calls.iter().map(|(state, ..)| *state).collect();
@@ -81,8 +103,9 @@ fn seen() -> impl Strategy<Value = Observations> {
                 start: Timestamp::from_nanos(start.into()),
                 end: Timestamp::from_nanos(i64::from(start) + i64::from(length)),
             };
-            let stamps =
-                calls.iter().flat_map(|(.., start, length)| [at(*start, *length), at(start.wrapping_add(1), *length)]);
+            let stamps = calls.iter().flat_map(|(.., start, length)| {
+                [at(*start, *length), at(start.wrapping_add(1), *length)]
+            });
             Observations::new(2, states, Stamps::Global(stamps.collect())).unwrap()
         } else {
             let means = calls.iter().map(|(_, mean, ..)| *mean).collect();
@@ -92,9 +115,14 @@ fn seen() -> impl Strategy<Value = Observations> {
 }
 
 fn measured() -> impl Strategy<Value = Measured> {
-    let groups = proptest::collection::vec((seen(), proptest::collection::vec(finite(), 0..3)), 0..5);
+    let groups =
+        proptest::collection::vec((seen(), proptest::collection::vec(finite(), 0..3)), 0..5);
     groups.prop_map(|groups| {
-        groups.into_iter().enumerate().map(|(i, (seen, figures))| group(i, seen, &figures)).collect()
+        groups
+            .into_iter()
+            .enumerate()
+            .map(|(i, (seen, figures))| group(i, seen, &figures))
+            .collect()
     })
 }
 
@@ -122,7 +150,11 @@ fn file_of(folder: &Folder, format: Format) -> PathBuf {
 }
 
 fn text_formats() -> Vec<Format> {
-    Format::ALL.iter().copied().filter(|format| format.name() != "parquet").collect()
+    Format::ALL
+        .iter()
+        .copied()
+        .filter(|format| format.name() != "parquet")
+        .collect()
 }
 
 proptest! {
@@ -179,7 +211,9 @@ proptest! {
 
 fn three_groups() -> Measured {
     let seen = |means: &[f64]| {
-        let states = (0..means.len()).map(|i| State::ALL[usize::from(i == 1)]).collect();
+        let states = (0..means.len())
+            .map(|i| State::ALL[usize::from(i == 1)])
+            .collect();
         Observations::new(1, states, Stamps::Means(means.to_vec())).unwrap()
     };
     vec![
@@ -211,13 +245,19 @@ fn a_file_cut_anywhere_is_an_error_or_the_groups_before_the_cut() {
                 match read_launch(&path) {
                     Ok(found) => {
                         assert!(!found.complete && before > 0);
-                        let expected: Vec<Group> =
-                            measured[..before - 1].iter().map(|(group, _)| group.clone()).collect();
+                        let expected: Vec<Group> = measured[..before - 1]
+                            .iter()
+                            .map(|(group, _)| group.clone())
+                            .collect();
                         assert_eq!(found.groups, expected, "{format}, {cut} bytes");
                     }
                     Err(why) => {
                         assert_eq!(before, 0, "{format}, {cut} bytes: {why}");
-                        assert!(why.to_string().starts_with(&format!("{}: line ", path.display())), "{why}");
+                        assert!(
+                            why.to_string()
+                                .starts_with(&format!("{}: line ", path.display())),
+                            "{why}"
+                        );
                     }
                 }
                 assert!(!is_complete(&path).unwrap());
@@ -239,9 +279,17 @@ fn facts_of_a_continuation_are_told_from_the_first_ones() {
             journal = open(&folder.0, format, false).unwrap();
             journal.append(group, seen).unwrap();
         }
-        let Launch { facts, groups, complete, .. } = read_launch(&file_of(&folder, format)).unwrap();
+        let Launch {
+            facts,
+            groups,
+            complete,
+            ..
+        } = read_launch(&file_of(&folder, format)).unwrap();
         let names: Vec<&str> = facts.iter().map(|(name, _)| name).collect();
-        assert_eq!((names, groups.len(), complete), (vec!["seed", "seed (2)", "seed (3)", "seed (4)"], 3, false));
+        assert_eq!(
+            (names, groups.len(), complete),
+            (vec!["seed", "seed (2)", "seed (3)", "seed (4)"], 3, false)
+        );
     }
 }
 
@@ -249,24 +297,54 @@ fn facts_of_a_continuation_are_told_from_the_first_ones() {
 fn a_launch_goes_on_only_as_it_was_begun() {
     for format in Format::ALL {
         let folder = Folder::new();
-        let path = folder.file(&format!("one.{}", if format.name() == "jsonl" { "jsonl" } else { "csv" }));
+        let path = folder.file(&format!(
+            "one.{}",
+            if format.name() == "jsonl" {
+                "jsonl"
+            } else {
+                "csv"
+            }
+        ));
         let told = |error: Result<Journal, RecordError>| error.map(|_| ()).unwrap_err().to_string();
         let mut journal = open(&folder.0, *format, true).unwrap();
         // As long as one has it, another cannot.
-        assert_eq!(told(open(&folder.0, *format, true)), format!("{}: another process is writing it", path.display()));
-        journal.append(&three_groups()[0].0, &three_groups()[0].1).unwrap();
+        assert_eq!(
+            told(open(&folder.0, *format, true)),
+            format!("{}: another process is writing it", path.display())
+        );
+        journal
+            .append(&three_groups()[0].0, &three_groups()[0].1)
+            .unwrap();
         drop(journal);
         let other = factors().with("mpi", &"MPICH");
-        let error = told(Journal::open(&folder.0, "one", *format, true, &other, &facts()));
+        let error = told(Journal::open(
+            &folder.0,
+            "one",
+            *format,
+            true,
+            &other,
+            &facts(),
+        ));
         let path = path.display();
         assert_eq!(
             error,
-            format!("{path}: the factor \"mpi\" is none here, but \"MPICH\" in what is to be measured now")
+            format!(
+                "{path}: the factor \"mpi\" is none here, but \"MPICH\" in what is to be measured now"
+            )
         );
-        let error = told(Journal::open(&folder.0, "two", *format, true, &other, &facts()));
+        let error = told(Journal::open(
+            &folder.0,
+            "two",
+            *format,
+            true,
+            &other,
+            &facts(),
+        ));
         assert_eq!(
             error,
-            format!("{path}: the factor \"mpi\" is none here, but \"MPICH\" in what is to be measured now")
+            format!(
+                "{path}: the factor \"mpi\" is none here, but \"MPICH\" in what is to be measured now"
+            )
         );
         assert_eq!(
             told(open(&folder.0, *format, false)),
@@ -274,9 +352,17 @@ fn a_launch_goes_on_only_as_it_was_begun() {
         );
         for other in Format::ALL.iter().filter(|other| *other != format) {
             // Until it is complete, a record that becomes Parquet looks like CSV to those who do not read it.
-            let shown = if format.name() == "parquet" && other.name() == "jsonl" { "csv" } else { format.name() };
+            let shown = if format.name() == "parquet" && other.name() == "jsonl" {
+                "csv"
+            } else {
+                format.name()
+            };
             let begun = format!("this launch was begun in the format {shown}");
-            assert_eq!(told(open(&folder.0, *other, true)), format!("{path}: {begun}"), "{other}");
+            assert_eq!(
+                told(open(&folder.0, *other, true)),
+                format!("{path}: {begun}"),
+                "{other}"
+            );
         }
     }
 }

@@ -8,7 +8,10 @@
 //!
 //! A program times all its regions by one clock, so the ordered one has a process of its own, with its own floors.
 
-#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(
+    clippy::print_stdout,
+    reason = "this is a program, and this is its output"
+)]
 #![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
 
 use core::arch::x86_64::{__rdtscp, _rdtsc};
@@ -22,7 +25,8 @@ use std::time::Instant;
 use downbeat_clock_core::{DecimalBin, Event, RegionTimer, TickScale};
 use downbeat_regions::region;
 use downbeat_regions::{
-    ClockChoice, Overhead, Profile, Region, RegionProfile, Settings, TextOptions, ThreadEvent, gather,
+    ClockChoice, Overhead, Profile, Region, RegionProfile, Settings, TextOptions, ThreadEvent,
+    gather,
 };
 use downbeat_sync::{Clocks, Comm, Network, SimCluster};
 use downbeat_timers::{Duration, SystemClock, SystemClockId, TscClock, calibrate_during};
@@ -44,9 +48,19 @@ struct Contestant<'a> {
 }
 
 /// Its pairs are timed by the thousand: the call through the box does not count.
-fn contestant<'a>(name: &'static str, floor: usize, most: Option<f64>, pair: impl Fn() + 'a) -> Contestant<'a> {
+fn contestant<'a>(
+    name: &'static str,
+    floor: usize,
+    most: Option<f64>,
+    pair: impl Fn() + 'a,
+) -> Contestant<'a> {
     let pairs = Box::new(move || (0..PAIRS).for_each(|_| pair()));
-    Contestant { name, floor, most, pairs }
+    Contestant {
+        name,
+        floor,
+        most,
+        pairs,
+    }
 }
 
 fn rdtsc() -> u64 {
@@ -83,10 +97,20 @@ fn table(contestants: &[Contestant<'_>]) -> Vec<String> {
     let times = play_rounds(contestants);
     let mut missed = vec![];
     for (contestant, of) in contestants.iter().zip(&times) {
-        let ratios = of.iter().zip(&times[contestant.floor]).map(|(time, floor)| time / floor).collect();
+        let ratios = of
+            .iter()
+            .zip(&times[contestant.floor])
+            .map(|(time, floor)| time / floor)
+            .collect();
         let (ratio, floor) = (median(ratios), contestants[contestant.floor].name);
-        let most = contestant.most.map_or("-".to_owned(), |most| format!("{most:.2}"));
-        println!("| {} | {:.1} | {ratio:.2} | {floor} | {most} |", contestant.name, median(of.clone()));
+        let most = contestant
+            .most
+            .map_or("-".to_owned(), |most| format!("{most:.2}"));
+        println!(
+            "| {} | {:.1} | {ratio:.2} | {floor} | {most} |",
+            contestant.name,
+            median(of.clone())
+        );
         if contestant.most.is_some_and(|most| ratio > most) {
             missed.push(contestant.name.replace('*', ""));
         }
@@ -118,7 +142,9 @@ impl tracing::Subscriber for CountAndTotal {
         ENTERED.set(Some(Instant::now()));
     }
     fn exit(&self, _: &tracing::span::Id) {
-        let nanos = ENTERED.get().map_or(0, |start| start.elapsed().as_nanos() as u64);
+        let nanos = ENTERED
+            .get()
+            .map_or(0, |start| start.elapsed().as_nanos() as u64);
         self.events.fetch_add(1, Ordering::Relaxed);
         self.total.fetch_add(nanos, Ordering::Relaxed);
     }
@@ -126,7 +152,8 @@ impl tracing::Subscriber for CountAndTotal {
 
 fn scale(tsc: &TscClock) -> TickScale {
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).expect("Linux has it");
-    let calibration = calibrate_during(tsc, &raw, Duration::from_millis(10)).expect("both clocks run");
+    let calibration =
+        calibrate_during(tsc, &raw, Duration::from_millis(10)).expect("both clocks run");
     TickScale::new(calibration.rate(), Duration::from_nanos(1)).expect("a tick of 1 ns")
 }
 
@@ -151,23 +178,40 @@ fn floors<'a>(ordered: bool) -> [Contestant<'a>; 2] {
         black_box(rdtscp());
         black_box(rdtscp());
     });
-    if ordered { [waiting, plain] } else { [plain, waiting] }
+    if ordered {
+        [waiting, plain]
+    } else {
+        [plain, waiting]
+    }
 }
 
 fn ordered() -> Vec<String> {
-    let settings = Settings { clock: ClockChoice::OrderedTsc, ..Settings::default() };
+    let settings = Settings {
+        clock: ClockChoice::OrderedTsc,
+        ..Settings::default()
+    };
     downbeat_regions::configure(settings).expect("there was no region yet");
     let tsc = TscClock::detect().expect("it was found before");
     let timer = RegionTimer::new(tsc, scale(&tsc));
     let mut contestants: Vec<_> = floors(true).into_iter().collect();
     contestants.pop();
     contestants.extend([
-        contestant("**`RegionTimer`, ordered, start and stop**", 0, Some(1.25), || {
-            let _ = black_box(&timer).start();
-            let _ = black_box(&timer).stop();
-        }),
+        contestant(
+            "**`RegionTimer`, ordered, start and stop**",
+            0,
+            Some(1.25),
+            || {
+                let _ = black_box(&timer).start();
+                let _ = black_box(&timer).stop();
+            },
+        ),
         contestant("**`region!`, ordered**", 0, Some(1.25), guard),
-        contestant("**`Region`, ordered, start and stop**", 0, Some(1.25), explicit),
+        contestant(
+            "**`Region`, ordered, start and stop**",
+            0,
+            Some(1.25),
+            explicit,
+        ),
     ]);
     table(&contestants)
 }
@@ -175,7 +219,9 @@ fn ordered() -> Vec<String> {
 fn unordered() -> Vec<String> {
     let tsc = TscClock::detect().expect("these ratios are about the time stamp counter");
     let timer = RegionTimer::new(tsc.unordered(), scale(&tsc));
-    let high = RefCell::new(hdrhistogram::Histogram::<u64>::new_with_bounds(1, 60_000_000_000, 2).expect("sound"));
+    let high = RefCell::new(
+        hdrhistogram::Histogram::<u64>::new_with_bounds(1, 60_000_000_000, 2).expect("sound"),
+    );
     let bucket = Arc::new(metrics_util::storage::AtomicBucket::new());
     let handle = metrics::Histogram::from_arc(Arc::clone(&bucket));
     // Of its thread only.
@@ -183,20 +229,36 @@ fn unordered() -> Vec<String> {
 
     let mut contestants: Vec<_> = floors(false).into_iter().collect();
     contestants.extend([
-        contestant("**`RegionTimer`, unordered, start and stop**", 0, Some(1.45), || {
-            let _ = black_box(&timer).start();
-            let _ = black_box(&timer).stop();
-        }),
+        contestant(
+            "**`RegionTimer`, unordered, start and stop**",
+            0,
+            Some(1.45),
+            || {
+                let _ = black_box(&timer).start();
+                let _ = black_box(&timer).stop();
+            },
+        ),
         contestant("**`region!`, unordered**", 0, Some(1.45), guard),
-        contestant("**`Region`, unordered, start and stop**", 0, Some(1.45), explicit),
+        contestant(
+            "**`Region`, unordered, start and stop**",
+            0,
+            Some(1.45),
+            explicit,
+        ),
         contestant("`Instant` and HdrHistogram, 2 digits", 1, None, || {
             let start = Instant::now();
-            high.borrow_mut().saturating_record(start.elapsed().as_nanos() as u64);
+            high.borrow_mut()
+                .saturating_record(start.elapsed().as_nanos() as u64);
         }),
-        contestant("`Instant` and `metrics` histogram, by handle", 1, None, || {
-            let start = Instant::now();
-            handle.record(start.elapsed());
-        }),
+        contestant(
+            "`Instant` and `metrics` histogram, by handle",
+            1,
+            None,
+            || {
+                let start = Instant::now();
+                handle.record(start.elapsed());
+            },
+        ),
         contestant("`tracing` span, count and total only", 1, None, || {
             let _span = tracing::info_span!("region").entered();
         }),
@@ -210,13 +272,29 @@ fn unordered() -> Vec<String> {
 
 /// How long it takes to merge what many simulated ranks saw; says so, and returns the seconds.
 fn merging() -> f64 {
-    let (ranks, regions) = if cfg!(debug_assertions) { (64, 10) } else { (16_384, 100) };
+    let (ranks, regions) = if cfg!(debug_assertions) {
+        (64, 10)
+    } else {
+        (16_384, 100)
+    };
     let profile = |rank: u32| {
         let region = |i: u32| {
-            let length = if rank.is_multiple_of(7) { 6 } else { 4_000 + 100 * u64::from(i) };
-            let event = |length, number| Some(ThreadEvent { event: Event { length, number }, thread: 0 });
-            let mut bins =
-                vec![(DecimalBin::of(length), 900), (DecimalBin::of(2 * length), 99), (DecimalBin::of(90_000), 1)];
+            let length = if rank.is_multiple_of(7) {
+                6
+            } else {
+                4_000 + 100 * u64::from(i)
+            };
+            let event = |length, number| {
+                Some(ThreadEvent {
+                    event: Event { length, number },
+                    thread: 0,
+                })
+            };
+            let mut bins = vec![
+                (DecimalBin::of(length), 900),
+                (DecimalBin::of(2 * length), 99),
+                (DecimalBin::of(90_000), 1),
+            ];
             bins.sort_unstable();
             RegionProfile {
                 threads: 1,
@@ -229,16 +307,39 @@ fn merging() -> f64 {
                 ..RegionProfile::new(&format!("a region of the program, number {i}"))
             }
         };
-        Profile::new("clock", Duration::from_nanos(1), Overhead::default(), (0..regions).map(region).collect())
+        Profile::new(
+            "clock",
+            Duration::from_nanos(1),
+            Overhead::default(),
+            (0..regions).map(region).collect(),
+        )
     };
     let (network, clocks) = (Network::typical(), Clocks::perfect());
-    let cluster = SimCluster { ranks, ranks_per_node: 64, sockets_per_node: 2, network, clocks, seed: 1 };
+    let cluster = SimCluster {
+        ranks,
+        ranks_per_node: 64,
+        sockets_per_node: 2,
+        network,
+        clocks,
+        seed: 1,
+    };
     let start = Instant::now();
-    let results = cluster.simulate(async |comm| gather(&profile(comm.rank()), comm).await.expect("all are there"));
+    let results = cluster.simulate(async |comm| {
+        gather(&profile(comm.rank()), comm)
+            .await
+            .expect("all are there")
+    });
     let results = results.expect("a sound cluster");
     let seconds = start.elapsed().as_secs_f64();
-    let (messages, report) = (results.messages, results.results.into_iter().next().flatten());
-    let lines = report.expect("rank 0 gets it").text(&TextOptions::default()).lines().count();
+    let (messages, report) = (
+        results.messages,
+        results.results.into_iter().next().flatten(),
+    );
+    let lines = report
+        .expect("rank 0 gets it")
+        .text(&TextOptions::default())
+        .lines()
+        .count();
     println!(
         "\n{ranks} simulated ranks with {regions} regions each: merged in {seconds:.2} s (at most {MOST_SECONDS} s), by \
          {messages} messages, into {lines} lines"
@@ -250,9 +351,12 @@ fn main() -> ExitCode {
     if std::env::args().any(|argument| argument == ORDERED) {
         return u8::from(!ordered().is_empty()).into();
     }
-    println!("| an empty region, timed by | ns | x floor | floor | must not exceed |\n|---|---|---|---|---|");
+    println!(
+        "| an empty region, timed by | ns | x floor | floor | must not exceed |\n|---|---|---|---|---|"
+    );
     let mut missed = unordered();
-    let child = std::env::current_exe().and_then(|program| Command::new(program).arg(ORDERED).status());
+    let child =
+        std::env::current_exe().and_then(|program| Command::new(program).arg(ORDERED).status());
     if !child.expect("this program can be started").success() {
         missed.push("the ordered ones".to_owned());
     }
@@ -264,8 +368,14 @@ fn main() -> ExitCode {
     if seconds > MOST_SECONDS {
         missed.push("merging".to_owned());
     }
-    let Overhead { within_picos, whole_picos, .. } = downbeat_regions::profile().overhead;
-    println!("What `regions` says of itself: {within_picos} ps within an event, {whole_picos} ps for the whole.");
+    let Overhead {
+        within_picos,
+        whole_picos,
+        ..
+    } = downbeat_regions::profile().overhead;
+    println!(
+        "What `regions` says of itself: {within_picos} ps within an event, {whole_picos} ps for the whole."
+    );
     if missed.is_empty() {
         return ExitCode::SUCCESS;
     }

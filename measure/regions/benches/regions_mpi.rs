@@ -6,7 +6,10 @@
 //! The two take turns, so that neither a change of frequency nor a neighbour's load favours one of them. A turn lasts from
 //! the moment in which the first rank begins until rank 0 has the result: the ranks of one machine read one clock.
 
-#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(
+    clippy::print_stdout,
+    reason = "this is a program, and this is its output"
+)]
 #![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
 #![expect(unsafe_code, reason = "what is compared with calls MPI by hand")]
 
@@ -48,7 +51,10 @@ fn main() -> ExitCode {
         });
         turns.push([merging, turn(&mut || reduction.call())]);
     }
-    if comm.rank() == 0 && !show(&turns, comm.size(), bytes) && std::env::args().any(|argument| argument == "--gate") {
+    if comm.rank() == 0
+        && !show(&turns, comm.size(), bytes)
+        && std::env::args().any(|argument| argument == "--gate")
+    {
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
@@ -57,9 +63,21 @@ fn main() -> ExitCode {
 /// What a rank has seen of its regions, invented: every seventh has little to do.
 fn profile(rank: u32) -> Profile {
     let region = |i: u32| {
-        let length = if rank % 7 == 6 { 6 } else { 4_000 + 100 * u64::from(i) };
-        let event = |length, number| Some(ThreadEvent { event: Event { length, number }, thread: 0 });
-        let mut bins = vec![(DecimalBin::of(length), 900), (DecimalBin::of(2 * length), 99)];
+        let length = if rank % 7 == 6 {
+            6
+        } else {
+            4_000 + 100 * u64::from(i)
+        };
+        let event = |length, number| {
+            Some(ThreadEvent {
+                event: Event { length, number },
+                thread: 0,
+            })
+        };
+        let mut bins = vec![
+            (DecimalBin::of(length), 900),
+            (DecimalBin::of(2 * length), 99),
+        ];
         bins.push((DecimalBin::of(900_000), 1));
         RegionProfile {
             threads: 1,
@@ -72,16 +90,25 @@ fn profile(rank: u32) -> Profile {
             ..RegionProfile::new(&format!("a region of the program, number {i}"))
         }
     };
-    Profile::new("clock", Duration::from_nanos(1), Overhead::default(), (0..REGIONS).map(region).collect())
+    Profile::new(
+        "clock",
+        Duration::from_nanos(1),
+        Overhead::default(),
+        (0..REGIONS).map(region).collect(),
+    )
 }
 
 /// As many as the last rank sends, which merges nothing before.
 fn bytes_of_a_rank(comm: &MpiComm, profile: &Profile) -> usize {
-    let counting = Counting { comm, sent: Cell::new(0) };
+    let counting = Counting {
+        comm,
+        sent: Cell::new(0),
+    };
     block_on_ready(gather(profile, &counting)).expect("all ranks are there");
     let last = comm.rank() == comm.size() - 1;
     let bytes = if last { counting.sent.get() } else { 0 };
-    block_on_ready(collective::all_combine(comm, bytes, u64::max)).expect("all ranks are there") as usize
+    block_on_ready(collective::all_combine(comm, bytes, u64::max)).expect("all ranks are there")
+        as usize
 }
 
 /// Counts the bytes that a rank sends.
@@ -98,7 +125,8 @@ impl Comm for Counting<'_> {
         self.comm.size()
     }
     async fn send<P: Payload>(&self, to: u32, payload: P) -> Result<(), CommError> {
-        self.sent.set(self.sent.get() + (P::WORDS * size_of::<u64>()) as u64);
+        self.sent
+            .set(self.sent.get() + (P::WORDS * size_of::<u64>()) as u64);
         self.comm.send(to, payload).await
     }
     async fn send_sync<P: Payload>(&self, to: u32, payload: P) -> Result<(), CommError> {
@@ -129,7 +157,11 @@ struct Reduction {
 impl Reduction {
     fn new(comm: MPI_Comm, bytes: usize) -> Self {
         let words = bytes.div_ceil(size_of::<u64>());
-        Self { comm, mine: vec![1; words], sums: vec![0; words] }
+        Self {
+            comm,
+            mine: vec![1; words],
+            sums: vec![0; words],
+        }
     }
 
     fn call(&mut self) {
@@ -149,7 +181,8 @@ fn time(comm: &MpiComm, clock: &SystemClock, work: &mut dyn FnMut()) -> f64 {
     let start = clock.ticks();
     work();
     let end = clock.ticks();
-    let first = block_on_ready(collective::all_combine(comm, start.0, u64::min)).expect("all ranks are there");
+    let first = block_on_ready(collective::all_combine(comm, start.0, u64::min))
+        .expect("all ranks are there");
     (end.0 - first) as f64
 }
 
@@ -161,8 +194,14 @@ fn show(turns: &[[f64; 2]], ranks: u32, bytes: usize) -> bool {
     };
     let ratio = median(&|[merging, reduction]| merging / reduction);
     println!("| rank 0 of {ranks}, medians of {TURNS} turns | us |\n|---|---|");
-    println!("| merging {REGIONS} regions, {bytes} bytes of each rank | {:.0} |", median(&|turn| turn[0]) / 1e3);
-    println!("| MPI_Reduce of as many bytes | {:.0} |", median(&|turn| turn[1]) / 1e3);
+    println!(
+        "| merging {REGIONS} regions, {bytes} bytes of each rank | {:.0} |",
+        median(&|turn| turn[0]) / 1e3
+    );
+    println!(
+        "| MPI_Reduce of as many bytes | {:.0} |",
+        median(&|turn| turn[1]) / 1e3
+    );
     println!("\n| bound | found | must not exceed |\n|---|---|---|");
     println!("| merging / MPI_Reduce | {ratio:.2} | {MOST:.2} |");
     if ratio > MOST {

@@ -19,7 +19,13 @@ fn main() -> Result<(), Failure> {
         block_on_ready(async {
             let outcome = spread(options.deal, comm).await?;
             // Ranks that are threads have a profile each.
-            conclude(outcome, &downbeat_regions::profile_of_this_thread(), &options, comm).await
+            conclude(
+                outcome,
+                &downbeat_regions::profile_of_this_thread(),
+                &options,
+                comm,
+            )
+            .await
         })
     })?;
     for shown in shown {

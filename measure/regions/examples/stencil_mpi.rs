@@ -18,7 +18,12 @@ fn main() -> Result<(), Failure> {
     let comm = MpiComm::duplicate(&universe.world())?;
     configure()?;
     let outcome = block_on_ready(spread(options.deal, &comm))?;
-    let shown = block_on_ready(conclude(outcome, &downbeat_regions::profile(), &options, &comm));
+    let shown = block_on_ready(conclude(
+        outcome,
+        &downbeat_regions::profile(),
+        &options,
+        &comm,
+    ));
     print!("{}", shown?.unwrap_or_default());
     Ok(())
 }

@@ -68,7 +68,9 @@ pub enum DiffError {
 impl fmt::Display for DiffError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::DifferentTicks([one, other]) => write!(f, "a tick is {one} in one report, and {other} in the other"),
+            Self::DifferentTicks([one, other]) => {
+                write!(f, "a tick is {one} in one report, and {other} in the other")
+            }
         }
     }
 }
@@ -95,29 +97,50 @@ impl<'a> ReportDiff<'a> {
         }
         let ranks = [first.ranks, second.ranks];
         let both = ranks[0].min(ranks[1]);
-        let mut regions: Vec<_> = names.into_iter().map(|(name, found)| RegionDiff::of(name, found, both)).collect();
+        let mut regions: Vec<_> = names
+            .into_iter()
+            .map(|(name, found)| RegionDiff::of(name, found, both))
+            .collect();
         // Of equals, those stay in front whose name does.
         regions.sort_by_key(|region| {
-            let change = [region.greatest_total_change(), region.average_total_change()];
+            let change = [
+                region.greatest_total_change(),
+                region.average_total_change(),
+            ];
             Reverse(change.map(i128::unsigned_abs))
         });
-        Ok(Self { ranks, tick: first.tick, regions })
+        Ok(Self {
+            ranks,
+            tick: first.tick,
+            regions,
+        })
     }
 }
 
 impl<'a> RegionDiff<'a> {
     fn of(name: &'a str, found: [Option<&'a RegionReport>; 2], ranks: u32) -> Self {
-        let mut diff = Self { name, found, histogram: None, moves: vec![], untold: 0 };
+        let mut diff = Self {
+            name,
+            found,
+            histogram: None,
+            moves: vec![],
+            untold: 0,
+        };
         if let [Some(first), Some(second)] = diff.events() {
             diff.histogram = HistogramShift::of(first, second);
-            (diff.moves, diff.untold) = if ranks <= MOST_RANKS { moves(first, second, ranks) } else { (vec![], ranks) };
+            (diff.moves, diff.untold) = if ranks <= MOST_RANKS {
+                moves(first, second, ranks)
+            } else {
+                (vec![], ranks)
+            };
         }
         diff
     }
 
     /// Its events in each report.
     pub fn events(&self) -> [Option<&'a EventReport>; 2] {
-        self.found.map(|found| found.and_then(|region| region.events.as_ref()))
+        self.found
+            .map(|found| found.and_then(|region| region.events.as_ref()))
     }
 
     /// By how much the greatest total of a rank grew, in ticks.
@@ -132,7 +155,9 @@ impl<'a> RegionDiff<'a> {
 
     fn change(&self, of: impl Fn(&EventReport) -> u128) -> i128 {
         let [first, second] = self.events().map(|events| events.map_or(0, &of));
-        i128::try_from(second).unwrap_or(i128::MAX).saturating_sub_unsigned(first)
+        i128::try_from(second)
+            .unwrap_or(i128::MAX)
+            .saturating_sub_unsigned(first)
     }
 
     /// Whether both reports say the same of it.
@@ -150,15 +175,24 @@ impl HistogramShift {
             move |count: Option<&u64>| count.map_or(0.0, |count| *count as f64 / all)
         };
         let [of_one, of_other] = [shares(&one), shares(&other)];
-        let bins = one.keys().chain(other.keys().filter(|bin| !one.contains_key(bin)));
-        let apart: f64 = bins.map(|bin| (of_one(one.get(bin)) - of_other(other.get(bin))).abs()).sum();
+        let bins = one
+            .keys()
+            .chain(other.keys().filter(|bin| !one.contains_key(bin)));
+        let apart: f64 = bins
+            .map(|bin| (of_one(one.get(bin)) - of_other(other.get(bin))).abs())
+            .sum();
         // Rounding shall not make more of it than all.
-        Some(Self { share: (0.5 * apart).min(1.0), fullest: [fullest(&one)?, fullest(&other)?] })
+        Some(Self {
+            share: (0.5 * apart).min(1.0),
+            fullest: [fullest(&one)?, fullest(&other)?],
+        })
     }
 
     /// By how many bins the fullest one moved, up if events take longer; there are nine to every power of ten.
     pub fn bins(&self) -> i32 {
-        let [first, second] = self.fullest.map(|bin| i32::try_from(bin.index()).unwrap_or(i32::MAX));
+        let [first, second] = self
+            .fullest
+            .map(|bin| i32::try_from(bin.index()).unwrap_or(i32::MAX));
         second.saturating_sub(first)
     }
 }
@@ -166,7 +200,12 @@ impl HistogramShift {
 /// The events of all ranks in each bin that has any.
 fn together(events: &EventReport) -> BTreeMap<DecimalBin, u64> {
     let mut bins: BTreeMap<DecimalBin, u64> = BTreeMap::new();
-    for counts in events.groups.iter().flat_map(|group| &group.bins).filter(|counts| counts.sum > 0) {
+    for counts in events
+        .groups
+        .iter()
+        .flat_map(|group| &group.bins)
+        .filter(|counts| counts.sum > 0)
+    {
         let sum = bins.entry(counts.bin).or_default();
         *sum = sum.saturating_add(counts.sum);
     }
@@ -174,7 +213,9 @@ fn together(events: &EventReport) -> BTreeMap<DecimalBin, u64> {
 }
 
 fn fullest(bins: &BTreeMap<DecimalBin, u64>) -> Option<DecimalBin> {
-    bins.iter().max_by_key(|(bin, count)| (*count, Reverse(*bin))).map(|(bin, _)| *bin)
+    bins.iter()
+        .max_by_key(|(bin, count)| (*count, Reverse(*bin)))
+        .map(|(bin, _)| *bin)
 }
 
 /// Which of so many ranks moved, and of how many nobody can tell.
@@ -183,12 +224,18 @@ fn moves(first: &EventReport, second: &EventReport, ranks: u32) -> (Vec<RankMove
     let mut untold = 0;
     for ((rank, from), to) in (0..).zip(first.places(ranks)).zip(second.places(ranks)) {
         match (known(from), known(to)) {
-            (Some(from), Some(to)) if from != to => moved.entry([from, to]).or_default().append(&RankSet::of(rank)),
+            (Some(from), Some(to)) if from != to => moved
+                .entry([from, to])
+                .or_default()
+                .append(&RankSet::of(rank)),
             (Some(_), Some(_)) => {}
             _ => untold += 1,
         }
     }
-    let mut moves: Vec<_> = moved.into_iter().map(|([from, to], ranks)| RankMove { from, to, ranks }).collect();
+    let mut moves: Vec<_> = moved
+        .into_iter()
+        .map(|([from, to], ranks)| RankMove { from, to, ranks })
+        .collect();
     moves.sort_by_key(|moved| Reverse(moved.ranks.len()));
     (moves, untold)
 }
@@ -215,23 +262,45 @@ mod tests {
         let output = [some, none, some, none, some, none, some, none];
         made::report(
             1,
-            &[("solve", &solve), ("output", &output), ("setup", &[Some(&[900])]), ("same", &[Some(&[5, 6])])],
+            &[
+                ("solve", &solve),
+                ("output", &output),
+                ("setup", &[Some(&[900])]),
+                ("same", &[Some(&[5, 6])]),
+            ],
         )
     }
 
     fn after() -> Report {
-        let (one, other): (&[u64], &[u64]) = (&[6_100, 3_100, 3_200, 3_300], &[6_000, 3_900, 7, 3_000]);
+        let (one, other): (&[u64], &[u64]) =
+            (&[6_100, 3_100, 3_200, 3_300], &[6_000, 3_900, 7, 3_000]);
         let solve = [one, one, one, other, other, one].map(Some);
-        let output = [None, Some(&[50_u64, 60][..]), Some(&[90]), None, Some(&[50, 60]), None];
+        let output = [
+            None,
+            Some(&[50_u64, 60][..]),
+            Some(&[90]),
+            None,
+            Some(&[50, 60]),
+            None,
+        ];
         made::report(
             1,
-            &[("solve", &solve), ("output", &output), ("check", &[Some(&[400, 2_000])]), ("same", &[Some(&[5, 6])])],
+            &[
+                ("solve", &solve),
+                ("output", &output),
+                ("check", &[Some(&[400, 2_000])]),
+                ("same", &[Some(&[5, 6])]),
+            ],
         )
     }
 
     fn moves_of(region: &RegionDiff<'_>) -> Vec<(Option<u64>, Option<u64>, String)> {
         let low = |bin: Option<DecimalBin>| bin.map(DecimalBin::low);
-        region.moves.iter().map(|moved| (low(moved.from), low(moved.to), moved.ranks.to_string())).collect()
+        region
+            .moves
+            .iter()
+            .map(|moved| (low(moved.from), low(moved.to), moved.ranks.to_string()))
+            .collect()
     }
 
     #[test]
@@ -242,7 +311,13 @@ mod tests {
         let changes: Vec<_> = diff
             .regions
             .iter()
-            .map(|region| (region.name, region.greatest_total_change(), region.average_total_change()))
+            .map(|region| {
+                (
+                    region.name,
+                    region.greatest_total_change(),
+                    region.average_total_change(),
+                )
+            })
             .collect();
         // solve, greatest: 6100 + 4500 + 4700 + 4600 = 19900 and 6100 + 3100 + 3200 + 3300 = 15700. On average it was
         // (4 * 19900 + 4 * 6020) / 8 = 12960, and is (4 * 15700 + 2 * 12907) / 6 = 14769 and a third.
@@ -257,17 +332,42 @@ mod tests {
                 ("same", 0, 0)
             ]
         );
-        let there: Vec<_> = diff.regions.iter().map(|region| region.found.map(|found| found.is_some())).collect();
-        assert_eq!(there, [[true; 2], [false, true], [true, false], [true; 2], [true; 2]]);
+        let there: Vec<_> = diff
+            .regions
+            .iter()
+            .map(|region| region.found.map(|found| found.is_some()))
+            .collect();
+        assert_eq!(
+            there,
+            [
+                [true; 2],
+                [false, true],
+                [true, false],
+                [true; 2],
+                [true; 2]
+            ]
+        );
         let unchanged = |region: &&RegionDiff<'_>| region.is_unchanged();
-        assert_eq!(diff.regions.iter().filter(unchanged).map(|region| region.name).collect::<Vec<_>>(), ["same"]);
+        assert_eq!(
+            diff.regions
+                .iter()
+                .filter(unchanged)
+                .map(|region| region.name)
+                .collect::<Vec<_>>(),
+            ["same"]
+        );
     }
 
     #[test]
     fn histograms_move_by_the_events_that_change_their_bin() {
         let (before, after) = (before(), after());
         let diff = ReportDiff::of(&before, &after).unwrap();
-        let histogram = |name| diff.regions.iter().find(|region| region.name == name).and_then(|found| found.histogram);
+        let histogram = |name| {
+            diff.regions
+                .iter()
+                .find(|region| region.name == name)
+                .and_then(|found| found.histogram)
+        };
         // Before, of 32 events: 8 of 6000, 12 of 4000, 8 of 7, 4 of 6; after, of 24: 6 of 6000, 16 of 3000, 2 of 7.
         let expected = 0.5
             * ((8.0 / 32.0 - 6.0 / 24.0_f64).abs()
@@ -276,15 +376,27 @@ mod tests {
                 + (8.0 / 32.0 - 2.0 / 24.0)
                 + 4.0 / 32.0);
         let solve = histogram("solve").unwrap();
-        assert!((solve.share - expected).abs() < 1e-12 && (expected - 2.0 / 3.0).abs() < 1e-12, "{solve:?}");
-        assert_eq!((solve.fullest.map(DecimalBin::low), solve.bins()), ([4_000, 3_000], -1));
+        assert!(
+            (solve.share - expected).abs() < 1e-12 && (expected - 2.0 / 3.0).abs() < 1e-12,
+            "{solve:?}"
+        );
+        assert_eq!(
+            (solve.fullest.map(DecimalBin::low), solve.bins()),
+            ([4_000, 3_000], -1)
+        );
         // 4 of 50 and 4 of 60; then 2 of each, and one of 90: a fifth has to move.
         let output = histogram("output").unwrap();
-        assert!((output.share - 0.2).abs() < 1e-12 && output.bins() == 0, "{output:?}");
+        assert!(
+            (output.share - 0.2).abs() < 1e-12 && output.bins() == 0,
+            "{output:?}"
+        );
         assert_eq!(histogram("same").map(|same| same.share), Some(0.0));
         assert_eq!((histogram("setup"), histogram("check")), (None, None));
 
-        let (short, long) = (made::report(1, &[("r", &[Some(&[7])])]), made::report(1, &[("r", &[Some(&[7_100])])]));
+        let (short, long) = (
+            made::report(1, &[("r", &[Some(&[7])])]),
+            made::report(1, &[("r", &[Some(&[7_100])])]),
+        );
         let diff = ReportDiff::of(&short, &long).unwrap();
         // From 7 over 8, 9, then 10, ..., 90, then 100, ..., 900, then 1000 to 7000.
         let found = diff.regions[0].histogram.unwrap();
@@ -295,11 +407,22 @@ mod tests {
     fn ranks_that_moved_are_named_and_those_that_are_not_in_both_are_not() {
         let (before, after) = (before(), after());
         let diff = ReportDiff::of(&before, &after).unwrap();
-        let found = |name| diff.regions.iter().find(|region| region.name == name).unwrap();
-        let expected = [(Some(4_000), Some(3_000), "0-3".to_owned()), (Some(7), Some(3_000), "4-5".to_owned())];
+        let found = |name| {
+            diff.regions
+                .iter()
+                .find(|region| region.name == name)
+                .unwrap()
+        };
+        let expected = [
+            (Some(4_000), Some(3_000), "0-3".to_owned()),
+            (Some(7), Some(3_000), "4-5".to_owned()),
+        ];
         assert_eq!(moves_of(found("solve")), expected);
-        let expected =
-            [(None, Some(50), "1".to_owned()), (Some(50), None, "0".to_owned()), (Some(50), Some(90), "2".to_owned())];
+        let expected = [
+            (None, Some(50), "1".to_owned()),
+            (Some(50), None, "0".to_owned()),
+            (Some(50), Some(90), "2".to_owned()),
+        ];
         assert_eq!(moves_of(found("output")), expected);
         assert!(found("same").moves.is_empty() && found("setup").moves.is_empty());
         assert!(diff.regions.iter().all(|region| region.untold == 0));
@@ -309,15 +432,26 @@ mod tests {
     fn the_same_report_has_no_difference() {
         let report = before();
         let diff = ReportDiff::of(&report, &report).unwrap();
-        assert!(diff.regions.iter().all(|region| region.is_unchanged() && region.moves.is_empty()));
-        assert!(diff.regions.iter().all(|region| region.histogram.is_some_and(|found| found.share == 0.0)));
+        assert!(
+            diff.regions
+                .iter()
+                .all(|region| region.is_unchanged() && region.moves.is_empty())
+        );
+        assert!(
+            diff.regions
+                .iter()
+                .all(|region| region.histogram.is_some_and(|found| found.share == 0.0))
+        );
     }
 
     #[test]
     fn ticks_must_agree_and_lists_that_were_cut_are_counted() {
         let (fine, coarse) = (made::report(1, &[]), made::report(1_000, &[]));
         let refused = ReportDiff::of(&fine, &coarse).unwrap_err();
-        assert_eq!(refused.to_string(), "a tick is 1 ns in one report, and 1.000 us in the other");
+        assert_eq!(
+            refused.to_string(),
+            "a tick is 1 ns in one report, and 1.000 us in the other"
+        );
 
         let mut cut = made::report(1, &[("r", &[Some(&[50])])]);
         cut.ranks = 1_440_000;
@@ -339,6 +473,9 @@ mod tests {
         // More ranks than anybody has: at once, and without their moves.
         (cut.ranks, whole.ranks) = (u32::MAX, u32::MAX);
         let diff = ReportDiff::of(&cut, &whole).unwrap();
-        assert_eq!((diff.regions[0].moves.len(), diff.regions[0].untold), (0, u32::MAX));
+        assert_eq!(
+            (diff.regions[0].moves.len(), diff.regions[0].untold),
+            (0, u32::MAX)
+        );
     }
 }

@@ -34,7 +34,9 @@ impl fmt::Display for GatherError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Comm(why) => why.fmt(f),
-            Self::DifferentTicks => f.write_str("the ranks were not told the same length of a tick"),
+            Self::DifferentTicks => {
+                f.write_str("the ranks were not told the same length of a tick")
+            }
             Self::NoReport { from } => write!(f, "rank {from} sent something else than a report"),
         }
     }
@@ -104,14 +106,35 @@ type Head = [u64; 6];
 
 impl Part {
     fn new(profile: &Profile) -> Self {
-        Self { report: Report::head_of(profile), ticks_agree: true, block: vec![], region: RegionReport::blank() }
+        Self {
+            report: Report::head_of(profile),
+            ticks_agree: true,
+            block: vec![],
+            region: RegionReport::blank(),
+        }
     }
 
     fn head(&self) -> Head {
-        let Report { ranks, tick, overhead, .. } = &self.report;
-        let Overhead { within_picos, whole_picos, subtracted } = *overhead;
+        let Report {
+            ranks,
+            tick,
+            overhead,
+            ..
+        } = &self.report;
+        let Overhead {
+            within_picos,
+            whole_picos,
+            subtracted,
+        } = *overhead;
         let [agree, subtracted] = [self.ticks_agree, subtracted].map(u64::from);
-        [(*ranks).into(), tick.as_nanos() as u64, agree, within_picos, whole_picos, subtracted]
+        [
+            (*ranks).into(),
+            tick.as_nanos() as u64,
+            agree,
+            within_picos,
+            whole_picos,
+            subtracted,
+        ]
     }
 
     async fn send<M: Comm, R: Borrow<RegionReport>>(
@@ -135,10 +158,18 @@ impl Part {
     /// Adds the part of higher ranks.
     async fn receive<M: Comm>(&mut self, comm: &M, from: u32) -> Result<(), GatherError> {
         let garbled = || GatherError::NoReport { from };
-        let [ranks, tick, agree, within_picos, whole_picos, subtracted]: Head = comm.recv(from).await?;
+        let [ranks, tick, agree, within_picos, whole_picos, subtracted]: Head =
+            comm.recv(from).await?;
         let ranks = u32::try_from(ranks).map_err(|_| garbled())?;
         self.ticks_agree &= agree != 0 && tick == self.report.tick.as_nanos() as u64;
-        self.report.append_head(ranks, &Overhead { within_picos, whole_picos, subtracted: subtracted != 0 });
+        self.report.append_head(
+            ranks,
+            &Overhead {
+                within_picos,
+                whole_picos,
+                subtracted: subtracted != 0,
+            },
+        );
         let mut appending = Appending::to(&mut self.report.regions);
         let mut more = true;
         while more {
@@ -161,9 +192,15 @@ async fn send_block<M: Comm>(bytes: &[u8], more: bool, comm: &M, to: u32) -> Res
 }
 
 /// Whether one more follows.
-async fn receive_block<M: Comm>(block: &mut Vec<u8>, comm: &M, from: u32) -> Result<bool, GatherError> {
+async fn receive_block<M: Comm>(
+    block: &mut Vec<u8>,
+    comm: &M,
+    from: u32,
+) -> Result<bool, GatherError> {
     let [length, more]: [u64; 2] = comm.recv(from).await?;
-    let length = Some(length).filter(|length| *length <= LONGEST_BLOCK).ok_or(GatherError::NoReport { from })?;
+    let length = Some(length)
+        .filter(|length| *length <= LONGEST_BLOCK)
+        .ok_or(GatherError::NoReport { from })?;
     block.resize(length as usize, 0);
     comm.recv_bytes(from, block).await?;
     Ok(more != 0)

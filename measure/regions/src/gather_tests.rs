@@ -19,11 +19,18 @@ fn profile(rank: u32, regions: u32, tick: Duration) -> Profile {
         let name = format!("region {i:03}");
         if rank % 5 == 3 && i % 4 == 1 {
             return RegionProfile {
-                remarks: Remarks { running: 1, ..Remarks::default() },
+                remarks: Remarks {
+                    running: 1,
+                    ..Remarks::default()
+                },
                 ..RegionProfile::new(&name)
             };
         }
-        let typical: u64 = if rank.is_multiple_of(7) { 6 } else { 4_000 + 100 * u64::from(i) };
+        let typical: u64 = if rank.is_multiple_of(7) {
+            6
+        } else {
+            4_000 + 100 * u64::from(i)
+        };
         let mut lengths: Vec<u64> = (0..20).map(|_| typical + random.u64(0..3)).collect();
         lengths[0] = 6_500;
         let mut bins: Vec<(DecimalBin, u64)> = vec![];
@@ -36,8 +43,22 @@ fn profile(rank: u32, regions: u32, tick: Duration) -> Profile {
                 None => bins.push((bin, 1)),
             }
         }
-        let number = |length: u64| lengths.iter().position(|found| *found == length).unwrap_or(0) as u64 + 1;
-        let event = |length| Some(ThreadEvent { event: Event { length, number: number(length) }, thread: 0 });
+        let number = |length: u64| {
+            lengths
+                .iter()
+                .position(|found| *found == length)
+                .unwrap_or(0) as u64
+                + 1
+        };
+        let event = |length| {
+            Some(ThreadEvent {
+                event: Event {
+                    length,
+                    number: number(length),
+                },
+                thread: 0,
+            })
+        };
         RegionProfile {
             threads: 1,
             events: 20,
@@ -49,7 +70,11 @@ fn profile(rank: u32, regions: u32, tick: Duration) -> Profile {
             ..RegionProfile::new(&name)
         }
     };
-    let overhead = Overhead { within_picos: rank.into(), whole_picos: 1, subtracted: false };
+    let overhead = Overhead {
+        within_picos: rank.into(),
+        whole_picos: 1,
+        subtracted: false,
+    };
     let on_this_rank = (0..regions).filter(|i| !(rank + i).is_multiple_of(11));
     Profile::new("clock", tick, overhead, on_this_rank.map(region).collect())
 }
@@ -57,7 +82,9 @@ fn profile(rank: u32, regions: u32, tick: Duration) -> Profile {
 /// One after the other, without messages.
 fn directly(ranks: u32, regions: u32) -> Report {
     let parts = (1..ranks).map(|rank| Report::of(&profile(rank, regions, TICK)));
-    parts.fold(Report::of(&profile(0, regions, TICK)), |all, part| all.beside(part).unwrap())
+    parts.fold(Report::of(&profile(0, regions, TICK)), |all, part| {
+        all.beside(part).unwrap()
+    })
 }
 
 fn cluster(ranks: u32) -> SimCluster {
@@ -72,9 +99,16 @@ fn cluster(ranks: u32) -> SimCluster {
 }
 
 fn simulated(ranks: u32, regions: u32) -> Report {
-    let program = async |comm: &_| gather(&profile(Comm::rank(comm), regions, TICK), comm).await.unwrap();
+    let program = async |comm: &_| {
+        gather(&profile(Comm::rank(comm), regions, TICK), comm)
+            .await
+            .unwrap()
+    };
     let mut results = cluster(ranks).run(program).unwrap();
-    assert!(results.iter().skip(1).all(Option::is_none), "rank 0 gets it");
+    assert!(
+        results.iter().skip(1).all(Option::is_none),
+        "rank 0 gets it"
+    );
     results.swap_remove(0).unwrap()
 }
 
@@ -82,7 +116,11 @@ fn simulated(ranks: u32, regions: u32) -> Report {
 fn the_merged_report_is_that_of_all_profiles() {
     for ranks in [1, 2, 3, 4, 5, 8, 13, 64, 100] {
         let (found, expected) = (simulated(ranks, 7), directly(ranks, 7));
-        assert_eq!(found.text(&TextOptions::default()), expected.text(&TextOptions::default()), "{ranks} ranks");
+        assert_eq!(
+            found.text(&TextOptions::default()),
+            expected.text(&TextOptions::default()),
+            "{ranks} ranks"
+        );
         assert_eq!(found.overhead, expected.overhead);
     }
 }
@@ -100,17 +138,47 @@ fn threads_are_ranks_too() {
 fn every_number_is_right() {
     let (ranks, found) = (29, simulated(29, 6));
     let profiles: Vec<Profile> = (0..ranks).map(|rank| profile(rank, 6, TICK)).collect();
-    let names: BTreeSet<&str> = profiles.iter().flat_map(Profile::regions).map(|region| region.name.as_str()).collect();
-    assert!(found.regions.iter().map(|region| region.name.as_str()).eq(names.iter().copied()));
+    let names: BTreeSet<&str> = profiles
+        .iter()
+        .flat_map(Profile::regions)
+        .map(|region| region.name.as_str())
+        .collect();
+    assert!(
+        found
+            .regions
+            .iter()
+            .map(|region| region.name.as_str())
+            .eq(names.iter().copied())
+    );
     for region in &found.regions {
-        let of = |rank: u32| profiles[rank as usize].region(&region.name).filter(|region| region.events > 0);
-        let seen: Vec<(u32, &RegionProfile)> = (0..ranks).filter_map(|rank| Some((rank, of(rank)?))).collect();
+        let of = |rank: u32| {
+            profiles[rank as usize]
+                .region(&region.name)
+                .filter(|region| region.events > 0)
+        };
+        let seen: Vec<(u32, &RegionProfile)> = (0..ranks)
+            .filter_map(|rank| Some((rank, of(rank)?)))
+            .collect();
         let events = region.events.as_ref().unwrap();
-        let listed: Vec<u32> = events.ranks.runs().iter().flat_map(|run| run.ranks()).collect();
-        assert_eq!(listed, seen.iter().map(|(rank, _)| *rank).collect::<Vec<_>>());
+        let listed: Vec<u32> = events
+            .ranks
+            .runs()
+            .iter()
+            .flat_map(|run| run.ranks())
+            .collect();
+        assert_eq!(
+            listed,
+            seen.iter().map(|(rank, _)| *rank).collect::<Vec<_>>()
+        );
         let total: u64 = seen.iter().map(|(_, region)| region.total).sum();
-        assert_eq!((events.total, events.count), (total.into(), 20 * seen.len() as u64));
-        let longest = seen.iter().map(|(_, region)| region.longest.unwrap().event.length).max();
+        assert_eq!(
+            (events.total, events.count),
+            (total.into(), 20 * seen.len() as u64)
+        );
+        let longest = seen
+            .iter()
+            .map(|(_, region)| region.longest.unwrap().event.length)
+            .max();
         assert_eq!(Some(events.longest.length), longest);
         let greatest = seen.iter().map(|(_, region)| region.total).max();
         assert_eq!(Some(events.greatest_total.total), greatest);
@@ -128,32 +196,59 @@ fn every_number_is_right() {
 /// With optimization as large as promised, and otherwise as large as is quick.
 #[test]
 fn many_ranks_make_a_short_report() {
-    let (ranks, regions) = if cfg!(debug_assertions) { (512, 20) } else { (16_384, 100) };
+    let (ranks, regions) = if cfg!(debug_assertions) {
+        (512, 20)
+    } else {
+        (16_384, 100)
+    };
     let found = simulated(ranks, regions);
-    assert_eq!((found.ranks, found.regions.len()), (ranks, regions as usize));
+    assert_eq!(
+        (found.ranks, found.regions.len()),
+        (ranks, regions as usize)
+    );
     let text = found.text(&TextOptions::default());
     // Three groups at most, and lists of some twenty lines.
-    assert!(text.lines().count() < 120 * regions as usize, "{} lines", text.lines().count());
+    assert!(
+        text.lines().count() < 120 * regions as usize,
+        "{} lines",
+        text.lines().count()
+    );
     // Every seventh rank has little to do: a group of its own, listed in one run.
-    let events = found.region("region 000").and_then(|region| region.events.as_ref()).unwrap();
+    let events = found
+        .region("region 000")
+        .and_then(|region| region.events.as_ref())
+        .unwrap();
     let idle = events.groups.last().unwrap();
-    assert!(idle.bins.iter().any(|counts| counts.bin.high() < 10), "{idle:?}");
+    assert!(
+        idle.bins.iter().any(|counts| counts.bin.high() < 10),
+        "{idle:?}"
+    );
     assert!(
         idle.ranks
             .runs()
             .iter()
-            .all(|run| run.first.is_multiple_of(7) && run.stride.is_multiple_of(7) || run.count == 1)
+            .all(
+                |run| run.first.is_multiple_of(7) && run.stride.is_multiple_of(7) || run.count == 1
+            )
     );
 }
 
 #[test]
 fn all_ranks_learn_that_their_ticks_differ() {
     let program = async |comm: &_| {
-        let tick = if Comm::rank(comm) == 2 { Duration::from_micros(1) } else { TICK };
+        let tick = if Comm::rank(comm) == 2 {
+            Duration::from_micros(1)
+        } else {
+            TICK
+        };
         gather(&profile(0, 1, tick), comm).await
     };
     let results = cluster(5).run(program).unwrap();
-    assert!(results.iter().all(|result| *result == Err(GatherError::DifferentTicks)));
+    assert!(
+        results
+            .iter()
+            .all(|result| *result == Err(GatherError::DifferentTicks))
+    );
 }
 
 #[test]
@@ -176,13 +271,28 @@ fn reports_of_two_programs_stand_side_by_side() {
     let (one, other) = (directly(3, 4), directly(4, 6));
     let both = one.clone().beside(other.clone()).unwrap();
     assert_eq!((both.ranks, both.regions.len()), (7, 6));
-    let count =
-        |report: &Report, name| report.region(name).and_then(|region| region.events.as_ref()).map_or(0, |e| e.count);
+    let count = |report: &Report, name| {
+        report
+            .region(name)
+            .and_then(|region| region.events.as_ref())
+            .map_or(0, |e| e.count)
+    };
     for name in ["region 000", "region 003", "region 005"] {
         assert_eq!(count(&both, name), count(&one, name) + count(&other, name));
     }
-    let longest = |report: &Report| report.region("region 005").unwrap().events.as_ref().unwrap().longest;
-    assert_eq!((longest(&both).rank, longest(&both).length), (longest(&other).rank + 3, longest(&other).length));
+    let longest = |report: &Report| {
+        report
+            .region("region 005")
+            .unwrap()
+            .events
+            .as_ref()
+            .unwrap()
+            .longest
+    };
+    assert_eq!(
+        (longest(&both).rank, longest(&both).length),
+        (longest(&other).rank + 3, longest(&other).length)
+    );
     let in_milliseconds = Report::of(&profile(0, 1, Duration::from_millis(1)));
     assert!(one.beside(in_milliseconds).is_err());
 }

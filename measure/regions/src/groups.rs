@@ -10,7 +10,11 @@ use super::ranks::RankSet;
 ///
 /// There are at most as many groups as bins, however many ranks there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct HistogramGroup {
     /// The bin that has the most events on each of these ranks; of equals, the shortest, as in figure 9.
     #[cfg_attr(feature = "json", serde(with = "super::saved::bin"))]
@@ -23,7 +27,11 @@ pub struct HistogramGroup {
 
 /// How many events ranks have in one bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct BinCounts {
     /// Which bin.
     #[cfg_attr(feature = "json", serde(with = "super::saved::bin"))]
@@ -38,7 +46,11 @@ pub struct BinCounts {
 
 /// How many events a rank has; of several ranks with as many, the lowest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct CountOf {
     /// How many.
     pub count: u64,
@@ -49,49 +61,85 @@ pub struct CountOf {
 impl CountOf {
     /// The larger; `self` is of lower ranks.
     pub(super) fn most(self, higher: Self) -> Self {
-        if higher.count > self.count { higher } else { self }
+        if higher.count > self.count {
+            higher
+        } else {
+            self
+        }
     }
 
     /// The smaller; `self` is of lower ranks.
     pub(super) fn least(self, higher: Self) -> Self {
-        if higher.count < self.count { higher } else { self }
+        if higher.count < self.count {
+            higher
+        } else {
+            self
+        }
     }
 }
 
 impl BinCounts {
     const fn of(bin: DecimalBin, count: u64, rank: u32) -> Self {
         let of = CountOf { count, rank };
-        Self { bin, most: of, least: of, sum: count }
+        Self {
+            bin,
+            most: of,
+            least: of,
+            sum: count,
+        }
     }
 
     fn append(self, higher: Self) -> Self {
         let (most, least) = (self.most.most(higher.most), self.least.least(higher.least));
-        Self { bin: self.bin, most, least, sum: self.sum.saturating_add(higher.sum) }
+        Self {
+            bin: self.bin,
+            most,
+            least,
+            sum: self.sum.saturating_add(higher.sum),
+        }
     }
 }
 
 impl HistogramGroup {
     /// A single rank, with the bins that are not empty; `None` if all are.
     pub(super) fn of(rank: u32, bins: &[(DecimalBin, u64)]) -> Option<Self> {
-        let (fullest, _) = bins.iter().copied().max_by_key(|(bin, count)| (*count, Reverse(*bin)))?;
-        let bins = bins.iter().map(|(bin, count)| BinCounts::of(*bin, *count, rank)).collect();
-        Some(Self { fullest, ranks: RankSet::of(rank), bins })
+        let (fullest, _) = bins
+            .iter()
+            .copied()
+            .max_by_key(|(bin, count)| (*count, Reverse(*bin)))?;
+        let bins = bins
+            .iter()
+            .map(|(bin, count)| BinCounts::of(*bin, *count, rank))
+            .collect();
+        Some(Self {
+            fullest,
+            ranks: RankSet::of(rank),
+            bins,
+        })
     }
 
     /// Adds higher ranks.
     fn append(&mut self, higher: &Self) {
-        let (Some(mine), Some(theirs)) = (self.ranks.first(), higher.ranks.first()) else { return };
+        let (Some(mine), Some(theirs)) = (self.ranks.first(), higher.ranks.first()) else {
+            return;
+        };
         // Who has no event in a bin has 0 there. Mostly the bins are the same.
         let mut of_higher = higher.bins.iter().copied().peekable();
         let mut missing = vec![];
         for counts in &mut self.bins {
-            missing.extend(core::iter::from_fn(|| of_higher.next_if(|higher| higher.bin < counts.bin)));
+            missing.extend(core::iter::from_fn(|| {
+                of_higher.next_if(|higher| higher.bin < counts.bin)
+            }));
             let same = of_higher.next_if(|higher| higher.bin == counts.bin);
             *counts = counts.append(same.unwrap_or(BinCounts::of(counts.bin, 0, theirs)));
         }
         missing.extend(of_higher);
         if !missing.is_empty() {
-            self.bins.extend(missing.into_iter().map(|higher| BinCounts::of(higher.bin, 0, mine).append(higher)));
+            self.bins.extend(
+                missing
+                    .into_iter()
+                    .map(|higher| BinCounts::of(higher.bin, 0, mine).append(higher)),
+            );
             self.bins.sort_by_key(|counts| counts.bin);
         }
         self.ranks.append(&higher.ranks);

@@ -10,11 +10,22 @@ use super::setup::Overhead;
 pub(super) type Lengths<'a> = [(&'a str, &'a [Option<&'a [u64]>])];
 
 pub(super) fn report(tick_nanos: i64, regions: &Lengths<'_>) -> Report {
-    let ranks = regions.iter().map(|(_, ranks)| ranks.len()).max().unwrap_or(1);
+    let ranks = regions
+        .iter()
+        .map(|(_, ranks)| ranks.len())
+        .max()
+        .unwrap_or(1);
     let of_rank = |rank: usize| {
-        let seen = regions.iter().filter_map(|(name, ranks)| Some((name, (*ranks.get(rank)?)?)));
+        let seen = regions
+            .iter()
+            .filter_map(|(name, ranks)| Some((name, (*ranks.get(rank)?)?)));
         let profiles = seen.map(|(name, lengths)| profile(name, lengths)).collect();
-        Report::of(&Profile::new("clock", Duration::from_nanos(tick_nanos), Overhead::default(), profiles))
+        Report::of(&Profile::new(
+            "clock",
+            Duration::from_nanos(tick_nanos),
+            Overhead::default(),
+            profiles,
+        ))
     };
     (1..ranks).fold(of_rank(0), |all, rank| all.beside(of_rank(rank)).unwrap())
 }
@@ -22,7 +33,13 @@ pub(super) fn report(tick_nanos: i64, regions: &Lengths<'_>) -> Report {
 fn profile(name: &str, lengths: &[u64]) -> RegionProfile {
     let mut ordered: Vec<ThreadEvent> = (1..)
         .zip(lengths)
-        .map(|(number, length)| ThreadEvent { event: Event { length: *length, number }, thread: 0 })
+        .map(|(number, length)| ThreadEvent {
+            event: Event {
+                length: *length,
+                number,
+            },
+            thread: 0,
+        })
         .collect();
     ordered.sort_by_key(|found| found.event.length);
     let mut bins: Vec<(DecimalBin, u64)> = vec![];

@@ -15,11 +15,18 @@ pub(super) fn recorded(name: &str) -> Cow<'_, str> {
     if name.is_empty() {
         return "(unnamed)".into();
     }
-    let name: Cow<'_, str> = if name.contains(breaks_lines) { escaped(name).into() } else { name.into() };
+    let name: Cow<'_, str> = if name.contains(breaks_lines) {
+        escaped(name).into()
+    } else {
+        name.into()
+    };
     if name.len() <= LONGEST_NAME {
         return name;
     }
-    let end = (0..=LONGEST_NAME - 20).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+    let end = (0..=LONGEST_NAME - 20)
+        .rev()
+        .find(|end| name.is_char_boundary(*end))
+        .unwrap_or(0);
     format!("{}...#{:016x}", &name[..end], fnv(name.as_bytes())).into()
 }
 
@@ -32,7 +39,11 @@ fn escaped(name: &str) -> String {
     let mut text = String::with_capacity(2 * name.len());
     for c in name.chars() {
         // Writing to a string cannot fail.
-        let _ = if breaks_lines(c) { write!(text, "{}", c.escape_default()) } else { write!(text, "{c}") };
+        let _ = if breaks_lines(c) {
+            write!(text, "{}", c.escape_default())
+        } else {
+            write!(text, "{c}")
+        };
     }
     text
 }
@@ -49,7 +60,13 @@ mod tests {
 
     #[test]
     fn usual_names_are_kept() {
-        for name in ["physics", "pcg_chrongear iteration", "a | b", "größer", &"x".repeat(LONGEST_NAME)] {
+        for name in [
+            "physics",
+            "pcg_chrongear iteration",
+            "a | b",
+            "größer",
+            &"x".repeat(LONGEST_NAME),
+        ] {
             assert_eq!(recorded(name), name);
         }
     }

@@ -25,7 +25,10 @@ impl EventReport {
         }
         // Beyond the end of a list that was cut, there are ranks that ran through the region, and others.
         if self.ranks.unlisted() > 0 {
-            places.iter_mut().skip(beyond(&self.ranks)).for_each(|place| *place = RankPlace::Unlisted);
+            places
+                .iter_mut()
+                .skip(beyond(&self.ranks))
+                .for_each(|place| *place = RankPlace::Unlisted);
         }
         for group in &self.groups {
             for rank in listed(&group.ranks, ranks) {
@@ -38,8 +41,13 @@ impl EventReport {
 
     /// Who is beyond the end of one list only must be in that group.
     fn conclude(&self, places: &mut [RankPlace]) {
-        let cut = self.groups.iter().filter(|group| group.ranks.unlisted() > 0);
-        let cut: Vec<_> = cut.map(|group| (beyond(&group.ranks), group.fullest)).collect();
+        let cut = self
+            .groups
+            .iter()
+            .filter(|group| group.ranks.unlisted() > 0);
+        let cut: Vec<_> = cut
+            .map(|group| (beyond(&group.ranks), group.fullest))
+            .collect();
         for rank in listed(&self.ranks, places.len() as u32) {
             let mut groups = cut.iter().filter(|(end, _)| rank >= *end);
             if places[rank] == RankPlace::Unlisted
@@ -54,7 +62,10 @@ impl EventReport {
 /// The listed ranks below a limit.
 fn listed(set: &RankSet, limit: u32) -> impl Iterator<Item = usize> {
     let below = move |rank: &u32| *rank < limit;
-    set.runs().iter().flat_map(move |run| run.ranks().take_while(below)).map(|rank| rank as usize)
+    set.runs()
+        .iter()
+        .flat_map(move |run| run.ranks().take_while(below))
+        .map(|rank| rank as usize)
 }
 
 /// The first rank that is not listed any more.
@@ -73,9 +84,30 @@ mod tests {
 
     #[test]
     fn every_rank_is_in_its_group_or_in_none() {
-        let report = made::report(1, &[("solve", &[Some(&[5_100]), None, Some(&[7, 7, 6_262]), Some(&[5_999]), None])]);
-        let events = report.region("solve").and_then(|region| region.events.as_ref()).unwrap();
-        let expected = [bin(5_000), RankPlace::Without, bin(7), bin(5_000), RankPlace::Without];
+        let report = made::report(
+            1,
+            &[(
+                "solve",
+                &[
+                    Some(&[5_100]),
+                    None,
+                    Some(&[7, 7, 6_262]),
+                    Some(&[5_999]),
+                    None,
+                ],
+            )],
+        );
+        let events = report
+            .region("solve")
+            .and_then(|region| region.events.as_ref())
+            .unwrap();
+        let expected = [
+            bin(5_000),
+            RankPlace::Without,
+            bin(7),
+            bin(5_000),
+            RankPlace::Without,
+        ];
         assert_eq!(events.places(5), expected);
         assert_eq!(events.places(3), expected[..3]);
         assert!(events.places(0).is_empty());
@@ -86,13 +118,21 @@ mod tests {
     fn what_is_not_listed_is_concluded_or_not_known() {
         let squares: Vec<u32> = (0..1_200).map(|i| i * i).collect();
         let ranks = 1_440_000;
-        let mut events = made::report(1, &[("r", &[Some(&[50])])]).region("r").unwrap().events.clone().unwrap();
+        let mut events = made::report(1, &[("r", &[Some(&[50])])])
+            .region("r")
+            .unwrap()
+            .events
+            .clone()
+            .unwrap();
         events.ranks = squares.iter().copied().collect();
         events.groups[0].ranks = events.ranks.clone();
         let end = 1_000 * 1_000;
         let places = events.places(ranks);
         // The first 0 and 1 are one run of the thousand.
-        assert_eq!((places[end], places[end + 1], places[2]), (bin(50), RankPlace::Unlisted, RankPlace::Without));
+        assert_eq!(
+            (places[end], places[end + 1], places[2]),
+            (bin(50), RankPlace::Unlisted, RankPlace::Without)
+        );
         // With all ranks known, and the others in a group of their own.
         events.ranks = (0..ranks).collect();
         let mut other = events.groups[0].clone();
@@ -100,7 +140,10 @@ mod tests {
         other.ranks = (2..4).collect();
         events.groups.push(other);
         let places = events.places(ranks);
-        assert_eq!([places[1], places[2], places[4], places[1_001 * 1_001]], [bin(50), bin(7), bin(50), bin(50)]);
+        assert_eq!(
+            [places[1], places[2], places[4], places[1_001 * 1_001]],
+            [bin(50), bin(7), bin(50), bin(50)]
+        );
         // Two lists that end.
         events.groups[1].ranks = squares.iter().map(|square| square + 2).collect();
         assert_eq!(events.places(ranks)[1_199 * 1_199], RankPlace::Unlisted);

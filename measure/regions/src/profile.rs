@@ -51,7 +51,11 @@ pub struct ThreadEvent {
 
 /// What besides its events is worth knowing of a region: how often something happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, deny_unknown_fields)
+)]
 pub struct Remarks {
     /// It was started while it ran.
     pub started_while_running: u64,
@@ -82,8 +86,20 @@ impl Remarks {
     }
 
     pub(super) fn from_values(values: [u64; 5]) -> Self {
-        let [started_while_running, stopped_while_stopped, clock_ran_backwards, recursions, running] = values;
-        Self { started_while_running, stopped_while_stopped, clock_ran_backwards, recursions, running }
+        let [
+            started_while_running,
+            stopped_while_stopped,
+            clock_ran_backwards,
+            recursions,
+            running,
+        ] = values;
+        Self {
+            started_while_running,
+            stopped_while_stopped,
+            clock_ran_backwards,
+            recursions,
+            running,
+        }
     }
 
     pub(super) fn add(&mut self, other: &Self) {
@@ -94,7 +110,12 @@ impl Remarks {
 
 impl Profile {
     /// Regions of one name are added up.
-    pub fn new(clock: &str, tick: Duration, overhead: Overhead, mut regions: Vec<RegionProfile>) -> Self {
+    pub fn new(
+        clock: &str,
+        tick: Duration,
+        overhead: Overhead,
+        mut regions: Vec<RegionProfile>,
+    ) -> Self {
         regions.sort_by(|a, b| a.name.cmp(&b.name));
         regions.dedup_by(|later, kept| {
             let same = later.name == kept.name;
@@ -103,7 +124,12 @@ impl Profile {
             }
             same
         });
-        Self { clock: clock.to_owned(), tick, overhead, regions }
+        Self {
+            clock: clock.to_owned(),
+            tick,
+            overhead,
+            regions,
+        }
     }
 
     /// In the order of their names.
@@ -113,7 +139,9 @@ impl Profile {
 
     /// The region of this name.
     pub fn region(&self, name: &str) -> Option<&RegionProfile> {
-        let place = self.regions.binary_search_by(|region| region.name.as_str().cmp(name));
+        let place = self
+            .regions
+            .binary_search_by(|region| region.name.as_str().cmp(name));
         place.ok().map(|place| &self.regions[place])
     }
 }
@@ -137,7 +165,11 @@ impl RegionProfile {
     /// Adds what a thread has seen.
     pub fn add(&mut self, thread: u32, seen: &RegionStatistics) {
         let event = |event: Option<Event>| event.map(|event| ThreadEvent { event, thread });
-        let MisuseCounts { started_while_running, stopped_while_stopped, clock_ran_backwards } = seen.misuse;
+        let MisuseCounts {
+            started_while_running,
+            stopped_while_stopped,
+            clock_ran_backwards,
+        } = seen.misuse;
         let values = [
             started_while_running,
             stopped_while_stopped,
@@ -154,7 +186,9 @@ impl RegionProfile {
             longest: event(seen.longest),
             second_longest: event(seen.second_longest),
             shortest: event(seen.shortest),
-            bins: bins.filter_map(|(index, count)| Some((DecimalBin::from_index(index)?, *count))).collect(),
+            bins: bins
+                .filter_map(|(index, count)| Some((DecimalBin::from_index(index)?, *count)))
+                .collect(),
             remarks: Remarks::from_values(values),
         });
     }
@@ -164,12 +198,23 @@ impl RegionProfile {
         self.threads = self.threads.saturating_add(other.threads);
         self.events = self.events.saturating_add(other.events);
         self.total = self.total.saturating_add(other.total);
-        let mut longest: Vec<ThreadEvent> =
-            [self.longest, other.longest, self.second_longest, other.second_longest].into_iter().flatten().collect();
+        let mut longest: Vec<ThreadEvent> = [
+            self.longest,
+            other.longest,
+            self.second_longest,
+            other.second_longest,
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
         longest.sort_by_key(|found| core::cmp::Reverse(found.event.length));
         self.longest = longest.first().copied();
         self.second_longest = longest.get(1).copied();
-        self.shortest = self.shortest.into_iter().chain(other.shortest).min_by_key(|found| found.event.length);
+        self.shortest = self
+            .shortest
+            .into_iter()
+            .chain(other.shortest)
+            .min_by_key(|found| found.event.length);
         for (bin, count) in &other.bins {
             match self.bins.binary_search_by_key(bin, |(bin, _)| *bin) {
                 Ok(place) => self.bins[place].1 = self.bins[place].1.saturating_add(*count),
@@ -182,7 +227,14 @@ impl RegionProfile {
     /// From ticks of the clock to those of the program.
     pub(super) fn scale(&mut self, scale: TickScale) {
         self.total = scale.apply(self.total);
-        for found in [&mut self.longest, &mut self.second_longest, &mut self.shortest].into_iter().flatten() {
+        for found in [
+            &mut self.longest,
+            &mut self.second_longest,
+            &mut self.shortest,
+        ]
+        .into_iter()
+        .flatten()
+        {
             found.event.length = scale.apply(found.event.length);
         }
     }

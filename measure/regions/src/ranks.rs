@@ -28,7 +28,8 @@ const LEAST_STRIDED: usize = 4;
 impl Run {
     /// The highest; saturates.
     pub fn last(&self) -> u32 {
-        self.first.saturating_add((self.count.saturating_sub(1)).saturating_mul(self.stride))
+        self.first
+            .saturating_add((self.count.saturating_sub(1)).saturating_mul(self.stride))
     }
 
     /// The ranks.
@@ -44,7 +45,10 @@ impl Run {
     fn joined(self, next: Self) -> Option<Self> {
         let strides_agree = self.stride == next.stride || (next.count == 1 && self.is_strided());
         let follows = self.last().checked_add(self.stride) == Some(next.first);
-        (strides_agree && follows).then_some(Self { count: self.count + next.count, ..self })
+        (strides_agree && follows).then_some(Self {
+            count: self.count + next.count,
+            ..self
+        })
     }
 }
 
@@ -54,7 +58,14 @@ impl RankSet {
 
     /// A single rank.
     pub fn of(rank: u32) -> Self {
-        Self { runs: vec![Run { first: rank, count: 1, stride: 1 }], count: 1 }
+        Self {
+            runs: vec![Run {
+                first: rank,
+                count: 1,
+                stride: 1,
+            }],
+            count: 1,
+        }
     }
 
     /// How many ranks.
@@ -84,7 +95,10 @@ impl RankSet {
 
     /// How many ranks are counted, but not listed; they are higher than those that are.
     pub fn unlisted(&self) -> u32 {
-        let listed: u32 = self.runs.iter().fold(0, |sum, run| sum.saturating_add(run.count));
+        let listed: u32 = self
+            .runs
+            .iter()
+            .fold(0, |sum, run| sum.saturating_add(run.count));
         self.count.saturating_sub(listed)
     }
 
@@ -125,7 +139,11 @@ impl RankSet {
             && last.count == 1
             && last.first.checked_add(run.stride) == Some(run.first)
         {
-            run = Run { first: last.first, count: run.count + 1, ..run };
+            run = Run {
+                first: last.first,
+                count: run.count + 1,
+                ..run
+            };
             self.runs.pop();
         }
         run
@@ -133,19 +151,36 @@ impl RankSet {
 
     /// The last single ranks and this one, if they are at equal distances.
     fn made_strided(&self, run: Run) -> Option<Run> {
-        let singles = self.runs.get(self.runs.len().checked_sub(LEAST_STRIDED - 1)?..)?;
+        let singles = self
+            .runs
+            .get(self.runs.len().checked_sub(LEAST_STRIDED - 1)?..)?;
         // Another rank may have sent ranks that are not higher: they make no run.
-        let stride = run.first.checked_sub(singles.last()?.first).filter(|stride| *stride > 0)?;
+        let stride = run
+            .first
+            .checked_sub(singles.last()?.first)
+            .filter(|stride| *stride > 0)?;
         let all_single = run.count == 1 && singles.iter().all(|single| single.count == 1);
-        let equal = singles.windows(2).all(|pair| pair[1].first.checked_sub(pair[0].first) == Some(stride));
+        let equal = singles
+            .windows(2)
+            .all(|pair| pair[1].first.checked_sub(pair[0].first) == Some(stride));
         let first = singles.first()?.first;
-        (all_single && equal).then_some(Run { first, count: LEAST_STRIDED as u32, stride })
+        (all_single && equal).then_some(Run {
+            first,
+            count: LEAST_STRIDED as u32,
+            stride,
+        })
     }
 
     /// The same ranks of a program whose ranks come after so many of another.
     pub(super) fn shifted(&self, by: u32) -> Self {
-        let shift = |run: &Run| Run { first: run.first.saturating_add(by), ..*run };
-        Self { runs: self.runs.iter().map(shift).collect(), count: self.count }
+        let shift = |run: &Run| Run {
+            first: run.first.saturating_add(by),
+            ..*run
+        };
+        Self {
+            runs: self.runs.iter().map(shift).collect(),
+            count: self.count,
+        }
     }
 
     /// A set as it was written; `None` if it is none: runs must be in order, and no more than `ranks` in all.
@@ -163,16 +198,23 @@ impl RankSet {
             listed = listed.checked_add(run.count)?;
         }
         // A set that is not empty has a lowest rank.
-        let sound =
-            listed <= count && count <= ranks && (count == 0 || !runs.is_empty()) && runs.len() <= Self::MOST_RUNS;
+        let sound = listed <= count
+            && count <= ranks
+            && (count == 0 || !runs.is_empty())
+            && runs.len() <= Self::MOST_RUNS;
         sound.then_some(Self { runs, count })
     }
 
     /// The first `most` runs, each as it is written, and how many ranks are not in them.
     pub fn shown(&self, most: usize) -> (impl Iterator<Item = String>, u32) {
         let shown = &self.runs[..most.min(self.runs.len())];
-        let listed = shown.iter().fold(0_u32, |sum, run| sum.saturating_add(run.count));
-        (shown.iter().map(ToString::to_string), self.count.saturating_sub(listed))
+        let listed = shown
+            .iter()
+            .fold(0_u32, |sum, run| sum.saturating_add(run.count));
+        (
+            shown.iter().map(ToString::to_string),
+            self.count.saturating_sub(listed),
+        )
     }
 }
 
@@ -180,8 +222,12 @@ impl RankSet {
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self { first, count: 1, .. } => write!(f, "{first}"),
-            Self { first, stride: 1, .. } => write!(f, "{first}-{}", self.last()),
+            Self {
+                first, count: 1, ..
+            } => write!(f, "{first}"),
+            Self {
+                first, stride: 1, ..
+            } => write!(f, "{first}-{}", self.last()),
             Self { first, stride, .. } => write!(f, "{first}-{}:{stride}", self.last()),
         }
     }
@@ -244,20 +290,32 @@ mod tests {
         let squares: RankSet = (0..2_000).map(|i| i * i).collect();
         assert_eq!((squares.len(), squares.unlisted()), (2_000, 999));
         let (runs, more) = squares.shown(3);
-        assert_eq!((runs.collect::<Vec<_>>().join(","), more), ("0-1,4,9".to_owned(), 1_996));
+        assert_eq!(
+            (runs.collect::<Vec<_>>().join(","), more),
+            ("0-1,4,9".to_owned(), 1_996)
+        );
         assert!(squares.to_string().ends_with(" and 999 more"), "{squares}");
     }
 
     #[test]
     fn what_is_no_set_is_not_taken() {
-        let run = |first, count, stride| Run { first, count, stride };
+        let run = |first, count, stride| Run {
+            first,
+            count,
+            stride,
+        };
         let set = |runs: &[Run], count| RankSet::from_parts(runs.to_vec(), count, 100);
-        assert!(set(&[run(0, 10, 1), run(20, 6, 16)], 16).is_none(), "up to rank 100");
+        assert!(
+            set(&[run(0, 10, 1), run(20, 6, 16)], 16).is_none(),
+            "up to rank 100"
+        );
         assert!(set(&[run(0, 10, 1), run(20, 6, 15)], 16).is_some());
         assert!(set(&[run(0, 10, 1), run(9, 1, 1)], 11).is_none());
         assert!(set(&[run(0, 0, 1)], 0).is_none() && set(&[run(0, 1, 0)], 1).is_none());
         assert!(set(&[run(u32::MAX, u32::MAX, u32::MAX)], 1).is_none());
-        assert!(set(&[], 1).is_none() && set(&[], 0).is_some() && set(&[run(0, 2, 1)], 101).is_none());
+        assert!(
+            set(&[], 1).is_none() && set(&[], 0).is_some() && set(&[run(0, 2, 1)], 101).is_none()
+        );
     }
 
     /// What a rank sends is not under the control of those who add it.

@@ -46,13 +46,19 @@ thread_local! {
 impl Region {
     /// A region of this name; nothing is done before it is used.
     pub const fn new(name: &'static str) -> Self {
-        Self { name, number: AtomicUsize::new(usize::MAX) }
+        Self {
+            name,
+            number: AtomicUsize::new(usize::MAX),
+        }
     }
 
     /// A region whose name is known only when the program runs. The name is kept for ever, once.
     pub fn named(name: &str) -> Self {
         let (name, number) = registry::lock().number(name);
-        Self { name, number: AtomicUsize::new(number) }
+        Self {
+            name,
+            number: AtomicUsize::new(number),
+        }
     }
 
     /// Begins an event that ends when the guard is dropped.
@@ -86,7 +92,11 @@ impl Region {
     #[inline(always)]
     fn timer(&self) -> &'static Timer {
         // The table is this thread's own, so that a number without its timer leads to the registry.
-        match TIMERS.get().get(self.number.load(Ordering::Relaxed)).and_then(OnceLock::get) {
+        match TIMERS
+            .get()
+            .get(self.number.load(Ordering::Relaxed))
+            .and_then(OnceLock::get)
+        {
             Some(timer) => timer,
             None => self.find_timer(),
         }

@@ -40,7 +40,15 @@ pub(super) fn lock() -> MutexGuard<'static, Registry> {
 
 impl Registry {
     fn new(setup: &'static Setup) -> Self {
-        Self { setup, names: vec![], numbers: HashMap::new(), threads: 0, living: vec![], spare: vec![], ended: vec![] }
+        Self {
+            setup,
+            names: vec![],
+            numbers: HashMap::new(),
+            threads: 0,
+            living: vec![],
+            spare: vec![],
+            ended: vec![],
+        }
     }
 
     /// The name that a region is recorded by, and its number.
@@ -58,8 +66,15 @@ impl Registry {
 
     /// The timer of a thread that has `timers` so far, and all that it has from now on.
     pub(super) fn timer(&mut self, timers: Timers, number: usize) -> (Timers, &'static Timer) {
-        let timers = if number < timers.len() { timers } else { self.grow(timers, number) };
-        (timers, timers[number].get_or_init(|| Box::leak(Box::new(self.setup.timer()))))
+        let timers = if number < timers.len() {
+            timers
+        } else {
+            self.grow(timers, number)
+        };
+        (
+            timers,
+            timers[number].get_or_init(|| Box::leak(Box::new(self.setup.timer()))),
+        )
     }
 
     /// A longer table, of twice as many timers, so that what is left behind is no more than what is used.
@@ -68,7 +83,11 @@ impl Registry {
             && let Some(timers) = self.spare.pop()
         {
             self.enlist(timers);
-            return if number < timers.len() { timers } else { self.grow(timers, number) };
+            return if number < timers.len() {
+                timers
+            } else {
+                self.grow(timers, number)
+            };
         }
         let mut table = old.to_vec();
         table.resize_with((number + 1).next_power_of_two(), OnceLock::new);
@@ -81,21 +100,31 @@ impl Registry {
     }
 
     fn enlist(&mut self, timers: Timers) {
-        self.living.push(Living { thread: self.threads, timers });
+        self.living.push(Living {
+            thread: self.threads,
+            timers,
+        });
         self.threads = self.threads.saturating_add(1);
     }
 
     fn place(&self, timers: Timers) -> Option<usize> {
         // Empty tables are no thread's.
-        self.living.iter().position(|living| !timers.is_empty() && core::ptr::eq(living.timers, timers))
+        self.living
+            .iter()
+            .position(|living| !timers.is_empty() && core::ptr::eq(living.timers, timers))
     }
 
     /// Takes over what a thread has seen, and its timers for the next one.
     ///
     /// A region that it left running keeps its timers as they are: somebody may still hold the guard.
     pub(super) fn leave(&mut self, timers: Timers) {
-        let running = timers.iter().filter_map(OnceLock::get).any(|timer| timer.is_running());
-        let Some(place) = self.place(timers).filter(|_| !running) else { return };
+        let running = timers
+            .iter()
+            .filter_map(OnceLock::get)
+            .any(|timer| timer.is_running());
+        let Some(place) = self.place(timers).filter(|_| !running) else {
+            return;
+        };
         let thread = self.living.swap_remove(place).thread;
         for (ended, timer) in self.ended.iter_mut().zip(timers) {
             if let Some(timer) = timer.get() {
@@ -109,13 +138,19 @@ impl Registry {
     /// What all threads have seen.
     pub(super) fn profile(&self) -> Profile {
         let mut regions = self.ended.clone();
-        self.living.iter().for_each(|living| add(&mut regions, living));
+        self.living
+            .iter()
+            .for_each(|living| add(&mut regions, living));
         self.finished(regions)
     }
 
     /// What the thread has seen that has these timers.
     pub(super) fn profile_of(&self, timers: Timers) -> Profile {
-        let mut regions: Vec<_> = self.names.iter().map(|name| RegionProfile::new(name)).collect();
+        let mut regions: Vec<_> = self
+            .names
+            .iter()
+            .map(|name| RegionProfile::new(name))
+            .collect();
         if let Some(place) = self.place(timers) {
             add(&mut regions, &self.living[place]);
         }
@@ -124,8 +159,15 @@ impl Registry {
 
     fn finished(&self, mut regions: Vec<RegionProfile>) -> Profile {
         regions.retain(|region| !region.is_empty());
-        regions.iter_mut().for_each(|region| region.scale(self.setup.scale));
-        Profile::new(self.setup.clock.name(), self.setup.tick, self.setup.overhead, regions)
+        regions
+            .iter_mut()
+            .for_each(|region| region.scale(self.setup.scale));
+        Profile::new(
+            self.setup.clock.name(),
+            self.setup.tick,
+            self.setup.overhead,
+            regions,
+        )
     }
 }
 

@@ -29,7 +29,11 @@ pub struct Report {
 
 /// What all ranks have seen of a region; lengths are in ticks.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct RegionReport {
     /// What it is called.
     pub name: String,
@@ -43,7 +47,11 @@ pub struct RegionReport {
 
 /// What all ranks have seen of the events of a region. Where several ranks have the same, the lowest is named.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct EventReport {
     /// Those that ran through it.
     pub ranks: RankSet,
@@ -77,7 +85,11 @@ pub struct EventReport {
 
 /// An event of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct RankEvent {
     /// How long it took, in ticks.
     pub length: u64,
@@ -91,7 +103,11 @@ pub struct RankEvent {
 
 /// All events of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct RankTotal {
     /// How long they took together, in ticks.
     pub total: u64,
@@ -103,7 +119,12 @@ pub struct RankTotal {
 
 impl RankEvent {
     fn of(rank: u32, ThreadEvent { event, thread }: ThreadEvent) -> Self {
-        Self { length: event.length, rank, thread, number: event.number }
+        Self {
+            length: event.length,
+            rank,
+            thread,
+            number: event.number,
+        }
     }
 }
 
@@ -115,7 +136,8 @@ impl RankTotal {
 
     /// Whether its events take longer on average: compared exactly.
     fn is_longer_than(&self, other: &Self) -> bool {
-        u128::from(self.total) * u128::from(other.events) > u128::from(other.total) * u128::from(self.events)
+        u128::from(self.total) * u128::from(other.events)
+            > u128::from(other.total) * u128::from(self.events)
     }
 }
 
@@ -132,7 +154,9 @@ pub enum MergeError {
 impl fmt::Display for MergeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::DifferentTicks([one, other]) => write!(f, "a tick is {one} in one report, and {other} in another"),
+            Self::DifferentTicks([one, other]) => {
+                write!(f, "a tick is {one} in one report, and {other} in another")
+            }
             Self::TooManyRanks => f.write_str("there are more than 2^32 ranks"),
         }
     }
@@ -143,27 +167,48 @@ impl core::error::Error for MergeError {}
 impl Report {
     /// Of a program with a single rank.
     pub fn of(profile: &Profile) -> Self {
-        Self { regions: RegionReport::of_rank(profile, 0).collect(), ..Self::head_of(profile) }
+        Self {
+            regions: RegionReport::of_rank(profile, 0).collect(),
+            ..Self::head_of(profile)
+        }
     }
 
     /// Of one rank, without its regions.
     pub(super) fn head_of(profile: &Profile) -> Self {
-        let Profile { clock, tick, overhead, .. } = profile;
-        Self { ranks: 1, clock: clock.clone(), tick: *tick, overhead: *overhead, regions: vec![] }
+        let Profile {
+            clock,
+            tick,
+            overhead,
+            ..
+        } = profile;
+        Self {
+            ranks: 1,
+            clock: clock.clone(),
+            tick: *tick,
+            overhead: *overhead,
+            regions: vec![],
+        }
     }
 
     /// The regions, as they are listed: the one that takes the longest on a rank first.
     pub fn regions(&self) -> Vec<&RegionReport> {
         let mut regions: Vec<_> = self.regions.iter().collect();
         // Those of equal totals stay in the order of their names, and those without events come last.
-        let total = |region: &&RegionReport| region.events.as_ref().map(|events| events.greatest_total.total);
+        let total = |region: &&RegionReport| {
+            region
+                .events
+                .as_ref()
+                .map(|events| events.greatest_total.total)
+        };
         regions.sort_by_key(|region| core::cmp::Reverse(total(region)));
         regions
     }
 
     /// The region of this name.
     pub fn region(&self, name: &str) -> Option<&RegionReport> {
-        let place = self.regions.binary_search_by(|region| region.name.as_str().cmp(name));
+        let place = self
+            .regions
+            .binary_search_by(|region| region.name.as_str().cmp(name));
         place.ok().map(|place| &self.regions[place])
     }
 
@@ -175,11 +220,19 @@ impl Report {
         if self.tick != other.tick {
             return Err(MergeError::DifferentTicks([self.tick, other.tick]));
         }
-        self.ranks.checked_add(other.ranks).ok_or(MergeError::TooManyRanks)?;
-        other.regions.iter_mut().for_each(|region| region.shift(self.ranks));
+        self.ranks
+            .checked_add(other.ranks)
+            .ok_or(MergeError::TooManyRanks)?;
+        other
+            .regions
+            .iter_mut()
+            .for_each(|region| region.shift(self.ranks));
         self.append_head(other.ranks, &other.overhead);
         let mut appending = Appending::to(&mut self.regions);
-        other.regions.iter().for_each(|region| appending.add(region));
+        other
+            .regions
+            .iter()
+            .for_each(|region| appending.add(region));
         appending.finish();
         Ok(self)
     }
@@ -204,7 +257,11 @@ pub(super) struct Appending<'a> {
 
 impl<'a> Appending<'a> {
     pub(super) fn to(regions: &'a mut Vec<RegionReport>) -> Self {
-        Self { known: regions.len(), regions, place: 0 }
+        Self {
+            known: regions.len(),
+            regions,
+            place: 0,
+        }
     }
 
     pub(super) fn add(&mut self, higher: &RegionReport) {
@@ -229,7 +286,10 @@ impl<'a> Appending<'a> {
 impl RegionReport {
     /// The part of a rank among others.
     pub(super) fn of_rank(profile: &Profile, rank: u32) -> impl Iterator<Item = Self> {
-        profile.regions().iter().map(move |region| Self::of(rank, region))
+        profile
+            .regions()
+            .iter()
+            .map(move |region| Self::of(rank, region))
     }
 
     fn of(rank: u32, region: &RegionProfile) -> Self {
@@ -262,15 +322,24 @@ impl RegionReport {
 
 impl EventReport {
     fn of(rank: u32, region: &RegionProfile) -> Option<Self> {
-        let count = CountOf { count: region.events, rank };
-        let total = RankTotal { total: region.total, events: region.events, rank };
+        let count = CountOf {
+            count: region.events,
+            rank,
+        };
+        let total = RankTotal {
+            total: region.total,
+            events: region.events,
+            rank,
+        };
         Some(Self {
             ranks: RankSet::of(rank),
             most: count,
             fewest: count,
             count: region.events,
             longest: RankEvent::of(rank, region.longest?),
-            second_longest: region.second_longest.map(|event| RankEvent::of(rank, event)),
+            second_longest: region
+                .second_longest
+                .map(|event| RankEvent::of(rank, event)),
             shortest: RankEvent::of(rank, region.shortest?),
             longest_average: total,
             shortest_average: total,
@@ -288,16 +357,34 @@ impl EventReport {
         self.most = self.most.most(higher.most);
         self.fewest = self.fewest.least(higher.fewest);
         self.count = self.count.saturating_add(higher.count);
-        replace_if(&mut self.longest, higher.longest, |old, new| new.length > old.length);
+        replace_if(&mut self.longest, higher.longest, |old, new| {
+            new.length > old.length
+        });
         self.second_longest = match (self.second_longest, higher.second_longest) {
             (Some(old), Some(new)) if new.length > old.length => Some(new),
             (old, new) => old.or(new),
         };
-        replace_if(&mut self.shortest, higher.shortest, |old, new| new.length < old.length);
-        replace_if(&mut self.longest_average, higher.longest_average, |old, new| new.is_longer_than(old));
-        replace_if(&mut self.shortest_average, higher.shortest_average, RankTotal::is_longer_than);
-        replace_if(&mut self.greatest_total, higher.greatest_total, |old, new| new.total > old.total);
-        replace_if(&mut self.least_total, higher.least_total, |old, new| new.total < old.total);
+        replace_if(&mut self.shortest, higher.shortest, |old, new| {
+            new.length < old.length
+        });
+        replace_if(
+            &mut self.longest_average,
+            higher.longest_average,
+            |old, new| new.is_longer_than(old),
+        );
+        replace_if(
+            &mut self.shortest_average,
+            higher.shortest_average,
+            RankTotal::is_longer_than,
+        );
+        replace_if(
+            &mut self.greatest_total,
+            higher.greatest_total,
+            |old, new| new.total > old.total,
+        );
+        replace_if(&mut self.least_total, higher.least_total, |old, new| {
+            new.total < old.total
+        });
         self.total = self.total.saturating_add(higher.total);
         self.threads = self.threads.max(higher.threads);
         groups::append(&mut self.groups, &higher.groups);
@@ -305,15 +392,25 @@ impl EventReport {
 
     /// All ranks that it names.
     pub(super) fn named_ranks(&mut self) -> impl Iterator<Item = &mut u32> {
-        let events = [&mut self.longest, &mut self.shortest].into_iter().chain(&mut self.second_longest);
+        let events = [&mut self.longest, &mut self.shortest]
+            .into_iter()
+            .chain(&mut self.second_longest);
         let averages = [&mut self.longest_average, &mut self.shortest_average];
-        let totals = averages.into_iter().chain([&mut self.greatest_total, &mut self.least_total]);
-        let counts = [&mut self.most, &mut self.fewest].into_iter().map(|count| &mut count.rank);
-        events.map(|event| &mut event.rank).chain(totals.map(|total| &mut total.rank)).chain(counts)
+        let totals = averages
+            .into_iter()
+            .chain([&mut self.greatest_total, &mut self.least_total]);
+        let counts = [&mut self.most, &mut self.fewest]
+            .into_iter()
+            .map(|count| &mut count.rank);
+        events
+            .map(|event| &mut event.rank)
+            .chain(totals.map(|total| &mut total.rank))
+            .chain(counts)
     }
 
     fn shift(&mut self, by: u32) {
-        self.named_ranks().for_each(|rank| *rank = rank.saturating_add(by));
+        self.named_ranks()
+            .for_each(|rank| *rank = rank.saturating_add(by));
         self.ranks = self.ranks.shifted(by);
         self.groups.iter_mut().for_each(|group| group.shift(by));
     }

@@ -52,11 +52,25 @@ struct Version {
 /// As [`Report::save`] writes it. Regions are in the order in which they are listed.
 impl Serialize for Report {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { ranks, clock, tick, overhead, .. } = self;
+        let Self {
+            ranks,
+            clock,
+            tick,
+            overhead,
+            ..
+        } = self;
         let regions = self.regions();
         let tick_nanos = tick.as_nanos();
-        Written { schema: SCHEMA, version: VERSION, ranks: *ranks, clock, tick_nanos, overhead, regions }
-            .serialize(serializer)
+        Written {
+            schema: SCHEMA,
+            version: VERSION,
+            ranks: *ranks,
+            clock,
+            tick_nanos,
+            overhead,
+            regions,
+        }
+        .serialize(serializer)
     }
 }
 
@@ -66,7 +80,10 @@ impl Report {
     /// # Errors
     /// When the file cannot be written; what was there before is still there then.
     pub fn save(&self, path: &Path) -> Result<(), FileError> {
-        let failed = |why| FileError::Io { path: path.to_owned(), why };
+        let failed = |why| FileError::Io {
+            path: path.to_owned(),
+            why,
+        };
         let mut beside = path.as_os_str().to_owned();
         beside.push(".part");
         let write = || {
@@ -89,12 +106,20 @@ impl Report {
     /// # Errors
     /// When the file cannot be read, or is no such report.
     pub fn load(path: &Path) -> Result<Self, FileError> {
-        let bytes = fs::read(path).map_err(|why| FileError::Io { path: path.to_owned(), why })?;
-        Self::from_json(&bytes).map_err(|why| FileError::Content { path: path.to_owned(), why })
+        let bytes = fs::read(path).map_err(|why| FileError::Io {
+            path: path.to_owned(),
+            why,
+        })?;
+        Self::from_json(&bytes).map_err(|why| FileError::Content {
+            path: path.to_owned(),
+            why,
+        })
     }
 
     fn from_json(bytes: &[u8]) -> Result<Self, String> {
-        let no_report = |_| format!("this is no report of regions, which begins with {{\"schema\":\"{SCHEMA}\"");
+        let no_report = |_| {
+            format!("this is no report of regions, which begins with {{\"schema\":\"{SCHEMA}\"")
+        };
         match serde_json::from_slice(bytes) {
             Ok(Version { schema, .. }) if schema != SCHEMA => return Err(no_report(())),
             Ok(Version { version, .. }) if version != VERSION => {
@@ -106,9 +131,22 @@ impl Report {
             Err(_) => return Err(no_report(())),
         }
         let read: Read = serde_json::from_slice(bytes).map_err(|why| why.to_string())?;
-        let Read { ranks, clock, tick_nanos, overhead, mut regions, .. } = read;
+        let Read {
+            ranks,
+            clock,
+            tick_nanos,
+            overhead,
+            mut regions,
+            ..
+        } = read;
         regions.sort_by(|a, b| a.name.cmp(&b.name));
-        let report = Self { ranks, clock, tick: Duration::from_nanos(tick_nanos), overhead, regions };
+        let report = Self {
+            ranks,
+            clock,
+            tick: Duration::from_nanos(tick_nanos),
+            overhead,
+            regions,
+        };
         report.check()?;
         Ok(report)
     }
@@ -117,15 +155,31 @@ impl Report {
     fn check(&self) -> Result<(), String> {
         let unless = |sound: bool, why: &str| if sound { Ok(()) } else { Err(why.to_owned()) };
         unless(self.ranks > 0, "there are no ranks")?;
-        unless(self.tick > Duration::ZERO, "a tick is not longer than nothing")?;
-        unless(name::recorded(&self.clock) == self.clock, "the clock has no proper name")?;
+        unless(
+            self.tick > Duration::ZERO,
+            "a tick is not longer than nothing",
+        )?;
+        unless(
+            name::recorded(&self.clock) == self.clock,
+            "the clock has no proper name",
+        )?;
         for region in &self.regions {
             let called = name::recorded(&region.name);
-            unless(called == region.name, &format!("no region is called \"{}\"", called.escape_debug()))?;
-            region.check(self.ranks).map_err(|why| format!("region \"{called}\": {why}"))?;
+            unless(
+                called == region.name,
+                &format!("no region is called \"{}\"", called.escape_debug()),
+            )?;
+            region
+                .check(self.ranks)
+                .map_err(|why| format!("region \"{called}\": {why}"))?;
         }
-        let twice = self.regions.windows(2).find(|pair| pair[0].name == pair[1].name);
-        twice.map_or(Ok(()), |pair| Err(format!("there is a second region \"{}\"", pair[0].name)))
+        let twice = self
+            .regions
+            .windows(2)
+            .find(|pair| pair[0].name == pair[1].name);
+        twice.map_or(Ok(()), |pair| {
+            Err(format!("there is a second region \"{}\"", pair[0].name))
+        })
     }
 }
 
@@ -134,19 +188,27 @@ impl RegionReport {
         if self.remarked.is_some_and(|rank| rank >= ranks) {
             return Err("it names a rank that there is not");
         }
-        self.events.as_ref().map_or(Ok(()), |events| events.check(ranks))
+        self.events
+            .as_ref()
+            .map_or(Ok(()), |events| events.check(ranks))
     }
 }
 
 impl EventReport {
     fn check(&self, ranks: u32) -> Result<(), &'static str> {
-        let is_set =
-            |set: &RankSet| RankSet::from_parts(set.runs().to_vec(), set.len(), ranks).is_some() && !set.is_empty();
+        let is_set = |set: &RankSet| {
+            RankSet::from_parts(set.runs().to_vec(), set.len(), ranks).is_some() && !set.is_empty()
+        };
         let of_bins = self.groups.iter().flat_map(|group| &group.bins);
         let named = of_bins.flat_map(|counts| [counts.most.rank, counts.least.rank]);
         // A copy, as they are handed out to be changed.
         let mut copy = self.clone();
-        if copy.named_ranks().map(|rank| *rank).chain(named).any(|rank| rank >= ranks) {
+        if copy
+            .named_ranks()
+            .map(|rank| *rank)
+            .chain(named)
+            .any(|rank| rank >= ranks)
+        {
             return Err("it names a rank that there is not");
         }
         if !is_set(&self.ranks) || self.groups.iter().any(|group| !is_set(&group.ranks)) {
@@ -155,10 +217,18 @@ impl EventReport {
         if !self.groups.is_sorted_by(|a, b| a.fullest > b.fullest) {
             return Err("its groups are not in order");
         }
-        if self.groups.iter().any(|group| group.bins.is_empty() || !group.bins.is_sorted_by(|a, b| a.bin < b.bin)) {
+        if self
+            .groups
+            .iter()
+            .any(|group| group.bins.is_empty() || !group.bins.is_sorted_by(|a, b| a.bin < b.bin))
+        {
             return Err("the bins of a group are not in order");
         }
-        if self.count == 0 { Err("it has events, but none") } else { Ok(()) }
+        if self.count == 0 {
+            Err("it has events, but none")
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -167,14 +237,23 @@ pub(super) mod bin {
     use super::{DecimalBin, Deserialize, Deserializer, Serializer};
     use serde::de::Error as _;
 
-    pub(crate) fn serialize<S: Serializer>(bin: &DecimalBin, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(
+        bin: &DecimalBin,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(bin.low())
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DecimalBin, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<DecimalBin, D::Error> {
         let low = u64::deserialize(deserializer)?;
         let bin = DecimalBin::of(low);
-        if bin.low() == low { Ok(bin) } else { Err(D::Error::custom(format!("no bin begins with {low}"))) }
+        if bin.low() == low {
+            Ok(bin)
+        } else {
+            Err(D::Error::custom(format!("no bin begins with {low}")))
+        }
     }
 }
 
@@ -188,16 +267,32 @@ struct JsonRanks {
 
 impl Serialize for RankSet {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let runs = self.runs().iter().map(|run| [run.first, run.count, run.stride]).collect();
-        JsonRanks { count: self.len(), runs }.serialize(serializer)
+        let runs = self
+            .runs()
+            .iter()
+            .map(|run| [run.first, run.count, run.stride])
+            .collect();
+        JsonRanks {
+            count: self.len(),
+            runs,
+        }
+        .serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for RankSet {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let JsonRanks { count, runs } = JsonRanks::deserialize(deserializer)?;
-        let runs = runs.into_iter().map(|[first, count, stride]| Run { first, count, stride }).collect();
-        Self::from_parts(runs, count, u32::MAX).ok_or_else(|| D::Error::custom("this is no list of ranks"))
+        let runs = runs
+            .into_iter()
+            .map(|[first, count, stride]| Run {
+                first,
+                count,
+                stride,
+            })
+            .collect();
+        Self::from_parts(runs, count, u32::MAX)
+            .ok_or_else(|| D::Error::custom("this is no list of ranks"))
     }
 }
 
@@ -208,7 +303,12 @@ mod tests {
     use downbeat_clock_core::Event;
 
     fn report() -> Report {
-        let event = |length, number| Some(ThreadEvent { event: Event { length, number }, thread: 0 });
+        let event = |length, number| {
+            Some(ThreadEvent {
+                event: Event { length, number },
+                thread: 0,
+            })
+        };
         let solve = RegionProfile {
             threads: 1,
             events: 3,
@@ -216,12 +316,27 @@ mod tests {
             longest: event(6_000, 1),
             shortest: event(7, 2),
             bins: vec![(DecimalBin::of(7), 2), (DecimalBin::of(6_000), 1)],
-            remarks: Remarks { recursions: 1, ..Remarks::default() },
+            remarks: Remarks {
+                recursions: 1,
+                ..Remarks::default()
+            },
             ..RegionProfile::new("solve \"it\"")
         };
-        let idle = RegionProfile { remarks: solve.remarks, ..RegionProfile::new("idle") };
-        let of = |regions| Report::of(&Profile::new("clock", Duration::from_nanos(1), Overhead::default(), regions));
-        of(vec![solve.clone(), idle]).beside(of(vec![solve])).unwrap()
+        let idle = RegionProfile {
+            remarks: solve.remarks,
+            ..RegionProfile::new("idle")
+        };
+        let of = |regions| {
+            Report::of(&Profile::new(
+                "clock",
+                Duration::from_nanos(1),
+                Overhead::default(),
+                regions,
+            ))
+        };
+        of(vec![solve.clone(), idle])
+            .beside(of(vec![solve]))
+            .unwrap()
     }
 
     fn json(report: &Report) -> String {
@@ -230,7 +345,8 @@ mod tests {
 
     #[test]
     fn what_was_saved_is_loaded() {
-        let path = std::env::temp_dir().join(format!("downbeat-regions-{}.json", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("downbeat-regions-{}.json", std::process::id()));
         let report = report();
         report.save(&path).unwrap();
         report.save(&path).unwrap();
@@ -238,8 +354,18 @@ mod tests {
         fs::remove_file(&path).unwrap();
         let why = Report::load(&path).unwrap_err().to_string();
         assert!(why.starts_with(&path.display().to_string()), "{why}");
-        assert!(report.save(Path::new("/no/such/folder/report.json")).is_err());
-        assert_eq!(json(&report).matches(r#""total":36893488147419103230"#).count(), 1, "totals may need 128 bits");
+        assert!(
+            report
+                .save(Path::new("/no/such/folder/report.json"))
+                .is_err()
+        );
+        assert_eq!(
+            json(&report)
+                .matches(r#""total":36893488147419103230"#)
+                .count(),
+            1,
+            "totals may need 128 bits"
+        );
     }
 
     #[test]
@@ -251,8 +377,12 @@ mod tests {
             ),
             "{text}"
         );
-        assert!(text.contains(r#""ranks":{"count":2,"runs":[[0,2,1]]}"#), "{text}");
-        let bin = r#"{"bin":6000,"most":{"count":1,"rank":0},"least":{"count":1,"rank":0},"sum":2}"#;
+        assert!(
+            text.contains(r#""ranks":{"count":2,"runs":[[0,2,1]]}"#),
+            "{text}"
+        );
+        let bin =
+            r#"{"bin":6000,"most":{"count":1,"rank":0},"least":{"count":1,"rank":0},"sum":2}"#;
         assert!(text.contains(bin), "{text}");
     }
 
@@ -263,16 +393,34 @@ mod tests {
             assert!(text.contains(from), "{from} in {text}");
             Report::from_json(text.replacen(from, to, 1).as_bytes()).unwrap_err()
         };
-        assert_eq!(error("\"version\":1", "\"version\":2"), "version 2 is not known here");
-        let none = "this is no report of regions, which begins with {\"schema\":\"downbeat.regions\"";
+        assert_eq!(
+            error("\"version\":1", "\"version\":2"),
+            "version 2 is not known here"
+        );
+        let none =
+            "this is no report of regions, which begins with {\"schema\":\"downbeat.regions\"";
         assert_eq!(error("downbeat.regions", "downbeat.launch"), none);
         for text in ["", "x", "[]", "{}", "null"] {
-            assert_eq!(Report::from_json(text.as_bytes()).unwrap_err(), none, "{text}");
+            assert_eq!(
+                Report::from_json(text.as_bytes()).unwrap_err(),
+                none,
+                "{text}"
+            );
         }
-        assert!(Report::from_json(&text.as_bytes()[..text.len() / 2]).unwrap_err().starts_with("EOF"));
+        assert!(
+            Report::from_json(&text.as_bytes()[..text.len() / 2])
+                .unwrap_err()
+                .starts_with("EOF")
+        );
         assert_eq!(error("\"ranks\":2", "\"ranks\":0"), "there are no ranks");
-        assert_eq!(error("\"tick_nanos\":1", "\"tick_nanos\":-1"), "a tick is not longer than nothing");
-        assert_eq!(error("\"name\":\"idle\"", "\"name\":\"\\u001b[2J\""), "no region is called \"\\\\u{1b}[2J\"");
+        assert_eq!(
+            error("\"tick_nanos\":1", "\"tick_nanos\":-1"),
+            "a tick is not longer than nothing"
+        );
+        assert_eq!(
+            error("\"name\":\"idle\"", "\"name\":\"\\u001b[2J\""),
+            "no region is called \"\\\\u{1b}[2J\""
+        );
         assert_eq!(
             error("\"name\":\"idle\"", "\"name\":\"solve \\\"it\\\"\""),
             "there is a second region \"solve \"it\"\""

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 
 use downbeat_clock_core::{Clock, Duration, RegionTimer, ScaleError, TickRate, TickScale, Ticks};
 use downbeat_timers::{
-    CalibrationError, SystemClock, SystemClockId, SystemClockUnavailable, TscClock, TscUnavailable, UnorderedTsc,
-    calibrate_during,
+    CalibrationError, SystemClock, SystemClockId, SystemClockUnavailable, TscClock, TscUnavailable,
+    UnorderedTsc, calibrate_during,
 };
 
 /// By which clock a program times its regions.
@@ -36,13 +36,21 @@ pub struct Settings {
 /// The cheapest clock, ticks of a nanosecond, and nothing subtracted.
 impl Default for Settings {
     fn default() -> Self {
-        Self { clock: ClockChoice::default(), tick: Duration::from_nanos(1), subtract_own: false }
+        Self {
+            clock: ClockChoice::default(),
+            tick: Duration::from_nanos(1),
+            subtract_own: false,
+        }
     }
 }
 
 /// What timing a region costs itself, as it was measured when the program began to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct Overhead {
     /// What an empty region seems to last, in picoseconds.
     pub within_picos: u64,
@@ -84,7 +92,11 @@ impl Clock for RegionClock {
         if let Self::UnorderedTsc(clock) = self {
             return clock.ticks();
         }
-        if let Self::OrderedTsc(clock) = self { clock.ticks() } else { self.slow_ticks() }
+        if let Self::OrderedTsc(clock) = self {
+            clock.ticks()
+        } else {
+            self.slow_ticks()
+        }
     }
 }
 
@@ -92,7 +104,11 @@ impl RegionClock {
     #[cold]
     #[inline(never)]
     fn slow_ticks(&self) -> Ticks {
-        if let Self::System(clock) = self { clock.ticks() } else { Ticks(0) }
+        if let Self::System(clock) = self {
+            clock.ticks()
+        } else {
+            Ticks(0)
+        }
     }
 }
 
@@ -115,7 +131,9 @@ pub enum SetupError {
 impl fmt::Display for SetupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLate => f.write_str("a region was entered before it was settled how regions are timed"),
+            Self::TooLate => {
+                f.write_str("a region was entered before it was settled how regions are timed")
+            }
             Self::Tsc(why) => why.fmt(f),
             Self::System(why) => why.fmt(f),
             Self::Calibration(why) => why.fmt(f),
@@ -150,15 +168,24 @@ pub fn configure(settings: Settings) -> Result<(), SetupError> {
     if SETUP.get().is_some() {
         return Err(SetupError::TooLate);
     }
-    SETUP.set(Setup::of(settings)?).map_err(|_| SetupError::TooLate)
+    SETUP
+        .set(Setup::of(settings)?)
+        .map_err(|_| SetupError::TooLate)
 }
 
 pub(super) fn setup() -> &'static Setup {
     SETUP.get_or_init(|| {
         let usual = Settings::default();
-        let system = || Setup::of(Settings { clock: ClockChoice::System, ..usual });
+        let system = || {
+            Setup::of(Settings {
+                clock: ClockChoice::System,
+                ..usual
+            })
+        };
         // The report names the clock, so that nobody is deceived.
-        Setup::of(usual).or_else(|_| system()).unwrap_or_else(|_| Setup::missing())
+        Setup::of(usual)
+            .or_else(|_| system())
+            .unwrap_or_else(|_| Setup::missing())
     })
 }
 
@@ -170,7 +197,10 @@ impl Setup {
                 (RegionClock::OrderedTsc(tsc), calibrated(&tsc)?)
             }
             ClockChoice::Cheapest => match TscClock::detect() {
-                Ok(tsc) => (RegionClock::UnorderedTsc(tsc.unordered()), calibrated(&tsc)?),
+                Ok(tsc) => (
+                    RegionClock::UnorderedTsc(tsc.unordered()),
+                    calibrated(&tsc)?,
+                ),
                 Err(_) => (RegionClock::System(steady()?), SystemClock::RATE),
             },
             ClockChoice::System => (RegionClock::System(steady()?), SystemClock::RATE),
@@ -179,14 +209,30 @@ impl Setup {
         let (within, whole) = empty_region(clock, scale);
         let picos = |ticks: f64| (ticks * rate.nanos_per_tick() * 1e3).round() as u64;
         let subtracted = settings.subtract_own;
-        let overhead = Overhead { within_picos: picos(within), whole_picos: picos(whole), subtracted };
-        Ok(Self { clock, scale, tick: settings.tick, overhead, own: if subtracted { within as u64 } else { 0 } })
+        let overhead = Overhead {
+            within_picos: picos(within),
+            whole_picos: picos(whole),
+            subtracted,
+        };
+        Ok(Self {
+            clock,
+            scale,
+            tick: settings.tick,
+            overhead,
+            own: if subtracted { within as u64 } else { 0 },
+        })
     }
 
     fn missing() -> Self {
         let tick = Settings::default().tick;
         let overhead = Overhead::default();
-        Self { clock: RegionClock::Missing, scale: TickScale::NANOSECONDS, tick, overhead, own: 0 }
+        Self {
+            clock: RegionClock::Missing,
+            scale: TickScale::NANOSECONDS,
+            tick,
+            overhead,
+            own: 0,
+        }
     }
 
     pub(super) fn timer(&self) -> RegionTimer<RegionClock> {
@@ -196,12 +242,14 @@ impl Setup {
 
 /// The steady clock of the system that is not adjusted, or else the one that is.
 fn steady() -> Result<SystemClock, SetupError> {
-    let [raw, adjusted] = [SystemClockId::MonotonicRaw, SystemClockId::Monotonic].map(SystemClock::detect);
+    let [raw, adjusted] =
+        [SystemClockId::MonotonicRaw, SystemClockId::Monotonic].map(SystemClock::detect);
     raw.or(adjusted).map_err(SetupError::System)
 }
 
 fn calibrated(tsc: &TscClock) -> Result<TickRate, SetupError> {
-    let found = calibrate_during(tsc, &steady()?, Duration::from_millis(10)).map_err(SetupError::Calibration)?;
+    let found = calibrate_during(tsc, &steady()?, Duration::from_millis(10))
+        .map_err(SetupError::Calibration)?;
     Ok(found.rate())
 }
 
@@ -233,20 +281,36 @@ mod tests {
 
     #[test]
     fn every_clock_times_regions() {
-        for clock in [ClockChoice::Cheapest, ClockChoice::OrderedTsc, ClockChoice::System] {
-            let found = Setup::of(Settings { clock, subtract_own: true, ..Settings::default() });
+        for clock in [
+            ClockChoice::Cheapest,
+            ClockChoice::OrderedTsc,
+            ClockChoice::System,
+        ] {
+            let found = Setup::of(Settings {
+                clock,
+                subtract_own: true,
+                ..Settings::default()
+            });
             let setup = match found {
                 Ok(setup) => setup,
                 // Elsewhere than on x86 the reason is what can be tested.
                 Err(why) => {
-                    assert!(clock == ClockChoice::OrderedTsc && matches!(why, SetupError::Tsc(_)), "{why}");
+                    assert!(
+                        clock == ClockChoice::OrderedTsc && matches!(why, SetupError::Tsc(_)),
+                        "{why}"
+                    );
                     continue;
                 }
             };
             let timer = setup.timer();
             (0..100).for_each(|_| drop(timer.enter()));
             let seen = timer.statistics();
-            assert_eq!((seen.events, seen.bins.iter().sum::<u64>()), (100, 100), "{}", setup.clock.name());
+            assert_eq!(
+                (seen.events, seen.bins.iter().sum::<u64>()),
+                (100, 100),
+                "{}",
+                setup.clock.name()
+            );
             assert!(setup.overhead.subtracted && !setup.clock.name().is_empty());
         }
     }
@@ -255,13 +319,23 @@ mod tests {
     fn without_a_clock_events_are_counted() {
         let timer = Setup::missing().timer();
         drop(timer.enter());
-        assert_eq!((timer.statistics().events, timer.statistics().total), (1, 0));
+        assert_eq!(
+            (timer.statistics().events, timer.statistics().total),
+            (1, 0)
+        );
         assert!(RegionClock::Missing.name().starts_with("none"));
     }
 
     #[test]
     fn what_is_no_tick_is_refused() {
-        let settings = Settings { clock: ClockChoice::System, tick: Duration::ZERO, ..Settings::default() };
-        assert!(matches!(Setup::of(settings), Err(SetupError::Scale(ScaleError::NotPositive))));
+        let settings = Settings {
+            clock: ClockChoice::System,
+            tick: Duration::ZERO,
+            ..Settings::default()
+        };
+        assert!(matches!(
+            Setup::of(settings),
+            Err(SetupError::Scale(ScaleError::NotPositive))
+        ));
     }
 }

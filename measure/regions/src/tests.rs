@@ -1,11 +1,16 @@
 //! Regions of threads. Tests run side by side in one process: each has names of its own.
 
-use super::{LONGEST_NAME, Profile, Region, RegionProfile, Settings, SetupError, configure, profile};
+use super::{
+    LONGEST_NAME, Profile, Region, RegionProfile, Settings, SetupError, configure, profile,
+};
 use super::{profile_of_this_thread, setup};
 use crate::region;
 
 fn of(name: &str) -> RegionProfile {
-    profile().region(name).cloned().unwrap_or_else(|| RegionProfile::new(name))
+    profile()
+        .region(name)
+        .cloned()
+        .unwrap_or_else(|| RegionProfile::new(name))
 }
 
 fn events_in_bins(found: &RegionProfile) -> u64 {
@@ -18,7 +23,10 @@ fn two_call_sites_of_one_name_are_one_region() {
     drop(region!("tests: two sites"));
     drop(Region::named("tests: two sites").enter());
     let found = of("tests: two sites");
-    assert_eq!((found.events, found.threads, events_in_bins(&found)), (3, 1, 3));
+    assert_eq!(
+        (found.events, found.threads, events_in_bins(&found)),
+        (3, 1, 3)
+    );
 }
 
 #[test]
@@ -43,7 +51,12 @@ fn what_is_in_a_region_is_in_its_time() {
     let (outer, inner) = (of("tests: outer"), of("tests: inner"));
     assert_eq!((outer.events, inner.events), (1, 10));
     // Ticks are cut, each total once.
-    assert!(outer.total + 1 >= inner.total, "{} {}", outer.total, inner.total);
+    assert!(
+        outer.total + 1 >= inner.total,
+        "{} {}",
+        outer.total,
+        inner.total
+    );
 }
 
 #[test]
@@ -55,14 +68,28 @@ fn misuse_is_counted_and_loses_nothing() {
     REGION.stop();
     REGION.stop();
     let found = of("tests: misuse");
-    assert_eq!((found.events, found.remarks.started_while_running, found.remarks.stopped_while_stopped), (1, 1, 2));
+    assert_eq!(
+        (
+            found.events,
+            found.remarks.started_while_running,
+            found.remarks.stopped_while_stopped
+        ),
+        (1, 1, 2)
+    );
 }
 
 #[test]
 fn a_timer_that_was_only_misused_is_told() {
     Region::named("tests: only stopped").stop();
     let found = of("tests: only stopped");
-    assert_eq!((found.events, found.threads, found.remarks.stopped_while_stopped), (0, 0, 1));
+    assert_eq!(
+        (
+            found.events,
+            found.threads,
+            found.remarks.stopped_while_stopped
+        ),
+        (0, 0, 1)
+    );
 }
 
 #[test]
@@ -71,9 +98,22 @@ fn started_in_one_thread_and_stopped_in_another() {
     REGION.start();
     std::thread::scope(|scope| scope.spawn(|| REGION.stop()).join().unwrap());
     let found = of("tests: two threads");
-    assert_eq!((found.events, found.remarks.running, found.remarks.stopped_while_stopped), (0, 1, 1));
+    assert_eq!(
+        (
+            found.events,
+            found.remarks.running,
+            found.remarks.stopped_while_stopped
+        ),
+        (0, 1, 1)
+    );
     REGION.stop();
-    assert_eq!((of("tests: two threads").events, of("tests: two threads").remarks.running), (1, 0));
+    assert_eq!(
+        (
+            of("tests: two threads").events,
+            of("tests: two threads").remarks.running
+        ),
+        (1, 0)
+    );
 }
 
 #[test]
@@ -83,12 +123,21 @@ fn a_report_inside_a_running_region() {
     let found = of("tests: inside");
     assert_eq!((found.events, found.remarks.running), (1, 1));
     drop(guard);
-    assert_eq!((of("tests: inside").events, of("tests: inside").remarks.running), (2, 0));
+    assert_eq!(
+        (
+            of("tests: inside").events,
+            of("tests: inside").remarks.running
+        ),
+        (2, 0)
+    );
 }
 
 #[test]
 fn strange_names() {
-    for (given, recorded) in [("", "(unnamed)"), ("tests: \u{1b}[31m\r\n", "tests: \\u{1b}[31m\\r\\n")] {
+    for (given, recorded) in [
+        ("", "(unnamed)"),
+        ("tests: \u{1b}[31m\r\n", "tests: \\u{1b}[31m\\r\\n"),
+    ] {
         let before = of(recorded).events;
         drop(Region::named(given).enter());
         assert_eq!(of(recorded).events, before + 1, "{recorded}");
@@ -97,8 +146,15 @@ fn strange_names() {
     drop(Region::named(&long).enter());
     drop(Region::named(&format!("{long}!")).enter());
     let profile = profile();
-    let found: Vec<_> = profile.regions().iter().filter(|region| region.name.starts_with("tests: long ")).collect();
-    assert_eq!(found.iter().map(|region| region.events).collect::<Vec<_>>(), [1, 1]);
+    let found: Vec<_> = profile
+        .regions()
+        .iter()
+        .filter(|region| region.name.starts_with("tests: long "))
+        .collect();
+    assert_eq!(
+        found.iter().map(|region| region.events).collect::<Vec<_>>(),
+        [1, 1]
+    );
     assert!(found.iter().all(|region| region.name.len() <= LONGEST_NAME));
 }
 
@@ -115,8 +171,17 @@ fn a_thousand_threads_lose_nothing() {
         }
     });
     let found = of("tests: of all threads");
-    assert_eq!((found.events, u64::from(found.threads), events_in_bins(&found)), (THREADS, THREADS, THREADS));
-    let own: u64 = (0..10).map(|thread| of(&format!("tests: thread {thread}")).events).sum();
+    assert_eq!(
+        (
+            found.events,
+            u64::from(found.threads),
+            events_in_bins(&found)
+        ),
+        (THREADS, THREADS, THREADS)
+    );
+    let own: u64 = (0..10)
+        .map(|thread| of(&format!("tests: thread {thread}")).events)
+        .sum();
     assert_eq!(own, 5 * THREADS);
 }
 
@@ -129,11 +194,18 @@ fn a_thread_knows_its_own_events() {
             assert_eq!(profile_of_this_thread().regions(), []);
             drop(REGION.enter());
             drop(REGION.enter());
-            profile_of_this_thread().region("tests: own").map(|found| found.events)
+            profile_of_this_thread()
+                .region("tests: own")
+                .map(|found| found.events)
         };
         assert_eq!(scope.spawn(of_thread).join().unwrap(), Some(2));
     });
-    assert_eq!(profile_of_this_thread().region("tests: own").map(|found| found.events), Some(1));
+    assert_eq!(
+        profile_of_this_thread()
+            .region("tests: own")
+            .map(|found| found.events),
+        Some(1)
+    );
     assert_eq!(of("tests: own").events, 3);
 }
 
@@ -157,7 +229,9 @@ fn regions_in_the_destructors_of_a_thread() {
             drop(region!("tests: late"));
             LATE.with(|_| ());
         });
-        [first, last].into_iter().for_each(|thread| thread.join().unwrap());
+        [first, last]
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
     }
     assert_eq!(of("tests: late").events, 80);
 }
@@ -192,15 +266,33 @@ fn a_profile_while_other_threads_run() {
 #[test]
 fn it_is_settled_once() {
     drop(region!("tests: settled"));
-    assert!(matches!(configure(Settings::default()), Err(SetupError::TooLate)));
+    assert!(matches!(
+        configure(Settings::default()),
+        Err(SetupError::TooLate)
+    ));
     assert_eq!(profile().tick, setup::setup().tick);
     assert!(profile().overhead.whole_picos >= profile().overhead.within_picos);
 }
 
 #[test]
 fn regions_of_one_name_are_added_up() {
-    let region = |name: &str, events| RegionProfile { events, ..RegionProfile::new(name) };
+    let region = |name: &str, events| RegionProfile {
+        events,
+        ..RegionProfile::new(name)
+    };
     let regions = vec![region("b", 1), region("a", 2), region("b", 4)];
-    let profile = Profile::new("", Settings::default().tick, super::Overhead::default(), regions);
-    assert_eq!(profile.regions().iter().map(|found| found.events).collect::<Vec<_>>(), [2, 5]);
+    let profile = Profile::new(
+        "",
+        Settings::default().tick,
+        super::Overhead::default(),
+        regions,
+    );
+    assert_eq!(
+        profile
+            .regions()
+            .iter()
+            .map(|found| found.events)
+            .collect::<Vec<_>>(),
+        [2, 5]
+    );
 }

@@ -23,7 +23,10 @@ pub struct TextOptions {
 /// All regions; the runs of ranks that fill some twenty lines.
 impl Default for TextOptions {
     fn default() -> Self {
-        Self { most_runs: 150, most_details: usize::MAX }
+        Self {
+            most_runs: 150,
+            most_details: usize::MAX,
+        }
     }
 }
 

@@ -142,7 +142,9 @@ impl Wire for Remarks {
     fn set_from(&mut self, from: &mut &[u8]) -> Option<()> {
         let mut values = [0; 5];
         if taken::<u8>(from)? != 0 {
-            values.iter_mut().try_for_each(|value: &mut u64| value.set_from(from))?;
+            values
+                .iter_mut()
+                .try_for_each(|value: &mut u64| value.set_from(from))?;
         }
         *self = Self::from_values(values);
         Some(())

@@ -1,11 +1,16 @@
 //! The stencil example: its physics, and that the report shows who has no work.
-#![expect(clippy::unwrap_used, reason = "a test fails where something is missing")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails where something is missing"
+)]
 
 #[path = "../examples/heat/mod.rs"]
 mod heat;
 
 use downbeat_regions::{Overhead, Profile, RegionProfile, Report};
-use downbeat_sync::{Clocks, Comm, Link, Network, SimCluster, SimComm, ThreadCluster, ThreadComm, block_on_ready};
+use downbeat_sync::{
+    Clocks, Comm, Link, Network, SimCluster, SimComm, ThreadCluster, ThreadComm, block_on_ready,
+};
 use downbeat_timers::Duration;
 use heat::{COLUMNS, Deal, ROWS, STEPS, Tile, alone, spread};
 
@@ -17,23 +22,38 @@ use downbeat_clock_core::{RegionTimer, TickScale};
 fn heat_spreads_alike_on_all_ranks() {
     let expected = alone();
     assert_eq!(expected.heat[0], expected.heat[1], "none is lost");
-    for (ranks, deal) in
-        [(1, Deal::Packed), (2, Deal::Packed), (3, Deal::Packed), (3, Deal::Balanced), (4, Deal::Balanced)]
-    {
+    for (ranks, deal) in [
+        (1, Deal::Packed),
+        (2, Deal::Packed),
+        (3, Deal::Packed),
+        (3, Deal::Balanced),
+        (4, Deal::Balanced),
+    ] {
         let program = |comm: &ThreadComm| {
             let outcome = block_on_ready(spread(deal, comm)).unwrap();
             (
                 outcome,
-                block_on_ready(downbeat_regions::gather(&downbeat_regions::profile_of_this_thread(), comm)).unwrap(),
+                block_on_ready(downbeat_regions::gather(
+                    &downbeat_regions::profile_of_this_thread(),
+                    comm,
+                ))
+                .unwrap(),
             )
         };
         let found = ThreadCluster::new(ranks).run(program).unwrap();
-        assert!(found.iter().all(|(outcome, _)| *outcome == expected), "{deal:?} on {ranks} ranks");
+        assert!(
+            found.iter().all(|(outcome, _)| *outcome == expected),
+            "{deal:?} on {ranks} ranks"
+        );
         let report = found[0].1.as_ref().unwrap();
         let events = |name: &str| report.region(name).unwrap().events.as_ref().unwrap();
         for name in ["stencil step", "halo exchange", "relax"] {
             let found = events(name);
-            assert_eq!((found.ranks.len(), found.fewest.count), (ranks, STEPS as u64), "{name}");
+            assert_eq!(
+                (found.ranks.len(), found.fewest.count),
+                (ranks, STEPS as u64),
+                "{name}"
+            );
         }
         // A region of those only that have work.
         let workers: Vec<u32> = (0..deal.workers(ranks)).collect();
@@ -48,7 +68,12 @@ fn simulated(deal: Deal, ranks: u32) -> Report {
         ranks,
         ranks_per_node: 1,
         sockets_per_node: 1,
-        network: Network { socket: link.clone(), node: link.clone(), switch: link, ..Network::noiseless() },
+        network: Network {
+            socket: link.clone(),
+            node: link.clone(),
+            switch: link,
+            ..Network::noiseless()
+        },
         clocks: Clocks::perfect(),
         seed: 1,
     };
@@ -63,7 +88,12 @@ fn simulated(deal: Deal, ranks: u32) -> Report {
         }
         let mut relax = RegionProfile::new("relax");
         relax.add(0, &timer.statistics());
-        let profile = Profile::new("simulated", Duration::from_nanos(1), Overhead::default(), vec![relax]);
+        let profile = Profile::new(
+            "simulated",
+            Duration::from_nanos(1),
+            Overhead::default(),
+            vec![relax],
+        );
         downbeat_regions::gather(&profile, comm).await.unwrap()
     };
     cluster.run(program).unwrap().swap_remove(0).unwrap()
@@ -75,11 +105,16 @@ fn ranks_without_work_are_a_group_of_their_own() {
     let groups = |deal, ranks| -> Vec<(String, u64)> {
         let report = simulated(deal, ranks);
         let events = report.region("relax").unwrap().events.as_ref().unwrap();
-        events.groups.iter().map(|group| (group.ranks.to_string(), group.fullest.low())).collect()
+        events
+            .groups
+            .iter()
+            .map(|group| (group.ranks.to_string(), group.fullest.low()))
+            .collect()
     };
     let cells = (ROWS * COLUMNS) as u64;
     assert_eq!(cells, 96_000);
-    let packed = |with: &str, low, without: &str| vec![(with.to_owned(), low), (without.to_owned(), 6)];
+    let packed =
+        |with: &str, low, without: &str| vec![(with.to_owned(), low), (without.to_owned(), 6)];
     assert_eq!(groups(Deal::Packed, 2), packed("0", 90_000, "1"));
     assert_eq!(groups(Deal::Packed, 3), packed("0-1", 40_000, "2"));
     assert_eq!(groups(Deal::Packed, 6), packed("0-4", 10_000, "5"));

@@ -3,7 +3,9 @@
 use core::ops::ControlFlow;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Local};
-use downbeat_sync::{AccuracyCheck, Comm, OffsetAlgorithm, RankSample, Seen, SyncError, collective};
+use downbeat_sync::{
+    AccuracyCheck, Comm, OffsetAlgorithm, RankSample, Seen, SyncError, collective,
+};
 
 /// Measures the offsets of the clocks of all ranks to that of rank 0, at regular times.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,13 +56,17 @@ impl Watch {
         mut take: impl FnMut(Round<'_>) -> ControlFlow<()>,
     ) -> Result<(), SyncError> {
         const END: u64 = u64::MAX;
-        let check = AccuracyCheck { offset: self.offset, ranks: RankSample::ALL };
+        let check = AccuracyCheck {
+            offset: self.offset,
+            ranks: RankSample::ALL,
+        };
         // The check is for clocks that were synchronized: these are as they are.
         let shown = local.renamed();
         let every = self.every.as_nanos().max(1);
         let mut number = 0;
         loop {
-            number = collective::broadcast(comm, if number > self.last() { END } else { number }).await?;
+            number = collective::broadcast(comm, if number > self.last() { END } else { number })
+                .await?;
             if number == END {
                 return Ok(());
             }
@@ -70,9 +76,18 @@ impl Watch {
             let after = passed();
             let seen = check.measure(clock, shown, comm).await?;
             if comm.rank() == 0 {
-                let enough = take(Round { number, after, seen: &seen }).is_break();
+                let enough = take(Round {
+                    number,
+                    after,
+                    seen: &seen,
+                })
+                .is_break();
                 let not_missed = (passed().as_nanos().max(0) as u64).div_ceil(every as u64);
-                number = if enough { END } else { not_missed.max(number + 1) };
+                number = if enough {
+                    END
+                } else {
+                    not_missed.max(number + 1)
+                };
             }
         }
     }
@@ -87,13 +102,25 @@ mod tests {
 
     fn cluster(clocks: Clocks) -> SimCluster {
         let network = Network::typical();
-        SimCluster { ranks: 4, ranks_per_node: 1, sockets_per_node: 1, network, clocks, seed: 1 }
+        SimCluster {
+            ranks: 4,
+            ranks_per_node: 1,
+            sockets_per_node: 1,
+            network,
+            clocks,
+            seed: 1,
+        }
     }
 
     /// What rank 0 sees of each of the others, with their clocks; `takes` is what it does with a look.
-    fn watch(watch: Watch, clocks: Clocks, takes: Duration) -> (Vec<(SimClock, OffsetSeries<Global>)>, Vec<u64>) {
+    fn watch(
+        watch: Watch,
+        clocks: Clocks,
+        takes: Duration,
+    ) -> (Vec<(SimClock, OffsetSeries<Global>)>, Vec<u64>) {
         let program = async |comm: &SimComm| {
-            let (clock, local, began) = (comm.clock(), SimClock::believed().unwrap(), comm.true_now());
+            let (clock, local, began) =
+                (comm.clock(), SimClock::believed().unwrap(), comm.true_now());
             let (mut seen, mut numbers) = (vec![vec![]; comm.size() as usize], vec![]);
             let take = |round: Round<'_>| {
                 numbers.push(round.number);
@@ -104,13 +131,24 @@ mod tests {
                 ControlFlow::Continue(())
             };
             let passed = || comm.true_now() - began;
-            watch.run((&clock, &local), comm, passed, |time| comm.pause(time), take).await.unwrap();
+            watch
+                .run(
+                    (&clock, &local),
+                    comm,
+                    passed,
+                    |time| comm.pause(time),
+                    take,
+                )
+                .await
+                .unwrap();
             (clock, seen, numbers)
         };
         let mut found = cluster(clocks).run(program).unwrap();
         let clocks: Vec<_> = found.iter().map(|(clock, ..)| clock.clone()).collect();
         let (_, seen, numbers) = found.swap_remove(0);
-        let series = seen.into_iter().map(|samples| OffsetSeries::new(samples).unwrap());
+        let series = seen
+            .into_iter()
+            .map(|samples| OffsetSeries::new(samples).unwrap());
         (clocks.into_iter().zip(series).collect(), numbers)
     }
 
@@ -134,15 +172,33 @@ mod tests {
 
     #[test]
     fn the_drift_that_clocks_have_is_found() {
-        let clocks = Clocks { drift: Drift::Within(2e-5), offset: Duration::from_secs(3), ..Clocks::typical() };
-        let (found, numbers) = watch(seconds(60), Clocks { wander: None, ..clocks }, Duration::ZERO);
+        let clocks = Clocks {
+            drift: Drift::Within(2e-5),
+            offset: Duration::from_secs(3),
+            ..Clocks::typical()
+        };
+        let (found, numbers) = watch(
+            seconds(60),
+            Clocks {
+                wander: None,
+                ..clocks
+            },
+            Duration::ZERO,
+        );
         assert_eq!(numbers, (0..=60).collect::<Vec<_>>());
         for (clock, series) in &found[1..] {
             let (truth, fit) = (true_drift(clock, &found[0].0, 60), series.fit().unwrap());
             assert_eq!(fit.samples, 61);
             // Offsets are certain to less than a microsecond.
-            assert!((fit.drift - truth).abs() < 5e-9, "{} is not {truth}", fit.drift);
-            assert!(matches!(fit.explained, Explained::Share(share) if share > 0.999_99), "{fit:?}");
+            assert!(
+                (fit.drift - truth).abs() < 5e-9,
+                "{} is not {truth}",
+                fit.drift
+            );
+            assert!(
+                matches!(fit.explained, Explained::Share(share) if share > 0.999_99),
+                "{fit:?}"
+            );
             let left = series.begin_to_end().unwrap();
             assert!(left.largest.abs() < Duration::from_micros(1), "{left:?}");
             // In truth, nothing is left.
@@ -157,17 +213,29 @@ mod tests {
             interval: Duration::from_millis(100),
             lasting: Duration::from_secs(400),
         };
-        let (found, _) = watch(seconds(320), Clocks { wander: Some(wander), ..Clocks::perfect() }, Duration::ZERO);
+        let (found, _) = watch(
+            seconds(320),
+            Clocks {
+                wander: Some(wander),
+                ..Clocks::perfect()
+            },
+            Duration::ZERO,
+        );
         for (_, series) in &found[1..] {
             let typical = |length| {
                 let windows = series.windows(Duration::from_secs(length), Duration::from_secs(1));
                 assert_eq!(windows.len() as i64, 320 / length);
-                let residuals = windows.iter().map(|window| window.largest_residual.abs().as_nanos());
+                let residuals = windows
+                    .iter()
+                    .map(|window| window.largest_residual.abs().as_nanos());
                 residuals.sum::<i64>() / windows.len() as i64
             };
             let by_length = [5, 20, 80, 320].map(typical);
             // A walk's residual grows with the length to the power of three halves: eightfold.
-            assert!(by_length.windows(2).all(|pair| pair[1] > 3 * pair[0]), "{by_length:?}");
+            assert!(
+                by_length.windows(2).all(|pair| pair[1] > 3 * pair[0]),
+                "{by_length:?}"
+            );
         }
     }
 
@@ -184,14 +252,31 @@ mod tests {
             let (clock, local, mut looks) = (comm.clock(), SimClock::believed().unwrap(), 0);
             let take = |_: Round<'_>| {
                 looks += 1;
-                if looks == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                if looks == 3 {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
             };
             let passed = || comm.true_now() - Timestamp::ORIGIN;
-            seconds(60).run((&clock, &local), comm, passed, |time| comm.pause(time), take).await.unwrap();
+            seconds(60)
+                .run(
+                    (&clock, &local),
+                    comm,
+                    passed,
+                    |time| comm.pause(time),
+                    take,
+                )
+                .await
+                .unwrap();
             (looks, comm.true_now())
         };
         let found = cluster(Clocks::typical()).run(program).unwrap();
         assert_eq!(found[0].0, 3);
-        assert!(found.iter().all(|(_, ended)| *ended < Timestamp::from_nanos(3_000_000_000)));
+        assert!(
+            found
+                .iter()
+                .all(|(_, ended)| *ended < Timestamp::from_nanos(3_000_000_000))
+        );
     }
 }

@@ -86,7 +86,10 @@ pub(super) const EMPTY: Calls = {
     unsafe fn empty(_: &Arguments) -> Result<(), MpiError> {
         Ok(())
     }
-    Calls { blocking: empty, immediate: None }
+    Calls {
+        blocking: empty,
+        immediate: None,
+    }
 };
 
 /// Rank 0 sends to rank 1, which answers.
@@ -108,7 +111,10 @@ pub(super) const PING_PONG: Calls = {
             _ => Ok(()),
         }
     }
-    Calls { blocking: ping_pong, immediate: None }
+    Calls {
+        blocking: ping_pong,
+        immediate: None,
+    }
 };
 
 /// # Safety
@@ -127,23 +133,54 @@ unsafe fn receive(with: &Arguments, from: c_int) -> Result<(), MpiError> {
     // SAFETY: a constant.
     let no_status = unsafe { ffi::RSMPI_STATUS_IGNORE };
     // SAFETY: the caller vouches for MPI and for the arguments; no status is wanted.
-    let code = unsafe { ffi::MPI_Recv(with.recv, with.count, with.datatype, from, TAG, with.comm, no_status) };
+    let code = unsafe {
+        ffi::MPI_Recv(
+            with.recv,
+            with.count,
+            with.datatype,
+            from,
+            TAG,
+            with.comm,
+            no_status,
+        )
+    };
     MpiError::check("MPI_Recv", code)
 }
 
 /// Every rank sends to the next and receives from the one before.
 pub(super) const SENDRECV: Calls = {
     unsafe fn sendrecv(with: &Arguments) -> Result<(), MpiError> {
-        let next = if with.rank + 1 == with.ranks { 0 } else { with.rank + 1 };
-        let previous = if with.rank == 0 { with.ranks - 1 } else { with.rank - 1 };
-        let Arguments { send, recv, count, datatype, comm, .. } = *with;
+        let next = if with.rank + 1 == with.ranks {
+            0
+        } else {
+            with.rank + 1
+        };
+        let previous = if with.rank == 0 {
+            with.ranks - 1
+        } else {
+            with.rank - 1
+        };
+        let Arguments {
+            send,
+            recv,
+            count,
+            datatype,
+            comm,
+            ..
+        } = *with;
         // SAFETY: a constant.
         let no_status = unsafe { ffi::RSMPI_STATUS_IGNORE };
         // SAFETY: the caller vouches for MPI and for the arguments; no status is wanted.
         let code = unsafe {
-            ffi::MPI_Sendrecv(send, count, datatype, next, TAG, recv, count, datatype, previous, TAG, comm, no_status)
+            ffi::MPI_Sendrecv(
+                send, count, datatype, next, TAG, recv, count, datatype, previous, TAG, comm,
+                no_status,
+            )
         };
         MpiError::check("MPI_Sendrecv", code)
     }
-    Calls { blocking: sendrecv, immediate: None }
+    Calls {
+        blocking: sendrecv,
+        immediate: None,
+    }
 };

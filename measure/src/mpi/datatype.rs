@@ -94,7 +94,9 @@ impl Datatype {
     pub const fn allows(self, reduction: Reduction) -> bool {
         use Reduction::{Band, Bor, Bxor, Land, Lor, Lxor, Max, Min, Prod, Sum};
         match (self.meaning(), reduction) {
-            (Meaning::Nothing, Band | Bor | Bxor) | (Meaning::Signed | Meaning::Unsigned, _) => true,
+            (Meaning::Nothing, Band | Bor | Bxor) | (Meaning::Signed | Meaning::Unsigned, _) => {
+                true
+            }
             (Meaning::Nothing, _) => false,
             (Meaning::Float, Sum | Prod | Min | Max) => true,
             (Meaning::Float, Land | Lor | Lxor | Band | Bor | Bxor) => false,
@@ -104,7 +106,11 @@ impl Datatype {
     /// How it is combined where nothing else is asked for: bits by "or", as costs least, and numbers without bits of their own
     /// by their sum.
     pub const fn usual_reduction(self) -> Reduction {
-        if self.allows(Reduction::Bor) { Reduction::Bor } else { Reduction::Sum }
+        if self.allows(Reduction::Bor) {
+            Reduction::Bor
+        } else {
+            Reduction::Sum
+        }
     }
 
     pub(super) const fn meaning(self) -> Meaning {
@@ -255,7 +261,10 @@ mod tests {
         for reduction in Reduction::ALL {
             assert_eq!(reduction.to_string().parse(), Ok(reduction));
         }
-        assert_eq!(("int".parse(), "long".parse()), (Ok(Datatype::Int32), Ok(Datatype::Int64)));
+        assert_eq!(
+            ("int".parse(), "long".parse()),
+            (Ok(Datatype::Int32), Ok(Datatype::Int64))
+        );
         let why = "Sum".parse::<Reduction>().unwrap_err();
         assert_eq!(
             why.to_string(),
@@ -267,13 +276,21 @@ mod tests {
     #[test]
     fn what_combines_what_is_as_mpi_says() {
         let allowed = |datatype: Datatype| -> Vec<&str> {
-            Reduction::ALL.into_iter().filter(|by| datatype.allows(*by)).map(Reduction::name).collect()
+            Reduction::ALL
+                .into_iter()
+                .filter(|by| datatype.allows(*by))
+                .map(Reduction::name)
+                .collect()
         };
         assert_eq!(allowed(Datatype::Byte), ["band", "bor", "bxor"]);
         assert_eq!(allowed(Datatype::Float), ["sum", "prod", "min", "max"]);
         assert_eq!(allowed(Datatype::Double), allowed(Datatype::Float));
         assert_eq!(allowed(Datatype::Uint16).len(), Reduction::ALL.len());
         assert_eq!(allowed(Datatype::Int64).len(), Reduction::ALL.len());
-        assert!(Datatype::ALL.into_iter().all(|datatype| datatype.allows(datatype.usual_reduction())));
+        assert!(
+            Datatype::ALL
+                .into_iter()
+                .all(|datatype| datatype.allows(datatype.usual_reduction()))
+        );
     }
 }

@@ -108,7 +108,10 @@ pub(super) static ENTRIES: [Entry; 19] = [
         has_root: true,
         in_place: InPlace::OwnBlock(Who::Root),
         calls: collective!(MPI_Gather, MPI_Igather: send count datatype recv count datatype root comm),
-        expects: |at, place| at.is_root().then(|| at.input(place / at.block, place % at.block)),
+        expects: |at, place| {
+            at.is_root()
+                .then(|| at.input(place / at.block, place % at.block))
+        },
         ..USUAL
     },
     Entry {
@@ -117,7 +120,10 @@ pub(super) static ENTRIES: [Entry; 19] = [
         has_root: true,
         in_place: InPlace::OwnBlock(Who::Root),
         calls: collective!(MPI_Gatherv, MPI_Igatherv: send count datatype recv counts starts datatype root comm),
-        expects: |at, place| at.is_root().then(|| at.input(place / at.block, place % at.block)),
+        expects: |at, place| {
+            at.is_root()
+                .then(|| at.input(place / at.block, place % at.block))
+        },
         ..USUAL
     },
     Entry {
@@ -160,7 +166,9 @@ pub(super) static ENTRIES: [Entry; 19] = [
         recv: Extent::BlockPerRank,
         in_place: InPlace::Whole(Who::All),
         calls: collective!(MPI_Alltoall, MPI_Ialltoall: send count datatype recv count datatype comm),
-        expects: |at, place| Some(at.input(place / at.block, at.rank * at.block + place % at.block)),
+        expects: |at, place| {
+            Some(at.input(place / at.block, at.rank * at.block + place % at.block))
+        },
         ..USUAL
     },
     Entry {
@@ -169,7 +177,9 @@ pub(super) static ENTRIES: [Entry; 19] = [
         recv: Extent::BlockPerRank,
         in_place: InPlace::Whole(Who::All),
         calls: collective!(MPI_Alltoallv, MPI_Ialltoallv: send counts starts datatype recv counts starts datatype comm),
-        expects: |at, place| Some(at.input(place / at.block, at.rank * at.block + place % at.block)),
+        expects: |at, place| {
+            Some(at.input(place / at.block, at.rank * at.block + place % at.block))
+        },
         ..USUAL
     },
     Entry {

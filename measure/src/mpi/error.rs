@@ -27,10 +27,17 @@ impl UnknownName {
         name_of: fn(T) -> &'static str,
     ) -> Result<T, Self> {
         let all: Vec<T> = all.into_iter().collect();
-        all.iter().copied().find(|one| name_of(*one) == name).ok_or_else(|| {
-            let known: Vec<_> = all.iter().map(|one| name_of(*one)).collect();
-            Self { what, name: name.to_owned(), known: known.join(", ") }
-        })
+        all.iter()
+            .copied()
+            .find(|one| name_of(*one) == name)
+            .ok_or_else(|| {
+                let known: Vec<_> = all.iter().map(|one| name_of(*one)).collect();
+                Self {
+                    what,
+                    name: name.to_owned(),
+                    known: known.join(", "),
+                }
+            })
     }
 }
 
@@ -112,26 +119,63 @@ pub enum OperationError {
 impl fmt::Display for OperationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Reduction { datatype, reduction } => {
-                write!(f, "MPI has no reduction {reduction} of {datatype}: {}", why_not(*datatype))
+            Self::Reduction {
+                datatype,
+                reduction,
+            } => {
+                write!(
+                    f,
+                    "MPI has no reduction {reduction} of {datatype}: {}",
+                    why_not(*datatype)
+                )
             }
             Self::PartialElement { bytes, datatype } => {
-                write!(f, "a message of {bytes} bytes is no multiple of {datatype}, which takes {}", datatype.bytes())
+                write!(
+                    f,
+                    "a message of {bytes} bytes is no multiple of {datatype}, which takes {}",
+                    datatype.bytes()
+                )
             }
-            Self::NoMessage { kind, bytes } => write!(f, "{kind} has no message: its size is 0, not {bytes} bytes"),
-            Self::NotInPlace(kind) => write!(f, "{kind} cannot be done in place: {}", kind.why_not_in_place()),
+            Self::NoMessage { kind, bytes } => {
+                write!(f, "{kind} has no message: its size is 0, not {bytes} bytes")
+            }
+            Self::NotInPlace(kind) => write!(
+                f,
+                "{kind} cannot be done in place: {}",
+                kind.why_not_in_place()
+            ),
             Self::Root { root, ranks } => write!(f, "there is no root {root} among {ranks} ranks"),
             Self::TooFewRanks { kind, ranks } => {
-                write!(f, "{kind} takes {} ranks or more, not {ranks}", kind.least_ranks())
+                write!(
+                    f,
+                    "{kind} takes {} ranks or more, not {ranks}",
+                    kind.least_ranks()
+                )
             }
             Self::TooMany { elements } => {
-                write!(f, "{elements} elements are more than MPI counts, which is {}", i32::MAX)
+                write!(
+                    f,
+                    "{elements} elements are more than MPI counts, which is {}",
+                    i32::MAX
+                )
             }
-            Self::TooLarge { bytes: Some(bytes), memory } => {
-                write!(f, "the messages of a rank would take {bytes} bytes, more than the {memory} that they may")
+            Self::TooLarge {
+                bytes: Some(bytes),
+                memory,
+            } => {
+                write!(
+                    f,
+                    "the messages of a rank would take {bytes} bytes, more than the {memory} that they may"
+                )
             }
-            Self::TooLarge { bytes: None, memory } => {
-                write!(f, "the messages of a rank would take 2^64 bytes or more, and may take {memory}")
+            Self::TooLarge {
+                bytes: None,
+                memory,
+            } => {
+                write!(
+                    f,
+                    "the messages of a rank would take 2^64 bytes or more, and may take {memory}"
+                )
             }
             Self::Cache(why) => why.fmt(f),
             Self::Elsewhere { rank } => write!(f, "rank {rank} cannot prepare the operation"),

@@ -29,7 +29,10 @@ impl MpiGroup {
     /// When MPI fails.
     pub fn all(comm: &MpiComm) -> Result<Self, CommError> {
         // Every rank has this color, and so is there.
-        Self::first(comm, comm.size())?.ok_or(CommError::NoSuchRank { rank: comm.rank(), size: comm.size() })
+        Self::first(comm, comm.size())?.ok_or(CommError::NoSuchRank {
+            rank: comm.rank(),
+            size: comm.size(),
+        })
     }
 
     /// The first `ranks` ranks of `comm`, in their order; `None` on the others. All ranks of `comm` must call this.
@@ -38,11 +41,16 @@ impl MpiGroup {
     /// When there are not so many, or MPI fails.
     pub fn first(comm: &MpiComm, ranks: u32) -> Result<Option<Self>, CommError> {
         if ranks > comm.size() {
-            return Err(CommError::NoSuchRank { rank: ranks - 1, size: comm.size() });
+            return Err(CommError::NoSuchRank {
+                rank: ranks - 1,
+                size: comm.size(),
+            });
         }
         let color = (comm.rank() < ranks).then_some(0);
         let part = block_on_ready(comm.split(color, comm.rank()))?;
-        Ok(part.map(|comm| Self { comm: Rc::new(comm) }))
+        Ok(part.map(|comm| Self {
+            comm: Rc::new(comm),
+        }))
     }
 
     /// What its ranks send each other messages by.
@@ -80,9 +88,16 @@ impl MpiGroup {
     /// Tells all ranks what this one did, and whether it failed.
     pub(super) fn agree(&self, did: u64, failed: bool) -> Result<Agreement, CommError> {
         // Counted from 1, so that nobody is 0.
-        let number = if failed { u64::from(self.rank()) + 1 } else { 0 };
+        let number = if failed {
+            u64::from(self.rank()) + 1
+        } else {
+            0
+        };
         let [highest, lowest, last] = self.each_largest([did, !did, number])?;
-        Ok(Agreement { same: highest == !lowest, failed: last.checked_sub(1).map(|rank| rank as u32) })
+        Ok(Agreement {
+            same: highest == !lowest,
+            failed: last.checked_sub(1).map(|rank| rank as u32),
+        })
     }
 
     /// The largest of all ranks' words, for each of some.
@@ -134,7 +149,16 @@ impl Together for MpiGroup {
         // SAFETY: a constant.
         let or = unsafe { ffi::RSMPI_BOR };
         // SAFETY: as above, with one word each to be read and to be written.
-        let code = unsafe { ffi::MPI_Allreduce((&raw const own).cast(), (&raw mut union).cast(), 1, word(), or, comm) };
+        let code = unsafe {
+            ffi::MPI_Allreduce(
+                (&raw const own).cast(),
+                (&raw mut union).cast(),
+                1,
+                word(),
+                or,
+                comm,
+            )
+        };
         MpiError::check("MPI_Allreduce", code)?;
         Ok(union)
     }

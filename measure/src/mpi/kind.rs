@@ -37,8 +37,19 @@ impl OperationKind {
     /// All there are.
     pub fn all() -> impl Iterator<Item = Self> {
         ENTRIES.iter().flat_map(|entry| {
-            let immediate = entry.calls.immediate.map(|call| Self { entry, immediate: Some(call) });
-            [Some(Self { entry, immediate: None }), immediate].into_iter().flatten()
+            let immediate = entry.calls.immediate.map(|call| Self {
+                entry,
+                immediate: Some(call),
+            });
+            [
+                Some(Self {
+                    entry,
+                    immediate: None,
+                }),
+                immediate,
+            ]
+            .into_iter()
+            .flatten()
         })
     }
 
@@ -158,19 +169,27 @@ mod tests {
         }
         for wrong in ["", "Barrier", "iping-pong", " bcast"] {
             let why = wrong.parse::<OperationKind>().unwrap_err().to_string();
-            assert!(
-                why.starts_with(&format!("there is no operation \"{wrong}\"; there are barrier, ibarrier, bcast,"))
-            );
+            assert!(why.starts_with(&format!(
+                "there is no operation \"{wrong}\"; there are barrier, ibarrier, bcast,"
+            )));
         }
     }
 
     #[test]
     fn a_list_has_each_once() {
-        let names = |text| OperationKind::list(text).map(|kinds| kinds.iter().map(|kind| kind.name()).collect());
+        let names = |text| {
+            OperationKind::list(text).map(|kinds| kinds.iter().map(|kind| kind.name()).collect())
+        };
         assert_eq!(names("scan,ibcast,scan"), Ok(vec!["scan", "ibcast"]));
-        assert_eq!(names("empty,all").map(|all: Vec<_>| (all.len(), all[0])), Ok((35, "empty")));
+        assert_eq!(
+            names("empty,all").map(|all: Vec<_>| (all.len(), all[0])),
+            Ok((35, "empty"))
+        );
         assert_eq!(names("blocking").map(|all: Vec<_>| all.len()), Ok(19));
-        assert_eq!(names("nonblocking,blocking").map(|all: Vec<_>| (all.len(), all[0])), Ok((35, "ibarrier")));
+        assert_eq!(
+            names("nonblocking,blocking").map(|all: Vec<_>| (all.len(), all[0])),
+            Ok((35, "ibarrier"))
+        );
         assert!(names("scan,").is_err() && names("").is_err());
     }
 }

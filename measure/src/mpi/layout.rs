@@ -34,13 +34,19 @@ impl Layout {
     ) -> Result<Self, OperationError> {
         check(kind, ranks, bytes, settings)?;
         let width = settings.datatype.bytes();
-        let blocks = Blocks { elements: bytes / width, rank: rank.into(), ranks: ranks.into() };
+        let blocks = Blocks {
+            elements: bytes / width,
+            rank: rank.into(),
+            ranks: ranks.into(),
+        };
         blocks.check(kind.entry(), width, settings)?;
 
         let root = settings.root == Root::Rotating || settings.root == Root::Rank(rank);
         let (input, output, send, recv) = blocks.of(kind.entry(), root, settings.in_place);
         let counts: Vec<c_int> = match kind.entry().recv {
-            Extent::Share => (0..blocks.ranks).map(|rank| blocks.share(rank) as c_int).collect(),
+            Extent::Share => (0..blocks.ranks)
+                .map(|rank| blocks.share(rank) as c_int)
+                .collect(),
             _ => vec![blocks.elements as c_int; ranks as usize],
         };
         let starts = counts.iter().scan(0, |next: &mut c_int, count| {
@@ -97,11 +103,19 @@ impl Blocks {
     }
 
     /// Whether MPI can count them, and the rank that needs the most may have so much memory: all ranks say the same.
-    fn check(&self, entry: &Entry, width: u64, settings: &OperationSettings) -> Result<(), OperationError> {
+    fn check(
+        &self,
+        entry: &Entry,
+        width: u64,
+        settings: &OperationSettings,
+    ) -> Result<(), OperationError> {
         let memory = settings.memory;
         let too_large = |bytes| Err(OperationError::TooLarge { bytes, memory });
         // Both buffers with all blocks.
-        let Some(most) = width.checked_mul(2).and_then(|both| both.checked_mul(self.elements)) else {
+        let Some(most) = width
+            .checked_mul(2)
+            .and_then(|both| both.checked_mul(self.elements))
+        else {
             return too_large(None);
         };
         if most.checked_mul(self.ranks).is_none() {
@@ -112,14 +126,33 @@ impl Blocks {
         if bytes > memory || usize::try_from(bytes).is_err() {
             return too_large(Some(bytes));
         }
-        let elements = if entry.starts_are_told() { self.elements * self.ranks } else { self.elements };
-        if c_int::try_from(elements).is_err() { Err(OperationError::TooMany { elements }) } else { Ok(()) }
+        let elements = if entry.starts_are_told() {
+            self.elements * self.ranks
+        } else {
+            self.elements
+        };
+        if c_int::try_from(elements).is_err() {
+            Err(OperationError::TooMany { elements })
+        } else {
+            Ok(())
+        }
     }
 }
 
 /// What can be said without a look at numbers of elements.
-fn check(kind: OperationKind, ranks: u32, bytes: u64, settings: &OperationSettings) -> Result<(), OperationError> {
-    let OperationSettings { datatype, reduction, root, in_place, .. } = *settings;
+fn check(
+    kind: OperationKind,
+    ranks: u32,
+    bytes: u64,
+    settings: &OperationSettings,
+) -> Result<(), OperationError> {
+    let OperationSettings {
+        datatype,
+        reduction,
+        root,
+        in_place,
+        ..
+    } = *settings;
     if ranks < kind.least_ranks() {
         return Err(OperationError::TooFewRanks { kind, ranks });
     }
@@ -127,7 +160,10 @@ fn check(kind: OperationKind, ranks: u32, bytes: u64, settings: &OperationSettin
         return Err(OperationError::NoMessage { kind, bytes });
     }
     if kind.has_reduction() && !datatype.allows(reduction) {
-        return Err(OperationError::Reduction { datatype, reduction });
+        return Err(OperationError::Reduction {
+            datatype,
+            reduction,
+        });
     }
     if !bytes.is_multiple_of(datatype.bytes()) {
         return Err(OperationError::PartialElement { bytes, datatype });
@@ -136,7 +172,9 @@ fn check(kind: OperationKind, ranks: u32, bytes: u64, settings: &OperationSettin
         return Err(OperationError::NotInPlace(kind));
     }
     match root {
-        Root::Rank(root) if kind.has_root() && root >= ranks => Err(OperationError::Root { root, ranks }),
+        Root::Rank(root) if kind.has_root() && root >= ranks => {
+            Err(OperationError::Root { root, ranks })
+        }
         _ => Ok(()),
     }
 }
@@ -167,7 +205,10 @@ mod tests {
         cache_bytes: 0,
         memory: 1 << 20,
     };
-    const IN_PLACE: OperationSettings = OperationSettings { in_place: true, ..SETTINGS };
+    const IN_PLACE: OperationSettings = OperationSettings {
+        in_place: true,
+        ..SETTINGS
+    };
 
     /// Of rank 1 of 3, with messages of 80 bytes.
     fn buffers(name: &str, settings: &OperationSettings) -> [usize; 2] {
@@ -177,8 +218,20 @@ mod tests {
 
     #[test]
     fn buffers_are_as_large_as_the_documentation_says() {
-        let two_blocks = ["bcast", "reduce", "iallreduce", "scan", "exscan", "ping-pong", "sendrecv"];
-        assert!(two_blocks.iter().all(|name| buffers(name, &SETTINGS) == [10, 10]));
+        let two_blocks = [
+            "bcast",
+            "reduce",
+            "iallreduce",
+            "scan",
+            "exscan",
+            "ping-pong",
+            "sendrecv",
+        ];
+        assert!(
+            two_blocks
+                .iter()
+                .all(|name| buffers(name, &SETTINGS) == [10, 10])
+        );
         let expected = [
             ("gather", [10, 30], [10, 0]),
             ("scatterv", [30, 10], [0, 10]),
@@ -191,8 +244,28 @@ mod tests {
         let (other_root, rotating) = (Root::Rank(2), Root::Rotating);
         for (name, at_root, elsewhere) in expected {
             assert_eq!(buffers(name, &SETTINGS), at_root, "{name}");
-            assert_eq!(buffers(name, &OperationSettings { root: rotating, ..SETTINGS }), at_root, "{name}");
-            assert_eq!(buffers(name, &OperationSettings { root: other_root, ..SETTINGS }), elsewhere, "{name}");
+            assert_eq!(
+                buffers(
+                    name,
+                    &OperationSettings {
+                        root: rotating,
+                        ..SETTINGS
+                    }
+                ),
+                at_root,
+                "{name}"
+            );
+            assert_eq!(
+                buffers(
+                    name,
+                    &OperationSettings {
+                        root: other_root,
+                        ..SETTINGS
+                    }
+                ),
+                elsewhere,
+                "{name}"
+            );
         }
         let in_place = [
             ("reduce", [10, 10]),
@@ -210,36 +283,90 @@ mod tests {
 
     #[test]
     fn parts_of_a_result_are_dealt_out() {
-        let layout = Layout::new("reduce_scatter".parse().unwrap(), 2, 4, 8 * 11, &SETTINGS).unwrap();
-        assert_eq!((layout.counts, layout.starts), (vec![3, 3, 3, 2], vec![0, 3, 6, 9]));
+        let layout =
+            Layout::new("reduce_scatter".parse().unwrap(), 2, 4, 8 * 11, &SETTINGS).unwrap();
+        assert_eq!(
+            (layout.counts, layout.starts),
+            (vec![3, 3, 3, 2], vec![0, 3, 6, 9])
+        );
         let layout = Layout::new("gatherv".parse().unwrap(), 2, 4, 8 * 11, &SETTINGS).unwrap();
-        assert_eq!((layout.counts, layout.starts), (vec![11; 4], vec![0, 11, 22, 33]));
+        assert_eq!(
+            (layout.counts, layout.starts),
+            (vec![11; 4], vec![0, 11, 22, 33])
+        );
     }
 
     fn refused(name: &str, ranks: u32, bytes: u64, settings: &OperationSettings) -> String {
-        Layout::new(name.parse().unwrap(), 0, ranks, bytes, settings).unwrap_err().to_string()
+        Layout::new(name.parse().unwrap(), 0, ranks, bytes, settings)
+            .unwrap_err()
+            .to_string()
     }
 
     #[test]
     fn what_mpi_does_not_have_is_refused() {
         let expected = [
-            (refused("ping-pong", 1, 8, &SETTINGS), "ping-pong takes 2 ranks or more, not 1"),
-            (refused("ibarrier", 2, 8, &SETTINGS), "ibarrier has no message: its size is 0, not 8 bytes"),
-            (refused("empty", 2, 8, &SETTINGS), "empty has no message: its size is 0, not 8 bytes"),
-            (refused("scan", 2, 12, &SETTINGS), "a message of 12 bytes is no multiple of double, which takes 8"),
             (
-                refused("reduce", 2, 8, &OperationSettings { reduction: Reduction::Bor, ..SETTINGS }),
+                refused("ping-pong", 1, 8, &SETTINGS),
+                "ping-pong takes 2 ranks or more, not 1",
+            ),
+            (
+                refused("ibarrier", 2, 8, &SETTINGS),
+                "ibarrier has no message: its size is 0, not 8 bytes",
+            ),
+            (
+                refused("empty", 2, 8, &SETTINGS),
+                "empty has no message: its size is 0, not 8 bytes",
+            ),
+            (
+                refused("scan", 2, 12, &SETTINGS),
+                "a message of 12 bytes is no multiple of double, which takes 8",
+            ),
+            (
+                refused(
+                    "reduce",
+                    2,
+                    8,
+                    &OperationSettings {
+                        reduction: Reduction::Bor,
+                        ..SETTINGS
+                    },
+                ),
                 "MPI has no reduction bor of double: floating-point numbers have no bits and no truth",
             ),
             (
-                refused("iscan", 2, 8, &OperationSettings { datatype: Datatype::Byte, ..SETTINGS }),
+                refused(
+                    "iscan",
+                    2,
+                    8,
+                    &OperationSettings {
+                        datatype: Datatype::Byte,
+                        ..SETTINGS
+                    },
+                ),
                 "MPI has no reduction sum of byte: bytes are no numbers, and have only bits",
             ),
-            (refused("bcast", 2, 8, &IN_PLACE), "bcast cannot be done in place: it has only one buffer anyway"),
-            (refused("ibarrier", 2, 0, &IN_PLACE), "ibarrier cannot be done in place: it has no message"),
-            (refused("sendrecv", 2, 8, &IN_PLACE), "sendrecv cannot be done in place: it is no collective operation"),
             (
-                refused("gather", 3, 8, &OperationSettings { root: Root::Rank(3), ..SETTINGS }),
+                refused("bcast", 2, 8, &IN_PLACE),
+                "bcast cannot be done in place: it has only one buffer anyway",
+            ),
+            (
+                refused("ibarrier", 2, 0, &IN_PLACE),
+                "ibarrier cannot be done in place: it has no message",
+            ),
+            (
+                refused("sendrecv", 2, 8, &IN_PLACE),
+                "sendrecv cannot be done in place: it is no collective operation",
+            ),
+            (
+                refused(
+                    "gather",
+                    3,
+                    8,
+                    &OperationSettings {
+                        root: Root::Rank(3),
+                        ..SETTINGS
+                    },
+                ),
                 "there is no root 3 among 3 ranks",
             ),
         ];
@@ -247,27 +374,48 @@ mod tests {
             assert_eq!(found, expected);
         }
         // Who has no root, or combines nothing, takes no notice of what is wrong there.
-        let settings = OperationSettings { root: Root::Rank(3), reduction: Reduction::Bor, ..SETTINGS };
+        let settings = OperationSettings {
+            root: Root::Rank(3),
+            reduction: Reduction::Bor,
+            ..SETTINGS
+        };
         assert!(Layout::new("allgather".parse().unwrap(), 0, 3, 8, &settings).is_ok());
     }
 
     #[test]
     fn what_is_too_large_is_refused_on_all_ranks_before_there_is_a_buffer() {
-        let large =
-            OperationSettings { datatype: Datatype::Byte, reduction: Reduction::Bor, memory: u64::MAX, ..SETTINGS };
+        let large = OperationSettings {
+            datatype: Datatype::Byte,
+            reduction: Reduction::Bor,
+            memory: u64::MAX,
+            ..SETTINGS
+        };
         let most = i32::MAX as u64;
         assert!(Layout::new("gather".parse().unwrap(), 0, 3, most, &large).is_ok());
-        let too_many = format!("{} elements are more than MPI counts, which is 2147483647", most + 1);
+        let too_many = format!(
+            "{} elements are more than MPI counts, which is 2147483647",
+            most + 1
+        );
         assert_eq!(refused("gather", 3, most + 1, &large), too_many);
         assert_eq!(refused("gatherv", 2, most.div_ceil(2), &large), too_many);
         for bytes in [u64::MAX, u64::MAX / 2 + 1, u64::MAX / 6 + 1] {
             let why = refused("alltoall", 3, bytes, &large);
-            assert_eq!(why, format!("the messages of a rank would take 2^64 bytes or more, and may take {}", u64::MAX));
+            assert_eq!(
+                why,
+                format!(
+                    "the messages of a rank would take 2^64 bytes or more, and may take {}",
+                    u64::MAX
+                )
+            );
         }
-        let small = OperationSettings { memory: 4 * 800 - 1, ..SETTINGS };
+        let small = OperationSettings {
+            memory: 4 * 800 - 1,
+            ..SETTINGS
+        };
         for rank in 0..3 {
             let found = Layout::new("gather".parse().unwrap(), rank, 3, 800, &small).unwrap_err();
-            let why = "the messages of a rank would take 3200 bytes, more than the 3199 that they may";
+            let why =
+                "the messages of a rank would take 3200 bytes, more than the 3199 that they may";
             assert_eq!(found.to_string(), why);
         }
         assert!(Layout::new("gather".parse().unwrap(), 0, 3, 792, &small).is_ok());

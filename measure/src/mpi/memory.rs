@@ -17,8 +17,12 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn new(layout: &Layout, settings: &OperationSettings) -> Result<Self, OperationError> {
-        let cache = Cache::new(settings.cache, settings.cache_bytes).map_err(OperationError::Cache)?;
+    pub(super) fn new(
+        layout: &Layout,
+        settings: &OperationSettings,
+    ) -> Result<Self, OperationError> {
+        let cache =
+            Cache::new(settings.cache, settings.cache_bytes).map_err(OperationError::Cache)?;
         let message = |elements: usize| Message::new(elements * layout.width, settings, &cache);
         let no_memory = |why| OperationError::Cache(CacheError::NoMemory(why));
         Ok(Self {
@@ -44,7 +48,12 @@ impl Message {
     fn new(length: usize, settings: &OperationSettings, cache: &Cache) -> Result<Self, NoMemory> {
         let mut walk = cache.walk(length, settings.alignment);
         let memory = AlignedBytes::new(walk.buffer_bytes(), settings.alignment)?;
-        Ok(Self { memory, begin: walk.next_offset(), length, walk })
+        Ok(Self {
+            memory,
+            begin: walk.next_offset(),
+            length,
+            walk,
+        })
     }
 
     /// To the next place.
@@ -65,7 +74,9 @@ impl Message {
         // Places begin where elements can, unless they are aligned to less than an element.
         let (memory, width) = (&mut self.memory, element.len());
         let rest = memory.len() % width;
-        memory.chunks_exact_mut(width).for_each(|place| place.copy_from_slice(element));
+        memory
+            .chunks_exact_mut(width)
+            .for_each(|place| place.copy_from_slice(element));
         let end = memory.len() - rest;
         memory[end..].copy_from_slice(&element[..rest]);
     }

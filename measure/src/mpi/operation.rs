@@ -70,11 +70,21 @@ impl MpiOperation {
     ) -> Result<Self, OperationError> {
         let mut hasher = DefaultHasher::new();
         // Machines may have different caches.
-        (kind.name(), bytes, OperationSettings { cache_bytes: 0, ..*settings }).hash(&mut hasher);
+        (
+            kind.name(),
+            bytes,
+            OperationSettings {
+                cache_bytes: 0,
+                ..*settings
+            },
+        )
+            .hash(&mut hasher);
         let prepared = Self::prepare_alone(kind, group, bytes, settings);
         match group.agree(hasher.finish(), prepared.is_err())? {
             Agreement { same: false, .. } => Err(OperationError::RanksDiffer),
-            Agreement { failed: Some(rank), .. } => prepared.and(Err(OperationError::Elsewhere { rank })),
+            Agreement {
+                failed: Some(rank), ..
+            } => prepared.and(Err(OperationError::Elsewhere { rank })),
             Agreement { failed: None, .. } => prepared,
         }
     }
@@ -90,7 +100,9 @@ impl MpiOperation {
         settings: &OperationSettings,
     ) -> Result<(), OperationError> {
         // Rank 0 may be the one with the most to hold.
-        (0..ranks).take(2).try_for_each(|rank| Layout::new(kind, rank, ranks, bytes, settings).map(drop))
+        (0..ranks)
+            .take(2)
+            .try_for_each(|rank| Layout::new(kind, rank, ranks, bytes, settings).map(drop))
     }
 
     fn prepare_alone(
@@ -107,7 +119,11 @@ impl MpiOperation {
             Root::Rank(rank) => (rank, 1),
             Root::Rotating => (0, group.size()),
         };
-        let nowhere = Passed { send: core::ptr::null(), recv: core::ptr::null_mut(), buffer: core::ptr::null_mut() };
+        let nowhere = Passed {
+            send: core::ptr::null(),
+            recv: core::ptr::null_mut(),
+            buffer: core::ptr::null_mut(),
+        };
         let mut operation = Self {
             kind,
             call: kind.call(),
@@ -162,17 +178,38 @@ impl MpiOperation {
     pub(super) fn point(&mut self) {
         let send: *mut c_void = self.memory.send.bytes_mut().as_mut_ptr().cast();
         let recv: *mut c_void = self.memory.recv.bytes_mut().as_mut_ptr().cast();
-        let both = Passed { send, recv, buffer: recv };
-        let sends_in_place = Passed { send: in_place(), ..both };
+        let both = Passed {
+            send,
+            recv,
+            buffer: recv,
+        };
+        let sends_in_place = Passed {
+            send: in_place(),
+            ..both
+        };
         let (usual, as_root) = match self.kind.entry().in_place {
             _ if !self.settings.in_place => (both, both),
-            InPlace::Whole(Who::All) | InPlace::OwnBlock(Who::All) => (sends_in_place, sends_in_place),
+            InPlace::Whole(Who::All) | InPlace::OwnBlock(Who::All) => {
+                (sends_in_place, sends_in_place)
+            }
             InPlace::Whole(Who::Root) | InPlace::OwnBlock(Who::Root) => (both, sends_in_place),
-            InPlace::Kept => (both, Passed { recv: in_place(), ..both }),
+            InPlace::Kept => (
+                both,
+                Passed {
+                    recv: in_place(),
+                    ..both
+                },
+            ),
             InPlace::No(_) => (both, both),
         };
         // A broadcast's root has its message where others have what they send.
-        (self.usual, self.as_root) = (usual, Passed { buffer: send, ..as_root });
+        (self.usual, self.as_root) = (
+            usual,
+            Passed {
+                buffer: send,
+                ..as_root
+            },
+        );
     }
 
     #[inline(always)]
@@ -180,9 +217,23 @@ impl MpiOperation {
         // The end of MPI is noticed here.
         self.arguments.comm = self.group.raw()?;
         // Most have one root: a division would cost more than all else here.
-        let root = if self.turns == 1 { self.root } else { number % self.turns } as c_int;
-        let Passed { send, recv, buffer } = if root == self.arguments.rank { self.as_root } else { self.usual };
-        self.arguments = Arguments { root, send, recv, buffer, ..self.arguments };
+        let root = if self.turns == 1 {
+            self.root
+        } else {
+            number % self.turns
+        } as c_int;
+        let Passed { send, recv, buffer } = if root == self.arguments.rank {
+            self.as_root
+        } else {
+            self.usual
+        };
+        self.arguments = Arguments {
+            root,
+            send,
+            recv,
+            buffer,
+            ..self.arguments
+        };
         // SAFETY: MPI is running, and this thread may call it, as the communicator is there and stays on its thread.
         // The buffers are as large as the operation's entry says, were pointed to after they were last used otherwise,
         // and are borrowed by this call. All ranks have the same numbers if they asked for the same operation.

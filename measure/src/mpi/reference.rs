@@ -37,7 +37,11 @@ impl Case {
             return (rank * 37 + place * 11 + 5) as i64;
         };
         let mut random = Rng::with_seed((rank as u64) << 40 ^ place as u64);
-        let low = if self.datatype.meaning() == Meaning::Unsigned { 0 } else { -50 };
+        let low = if self.datatype.meaning() == Meaning::Unsigned {
+            0
+        } else {
+            -50
+        };
         match reduction {
             Sum => random.i64(low.max(-3)..=4),
             // Twos, of which there are at most 20, and ones.
@@ -57,7 +61,9 @@ impl Case {
     pub(super) fn combined(&self, mut of: Range<usize>, place: usize) -> Option<i64> {
         let reduction = self.reduction?;
         let first = self.input(of.next()?, place);
-        Some(of.fold(first, |sum, rank| combine(reduction, sum, self.input(rank, place))))
+        Some(of.fold(first, |sum, rank| {
+            combine(reduction, sum, self.input(rank, place))
+        }))
     }
 
     /// Whether an element is the expected one. Of truth there are several, and MPI does not say which it gives.
@@ -126,7 +132,8 @@ impl Datatype {
                 f64::from_ne_bytes(word).to_string()
             }
             _ => {
-                let mut highest_first: Vec<String> = element.iter().map(|byte| format!("{byte:02x}")).collect();
+                let mut highest_first: Vec<String> =
+                    element.iter().map(|byte| format!("{byte:02x}")).collect();
                 if cfg!(target_endian = "little") {
                     highest_first.reverse();
                 }
@@ -141,7 +148,15 @@ mod tests {
     use super::*;
 
     fn case(datatype: Datatype, reduction: Option<Reduction>) -> Case {
-        Case { rank: 1, ranks: 5, root: 2, block: 10, share: 0, datatype, reduction }
+        Case {
+            rank: 1,
+            ranks: 5,
+            root: 2,
+            block: 10,
+            share: 0,
+            datatype,
+            reduction,
+        }
     }
 
     fn inputs(case: &Case, rank: usize) -> Vec<i64> {
@@ -151,8 +166,11 @@ mod tests {
     #[test]
     fn what_moves_differs_from_rank_to_rank_and_place_to_place() {
         let case = case(Datatype::Byte, None);
-        let bytes =
-            |rank| -> Vec<u8> { (0..40).map(|place| encode(Datatype::Byte, case.input(rank, place)).0[0]).collect() };
+        let bytes = |rank| -> Vec<u8> {
+            (0..40)
+                .map(|place| encode(Datatype::Byte, case.input(rank, place)).0[0])
+                .collect()
+        };
         for rank in 0..20 {
             let own = bytes(rank);
             assert!(own.windows(2).all(|two| two[0] != two[1]));
@@ -164,24 +182,44 @@ mod tests {
     #[test]
     fn reductions_have_different_results() {
         for datatype in Datatype::ALL {
-            for reduction in Reduction::ALL.into_iter().filter(|reduction| datatype.allows(*reduction)) {
+            for reduction in Reduction::ALL
+                .into_iter()
+                .filter(|reduction| datatype.allows(*reduction))
+            {
                 let case = case(datatype, Some(reduction));
-                let results: Vec<i64> = (0..200).map(|place| case.combined(0..5, place).unwrap()).collect();
+                let results: Vec<i64> = (0..200)
+                    .map(|place| case.combined(0..5, place).unwrap())
+                    .collect();
                 // What the others would make of the same.
-                for other in Reduction::ALL.into_iter().filter(|other| *other != reduction && datatype.allows(*other)) {
+                for other in Reduction::ALL
+                    .into_iter()
+                    .filter(|other| *other != reduction && datatype.allows(*other))
+                {
                     let wrong = |place: usize| {
-                        let all =
-                            (1..5).fold(case.input(0, place), |a, rank| combine(other, a, case.input(rank, place)));
-                        !case.accepts(&encode(datatype, all).0[..datatype.bytes() as usize], results[place])
+                        let all = (1..5).fold(case.input(0, place), |a, rank| {
+                            combine(other, a, case.input(rank, place))
+                        });
+                        !case.accepts(
+                            &encode(datatype, all).0[..datatype.bytes() as usize],
+                            results[place],
+                        )
                     };
                     let tells = (0..200).filter(|place| wrong(*place)).count();
                     // Whether any is true is, of truth, the same as whether any bit is there.
-                    let same_of_truth =
-                        matches!(
-                            (reduction, other),
-                            (Reduction::Lor, Reduction::Bor | Reduction::Max | Reduction::Sum)
-                        ) || matches!((reduction, other), (Reduction::Land, Reduction::Min | Reduction::Prod));
-                    assert!(tells > 10 || same_of_truth, "{datatype} {reduction} {other}: {tells}");
+                    let same_of_truth = matches!(
+                        (reduction, other),
+                        (
+                            Reduction::Lor,
+                            Reduction::Bor | Reduction::Max | Reduction::Sum
+                        )
+                    ) || matches!(
+                        (reduction, other),
+                        (Reduction::Land, Reduction::Min | Reduction::Prod)
+                    );
+                    assert!(
+                        tells > 10 || same_of_truth,
+                        "{datatype} {reduction} {other}: {tells}"
+                    );
                 }
             }
         }
@@ -190,7 +228,12 @@ mod tests {
     /// Floating point and bytes hold them as they are, whatever the order.
     #[test]
     fn results_are_exact() {
-        for reduction in [Reduction::Sum, Reduction::Prod, Reduction::Min, Reduction::Max] {
+        for reduction in [
+            Reduction::Sum,
+            Reduction::Prod,
+            Reduction::Min,
+            Reduction::Max,
+        ] {
             let case = case(Datatype::Float, Some(reduction));
             for place in 0..200 {
                 let many = case.combined(0..1000, place).unwrap();
@@ -198,7 +241,11 @@ mod tests {
             }
         }
         let unsigned = case(Datatype::Uint8, Some(Reduction::Sum));
-        assert!((0..5).all(|rank| inputs(&unsigned, rank).iter().all(|value| (0..=50).contains(value))));
+        assert!((0..5).all(|rank| {
+            inputs(&unsigned, rank)
+                .iter()
+                .all(|value| (0..=50).contains(value))
+        }));
     }
 
     /// By hand.
@@ -206,12 +253,16 @@ mod tests {
     fn ranks_are_combined() {
         let results = Reduction::ALL.map(|reduction| combine(reduction, 6, -3));
         assert_eq!(results, [3, -18, -3, 6, 1, 1, 0, 4, -1, -5]);
-        let truths = [Reduction::Land, Reduction::Lor, Reduction::Lxor].map(|reduction| combine(reduction, 2, 0));
+        let truths = [Reduction::Land, Reduction::Lor, Reduction::Lxor]
+            .map(|reduction| combine(reduction, 2, 0));
         assert_eq!(truths, [0, 1, 1]);
         let case = case(Datatype::Int32, Some(Reduction::Sum));
         let [a, b, c] = [1, 2, 3].map(|rank| case.input(rank, 17));
         assert_eq!(case.combined(1..4, 17), Some(a + b + c));
-        assert_eq!((case.combined(1..2, 17), case.combined(0..0, 17)), (Some(a), None));
+        assert_eq!(
+            (case.combined(1..2, 17), case.combined(0..0, 17)),
+            (Some(a), None)
+        );
     }
 
     #[test]

@@ -74,11 +74,15 @@ impl FromStr for Root {
             return Ok(Self::Rotating);
         }
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-        text.parse().ok().filter(|_| digits).map(Self::Rank).ok_or_else(|| UnknownName {
-            what: "root",
-            name: text.to_owned(),
-            known: format!("numbers of ranks and {ROTATING}"),
-        })
+        text.parse()
+            .ok()
+            .filter(|_| digits)
+            .map(Self::Rank)
+            .ok_or_else(|| UnknownName {
+                what: "root",
+                name: text.to_owned(),
+                known: format!("numbers of ranks and {ROTATING}"),
+            })
     }
 }
 
@@ -88,11 +92,20 @@ mod tests {
 
     #[test]
     fn a_root_is_a_number_or_rotates() {
-        assert_eq!(("17".parse(), "rotating".parse()), (Ok(Root::Rank(17)), Ok(Root::Rotating)));
-        assert_eq!((Root::Rank(17).to_string(), Root::Rotating.to_string()), ("17".into(), "rotating".into()));
+        assert_eq!(
+            ("17".parse(), "rotating".parse()),
+            (Ok(Root::Rank(17)), Ok(Root::Rotating))
+        );
+        assert_eq!(
+            (Root::Rank(17).to_string(), Root::Rotating.to_string()),
+            ("17".into(), "rotating".into())
+        );
         for wrong in ["", "+1", "-1", "4294967296", "Rotating", "1 "] {
             let why = wrong.parse::<Root>().unwrap_err().to_string();
-            assert_eq!(why, format!("there is no root \"{wrong}\"; there are numbers of ranks and rotating"));
+            assert_eq!(
+                why,
+                format!("there is no root \"{wrong}\"; there are numbers of ranks and rotating")
+            );
         }
     }
 }

@@ -47,11 +47,27 @@ pub enum WrongResult {
 impl fmt::Display for WrongResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Here { rank, root, element, expected, found } => {
-                write!(f, "rank {rank} got {found} as element {element} where {expected} is right (root {root})")
+            Self::Here {
+                rank,
+                root,
+                element,
+                expected,
+                found,
+            } => {
+                write!(
+                    f,
+                    "rank {rank} got {found} as element {element} where {expected} is right (root {root})"
+                )
             }
-            Self::Overwritten { rank, root, element } => {
-                write!(f, "rank {rank} finds element {element} of what it sent overwritten (root {root})")
+            Self::Overwritten {
+                rank,
+                root,
+                element,
+            } => {
+                write!(
+                    f,
+                    "rank {rank} finds element {element} of what it sent overwritten (root {root})"
+                )
             }
             Self::Elsewhere { rank } => write!(f, "rank {rank} got a wrong result"),
             Self::NotDone(why) => why.fmt(f),
@@ -99,7 +115,10 @@ impl MpiOperation {
             block: self.layout.count as usize,
             share: self.layout.starts[rank] as usize,
             datatype: self.settings.datatype,
-            reduction: self.kind().has_reduction().then_some(self.settings.reduction),
+            reduction: self
+                .kind()
+                .has_reduction()
+                .then_some(self.settings.reduction),
         }
     }
 
@@ -121,14 +140,25 @@ impl MpiOperation {
 
     /// What this rank must find at a place of its second buffer.
     fn expected(&self, case: &Case, place: usize) -> Option<i64> {
-        if self.keeps(case) { None } else { (self.kind().entry().expects)(case, place) }
+        if self.keeps(case) {
+            None
+        } else {
+            (self.kind().entry().expects)(case, place)
+        }
     }
 
     /// Writes what this rank contributes, and what is wrong everywhere else.
     fn set_up(&mut self, case: &Case) {
         let width = self.layout.width;
-        for (place, element) in self.memory.send.bytes_mut().chunks_exact_mut(width).enumerate() {
-            element.copy_from_slice(&encode(case.datatype, case.input(case.rank, place)).0[..width]);
+        for (place, element) in self
+            .memory
+            .send
+            .bytes_mut()
+            .chunks_exact_mut(width)
+            .enumerate()
+        {
+            element
+                .copy_from_slice(&encode(case.datatype, case.input(case.rank, place)).0[..width]);
         }
         let own = self.in_place(case).unwrap_or_default();
         for place in 0..self.layout.recv {
@@ -137,7 +167,8 @@ impl MpiOperation {
             } else {
                 case.opposite(self.expected(case, place).unwrap_or_default())
             };
-            self.memory.recv.bytes_mut()[place * width..][..width].copy_from_slice(&content[..width]);
+            self.memory.recv.bytes_mut()[place * width..][..width]
+                .copy_from_slice(&content[..width]);
         }
         self.point();
     }
@@ -145,18 +176,38 @@ impl MpiOperation {
     fn compare(&mut self, case: &Case) -> Result<(), WrongResult> {
         let (width, datatype) = (self.layout.width, case.datatype);
         let (rank, root) = (case.rank as u32, case.root as u32);
-        for (element, found) in self.memory.recv.bytes().chunks_exact(width).take(self.layout.output).enumerate() {
-            let Some(expected) = self.expected(case, element) else { continue };
+        for (element, found) in self
+            .memory
+            .recv
+            .bytes()
+            .chunks_exact(width)
+            .take(self.layout.output)
+            .enumerate()
+        {
+            let Some(expected) = self.expected(case, element) else {
+                continue;
+            };
             if !case.accepts(found, expected) {
                 let expected = encode(datatype, expected).0;
-                let [expected, found] = [&expected[..width], found].map(|bytes| datatype.show(bytes));
-                return Err(WrongResult::Here { rank, root, element, expected, found });
+                let [expected, found] =
+                    [&expected[..width], found].map(|bytes| datatype.show(bytes));
+                return Err(WrongResult::Here {
+                    rank,
+                    root,
+                    element,
+                    expected,
+                    found,
+                });
             }
         }
         let sent = |place| encode(datatype, case.input(case.rank, place)).0;
         let mut contributed = self.memory.send.bytes().chunks_exact(width).enumerate();
         match contributed.find(|(place, found)| **found != sent(*place)[..width]) {
-            Some((element, _)) => Err(WrongResult::Overwritten { rank, root, element }),
+            Some((element, _)) => Err(WrongResult::Overwritten {
+                rank,
+                root,
+                element,
+            }),
             None => Ok(()),
         }
     }

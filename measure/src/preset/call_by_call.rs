@@ -10,11 +10,29 @@ fn run(preset: Preset, bytes: u64, nanos: &[i64]) -> (Measured, Vec<String>) {
 }
 
 /// Call after call, by these numbers, in the midst of what is before and after each; all have root 0 unless it rotates.
-fn calls(preset: Preset, numbers: core::ops::Range<u32>, before: &[&str], after: &[&str]) -> Vec<String> {
-    let around = |events: &[&str]| events.iter().map(|event| (*event).to_owned()).collect::<Vec<_>>();
-    let root = |number| if matches!(preset, Preset::Imb | Preset::Mpptest) { number % RANKS } else { 0 };
+fn calls(
+    preset: Preset,
+    numbers: core::ops::Range<u32>,
+    before: &[&str],
+    after: &[&str],
+) -> Vec<String> {
+    let around = |events: &[&str]| {
+        events
+            .iter()
+            .map(|event| (*event).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let root = |number| {
+        if matches!(preset, Preset::Imb | Preset::Mpptest) {
+            number % RANKS
+        } else {
+            0
+        }
+    };
     let call = |number| vec![format!("call {number} root {}", root(number))];
-    numbers.flat_map(|number| [around(before), call(number), around(after)].concat()).collect()
+    numbers
+        .flat_map(|number| [around(before), call(number), around(after)].concat())
+        .collect()
 }
 
 fn barriers(count: usize) -> Vec<String> {
@@ -24,7 +42,10 @@ fn barriers(count: usize) -> Vec<String> {
 #[track_caller]
 fn expect(found: &[String], expected: &[Vec<String>]) {
     let expected = expected.concat();
-    let differing = found.iter().zip(&expected).position(|(found, expected)| found != expected);
+    let differing = found
+        .iter()
+        .zip(&expected)
+        .position(|(found, expected)| found != expected);
     if let Some(at) = differing {
         panic!("event {at} is {}, not {}", found[at], expected[at]);
     }
@@ -34,18 +55,39 @@ fn expect(found: &[String], expected: &[Vec<String>]) {
 #[test]
 fn osu_has_a_barrier_before_each_call_of_which_the_first_do_not_count() {
     let osu = |bytes, nanos: &[i64]| run(Preset::Osu, bytes, nanos);
-    for (bytes, warm_up, counted) in [(0, 100, 1_000), (8_192, 100, 1_000), (8_193, 10, 100), (1 << 20, 10, 100)] {
+    for (bytes, warm_up, counted) in [
+        (0, 100, 1_000),
+        (8_192, 100, 1_000),
+        (8_193, 10, 100),
+        (1 << 20, 10, 100),
+    ] {
         let (measured, events) = osu(bytes, &[5]);
         let before = ["barrier"];
-        expect(&events, &[calls(Preset::Osu, 0..warm_up, &before, &[]), calls(Preset::Osu, 0..counted, &before, &[])]);
-        assert_eq!((measured.observations.len(), measured.ended), (counted as usize, Ended::Count));
+        expect(
+            &events,
+            &[
+                calls(Preset::Osu, 0..warm_up, &before, &[]),
+                calls(Preset::Osu, 0..counted, &before, &[]),
+            ],
+        );
+        assert_eq!(
+            (measured.observations.len(), measured.ended),
+            (counted as usize, Ended::Count)
+        );
     }
 }
 
 #[test]
 fn imb_times_a_series_behind_two_barriers_and_changes_the_root() {
     let imb = Preset::Imb;
-    let sizes = [(0, 1_000), (1, 1_000), (41_943, 1_000), (65_536, 640), (1 << 20, 40), (64 << 20, 1)];
+    let sizes = [
+        (0, 1_000),
+        (1, 1_000),
+        (41_943, 1_000),
+        (65_536, 640),
+        (1 << 20, 40),
+        (64 << 20, 1),
+    ];
     for (bytes, counted) in sizes {
         let (measured, events) = run(imb, bytes, &[1_000]);
         expect(
@@ -59,7 +101,11 @@ fn imb_times_a_series_behind_two_barriers_and_changes_the_root() {
                 calls(imb, 0..counted, &[], &[]),
             ],
         );
-        assert_eq!((measured.observations.len(), measured.ended), (1, Ended::Count), "{bytes}");
+        assert_eq!(
+            (measured.observations.len(), measured.ended),
+            (1, Ended::Count),
+            "{bytes}"
+        );
     }
     // 0.1 s each: 10 s are over after 100.
     let (_, events) = run(imb, 8, &[100_000_000]);
@@ -69,7 +115,13 @@ fn imb_times_a_series_behind_two_barriers_and_changes_the_root() {
 #[test]
 fn phloem_times_calls_and_barriers_in_a_series_of_50_ms() {
     let phloem = Preset::Phloem;
-    for (nanos, counted) in [(1_000, 1_000), (50_000, 1_000), (100_000, 500), (20_000_000, 2), (1_000_000_000, 1)] {
+    for (nanos, counted) in [
+        (1_000, 1_000),
+        (50_000, 1_000),
+        (100_000, 500),
+        (20_000_000, 2),
+        (1_000_000_000, 1),
+    ] {
         let (_, events) = run(phloem, 1 << 20, &[nanos]);
         let after = ["barrier"];
         expect(
@@ -90,12 +142,25 @@ fn phloem_times_calls_and_barriers_in_a_series_of_50_ms() {
 fn skampi_looks_at_the_error_after_every_eight_windows() {
     // Alike, they are precise at once. With 9 and 11 us the error is 3.8 % after 8, and 2.6 % after 16; with 5 and 15
     // it stays above 3 %.
-    let alternating = [(10_000, 10_000, 8, Ended::Precise), (9_000, 11_000, 16, Ended::Precise)];
-    for (one, other, counted, ended) in alternating.into_iter().chain([(5_000, 15_000, 32, Ended::Most)]) {
+    let alternating = [
+        (10_000, 10_000, 8, Ended::Precise),
+        (9_000, 11_000, 16, Ended::Precise),
+    ];
+    for (one, other, counted, ended) in
+        alternating
+            .into_iter()
+            .chain([(5_000, 15_000, 32, Ended::Most)])
+    {
         let (measured, events) = run(Preset::Skampi, 8, &[one, other]);
         let windows = calls(Preset::Skampi, 0..counted, &[], &[]);
-        expect(&events, &[calls(Preset::Skampi, 0..32, &["barrier"], &[]), windows]);
-        assert_eq!((measured.observations.len(), measured.ended), (counted as usize, ended));
+        expect(
+            &events,
+            &[calls(Preset::Skampi, 0..32, &["barrier"], &[]), windows],
+        );
+        assert_eq!(
+            (measured.observations.len(), measured.ended),
+            (counted as usize, ended)
+        );
     }
 }
 
@@ -103,14 +168,20 @@ fn skampi_looks_at_the_error_after_every_eight_windows() {
 fn nbcbench_calls_in_windows() {
     let (measured, events) = run(Preset::NbcBench, 8, &[10_000]);
     let windows = calls(Preset::NbcBench, 0..100, &[], &[]);
-    expect(&events, &[calls(Preset::NbcBench, 0..32, &["barrier"], &[]), windows]);
+    expect(
+        &events,
+        &[calls(Preset::NbcBench, 0..32, &["barrier"], &[]), windows],
+    );
     assert_eq!(measured.ended, Ended::Count);
 }
 
 #[test]
 fn mpibench_has_a_barrier_before_each_call() {
     let (measured, events) = run(Preset::MpiBench, 8, &[10]);
-    expect(&events, &[calls(Preset::MpiBench, 0..1_000, &["barrier"], &[])]);
+    expect(
+        &events,
+        &[calls(Preset::MpiBench, 0..1_000, &["barrier"], &[])],
+    );
     assert_eq!(measured.ended, Ended::Count);
 }
 
@@ -121,7 +192,10 @@ fn mpiblib_ends_when_the_mean_is_known() {
     assert_eq!(measured.ended, Ended::Precise);
     // Of 10 and 30, a hundred are known within 10 %.
     let (measured, events) = run(Preset::MpiBlib, 8, &[10, 30]);
-    expect(&events, &[calls(Preset::MpiBlib, 0..100, &["barrier"], &[])]);
+    expect(
+        &events,
+        &[calls(Preset::MpiBlib, 0..100, &["barrier"], &[])],
+    );
     assert_eq!(measured.ended, Ended::Most);
 }
 
@@ -129,25 +203,41 @@ fn mpiblib_ends_when_the_mean_is_known() {
 fn mpicroscope_ends_early_unless_there_are_new_minima() {
     // The first hundred has the least time, and each further one makes 200 fewer: 1000, 900, 700, 500, 300, 100, 0.
     let (measured, events) = run(Preset::Mpicroscope, 8, &[10]);
-    expect(&events, &[calls(Preset::Mpicroscope, 0..600, &["barrier"], &[])]);
+    expect(
+        &events,
+        &[calls(Preset::Mpicroscope, 0..600, &["barrier"], &[])],
+    );
     assert_eq!(measured.ended, Ended::Decayed);
     let falling: Vec<i64> = (0..1_000).map(|call| 2_000 - call).collect();
     let (measured, events) = run(Preset::Mpicroscope, 8, &falling);
-    expect(&events, &[calls(Preset::Mpicroscope, 0..1_000, &["barrier"], &[])]);
+    expect(
+        &events,
+        &[calls(Preset::Mpicroscope, 0..1_000, &["barrier"], &[])],
+    );
     assert_eq!(measured.ended, Ended::Most);
 }
 
 #[test]
 fn mpptest_repeats_series_until_the_least_one_is_found() {
     let mpptest = Preset::Mpptest;
-    let series = |_| [calls(mpptest, 0..1, &[], &[]), barriers(1), calls(mpptest, 0..50, &[], &[])].concat();
+    let series = |_| {
+        [
+            calls(mpptest, 0..1, &[], &[]),
+            barriers(1),
+            calls(mpptest, 0..50, &[], &[]),
+        ]
+        .concat()
+    };
     let (measured, events) = run(mpptest, 8, &[10]);
     expect(&events, &(0..7).map(series).collect::<Vec<_>>());
     assert_eq!(measured.ended, Ended::NearLeast);
     let falling: Vec<i64> = (0..30 * 51).map(|call| 10_000 - call).collect();
     let (measured, events) = run(mpptest, 8, &falling);
     expect(&events, &(0..30).map(series).collect::<Vec<_>>());
-    assert_eq!((measured.ended, measured.observations.len()), (Ended::Most, 30));
+    assert_eq!(
+        (measured.ended, measured.observations.len()),
+        (Ended::Most, 30)
+    );
 }
 
 #[test]
@@ -156,7 +246,13 @@ fn reprompi_agrees_after_every_round_until_the_slice_is_over() {
     let how_long_a_broadcast_takes = vec!["barrier".to_owned(), "broadcast".to_owned()];
     expect(
         &events,
-        &[vec![how_long_a_broadcast_takes; 51].concat(), calls(Preset::ReproMpi, 0..5, &["broadcast"], &["union"])],
+        &[
+            vec![how_long_a_broadcast_takes; 51].concat(),
+            calls(Preset::ReproMpi, 0..5, &["broadcast"], &["union"]),
+        ],
     );
-    assert_eq!((measured.observations.len(), measured.ended), (5, Ended::TimeSlice));
+    assert_eq!(
+        (measured.observations.len(), measured.ended),
+        (5, Ended::TimeSlice)
+    );
 }

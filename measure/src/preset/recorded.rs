@@ -67,7 +67,11 @@ pub(super) const RANKS: u32 = 3;
 
 impl Operation for Recorded<'_> {
     async fn call(&mut self, number: u32) -> Result<(), CommError> {
-        let root = if self.preset.rotates_root() { number % RANKS } else { 0 };
+        let root = if self.preset.rotates_root() {
+            number % RANKS
+        } else {
+            0
+        };
         self.record.note(format!("call {number} root {root}"));
         self.record.pass(self.nanos[self.done % self.nanos.len()]);
         self.done += 1;
@@ -77,22 +81,50 @@ impl Operation for Recorded<'_> {
 
 /// What came of messages of this size, if a barrier takes so long, and the operation these times in turn on each of as
 /// many ranks; and what happened on rank 0.
-pub(super) fn measure(preset: Preset, bytes: u64, barrier: i64, times: &[&[i64]]) -> (Measured, Vec<String>) {
+pub(super) fn measure(
+    preset: Preset,
+    bytes: u64,
+    barrier: i64,
+    times: &[&[i64]],
+) -> (Measured, Vec<String>) {
     let method = preset.method(bytes);
     let program = |comm: &ThreadComm| {
         let (zero, origin, rate) = (Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND);
         // Who waits for a time looks at the clock until it is there.
         let (time, reading) = if method.needs_global_time() {
-            (Time::Global(ClockModel::through(zero, origin, rate).unwrap()), 100)
+            (
+                Time::Global(ClockModel::through(zero, origin, rate).unwrap()),
+                100,
+            )
         } else {
-            (Time::Local(ClockModel::through(zero, Timestamp::ORIGIN, rate).unwrap()), 0)
+            (
+                Time::Local(ClockModel::through(zero, Timestamp::ORIGIN, rate).unwrap()),
+                0,
+            )
         };
-        let record = Record { reading, barrier, ..Record::default() };
-        let stage = Stage { comm, together: &record, clock: &record, time };
-        let mut operation = Recorded { record: &record, preset, nanos: times[comm.rank() as usize], done: 0 };
+        let record = Record {
+            reading,
+            barrier,
+            ..Record::default()
+        };
+        let stage = Stage {
+            comm,
+            together: &record,
+            clock: &record,
+            time,
+        };
+        let mut operation = Recorded {
+            record: &record,
+            preset,
+            nanos: times[comm.rank() as usize],
+            done: 0,
+        };
         let measured = block_on_ready(method.measure(&stage, &mut operation)).unwrap();
         (measured, record.events.into_inner())
     };
-    let (measured, events) = ThreadCluster::new(times.len() as u32).run(program).unwrap().remove(0);
+    let (measured, events) = ThreadCluster::new(times.len() as u32)
+        .run(program)
+        .unwrap()
+        .remove(0);
     (measured.unwrap(), events)
 }

@@ -86,18 +86,34 @@ mod tests {
     fn errors_say_what_is_wrong() {
         let told = |error: ProcessingError| error.to_string();
         assert_eq!(
-            told(ProcessingError::NothingValid { late: 300, long: 200 }),
+            told(ProcessingError::NothingValid {
+                late: 300,
+                long: 200
+            }),
             "none of 500 observations is valid: 300 began late, 200 took too long"
         );
-        assert_eq!(told(ProcessingError::NothingValid { late: 0, long: 0 }), "there are no observations");
-        assert_eq!(told(ProcessingError::NoSuchRoot { root: 4, ranks: 4 }), "rank 4 cannot be root among 4 ranks");
         assert_eq!(
-            told(ProcessingError::NeedsSingleCalls { what: "the slowest rank of each call" }),
+            told(ProcessingError::NothingValid { late: 0, long: 0 }),
+            "there are no observations"
+        );
+        assert_eq!(
+            told(ProcessingError::NoSuchRoot { root: 4, ranks: 4 }),
+            "rank 4 cannot be root among 4 ranks"
+        );
+        assert_eq!(
+            told(ProcessingError::NeedsSingleCalls {
+                what: "the slowest rank of each call"
+            }),
             "this processing needs the slowest rank of each call, and the scheme measures only means of many calls"
         );
-        assert!(told(ProcessingError::NeedsGlobalClock).ends_with("has no clock that all ranks share"));
+        assert!(
+            told(ProcessingError::NeedsGlobalClock).ends_with("has no clock that all ranks share")
+        );
         assert!(told(ProcessingError::NoSuchName("best".into())).contains("\"best\""));
         let factor = told(ProcessingError::Factor(0.5));
-        assert_eq!(factor, "the factor for outliers is a number of at least 1, which 0.5 is not");
+        assert_eq!(
+            factor,
+            "the factor for outliers is a number of at least 1, which 0.5 is not"
+        );
     }
 }

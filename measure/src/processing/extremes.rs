@@ -1,6 +1,8 @@
 //! PS2, mpicroscope and MPIBlib: mean, least and greatest of the times of the slowest rank of each call.
 
-use super::{Figure, ProcessingError, interval_of_mean, mean_and_extremes, slowest_times, times_of};
+use super::{
+    Figure, ProcessingError, interval_of_mean, mean_and_extremes, slowest_times, times_of,
+};
 use downbeat_records::Observations;
 use downbeat_records::stats::{Confidence, Sample};
 
@@ -10,9 +12,15 @@ pub(super) fn figures(
     root: Option<usize>,
     confidence: Confidence,
 ) -> Result<Vec<Figure>, ProcessingError> {
-    let mut times = root.map_or_else(|| slowest_times(observations), |root| times_of(observations, root));
+    let mut times = root.map_or_else(
+        || slowest_times(observations),
+        |root| times_of(observations, root),
+    );
     let sample = Sample::new(&mut times)?;
-    Ok(mean_and_extremes(&sample).into_iter().chain(interval_of_mean(&sample, confidence)).collect())
+    Ok(mean_and_extremes(&sample)
+        .into_iter()
+        .chain(interval_of_mean(&sample, confidence))
+        .collect())
 }
 
 #[cfg(test)]
@@ -26,18 +34,38 @@ mod tests {
     fn the_interval_is_that_of_the_mean() {
         // The slowest: 4, 6, 8; standard error 2 / sqrt(3).
         let reach = T_95 * 2.0 / 3.0_f64.sqrt();
-        let by_hand =
-            [("mean", 6.0), ("min", 4.0), ("max", 8.0), ("mean-low", 6.0 - reach), ("mean-high", 6.0 + reach)];
-        expect("extremes", &local(&[&[1, 4], &[6, 2], &[8, 8]]), 0, &by_hand);
-        expect("extremes", &local(&[&[9]]), 0, &[("mean", 9.0), ("min", 9.0), ("max", 9.0)]);
+        let by_hand = [
+            ("mean", 6.0),
+            ("min", 4.0),
+            ("max", 8.0),
+            ("mean-low", 6.0 - reach),
+            ("mean-high", 6.0 + reach),
+        ];
+        expect(
+            "extremes",
+            &local(&[&[1, 4], &[6, 2], &[8, 8]]),
+            0,
+            &by_hand,
+        );
+        expect(
+            "extremes",
+            &local(&[&[9]]),
+            0,
+            &[("mean", 9.0), ("min", 9.0), ("max", 9.0)],
+        );
     }
 
     #[test]
     fn the_root_may_stand_for_all() {
         // Rank 1 in the valid calls: 45, 19, 15, 35, of variance 587/3.
         let reach = 3.182_446_305_283_708 * (587.0_f64 / 12.0).sqrt();
-        let by_hand =
-            [("mean", 28.5), ("min", 15.0), ("max", 45.0), ("mean-low", 28.5 - reach), ("mean-high", 28.5 + reach)];
+        let by_hand = [
+            ("mean", 28.5),
+            ("min", 15.0),
+            ("max", 45.0),
+            ("mean-low", 28.5 - reach),
+            ("mean-high", 28.5 + reach),
+        ];
         expect("extremes/root", &global(&five_calls()), 1, &by_hand);
     }
 }

@@ -9,7 +9,9 @@ pub(super) fn figures(
     root: usize,
     confidence: Confidence,
 ) -> Result<Vec<Figure>, ProcessingError> {
-    let Stamps::Global(stamps) = observations.stamps() else { return Err(ProcessingError::NeedsGlobalClock) };
+    let Stamps::Global(stamps) = observations.stamps() else {
+        return Err(ProcessingError::NeedsGlobalClock);
+    };
     let of_call = |call: usize| {
         let ranks = &stamps[call * observations.ranks()..(call + 1) * observations.ranks()];
         let last = ranks.iter().map(|rank| rank.end).max()?;
@@ -18,7 +20,10 @@ pub(super) fn figures(
     let mut times: Vec<f64> = observations.valid().filter_map(of_call).collect();
     let sample = Sample::new(&mut times)?;
     let mean = Figure::new("mean", sample.mean());
-    Ok([mean].into_iter().chain(interval_of_mean(&sample, confidence)).collect())
+    Ok([mean]
+        .into_iter()
+        .chain(interval_of_mean(&sample, confidence))
+        .collect())
 }
 
 #[cfg(test)]
@@ -29,13 +34,21 @@ mod tests {
     fn the_clock_runs_from_the_roots_start() {
         // From rank 0: 50, 30, 40, 30, of mean 37.5 and variance 275/3.
         let reach = 3.182_446_305_283_708 * (275.0_f64 / 12.0).sqrt();
-        let by_hand = [("mean", 37.5), ("mean-low", 37.5 - reach), ("mean-high", 37.5 + reach)];
+        let by_hand = [
+            ("mean", 37.5),
+            ("mean-low", 37.5 - reach),
+            ("mean-high", 37.5 + reach),
+        ];
         expect("global", &global(&five_calls()), 0, &by_hand);
         // From rank 1.
         let times: [f64; 4] = [45.0, 29.0, 45.0, 35.0];
         let squares: f64 = times.iter().map(|time| (time - 38.5).powi(2)).sum();
         let reach = 5.840_909_309_733_355 * (squares / 12.0).sqrt();
-        let by_hand = [("mean", 38.5), ("mean-low", 38.5 - reach), ("mean-high", 38.5 + reach)];
+        let by_hand = [
+            ("mean", 38.5),
+            ("mean-low", 38.5 - reach),
+            ("mean-high", 38.5 + reach),
+        ];
         expect("global/0.99", &global(&five_calls()), 1, &by_hand);
         expect("global", &global(&five_calls()[..1]), 1, &[("mean", 45.0)]);
     }

@@ -6,7 +6,10 @@ use super::{Figure, Processing};
 use downbeat_records::{Observation, Observations, Stamps, State};
 
 fn seen<D: Domain>(start: i64, end: i64) -> Observation<D> {
-    Observation { start: Timestamp::from_nanos(start), end: Timestamp::from_nanos(end) }
+    Observation {
+        start: Timestamp::from_nanos(start),
+        end: Timestamp::from_nanos(end),
+    }
 }
 
 /// Valid calls by clocks that differ: how long each rank was in each call.
@@ -15,9 +18,17 @@ pub(super) fn local(calls: &[&[i64]]) -> Observations {
         let start = 1_000_000 * rank as i64;
         seen::<Local>(start, start + time)
     };
-    let stamps = calls.iter().flat_map(|times| times.iter().enumerate().map(skewed)).collect();
+    let stamps = calls
+        .iter()
+        .flat_map(|times| times.iter().enumerate().map(skewed))
+        .collect();
     let ranks = calls.first().map_or(1, |times| times.len());
-    Observations::new(ranks, vec![State::Valid; calls.len()], Stamps::Local(stamps)).unwrap()
+    Observations::new(
+        ranks,
+        vec![State::Valid; calls.len()],
+        Stamps::Local(stamps),
+    )
+    .unwrap()
 }
 
 /// Calls of two ranks by one clock: when each began and ended.
@@ -25,7 +36,10 @@ pub(super) type Calls = Vec<(State, [(i64, i64); 2])>;
 
 pub(super) fn global(calls: &[(State, [(i64, i64); 2])]) -> Observations {
     let states = calls.iter().map(|(state, _)| *state).collect();
-    let stamps = calls.iter().flat_map(|(_, ranks)| ranks.map(|(start, end)| seen::<Global>(start, end))).collect();
+    let stamps = calls
+        .iter()
+        .flat_map(|(_, ranks)| ranks.map(|(start, end)| seen::<Global>(start, end)))
+        .collect();
     Observations::new(2, states, Stamps::Global(stamps)).unwrap()
 }
 
@@ -41,11 +55,27 @@ pub(super) fn five_calls() -> Calls {
 }
 
 /// Processes by a label with the root that is given, and compares names and values.
-pub(super) fn expect(label: &str, observations: &Observations, root: usize, figures: &[(&str, f64)]) {
-    let found = label.parse::<Processing>().unwrap().apply(observations, root).unwrap();
+pub(super) fn expect(
+    label: &str,
+    observations: &Observations,
+    root: usize,
+    figures: &[(&str, f64)],
+) {
+    let found = label
+        .parse::<Processing>()
+        .unwrap()
+        .apply(observations, root)
+        .unwrap();
     let names: Vec<&str> = found.iter().map(|figure| figure.name).collect();
-    assert_eq!(names, figures.iter().map(|(name, _)| *name).collect::<Vec<_>>(), "{label}");
+    assert_eq!(
+        names,
+        figures.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+        "{label}"
+    );
     for (Figure { name, nanos }, (_, expected)) in found.iter().zip(figures) {
-        assert!((nanos - expected).abs() <= 1e-9 * expected.abs(), "{label}: {name} is {nanos}, not {expected}");
+        assert!(
+            (nanos - expected).abs() <= 1e-9 * expected.abs(),
+            "{label}: {name} is {nanos}, not {expected}"
+        );
     }
 }

@@ -23,8 +23,16 @@ impl fmt::Display for Processing {
         match self {
             Self::Median => f.write_str("median"),
             Self::Skampi => f.write_str("skampi"),
-            Self::Extremes { root_only, confidence } => {
-                write!(f, "extremes/{}{}", if *root_only { "root/" } else { "" }, confidence.share())
+            Self::Extremes {
+                root_only,
+                confidence,
+            } => {
+                write!(
+                    f,
+                    "extremes/{}{}",
+                    if *root_only { "root/" } else { "" },
+                    confidence.share()
+                )
             }
             Self::Osu => f.write_str("osu"),
             Self::Global { confidence } => write!(f, "global/{}", confidence.share()),
@@ -40,23 +48,36 @@ impl FromStr for Processing {
     type Err = ProcessingError;
 
     fn from_str(text: &str) -> Result<Self, ProcessingError> {
-        let (name, option) = text.split_once('/').map_or((text, None), |(name, option)| (name, Some(option)));
+        let (name, option) = text
+            .split_once('/')
+            .map_or((text, None), |(name, option)| (name, Some(option)));
         let alone = |processing| option.map_or(Ok(processing), |option| Err(wrong(option)));
         match name {
             "median" => alone(Self::Median),
             "skampi" | "ps1" => alone(Self::Skampi),
             "extremes" | "ps2" => {
-                let (root_only, share) = match option.and_then(|option| option.strip_prefix("root")) {
+                let (root_only, share) = match option.and_then(|option| option.strip_prefix("root"))
+                {
                     Some("") => (true, None),
-                    Some(rest) => (true, Some(rest.strip_prefix('/').ok_or_else(|| wrong(rest))?)),
+                    Some(rest) => (
+                        true,
+                        Some(rest.strip_prefix('/').ok_or_else(|| wrong(rest))?),
+                    ),
                     None => (false, option),
                 };
-                Ok(Self::Extremes { root_only, confidence: confidence(share)? })
+                Ok(Self::Extremes {
+                    root_only,
+                    confidence: confidence(share)?,
+                })
             }
             "osu" | "ps3" => alone(Self::Osu),
-            "global" | "ps4" => Ok(Self::Global { confidence: confidence(option)? }),
+            "global" | "ps4" => Ok(Self::Global {
+                confidence: confidence(option)?,
+            }),
             "mpibench" | "ps5" => Ok(Self::MpiBench { a: factor(option)? }),
-            "nbcbench" | "ps6" => Ok(Self::NbcBench { of: per_rank(option)? }),
+            "nbcbench" | "ps6" => Ok(Self::NbcBench {
+                of: per_rank(option)?,
+            }),
             "rank-averages" | "ps7" => alone(Self::RankAverages),
             "root-best" | "ps8" => alone(Self::RootBest),
             _ => Err(ProcessingError::NoSuchName(name.to_owned())),
@@ -65,22 +86,34 @@ impl FromStr for Processing {
 }
 
 fn confidence(option: Option<&str>) -> Result<Confidence, ProcessingError> {
-    let Some(option) = option else { return Ok(Confidence::USUAL) };
+    let Some(option) = option else {
+        return Ok(Confidence::USUAL);
+    };
     let share = option.parse().map_err(|_| wrong(option))?;
     Confidence::new(share).map_err(|_| wrong(option))
 }
 
 fn factor(option: Option<&str>) -> Result<f64, ProcessingError> {
-    let Some(option) = option else { return Ok(Processing::MPI_BENCH_FACTOR) };
+    let Some(option) = option else {
+        return Ok(Processing::MPI_BENCH_FACTOR);
+    };
     let a: f64 = option.parse().map_err(|_| wrong(option))?;
-    if a.is_finite() && a >= 1.0 { Ok(a) } else { Err(ProcessingError::Factor(a)) }
+    if a.is_finite() && a >= 1.0 {
+        Ok(a)
+    } else {
+        Err(ProcessingError::Factor(a))
+    }
 }
 
 /// The median is what is hardest to disturb, and so what is taken if nothing is said.
 fn per_rank(option: Option<&str>) -> Result<PerRank, ProcessingError> {
     let all = [PerRank::Median, PerRank::Mean, PerRank::Min, PerRank::Max];
-    let Some(option) = option else { return Ok(PerRank::Median) };
-    all.into_iter().find(|of| of.to_string() == option).ok_or_else(|| wrong(option))
+    let Some(option) = option else {
+        return Ok(PerRank::Median);
+    };
+    all.into_iter()
+        .find(|of| of.to_string() == option)
+        .ok_or_else(|| wrong(option))
 }
 
 fn wrong(option: &str) -> ProcessingError {
@@ -93,19 +126,30 @@ mod tests {
     use proptest::prelude::*;
 
     fn processing() -> impl Strategy<Value = Processing> {
-        let confidence = (1..1_000_u32).prop_map(|share| Confidence::new(f64::from(share) / 1_000.0).unwrap());
-        let of = prop::sample::select(vec![PerRank::Mean, PerRank::Median, PerRank::Min, PerRank::Max]);
-        (0..9, any::<bool>(), confidence, 1.0..1e9, of).prop_map(|(which, root_only, confidence, a, of)| match which {
-            0 => Processing::Median,
-            1 => Processing::Skampi,
-            2 => Processing::Extremes { root_only, confidence },
-            3 => Processing::Osu,
-            4 => Processing::Global { confidence },
-            5 => Processing::MpiBench { a },
-            6 => Processing::NbcBench { of },
-            7 => Processing::RankAverages,
-            _ => Processing::RootBest,
-        })
+        let confidence =
+            (1..1_000_u32).prop_map(|share| Confidence::new(f64::from(share) / 1_000.0).unwrap());
+        let of = prop::sample::select(vec![
+            PerRank::Mean,
+            PerRank::Median,
+            PerRank::Min,
+            PerRank::Max,
+        ]);
+        (0..9, any::<bool>(), confidence, 1.0..1e9, of).prop_map(
+            |(which, root_only, confidence, a, of)| match which {
+                0 => Processing::Median,
+                1 => Processing::Skampi,
+                2 => Processing::Extremes {
+                    root_only,
+                    confidence,
+                },
+                3 => Processing::Osu,
+                4 => Processing::Global { confidence },
+                5 => Processing::MpiBench { a },
+                6 => Processing::NbcBench { of },
+                7 => Processing::RankAverages,
+                _ => Processing::RootBest,
+            },
+        )
     }
 
     proptest! {
@@ -163,10 +207,17 @@ mod tests {
             ("nbcbench/", ""),
             ("root-best/0", "0"),
         ] {
-            assert_eq!(error(label), ProcessingError::Option(option.into()), "{label}");
+            assert_eq!(
+                error(label),
+                ProcessingError::Option(option.into()),
+                "{label}"
+            );
         }
         assert_eq!(error("mpibench/0.5"), ProcessingError::Factor(0.5));
         assert!(matches!(error("mpibench/NaN"), ProcessingError::Factor(_)));
-        assert_eq!(error("mpibench/inf"), ProcessingError::Factor(f64::INFINITY));
+        assert_eq!(
+            error("mpibench/inf"),
+            ProcessingError::Factor(f64::INFINITY)
+        );
     }
 }

@@ -24,9 +24,23 @@ mod tests {
     #[test]
     fn quartiles_are_those_of_run_times() {
         // 30, 35, 45, 50: the late one does not count.
-        let by_hand = [("median", 40.0), ("q1", 33.75), ("q3", 46.25), ("mean", 40.0), ("min", 30.0), ("max", 50.0)];
+        let by_hand = [
+            ("median", 40.0),
+            ("q1", 33.75),
+            ("q3", 46.25),
+            ("mean", 40.0),
+            ("min", 30.0),
+            ("max", 50.0),
+        ];
         expect("median", &global(&five_calls()), 0, &by_hand);
-        let by_hand = [("median", 7.0), ("q1", 7.0), ("q3", 7.0), ("mean", 7.0), ("min", 7.0), ("max", 7.0)];
+        let by_hand = [
+            ("median", 7.0),
+            ("q1", 7.0),
+            ("q3", 7.0),
+            ("mean", 7.0),
+            ("min", 7.0),
+            ("max", 7.0),
+        ];
         expect("median", &local(&[&[5, 7, 6]]), 2, &by_hand);
     }
 }

@@ -9,15 +9,20 @@ use downbeat_records::stats::Sample;
 /// percentile, which the paper does not define, R's type 7 as everywhere here.
 pub(super) fn figures(observations: &Observations, a: f64) -> Result<Vec<Figure>, ProcessingError> {
     let ranks = 0..observations.ranks();
-    let mut times: Vec<f64> =
-        observations.valid().flat_map(|call| ranks.clone().map(move |rank| observations.time(call, rank))).collect();
+    let mut times: Vec<f64> = observations
+        .valid()
+        .flat_map(|call| ranks.clone().map(move |rank| observations.time(call, rank)))
+        .collect();
     let sample = Sample::new(&mut times)?;
     let t99 = sample.quantile(0.99);
     // A clock that ran backwards may have made it negative: then nothing may be left below a multiple of it.
     let threshold = t99.max(a * t99);
     let kept = sample.values().partition_point(|time| *time <= threshold);
     let kept = Sample::new(&mut times[..kept])?;
-    Ok(mean_and_extremes(&kept).into_iter().chain([Figure::new("threshold", threshold)]).collect())
+    Ok(mean_and_extremes(&kept)
+        .into_iter()
+        .chain([Figure::new("threshold", threshold)])
+        .collect())
 }
 
 #[cfg(test)]
@@ -31,7 +36,12 @@ mod tests {
             let times: Vec<i64> = [vec![10; 49], vec![20; 51], vec![last]].concat();
             let calls: Vec<&[i64]> = times.chunks(1).collect();
             let [mean, min, max, threshold] = figures;
-            let figures = [("mean", mean), ("min", min), ("max", max), ("threshold", threshold)];
+            let figures = [
+                ("mean", mean),
+                ("min", min),
+                ("max", max),
+                ("threshold", threshold),
+            ];
             expect(label, &local(&calls), 0, &figures);
         };
         process("mpibench", 40, [1_550.0 / 101.0, 10.0, 40.0, 40.0]);
@@ -43,13 +53,23 @@ mod tests {
     #[test]
     fn all_ranks_count() {
         // 40, 45, 30, 19, 40, 15, 10, 35; place 6.93 is between 40 and 45.
-        let by_hand = [("mean", 29.25), ("min", 10.0), ("max", 45.0), ("threshold", 2.0 * 44.65)];
+        let by_hand = [
+            ("mean", 29.25),
+            ("min", 10.0),
+            ("max", 45.0),
+            ("threshold", 2.0 * 44.65),
+        ];
         expect("mpibench", &global(&five_calls()), 0, &by_hand);
     }
 
     #[test]
     fn times_of_a_clock_that_ran_backwards_are_not_all_outliers() {
-        let by_hand = [("mean", -2.0), ("min", -2.0), ("max", -2.0), ("threshold", -2.0)];
+        let by_hand = [
+            ("mean", -2.0),
+            ("min", -2.0),
+            ("max", -2.0),
+            ("threshold", -2.0),
+        ];
         expect("mpibench", &local(&[&[-2]]), 0, &by_hand);
     }
 }

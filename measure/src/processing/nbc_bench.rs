@@ -4,7 +4,10 @@ use super::{Figure, PerRank, ProcessingError, greatest, least, times_of};
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
-pub(super) fn figures(observations: &Observations, of: PerRank) -> Result<Vec<Figure>, ProcessingError> {
+pub(super) fn figures(
+    observations: &Observations,
+    of: PerRank,
+) -> Result<Vec<Figure>, ProcessingError> {
     let figure = |rank| {
         let mut times = times_of(observations, rank);
         let sample = Sample::new(&mut times)?;
@@ -16,7 +19,10 @@ pub(super) fn figures(observations: &Observations, of: PerRank) -> Result<Vec<Fi
         })
     };
     let ranks: Result<Vec<f64>, ProcessingError> = (0..observations.ranks()).map(figure).collect();
-    Ok(vec![Figure::new("max", greatest(&Sample::new(&mut ranks?)?))])
+    Ok(vec![Figure::new(
+        "max",
+        greatest(&Sample::new(&mut ranks?)?),
+    )])
 }
 
 #[cfg(test)]
@@ -26,8 +32,18 @@ mod tests {
     #[test]
     fn the_rank_that_is_worst_counts() {
         // Rank 0: 10, 30, 40, 40. Rank 1: 15, 19, 35, 45.
-        for (of, max) in [("mean", 30.0), ("median", 35.0), ("min", 15.0), ("max", 45.0)] {
-            expect(&format!("nbcbench/{of}"), &global(&five_calls()), 0, &[("max", max)]);
+        for (of, max) in [
+            ("mean", 30.0),
+            ("median", 35.0),
+            ("min", 15.0),
+            ("max", 45.0),
+        ] {
+            expect(
+                &format!("nbcbench/{of}"),
+                &global(&five_calls()),
+                0,
+                &[("max", max)],
+            );
         }
     }
 }

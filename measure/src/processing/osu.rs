@@ -6,7 +6,9 @@ use downbeat_records::stats::Sample;
 
 /// The paper divides the sum of the means by the number of calls; by the number of ranks is meant, and what OSU does.
 pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, ProcessingError> {
-    Ok(mean_and_extremes(&Sample::new(&mut means_of_ranks(observations)?)?))
+    Ok(mean_and_extremes(&Sample::new(&mut means_of_ranks(
+        observations,
+    )?)?))
 }
 
 #[cfg(test)]
@@ -16,9 +18,19 @@ mod tests {
     #[test]
     fn means_of_ranks_are_averaged() {
         // Rank 0: 40, 30, 40, 10. Rank 1: 45, 19, 15, 35.
-        expect("osu", &global(&five_calls()), 0, &[("mean", 29.25), ("min", 28.5), ("max", 30.0)]);
+        expect(
+            "osu",
+            &global(&five_calls()),
+            0,
+            &[("mean", 29.25), ("min", 28.5), ("max", 30.0)],
+        );
         // Means 2, 4, 9.
         let three = local(&[&[1, 4, 8], &[3, 4, 10]]);
-        expect("osu", &three, 0, &[("mean", 5.0), ("min", 2.0), ("max", 9.0)]);
+        expect(
+            "osu",
+            &three,
+            0,
+            &[("mean", 5.0), ("min", 2.0), ("max", 9.0)],
+        );
     }
 }

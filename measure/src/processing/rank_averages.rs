@@ -19,6 +19,11 @@ mod tests {
         // Means of the ranks: 2.5 and 4.
         let means = Stamps::Means(vec![2.0, 3.0, 99.0, 99.0, 3.0, 5.0]);
         let series = Observations::new(2, states, means).unwrap();
-        expect("rank-averages", &series, 0, &[("mean", 3.25), ("min", 2.5), ("max", 4.0)]);
+        expect(
+            "rank-averages",
+            &series,
+            0,
+            &[("mean", 3.25), ("min", 2.5), ("max", 4.0)],
+        );
     }
 }

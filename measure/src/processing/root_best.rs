@@ -4,8 +4,14 @@ use super::{Figure, ProcessingError, least, times_of};
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
-pub(super) fn figures(observations: &Observations, root: usize) -> Result<Vec<Figure>, ProcessingError> {
-    Ok(vec![Figure::new("min", least(&Sample::new(&mut times_of(observations, root))?))])
+pub(super) fn figures(
+    observations: &Observations,
+    root: usize,
+) -> Result<Vec<Figure>, ProcessingError> {
+    Ok(vec![Figure::new(
+        "min",
+        least(&Sample::new(&mut times_of(observations, root))?),
+    )])
 }
 
 #[cfg(test)]
@@ -17,7 +23,12 @@ mod tests {
     fn nobody_but_the_root_counts() {
         let states = vec![State::Valid, State::Late, State::Valid];
         let means = Stamps::Means(vec![2.5, 1.0, 0.1, 0.1, 2.25, 0.5]);
-        expect("root-best", &Observations::new(2, states, means).unwrap(), 0, &[("min", 2.25)]);
+        expect(
+            "root-best",
+            &Observations::new(2, states, means).unwrap(),
+            0,
+            &[("min", 2.25)],
+        );
         expect("root-best", &global(&five_calls()), 1, &[("min", 15.0)]);
     }
 }

@@ -11,9 +11,17 @@ pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, Proces
     let kept = quarter..times.len() - quarter;
     Sample::new(&mut times)?;
     let middle = Sample::new(&mut times[kept])?;
-    let deviation = middle.standard_deviation().map(|nanos| Figure::new("stdev", nanos));
-    let error = middle.standard_error().map(|nanos| Figure::new("stderr", nanos));
-    Ok([Figure::new("mean", middle.mean())].into_iter().chain(deviation).chain(error).collect())
+    let deviation = middle
+        .standard_deviation()
+        .map(|nanos| Figure::new("stdev", nanos));
+    let error = middle
+        .standard_error()
+        .map(|nanos| Figure::new("stderr", nanos));
+    Ok([Figure::new("mean", middle.mean())]
+        .into_iter()
+        .chain(deviation)
+        .chain(error)
+        .collect())
 }
 
 #[cfg(test)]
@@ -28,7 +36,11 @@ mod tests {
         // Of nine, two are cut off at either end: 3, 4, 5, 6, 7 are left, of variance 2.5.
         let nine: Vec<[i64; 2]> = [9, 1, 8, 2, 7, 3, 6, 4, 5].map(|time| [0, time]).to_vec();
         let nine: Vec<&[i64]> = nine.iter().map(<[i64; 2]>::as_slice).collect();
-        let by_hand = [("mean", 5.0), ("stdev", 2.5_f64.sqrt()), ("stderr", 0.5_f64.sqrt())];
+        let by_hand = [
+            ("mean", 5.0),
+            ("stdev", 2.5_f64.sqrt()),
+            ("stderr", 0.5_f64.sqrt()),
+        ];
         expect("skampi", &local(&nine), 0, &by_hand);
     }
 
@@ -36,6 +48,11 @@ mod tests {
     fn few_calls_have_no_quarters() {
         expect("skampi", &local(&[&[5, 7]]), 0, &[("mean", 7.0)]);
         let three = local(&[&[1, 3], &[6, 0], &[9, 9]]);
-        expect("skampi", &three, 0, &[("mean", 6.0), ("stdev", 3.0), ("stderr", 3.0_f64.sqrt())]);
+        expect(
+            "skampi",
+            &three,
+            0,
+            &[("mean", 6.0), ("stdev", 3.0), ("stderr", 3.0_f64.sqrt())],
+        );
     }
 }

@@ -25,7 +25,10 @@ impl RoundTime {
 
 impl Default for RoundTime {
     fn default() -> Self {
-        Self { slack: Self::USUAL_SLACK, adaptive: true }
+        Self {
+            slack: Self::USUAL_SLACK,
+            adaptive: true,
+        }
     }
 }
 
@@ -58,14 +61,24 @@ impl RoundTime {
         let mut took = Vec::with_capacity(TRIES);
         for _ in 0..TRIES {
             stage.together.barrier().await?;
-            let sent = from_word(stage.together.broadcast(to_word(model.apply(stage.clock.ticks()))).await?);
+            let sent = from_word(
+                stage
+                    .together
+                    .broadcast(to_word(model.apply(stage.clock.ticks())))
+                    .await?,
+            );
             took.push((model.apply(stage.clock.ticks()) - sent).as_nanos() as f64);
         }
         let median = Sample::new(&mut took).map_or(0.0, |sample| sample.median());
         // A clock that is behind could have it arrive before it was sent; a cast saturates.
         let slowest = collective::all_combine(stage.comm, median as u64, u64::max).await?;
         let broadcast = Duration::from_nanos((slowest as i64).max(1));
-        Ok(Running { broadcast, slack: self.slack, adaptive: self.adaptive, late_in_a_row: 0 })
+        Ok(Running {
+            broadcast,
+            slack: self.slack,
+            adaptive: self.adaptive,
+            late_in_a_row: 0,
+        })
     }
 }
 
@@ -100,7 +113,11 @@ impl Running {
                 word |= OUT_OF_TIME;
             }
             let word = stage.together.union(word).await?;
-            let state = if word & LATE == 0 { State::Valid } else { State::Late };
+            let state = if word & LATE == 0 {
+                State::Valid
+            } else {
+                State::Late
+            };
             spans.push(Span { state, ..span });
             self.adapt(word);
             if word & OUT_OF_TIME != 0 {
@@ -123,7 +140,11 @@ impl Running {
 
     /// What a rank tells the others that came too late by so much. What the scheduler spoils, no slack would mend.
     fn lateness(&self, by: Duration) -> u64 {
-        if by <= self.broadcast { LATE | BARELY } else { LATE }
+        if by <= self.broadcast {
+            LATE | BARELY
+        } else {
+            LATE
+        }
     }
 
     /// More slack whenever a round is lost for the want of it, and ever so little less with each that is not: this comes
@@ -131,7 +152,11 @@ impl Running {
     fn adapt(&mut self, word: u64) {
         const LEAST: f64 = 0.25;
         const MOST: f64 = 64.0;
-        self.late_in_a_row = if word & LATE == 0 { 0 } else { self.late_in_a_row + 1 };
+        self.late_in_a_row = if word & LATE == 0 {
+            0
+        } else {
+            self.late_in_a_row + 1
+        };
         let change = if word & BARELY != 0 || self.late_in_a_row >= Self::TOO_MANY_IN_A_ROW {
             1.0 + Self::MORE
         } else {

@@ -50,11 +50,30 @@ impl Series {
         calls: u32,
     ) -> Result<(), MeasureError> {
         let series = u32::from(calls > 0);
-        Self { calls, untimed: 0, ..*self }.run(stage, operation, 0, series).await?;
+        Self {
+            calls,
+            untimed: 0,
+            ..*self
+        }
+        .run(stage, operation, 0, series)
+        .await?;
         if let Some(within) = self.within {
-            let tried = Self { calls: TRIED, ..*self }.run(stage, operation, 0, 1).await?;
-            let took = tried.iter().map(|span| stage.nanos(span.end).saturating_sub(stage.nanos(span.start))).sum();
-            self.calls = collective::broadcast(stage.comm, u64::from(self.fitting(within, took))).await? as u32;
+            let tried = Self {
+                calls: TRIED,
+                ..*self
+            }
+            .run(stage, operation, 0, 1)
+            .await?;
+            let took = tried
+                .iter()
+                .map(|span| {
+                    stage
+                        .nanos(span.end)
+                        .saturating_sub(stage.nanos(span.start))
+                })
+                .sum();
+            self.calls = collective::broadcast(stage.comm, u64::from(self.fitting(within, took)))
+                .await? as u32;
         }
         Ok(())
     }
@@ -76,20 +95,30 @@ impl Series {
         for _ in first..first + observations {
             operation.prepare();
             for call in 0..self.untimed {
-                operation.call(call).await.map_err(MeasureError::Operation)?;
+                operation
+                    .call(call)
+                    .await
+                    .map_err(MeasureError::Operation)?;
             }
             for _ in 0..self.barriers_before {
                 stage.wait_for_all(self.barrier).await?;
             }
             let start = stage.clock.open();
             for call in 0..self.calls {
-                operation.call(call).await.map_err(MeasureError::Operation)?;
+                operation
+                    .call(call)
+                    .await
+                    .map_err(MeasureError::Operation)?;
                 if self.barrier_after_each {
                     stage.wait_for_all(self.barrier).await?;
                 }
             }
             let end = stage.clock.close();
-            spans.push(Span { start, end, state: State::Valid });
+            spans.push(Span {
+                start,
+                end,
+                state: State::Valid,
+            });
         }
         Ok(spans)
     }
@@ -101,11 +130,22 @@ mod tests {
 
     #[test]
     fn as_many_calls_as_fit_but_one_at_least() {
-        let fitting = |calls, millis, took| Series::of(calls).fitting(Duration::from_millis(millis), took);
+        let fitting =
+            |calls, millis, took| Series::of(calls).fitting(Duration::from_millis(millis), took);
         // 5 calls took 1 ms, so 250 take 50.
-        assert_eq!((fitting(1_000, 50, 1_000_000), fitting(100, 50, 1_000_000)), (250, 100));
+        assert_eq!(
+            (fitting(1_000, 50, 1_000_000), fitting(100, 50, 1_000_000)),
+            (250, 100)
+        );
         // Clocks need not have moved, or may have moved back.
-        assert_eq!((fitting(1_000, 50, 0), fitting(1_000, 50, -7), fitting(1_000, 0, 5)), (1_000, 1_000, 1));
+        assert_eq!(
+            (
+                fitting(1_000, 50, 0),
+                fitting(1_000, 50, -7),
+                fitting(1_000, 0, 5)
+            ),
+            (1_000, 1_000, 1)
+        );
         assert_eq!((fitting(7, 1, i64::MAX), fitting(0, 1, 1)), (1, 1));
     }
 }

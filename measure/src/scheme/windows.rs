@@ -39,14 +39,26 @@ impl Windows {
         operation: &mut impl Operation,
     ) -> Result<Running, MeasureError> {
         if let Some(window) = self.window {
-            return Ok(Running { window, fixed: true });
+            return Ok(Running {
+                window,
+                fixed: true,
+            });
         }
         let tried = EachCall::default().run(stage, operation, 0, TRIES).await?;
-        let mut lengths: Vec<f64> =
-            tried.iter().map(|span| stage.nanos(span.end).saturating_sub(stage.nanos(span.start)) as f64).collect();
+        let mut lengths: Vec<f64> = tried
+            .iter()
+            .map(|span| {
+                stage
+                    .nanos(span.end)
+                    .saturating_sub(stage.nanos(span.start)) as f64
+            })
+            .collect();
         let most = Sample::new(&mut lengths).map_or(0.0, |sample| sample.quantile(0.9));
         let most = collective::all_combine(stage.comm, most as u64, u64::max).await?;
-        Ok(Running { window: Duration::from_nanos((most * 2).max(1) as i64), fixed: false })
+        Ok(Running {
+            window: Duration::from_nanos((most * 2).max(1) as i64),
+            fixed: false,
+        })
     }
 }
 
@@ -61,7 +73,8 @@ impl Running {
         let model = stage.global()?;
         let begin = model.apply(stage.clock.ticks()) + NOTICE;
         let [begin, window] =
-            collective::broadcast(stage.comm, [to_word(begin), self.window.as_nanos() as u64]).await?;
+            collective::broadcast(stage.comm, [to_word(begin), self.window.as_nanos() as u64])
+                .await?;
         let (mut begin, window) = (from_word(begin), Duration::from_nanos(window as i64));
         let mut spans = room_for(calls);
         for number in first..first + calls {

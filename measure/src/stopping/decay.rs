@@ -42,11 +42,21 @@ pub(super) struct Remaining {
 
 impl Remaining {
     pub(super) fn new(most: u32) -> Self {
-        Self { left: most, seen: 0, minimum: f64::INFINITY }
+        Self {
+            left: most,
+            seen: 0,
+            minimum: f64::INFINITY,
+        }
     }
 
     /// How many are still to be made, after some more of them with these valid run-times.
-    pub(super) fn after(&mut self, run_times: &[f64], observations: u32, decay: Decay, batch: u32) -> u32 {
+    pub(super) fn after(
+        &mut self,
+        run_times: &[f64],
+        observations: u32,
+        decay: Decay,
+        batch: u32,
+    ) -> u32 {
         let made = observations.saturating_sub(self.seen);
         let minimum = run_times.iter().copied().fold(self.minimum, f64::min);
         self.left = self.left.saturating_sub(made);

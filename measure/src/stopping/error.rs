@@ -50,13 +50,21 @@ impl fmt::Display for StoppingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSuchRule(name) => {
-                write!(f, "there is no stopping rule \"{name}\"; there are count, time, rse, interval, decay and near")
+                write!(
+                    f,
+                    "there is no stopping rule \"{name}\"; there are count, time, rse, interval, decay and near"
+                )
             }
             Self::Parameters { form } => write!(f, "the rule is written {form}"),
             Self::NotA { name, found } => write!(f, "{name} cannot be \"{found}\""),
-            Self::TooFew { name, found, least } => write!(f, "{name} must be at least {least}, and is {found}"),
+            Self::TooFew { name, found, least } => {
+                write!(f, "{name} must be at least {least}, and is {found}")
+            }
             Self::Reversed { name, least, most } => {
-                write!(f, "{name}, which is {least}, is above MOST, which is {most}")
+                write!(
+                    f,
+                    "{name}, which is {least}, is above MOST, which is {most}"
+                )
             }
             Self::Bound(bound) => write!(f, "BOUND must be a share above 0, and is {bound}"),
             Self::Slice(slice) => write!(f, "SLICE must be longer than 0, and is {slice}"),

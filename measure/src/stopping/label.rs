@@ -14,11 +14,21 @@ impl fmt::Display for Stopping {
             Self::Count { most } => write!(f, "count/{most}"),
             Self::TimeSlice { slice, most } => write!(f, "time/{}/{most}", Exactly(*slice)),
             Self::RelativeError { bound, least, most } => write!(f, "rse/{bound}/{least}/{most}"),
-            Self::Interval { confidence, bound, least, most } => {
+            Self::Interval {
+                confidence,
+                bound,
+                least,
+                most,
+            } => {
                 write!(f, "interval/{}/{bound}/{least}/{most}", confidence.share())
             }
             Self::Decay { decay, batch, most } => write!(f, "decay/{decay}/{batch}/{most}"),
-            Self::NearLeast { bound, times, least, most } => write!(f, "near/{bound}/{times}/{least}/{most}"),
+            Self::NearLeast {
+                bound,
+                times,
+                least,
+                most,
+            } => write!(f, "near/{bound}/{times}/{least}/{most}"),
         }
     }
 }
@@ -30,7 +40,10 @@ impl fmt::Display for Exactly {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = self.0.as_nanos();
         let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
-        let (unit, name) = units.into_iter().find(|(unit, _)| nanos % unit == 0).unwrap_or((1, "ns"));
+        let (unit, name) = units
+            .into_iter()
+            .find(|(unit, _)| nanos % unit == 0)
+            .unwrap_or((1, "ns"));
         write!(f, "{}{name}", nanos / unit)
     }
 }
@@ -43,30 +56,61 @@ impl FromStr for Stopping {
         let rule = match name {
             "count" => {
                 let [most] = parts(rest, "count/MOST")?;
-                Self::Count { most: count(MOST, most)? }
+                Self::Count {
+                    most: count(MOST, most)?,
+                }
             }
             "time" => {
                 let [slice, most] = parts(rest, "time/SLICE/MOST")?;
-                Self::TimeSlice { slice: parsed("SLICE", slice)?, most: count(MOST, most)? }
+                Self::TimeSlice {
+                    slice: parsed("SLICE", slice)?,
+                    most: count(MOST, most)?,
+                }
             }
             "rse" => {
                 let [bound, least, most] = parts(rest, "rse/BOUND/LEAST/MOST")?;
                 let (least, most) = (count(LEAST, least)?, count(MOST, most)?);
-                Self::RelativeError { bound: parsed("BOUND", bound)?, least, most }
+                Self::RelativeError {
+                    bound: parsed("BOUND", bound)?,
+                    least,
+                    most,
+                }
             }
             "interval" => {
-                let [share, bound, least, most] = parts(rest, "interval/CONFIDENCE/BOUND/LEAST/MOST")?;
+                let [share, bound, least, most] =
+                    parts(rest, "interval/CONFIDENCE/BOUND/LEAST/MOST")?;
                 let (least, most) = (count(LEAST, least)?, count(MOST, most)?);
-                Self::Interval { confidence: confidence(share)?, bound: parsed("BOUND", bound)?, least, most }
+                Self::Interval {
+                    confidence: confidence(share)?,
+                    bound: parsed("BOUND", bound)?,
+                    least,
+                    most,
+                }
             }
             "decay" => {
-                let [decay, batch, most] = parts(rest, "decay/linear/BATCH/MOST or decay/exponential/BATCH/MOST")?;
-                Self::Decay { decay: shape(decay)?, batch: count(BATCH, batch)?, most: count(MOST, most)? }
+                let [decay, batch, most] = parts(
+                    rest,
+                    "decay/linear/BATCH/MOST or decay/exponential/BATCH/MOST",
+                )?;
+                Self::Decay {
+                    decay: shape(decay)?,
+                    batch: count(BATCH, batch)?,
+                    most: count(MOST, most)?,
+                }
             }
             "near" => {
                 let [bound, times, least, most] = parts(rest, "near/BOUND/TIMES/LEAST/MOST")?;
-                let (times, least, most) = (count(TIMES, times)?, count(LEAST, least)?, count(MOST, most)?);
-                Self::NearLeast { bound: parsed("BOUND", bound)?, times, least, most }
+                let (times, least, most) = (
+                    count(TIMES, times)?,
+                    count(LEAST, least)?,
+                    count(MOST, most)?,
+                );
+                Self::NearLeast {
+                    bound: parsed("BOUND", bound)?,
+                    times,
+                    least,
+                    most,
+                }
             }
             _ => return Err(StoppingError::NoSuchRule(name.to_owned())),
         };
@@ -74,29 +118,52 @@ impl FromStr for Stopping {
     }
 }
 
-fn parts<'a, const N: usize>(text: &'a str, form: &'static str) -> Result<[&'a str; N], StoppingError> {
+fn parts<'a, const N: usize>(
+    text: &'a str,
+    form: &'static str,
+) -> Result<[&'a str; N], StoppingError> {
     let parts: Vec<&str> = text.split('/').collect();
-    parts.try_into().map_err(|_| StoppingError::Parameters { form })
+    parts
+        .try_into()
+        .map_err(|_| StoppingError::Parameters { form })
 }
 
 fn parsed<T: FromStr>(name: &'static str, text: &str) -> Result<T, StoppingError> {
-    text.parse().map_err(|_| StoppingError::NotA { name, found: text.to_owned() })
+    text.parse().map_err(|_| StoppingError::NotA {
+        name,
+        found: text.to_owned(),
+    })
 }
 
 /// Nothing but digits: `+5` is parsed by `u32`, and is not what anybody means.
 fn count(name: &'static str, text: &str) -> Result<u32, StoppingError> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    if digits { parsed(name, text) } else { Err(StoppingError::NotA { name, found: text.to_owned() }) }
+    if digits {
+        parsed(name, text)
+    } else {
+        Err(StoppingError::NotA {
+            name,
+            found: text.to_owned(),
+        })
+    }
 }
 
 fn confidence(text: &str) -> Result<Confidence, StoppingError> {
     let share = Confidence::new(parsed("CONFIDENCE", text)?);
-    share.map_err(|_| StoppingError::NotA { name: "CONFIDENCE", found: text.to_owned() })
+    share.map_err(|_| StoppingError::NotA {
+        name: "CONFIDENCE",
+        found: text.to_owned(),
+    })
 }
 
 fn shape(text: &str) -> Result<Decay, StoppingError> {
-    let found = [Decay::Linear, Decay::Exponential].into_iter().find(|decay| decay.to_string() == text);
-    found.ok_or_else(|| StoppingError::NotA { name: "the decay", found: text.to_owned() })
+    let found = [Decay::Linear, Decay::Exponential]
+        .into_iter()
+        .find(|decay| decay.to_string() == text);
+    found.ok_or_else(|| StoppingError::NotA {
+        name: "the decay",
+        found: text.to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -111,11 +178,28 @@ mod tests {
         (0..6, 1_i64.., share.clone(), share, decay, counts).prop_map(
             |(which, nanos, bound, share, decay, (least, most))| match which {
                 0 => Stopping::Count { most },
-                1 => Stopping::TimeSlice { slice: Duration::from_nanos(nanos), most },
+                1 => Stopping::TimeSlice {
+                    slice: Duration::from_nanos(nanos),
+                    most,
+                },
                 2 => Stopping::RelativeError { bound, least, most },
-                3 => Stopping::Interval { confidence: Confidence::new(share).unwrap(), bound, least, most },
-                4 => Stopping::Decay { decay, batch: least, most },
-                _ => Stopping::NearLeast { bound, times: least, least, most },
+                3 => Stopping::Interval {
+                    confidence: Confidence::new(share).unwrap(),
+                    bound,
+                    least,
+                    most,
+                },
+                4 => Stopping::Decay {
+                    decay,
+                    batch: least,
+                    most,
+                },
+                _ => Stopping::NearLeast {
+                    bound,
+                    times: least,
+                    least,
+                    most,
+                },
             },
         )
     }
@@ -149,7 +233,10 @@ mod tests {
         ] {
             assert_eq!(label.parse::<Stopping>().unwrap().to_string(), label);
         }
-        assert_eq!("time/0.5 min/9".parse::<Stopping>().unwrap().to_string(), "time/30s/9");
+        assert_eq!(
+            "time/0.5 min/9".parse::<Stopping>().unwrap().to_string(),
+            "time/30s/9"
+        );
     }
 
     #[test]
@@ -157,25 +244,49 @@ mod tests {
         let told = |label: &str| label.parse::<Stopping>().unwrap_err().to_string();
         let rules = "; there are count, time, rse, interval, decay and near";
         assert_eq!(told(""), format!("there is no stopping rule \"\"{rules}"));
-        assert_eq!(told("forever"), format!("there is no stopping rule \"forever\"{rules}"));
+        assert_eq!(
+            told("forever"),
+            format!("there is no stopping rule \"forever\"{rules}")
+        );
         assert_eq!(told("count"), "MOST cannot be \"\"");
         assert_eq!(told("count/1/2"), "the rule is written count/MOST");
         assert_eq!(told("time/1s"), "the rule is written time/SLICE/MOST");
         for count in ["", "8abc", "-1", "+5", "1e3", "4294967296", "NaN"] {
-            assert_eq!(told(&format!("count/{count}")), format!("MOST cannot be \"{count}\""));
+            assert_eq!(
+                told(&format!("count/{count}")),
+                format!("MOST cannot be \"{count}\"")
+            );
         }
         assert_eq!(told("count/0"), "MOST must be at least 1, and is 0");
         assert_eq!(told("time/5/9"), "SLICE cannot be \"5\"");
-        assert_eq!(told("time/-1s/9"), "SLICE must be longer than 0, and is -1.000 s");
+        assert_eq!(
+            told("time/-1s/9"),
+            "SLICE must be longer than 0, and is -1.000 s"
+        );
         assert_eq!(told("rse/5%/8/9"), "BOUND cannot be \"5%\"");
-        assert_eq!(told("rse/NaN/8/9"), "BOUND must be a share above 0, and is NaN");
+        assert_eq!(
+            told("rse/NaN/8/9"),
+            "BOUND must be a share above 0, and is NaN"
+        );
         assert_eq!(told("rse/0/8/9"), "BOUND must be a share above 0, and is 0");
-        assert_eq!(told("rse/0.1/9/8"), "LEAST, which is 9, is above MOST, which is 8");
+        assert_eq!(
+            told("rse/0.1/9/8"),
+            "LEAST, which is 9, is above MOST, which is 8"
+        );
         assert_eq!(told("rse/0.1/1/8"), "LEAST must be at least 2, and is 1");
         assert_eq!(told("interval/95/0.1/5/9"), "CONFIDENCE cannot be \"95\"");
         assert_eq!(told("decay/cubic/1/2"), "the decay cannot be \"cubic\"");
-        assert_eq!(told("near/0.05/3/4"), "the rule is written near/BOUND/TIMES/LEAST/MOST");
-        assert_eq!(told("near/0.05/0/4/9"), "TIMES must be at least 1, and is 0");
-        assert_eq!(told("decay/linear/3/2"), "BATCH, which is 3, is above MOST, which is 2");
+        assert_eq!(
+            told("near/0.05/3/4"),
+            "the rule is written near/BOUND/TIMES/LEAST/MOST"
+        );
+        assert_eq!(
+            told("near/0.05/0/4/9"),
+            "TIMES must be at least 1, and is 0"
+        );
+        assert_eq!(
+            told("decay/linear/3/2"),
+            "BATCH, which is 3, is above MOST, which is 2"
+        );
     }
 }

@@ -10,7 +10,11 @@ pub(super) struct NearLeast {
 
 impl Default for NearLeast {
     fn default() -> Self {
-        Self { minimum: f64::INFINITY, seen: 0, times: 0 }
+        Self {
+            minimum: f64::INFINITY,
+            seen: 0,
+            times: 0,
+        }
     }
 }
 

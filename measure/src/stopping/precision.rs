@@ -51,7 +51,13 @@ mod tests {
         precision.add(&[3.0]);
         assert_eq!((precision.count(), precision.relative_error()), (1, None));
         precision.add(&[-3.0]);
-        assert_eq!((precision.relative_error(), precision.relative_reach(Confidence::USUAL)), (None, None));
+        assert_eq!(
+            (
+                precision.relative_error(),
+                precision.relative_reach(Confidence::USUAL)
+            ),
+            (None, None)
+        );
         precision.add(&[f64::NAN]);
         assert!(precision.relative_error().unwrap().is_nan());
     }

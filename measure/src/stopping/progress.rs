@@ -25,7 +25,14 @@ impl Progress {
     pub fn new(rule: Stopping) -> Self {
         let remaining = Remaining::new(rule.most());
         let (precision, near_least) = Default::default();
-        Self { rule, seen: 0, precision, remaining, near_least, ended: None }
+        Self {
+            rule,
+            seen: 0,
+            precision,
+            remaining,
+            near_least,
+            ended: None,
+        }
     }
 
     /// How many observations are to be made next: 0 when it is enough, and then for good.
@@ -41,7 +48,11 @@ impl Progress {
         let room = self.rule.most().saturating_sub(observations);
         match self.wish(new, observations, elapsed) {
             Ok(wish) if room > 0 => wish.clamp(1, room),
-            Ok(_) => self.end(if matches!(self.rule, Stopping::Count { .. }) { Ended::Count } else { Ended::Most }),
+            Ok(_) => self.end(if matches!(self.rule, Stopping::Count { .. }) {
+                Ended::Count
+            } else {
+                Ended::Most
+            }),
             Err(ended) => self.end(ended),
         }
     }
@@ -60,25 +71,39 @@ impl Progress {
     fn wish(&mut self, new: &[f64], observations: u32, elapsed: Duration) -> Result<u32, Ended> {
         match self.rule {
             Stopping::Count { .. } => Ok(u32::MAX),
-            Stopping::TimeSlice { slice, .. } => match time_slice::next(slice, elapsed, observations) {
-                0 => Err(Ended::TimeSlice),
-                next => Ok(next),
-            },
+            Stopping::TimeSlice { slice, .. } => {
+                match time_slice::next(slice, elapsed, observations) {
+                    0 => Err(Ended::TimeSlice),
+                    next => Ok(next),
+                }
+            }
             Stopping::RelativeError { bound, least, .. } => {
                 self.precision.add(new);
                 let error = self.precision.relative_error();
                 self.until_precise(error, bound, least, least)
             }
-            Stopping::Interval { confidence, bound, least, .. } => {
+            Stopping::Interval {
+                confidence,
+                bound,
+                least,
+                ..
+            } => {
                 self.precision.add(new);
                 let reach = self.precision.relative_reach(confidence);
                 self.until_precise(reach, bound, least, 1)
             }
-            Stopping::Decay { decay, batch, .. } => match self.remaining.after(new, observations, decay, batch) {
-                0 if observations < self.rule.most() => Err(Ended::Decayed),
-                left => Ok(left.min(batch)),
-            },
-            Stopping::NearLeast { bound, times, least, .. } => match self.near_least.after(new, bound, least) {
+            Stopping::Decay { decay, batch, .. } => {
+                match self.remaining.after(new, observations, decay, batch) {
+                    0 if observations < self.rule.most() => Err(Ended::Decayed),
+                    left => Ok(left.min(batch)),
+                }
+            }
+            Stopping::NearLeast {
+                bound,
+                times,
+                least,
+                ..
+            } => match self.near_least.after(new, bound, least) {
                 near if near >= times => Err(Ended::NearLeast),
                 _ => Ok(1),
             },
@@ -87,7 +112,13 @@ impl Progress {
 
     /// First as many as are needed at least, then batches of this size; larger ones only when they are still few beside
     /// those that were made, as every look at them costs the ranks an agreement.
-    fn until_precise(&self, share: Option<f64>, bound: f64, least: u32, batch: u32) -> Result<u32, Ended> {
+    fn until_precise(
+        &self,
+        share: Option<f64>,
+        bound: f64,
+        least: u32,
+        batch: u32,
+    ) -> Result<u32, Ended> {
         let valid = u32::try_from(self.precision.count()).unwrap_or(u32::MAX);
         if valid < least {
             return Ok(least - valid);
@@ -113,11 +144,19 @@ mod tests {
         let mut progress = Progress::new(rule.parse().unwrap());
         let (mut run_times, mut observations, mut batches) = (Vec::new(), 0_u32, Vec::new());
         loop {
-            let next = progress.next(&run_times, observations, Duration::from_nanos(10 * i64::from(observations)));
+            let next = progress.next(
+                &run_times,
+                observations,
+                Duration::from_nanos(10 * i64::from(observations)),
+            );
             let Some(ended) = progress.ended() else {
                 assert!(next > 0, "{rule} asks for nothing and does not end");
                 let valid = |call: &u32| !(call + 1).is_multiple_of(invalid_every);
-                run_times.extend((observations..observations + next).filter(valid).map(&run_time));
+                run_times.extend(
+                    (observations..observations + next)
+                        .filter(valid)
+                        .map(&run_time),
+                );
                 observations += next;
                 batches.push(next);
                 continue;
@@ -131,14 +170,20 @@ mod tests {
     fn a_count_is_made_at_once() {
         assert_eq!(run("count/1000", 0, |_| 1.0), (vec![1_000], Ended::Count));
         assert_eq!(run("count/1", 1, |_| 1.0), (vec![1], Ended::Count));
-        assert_eq!(Progress::new(Stopping::Count { most: u32::MAX }).next(&[], 0, Duration::ZERO), u32::MAX);
+        assert_eq!(
+            Progress::new(Stopping::Count { most: u32::MAX }).next(&[], 0, Duration::ZERO),
+            u32::MAX
+        );
     }
 
     #[test]
     fn a_time_slice_is_filled_but_hardly_overrun() {
         let (batches, ended) = run("time/100us/1000000", 0, |_| 1.0);
         // 10,000 of 10 ns; the last one is the only one that may end after it.
-        assert_eq!((batches.iter().sum::<u32>(), ended), (10_000, Ended::TimeSlice));
+        assert_eq!(
+            (batches.iter().sum::<u32>(), ended),
+            (10_000, Ended::TimeSlice)
+        );
         assert!(batches.len() < 30, "{batches:?}");
         assert_eq!(run("time/1h/20", 0, |_| 1.0), (vec![8, 8, 4], Ended::Most));
     }
@@ -147,9 +192,18 @@ mod tests {
     fn a_relative_error_is_looked_at_after_every_batch_of_the_least() {
         // Of 9 and 11 in turn, n of them: 1 / sqrt(n - 1) off a mean of 10.
         let alternating = |call| if call % 2 == 0 { 9.0 } else { 11.0 };
-        assert_eq!(run("rse/0.025/8/33", 0, alternating), (vec![8, 8, 8], Ended::Precise));
-        assert_eq!(run("rse/0.02/8/33", 0, alternating), (vec![8; 4], Ended::Precise));
-        assert_eq!(run("rse/0.01/8/33", 0, alternating), (vec![8, 8, 8, 8, 1], Ended::Most));
+        assert_eq!(
+            run("rse/0.025/8/33", 0, alternating),
+            (vec![8, 8, 8], Ended::Precise)
+        );
+        assert_eq!(
+            run("rse/0.02/8/33", 0, alternating),
+            (vec![8; 4], Ended::Precise)
+        );
+        assert_eq!(
+            run("rse/0.01/8/33", 0, alternating),
+            (vec![8, 8, 8, 8, 1], Ended::Most)
+        );
         // All alike are precise at once; all zero have no relative error.
         assert_eq!(run("rse/0.1/2/10", 0, |_| 5.0), (vec![2], Ended::Precise));
         assert_eq!(run("rse/0.1/5/10", 0, |_| 0.0), (vec![5, 5], Ended::Most));
@@ -167,20 +221,47 @@ mod tests {
 
     #[test]
     fn a_decay_ends_early_only_without_new_minima() {
-        assert_eq!(run("decay/linear/10/100", 0, |_| 5.0), (vec![10; 6], Ended::Decayed));
-        assert_eq!(run("decay/exponential/10/100", 0, |_| 5.0), (vec![10, 10, 10, 10, 2], Ended::Decayed));
-        assert_eq!(run("decay/linear/10/95", 0, |call| -f64::from(call)).1, Ended::Most);
-        assert_eq!(run("decay/linear/10/95", 0, |call| -f64::from(call)).0.iter().sum::<u32>(), 95);
+        assert_eq!(
+            run("decay/linear/10/100", 0, |_| 5.0),
+            (vec![10; 6], Ended::Decayed)
+        );
+        assert_eq!(
+            run("decay/exponential/10/100", 0, |_| 5.0),
+            (vec![10, 10, 10, 10, 2], Ended::Decayed)
+        );
+        assert_eq!(
+            run("decay/linear/10/95", 0, |call| -f64::from(call)).1,
+            Ended::Most
+        );
+        assert_eq!(
+            run("decay/linear/10/95", 0, |call| -f64::from(call))
+                .0
+                .iter()
+                .sum::<u32>(),
+            95
+        );
     }
 
     #[test]
     fn the_least_is_believed_when_it_was_nearly_met_often_enough() {
-        assert_eq!(run("near/0.05/3/4/30", 0, |_| 5.0), (vec![1; 7], Ended::NearLeast));
+        assert_eq!(
+            run("near/0.05/3/4/30", 0, |_| 5.0),
+            (vec![1; 7], Ended::NearLeast)
+        );
         // A new least one at call 5: then 6, 7 and 8.
         let once_less = |call| if call < 5 { 6.0 } else { 5.0 };
-        assert_eq!(run("near/0.05/3/4/30", 0, once_less), (vec![1; 9], Ended::NearLeast));
-        assert_eq!(run("near/0.05/3/4/30", 0, |call| -f64::from(call)), (vec![1; 30], Ended::Most));
-        assert_eq!(run("near/0.05/3/4/30", 2, |_| 5.0), (vec![1; 13], Ended::NearLeast));
+        assert_eq!(
+            run("near/0.05/3/4/30", 0, once_less),
+            (vec![1; 9], Ended::NearLeast)
+        );
+        assert_eq!(
+            run("near/0.05/3/4/30", 0, |call| -f64::from(call)),
+            (vec![1; 30], Ended::Most)
+        );
+        assert_eq!(
+            run("near/0.05/3/4/30", 2, |_| 5.0),
+            (vec![1; 13], Ended::NearLeast)
+        );
     }
 
     #[test]
@@ -189,18 +270,34 @@ mod tests {
         // Every other one is invalid: 8 valid ones take 15.
         let (batches, ended) = run("rse/0.1/8/1000", 2, |call| alternating(call / 2 * 2));
         assert_eq!((batches[0], ended), (8, Ended::Precise));
-        for rule in ["near/0.1/3/4/50", "rse/0.1/8/50", "interval/0.9/0.1/8/50", "count/50", "time/1h/50"] {
+        for rule in [
+            "near/0.1/3/4/50",
+            "rse/0.1/8/50",
+            "interval/0.9/0.1/8/50",
+            "count/50",
+            "time/1h/50",
+        ] {
             let (batches, _) = run(rule, 1, |_| 1.0);
             assert_eq!(batches.iter().sum::<u32>(), 50, "{rule}");
         }
-        assert_eq!(run("decay/linear/10/100", 1, |_| 1.0), (vec![10; 5], Ended::Decayed));
+        assert_eq!(
+            run("decay/linear/10/100", 1, |_| 1.0),
+            (vec![10; 5], Ended::Decayed)
+        );
     }
 
     #[test]
     fn a_rule_that_makes_no_sense_ends_nevertheless() {
         let mut progress = Progress::new(Stopping::Count { most: 0 });
-        assert_eq!((progress.next(&[], 0, Duration::ZERO), progress.ended()), (0, Some(Ended::Count)));
-        let mut progress = Progress::new(Stopping::RelativeError { bound: f64::NAN, least: 0, most: 5 });
+        assert_eq!(
+            (progress.next(&[], 0, Duration::ZERO), progress.ended()),
+            (0, Some(Ended::Count))
+        );
+        let mut progress = Progress::new(Stopping::RelativeError {
+            bound: f64::NAN,
+            least: 0,
+            most: 5,
+        });
         assert_eq!(progress.next(&[], 0, Duration::ZERO), 1);
         assert_eq!(progress.next(&[f64::NAN; 5], 5, Duration::ZERO), 0);
         // Fewer run-times than before: none of them is new.

@@ -12,7 +12,9 @@ pub(super) fn next(slice: Duration, elapsed: Duration, observations: u32) -> u32
     }
     let each = elapsed.as_nanos().max(0) / i64::from(observations.max(1));
     let fit = (left / 2).checked_div(each).unwrap_or(i64::MAX);
-    u32::try_from(fit).unwrap_or(u32::MAX).clamp(1, observations.max(FIRST))
+    u32::try_from(fit)
+        .unwrap_or(u32::MAX)
+        .clamp(1, observations.max(FIRST))
 }
 
 /// How many are made before anything is known.
@@ -24,15 +26,31 @@ mod tests {
 
     #[test]
     fn half_of_what_fits_but_no_more_than_were_made() {
-        let of_1_us =
-            |elapsed, observations| next(Duration::from_nanos(1_000), Duration::from_nanos(elapsed), observations);
+        let of_1_us = |elapsed, observations| {
+            next(
+                Duration::from_nanos(1_000),
+                Duration::from_nanos(elapsed),
+                observations,
+            )
+        };
         assert_eq!(of_1_us(0, 0), FIRST);
         assert_eq!(of_1_us(-5, 0), FIRST);
         // 0 ns each.
         assert_eq!((of_1_us(0, 100), of_1_us(99, 100)), (100, 100));
         // 5 ns each: 180 would fit. Then 100 of 5 ns, then 10 of 50, and one of 500.
-        assert_eq!((of_1_us(100, 20), of_1_us(500, 100), of_1_us(500, 10), of_1_us(500, 1)), (20, 50, 5, 1));
-        assert_eq!((of_1_us(999, 10), of_1_us(1_000, 10), of_1_us(2_000, 0)), (1, 0, 0));
+        assert_eq!(
+            (
+                of_1_us(100, 20),
+                of_1_us(500, 100),
+                of_1_us(500, 10),
+                of_1_us(500, 1)
+            ),
+            (20, 50, 5, 1)
+        );
+        assert_eq!(
+            (of_1_us(999, 10), of_1_us(1_000, 10), of_1_us(2_000, 0)),
+            (1, 0, 0)
+        );
     }
 
     #[test]

@@ -4,7 +4,10 @@
 //! The traces are those of synthetic programs, after clocks were made one by linear interpolation. Every row is a process of its own, started from here, so that each has its own peak of
 //! memory.
 
-#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(
+    clippy::print_stdout,
+    reason = "this is a program, and this is its output"
+)]
 #![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
 
 use std::process::{Command, ExitCode};
@@ -13,8 +16,8 @@ use std::time::Instant;
 use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_sync::SimError;
 use downbeat_trace::{
-    Action, ControlledLogicalClock, Matching, PreSynchronization, SyntheticEvent, SyntheticProgram, Trace,
-    TraceBuilder, Verdict,
+    Action, ControlledLogicalClock, Matching, PreSynchronization, SyntheticEvent, SyntheticProgram,
+    Trace, TraceBuilder, Verdict,
 };
 
 /// The argument that makes this program one of its own children: locations, millions of events, threads and the share of
@@ -34,13 +37,19 @@ const AT_ONCE: usize = 1 << 14;
 /// at the peak; the share of messages that were violated, before and after; and the centred error after as a share of
 /// that before.
 fn measure(nodes: u32, millions: f64, workers: usize, violated: f64) -> [f64; 8] {
-    let program = SyntheticProgram { violated, noise: Duration::ZERO, ..SyntheticProgram::new(nodes, 1) };
+    let program = SyntheticProgram {
+        violated,
+        noise: Duration::ZERO,
+        ..SyntheticProgram::new(nodes, 1)
+    };
     let program = program.with_events((millions * 1e6) as u64);
     let sizes = sizes(&program);
     let before = peak_bytes();
     let (mut trace, matched) = matched(&program, &sizes);
     let linear = PreSynchronization::new(program.master());
-    let maps = linear.maps(&program.places(), &program.sessions().expect("it is sound")).expect("clocks run");
+    let maps = linear
+        .maps(&program.places(), &program.sessions().expect("it is sound"))
+        .expect("clocks run");
     maps.correct(&mut trace).expect("in order");
 
     let mut clock = ControlledLogicalClock::new(program.latencies);
@@ -60,9 +69,25 @@ fn measure(nodes: u32, millions: f64, workers: usize, violated: f64) -> [f64; 8]
         Verdict::of(&trace, corrected.times(), &program.latencies).map(wrong),
     ]
     .map(|share| share.expect("as many times as events"));
-    let linear = program.error(&was).expect("as many times as events").centred();
-    let error = program.error(corrected.times()).expect("as many times as events").centred() / linear;
-    [trace.events() as f64, matched, forward, backward, peak, was_wrong, is_wrong, error]
+    let linear = program
+        .error(&was)
+        .expect("as many times as events")
+        .centred();
+    let error = program
+        .error(corrected.times())
+        .expect("as many times as events")
+        .centred()
+        / linear;
+    [
+        trace.events() as f64,
+        matched,
+        forward,
+        backward,
+        peak,
+        was_wrong,
+        is_wrong,
+        error,
+    ]
 }
 
 /// How many events each location has, and how many of them are not internal: as archives say beforehand.
@@ -91,8 +116,16 @@ fn matched(program: &SyntheticProgram, sizes: &[[usize; 2]]) -> (Trace, f64) {
     let (mut waiting, mut seconds) = (Vec::with_capacity(AT_ONCE), 0.0);
     let mut push = |waiting: &mut Vec<SyntheticEvent>| {
         let started = Instant::now();
-        for SyntheticEvent { location, local, action, .. } in waiting.drain(..) {
-            builder.push(location, Timestamp::from_nanos(local.as_nanos()), action).expect("in order");
+        for SyntheticEvent {
+            location,
+            local,
+            action,
+            ..
+        } in waiting.drain(..)
+        {
+            builder
+                .push(location, Timestamp::from_nanos(local.as_nanos()), action)
+                .expect("in order");
         }
         seconds += started.elapsed().as_secs_f64();
     };
@@ -118,30 +151,53 @@ fn each([events, matching, forward, backward, ..]: &[f64; 8]) -> f64 {
 /// The most memory that this process ever had.
 fn peak_bytes() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux has it");
-    line.trim().trim_end_matches("kB").trim().parse::<f64>().expect("a number") * 1_024.0
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .expect("Linux has it");
+    line.trim()
+        .trim_end_matches("kB")
+        .trim()
+        .parse::<f64>()
+        .expect("a number")
+        * 1_024.0
 }
 
 fn in_a_child(arguments: [String; 4]) -> [f64; 8] {
     let this = std::env::current_exe().expect("this program has a file");
-    let output = Command::new(this).arg(CHILD).args(arguments).output().expect("it can be started again");
+    let output = Command::new(this)
+        .arg(CHILD)
+        .args(arguments)
+        .output()
+        .expect("it can be started again");
     let numbers = String::from_utf8_lossy(&output.stdout);
-    let numbers: Vec<f64> = numbers.split_whitespace().map(|number| number.parse().expect("a number")).collect();
+    let numbers: Vec<f64> = numbers
+        .split_whitespace()
+        .map(|number| number.parse().expect("a number"))
+        .collect();
     numbers.try_into().expect("eight numbers")
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     if let Some(at) = arguments.iter().position(|argument| argument == CHILD) {
-        let [nodes, millions, workers, violated] = &arguments[at + 1..] else { return ExitCode::FAILURE };
-        let [nodes, workers] = [nodes, workers].map(|count| count.parse::<u32>().expect("a number"));
-        let [millions, violated] = [millions, violated].map(|number| number.parse().expect("a number"));
+        let [nodes, millions, workers, violated] = &arguments[at + 1..] else {
+            return ExitCode::FAILURE;
+        };
+        let [nodes, workers] =
+            [nodes, workers].map(|count| count.parse::<u32>().expect("a number"));
+        let [millions, violated] =
+            [millions, violated].map(|number| number.parse().expect("a number"));
         let figures = measure(nodes, millions, workers as usize, violated);
         figures.iter().for_each(|number| println!("{number}"));
         return ExitCode::SUCCESS;
     }
     // A test, which is not optimized, only wants to see that it runs.
-    let (small, large) = if cfg!(debug_assertions) { (0.02, 0.1) } else { (8.0, 50.0) };
+    let (small, large) = if cfg!(debug_assertions) {
+        (0.02, 0.1)
+    } else {
+        (8.0, 50.0)
+    };
     // Locations, millions of events, threads, the share of violated messages; millions of events per second, and bytes
     // per event, that are promised.
     let rows = [
@@ -168,16 +224,21 @@ fn main() -> ExitCode {
         }
     }
     let [one, two] = [(3, 0), (4, 1)].map(|(large, small)| {
-        let ratios = turns[large].iter().zip(&turns[small]).map(|(large, small)| each(large) / each(small));
+        let ratios = turns[large]
+            .iter()
+            .zip(&turns[small])
+            .map(|(large, small)| each(large) / each(small));
         let mut ratios: Vec<f64> = ratios.collect();
         ratios.sort_by(f64::total_cmp);
         ratios[TURNS / 2]
     });
     let mut missed = vec![];
-    for (mut turns, (nodes, _, workers, violated, least, most_bytes)) in turns.into_iter().zip(rows) {
+    for (mut turns, (nodes, _, workers, violated, least, most_bytes)) in turns.into_iter().zip(rows)
+    {
         turns.sort_by(|a, b| each(a).total_cmp(&each(b)));
         let [events, matching, forward, backward, peak, was, is, error] = turns[TURNS / 2];
-        let [matching, forward, backward] = [matching, forward, backward].map(|seconds| seconds / events * 1e9);
+        let [matching, forward, backward] =
+            [matching, forward, backward].map(|seconds| seconds / events * 1e9);
         let (sum, bytes) = (matching + forward + backward, peak / events);
         println!(
             "| {nodes} | {:.1} | {workers} | {matching:.1} | {forward:.1} | {backward:.1} | {:.1} | {bytes:.1} | {:.1} | {:.1} | {error:.2} |",
@@ -188,13 +249,19 @@ fn main() -> ExitCode {
         );
         let row = format!("{nodes} locations, {workers} threads");
         if 1e3 / sum < least || bytes > most_bytes || is > 0.0 {
-            missed.push(format!("{row}: {least} M/s, {most_bytes} bytes, no violation left"));
+            missed.push(format!(
+                "{row}: {least} M/s, {most_bytes} bytes, no violation left"
+            ));
         }
         if violated == 0.43 && error > CENTRED {
-            missed.push(format!("{row}: centred error at most {CENTRED} of that after linear interpolation"));
+            missed.push(format!(
+                "{row}: centred error at most {CENTRED} of that after linear interpolation"
+            ));
         }
     }
-    println!("\ntime per event at 1,024 locations / at 4: {one:.2} with one thread, {two:.2} with two");
+    println!(
+        "\ntime per event at 1,024 locations / at 4: {one:.2} with one thread, {two:.2} with two"
+    );
     // As the command does it, on the two cores that the promise is for. One thread waits longer for memory.
     if two > 1.5 {
         missed.push("time per event at 1,024 locations: at most 1.5 x, with two threads".into());

@@ -20,7 +20,9 @@ impl Gradient {
 
     /// The nearest one to a share of more than a billionth and up to 1; `None` for others.
     pub fn new(share: f64) -> Option<Self> {
-        (share > 1e-9 && share <= 1.0).then(|| Self { inverse: ((1_u64 << 20) as f64 / share) as u64 })
+        (share > 1e-9 && share <= 1.0).then(|| Self {
+            inverse: ((1_u64 << 20) as f64 / share) as u64,
+        })
     }
 
     /// Over how long a jump is spread: at most 146 years, so that what is so far before a time is a time.
@@ -38,14 +40,21 @@ struct Point {
 
 /// Amortizes all jumps of a location, from the last to the first. `stamps` have the jumps of receives, and the limits of
 /// sends.
-pub(super) fn amortize(marks: &[Mark], stamps: &[AtomicI64], times: &mut [Timestamp<Global>], gradient: Gradient) {
+pub(super) fn amortize(
+    marks: &[Mark],
+    stamps: &[AtomicI64],
+    times: &mut [Timestamp<Global>],
+    gradient: Gradient,
+) {
     let mut hull = Hull::default();
     for (index, (mark, stamp)) in marks.iter().zip(stamps).enumerate().rev() {
         let jump = stamp.load(Ordering::Relaxed);
         if !matches!(mark.role(), Role::Receive | Role::Exit) || jump <= 0 {
             continue;
         }
-        let Some((before, [received, ..])) = times.split_at_mut_checked(mark.event as usize) else { continue };
+        let Some((before, [received, ..])) = times.split_at_mut_checked(mark.event as usize) else {
+            continue;
+        };
         let stretch = Stretch::new(*received, jump, gradient);
         if before.last().is_none_or(|last| !stretch.reaches(*last)) {
             continue;
@@ -53,7 +62,10 @@ pub(super) fn amortize(marks: &[Mark], stamps: &[AtomicI64], times: &mut [Timest
         let marks = marks[..index].iter().zip(&stamps[..index]).rev();
         let limits = marks.map(|(mark, stamp)| {
             let is_limited = matches!(mark.role(), Role::Send | Role::Enter);
-            (before[mark.event as usize], is_limited.then(|| stamp.load(Ordering::Relaxed)))
+            (
+                before[mark.event as usize],
+                is_limited.then(|| stamp.load(Ordering::Relaxed)),
+            )
         });
         hull.bend(stretch, limits);
         hull.raise(before.iter_mut().rev());
@@ -70,8 +82,17 @@ pub(super) struct Stretch {
 impl Stretch {
     /// Before a receive, which is now at `received`.
     pub(super) fn new(received: Timestamp<Global>, jump: i64, gradient: Gradient) -> Self {
-        let end = Point { at: received.as_nanos() - jump, by: jump };
-        Self { start: Point { at: end.at - gradient.spread(jump), by: 0 }, end }
+        let end = Point {
+            at: received.as_nanos() - jump,
+            by: jump,
+        };
+        Self {
+            start: Point {
+                at: end.at - gradient.spread(jump),
+                by: 0,
+            },
+            end,
+        }
     }
 
     /// Whether an event before the receive is in the interval.
@@ -109,7 +130,10 @@ impl Hull {
                 break;
             }
             let Some(limit) = limit else { continue };
-            let point = Point { at: at.as_nanos(), by: limit.saturating_sub(at.as_nanos()) };
+            let point = Point {
+                at: at.as_nanos(),
+                by: limit.saturating_sub(at.as_nanos()),
+            };
             if is_below(point, start, end) {
                 self.extend(point);
             }
@@ -137,16 +161,26 @@ impl Hull {
     /// Moves events, which come from the last to the first; those to the left of the hull stay.
     pub(super) fn raise<'a>(&self, times: impl IntoIterator<Item = &'a mut Timestamp<Global>>) {
         let mut parts = self.points.windows(2);
-        let Some([mut right, mut left]) = parts.next().and_then(|part| <[Point; 2]>::try_from(part).ok()) else {
+        let Some([mut right, mut left]) = parts
+            .next()
+            .and_then(|part| <[Point; 2]>::try_from(part).ok())
+        else {
             return;
         };
         for time in times {
             let at = time.as_nanos();
             while at < left.at {
-                let Some(next) = parts.next().and_then(|part| <[Point; 2]>::try_from(part).ok()) else { return };
+                let Some(next) = parts
+                    .next()
+                    .and_then(|part| <[Point; 2]>::try_from(part).ok())
+                else {
+                    return;
+                };
                 [right, left] = next;
             }
-            *time = Timestamp::from_nanos(at + left.by + part(at - left.at, right.by - left.by, right.at - left.at));
+            *time = Timestamp::from_nanos(
+                at + left.by + part(at - left.at, right.by - left.by, right.at - left.at),
+            );
         }
     }
 }
@@ -156,7 +190,9 @@ impl Hull {
 fn part(along: i64, high: i64, wide: i64) -> i64 {
     match along.checked_mul(high) {
         Some(product) => product.checked_div(wide).unwrap_or(0),
-        None => (i128::from(along) * i128::from(high)).checked_div(i128::from(wide)).unwrap_or(0) as i64,
+        None => (i128::from(along) * i128::from(high))
+            .checked_div(i128::from(wide))
+            .unwrap_or(0) as i64,
     }
 }
 
@@ -171,9 +207,15 @@ mod tests {
     /// Amortizes the jump of the last event by one tenth; `sends` are numbers of events and their limits.
     fn amortized(before: &[i64], jump: i64, sends: &[(u32, i64)]) -> Vec<i64> {
         let last = before.len() as u32 - 1;
-        let mut marks: Vec<Mark> = sends.iter().map(|(event, _)| Mark::new(*event, Role::Send, 0, 0)).collect();
+        let mut marks: Vec<Mark> = sends
+            .iter()
+            .map(|(event, _)| Mark::new(*event, Role::Send, 0, 0))
+            .collect();
         marks.push(Mark::new(last, Role::Receive, 0, 0));
-        let mut stamps: Vec<AtomicI64> = sends.iter().map(|(_, limit)| AtomicI64::new(*limit)).collect();
+        let mut stamps: Vec<AtomicI64> = sends
+            .iter()
+            .map(|(_, limit)| AtomicI64::new(*limit))
+            .collect();
         stamps.push(AtomicI64::new(jump));
         let mut times = times(before);
         amortize(&marks, &stamps, &mut times, Gradient::new(0.1).unwrap());
@@ -183,7 +225,10 @@ mod tests {
     /// A receive at 1,000 jumped to 1,100; the interval before it begins at 0.
     #[test]
     fn without_sends_events_move_along_a_straight_line() {
-        assert_eq!(amortized(&[-10, 0, 5, 100, 505, 999, 1_100], 100, &[]), [-10, 0, 5, 110, 555, 1_098, 1_100]);
+        assert_eq!(
+            amortized(&[-10, 0, 5, 100, 505, 999, 1_100], 100, &[]),
+            [-10, 0, 5, 110, 555, 1_098, 1_100]
+        );
     }
 
     #[test]
@@ -192,7 +237,10 @@ mod tests {
         let found = amortized(&[100, 500, 750, 1_100], 100, &[(1, 510)]);
         assert_eq!(found, [102, 510, 750 + 55, 1_100]);
         // A limit above the line is none.
-        assert_eq!(amortized(&[100, 500, 750, 1_100], 100, &[(1, 551)]), [110, 550, 825, 1_100]);
+        assert_eq!(
+            amortized(&[100, 500, 750, 1_100], 100, &[(1, 551)]),
+            [110, 550, 825, 1_100]
+        );
     }
 
     #[test]
@@ -207,10 +255,19 @@ mod tests {
 
     #[test]
     fn sends_at_one_instant_take_the_smaller_limit() {
-        assert_eq!(amortized(&[500, 500, 500, 1_100], 100, &[(0, 520), (1, 503)]), [503, 503, 503, 1_100]);
+        assert_eq!(
+            amortized(&[500, 500, 500, 1_100], 100, &[(0, 520), (1, 503)]),
+            [503, 503, 503, 1_100]
+        );
         // Measured at the very instant of the receive.
-        assert_eq!(amortized(&[500, 1_000, 1_000, 1_100], 100, &[(1, 1_020)]), [510, 1_020, 1_020, 1_100]);
-        assert_eq!(amortized(&[500, 1_000, 1_100], 100, &[(1, 1_000)]), [500, 1_000, 1_100]);
+        assert_eq!(
+            amortized(&[500, 1_000, 1_000, 1_100], 100, &[(1, 1_020)]),
+            [510, 1_020, 1_020, 1_100]
+        );
+        assert_eq!(
+            amortized(&[500, 1_000, 1_100], 100, &[(1, 1_000)]),
+            [500, 1_000, 1_100]
+        );
     }
 
     #[test]

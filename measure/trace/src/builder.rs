@@ -6,7 +6,9 @@ use super::channels::{Channels, Key, MarkId, open};
 use super::distributed::Keeping;
 use super::teams::{Left, Matched, Part, Teams, Track};
 use super::trace::{Location, Mark, Role};
-use super::{Action, CollectiveKind, CommunicatorId, EventId, LeftOut, LocationId, Place, Trace, TraceError};
+use super::{
+    Action, CollectiveKind, CommunicatorId, EventId, LeftOut, LocationId, Place, Trace, TraceError,
+};
 
 /// How strictly events are matched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,7 +77,11 @@ impl TraceBuilder {
         if id == Mark::MOST_LOCATIONS {
             return Err(TraceError::TooManyLocations);
         }
-        self.locations.push(Location { place, times: vec![], marks: vec![] });
+        self.locations.push(Location {
+            place,
+            times: vec![],
+            marks: vec![],
+        });
         self.speaks_for.push(id);
         Ok(LocationId(id))
     }
@@ -86,7 +92,11 @@ impl TraceBuilder {
     /// # Errors
     /// When there are too many, or no such rank.
     pub fn add_thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
-        let place = self.locations.get(rank.index()).ok_or(TraceError::UnknownLocation(rank))?.place;
+        let place = self
+            .locations
+            .get(rank.index())
+            .ok_or(TraceError::UnknownLocation(rank))?
+            .place;
         let speaks_for = self.speaks_for[rank.index()];
         let id = self.add_location(place)?;
         self.speaks_for[id.index()] = speaks_for;
@@ -97,13 +107,20 @@ impl TraceBuilder {
     ///
     /// # Errors
     /// When there are too many, a member is unknown, or is there twice.
-    pub fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
-        match members.iter().find(|member| member.index() >= self.locations.len()) {
+    pub fn add_communicator(
+        &mut self,
+        members: &[LocationId],
+    ) -> Result<CommunicatorId, TraceError> {
+        match members
+            .iter()
+            .find(|member| member.index() >= self.locations.len())
+        {
             Some(unknown) => Err(TraceError::UnknownLocation(*unknown)),
             None => {
                 let kept = self.keeping.as_ref().map(|keeping| {
                     let ranks = (0..).zip(members);
-                    let kept = ranks.filter(|(_, member)| keeping.keeps(self.speaks_for[member.index()]));
+                    let kept =
+                        ranks.filter(|(_, member)| keeping.keeps(self.speaks_for[member.index()]));
                     kept.map(|(rank, _)| rank).collect()
                 });
                 self.teams.add(members, kept)
@@ -114,8 +131,16 @@ impl TraceBuilder {
     /// Says that a location will have so many more events, and that so many of them will not be internal: this saves
     /// memory.
     pub fn reserve(&mut self, location: LocationId, events: usize, marks: usize) {
-        let keeps = |process: &&u32| self.keeping.as_ref().is_none_or(|keeping| keeping.keeps(**process));
-        let is_kept = self.speaks_for.get(location.index()).filter(keeps).is_some();
+        let keeps = |process: &&u32| {
+            self.keeping
+                .as_ref()
+                .is_none_or(|keeping| keeping.keeps(**process))
+        };
+        let is_kept = self
+            .speaks_for
+            .get(location.index())
+            .filter(keeps)
+            .is_some();
         if let Some(found) = self.locations.get_mut(location.index()).filter(|_| is_kept) {
             found.times.reserve_exact(events);
             found.marks.reserve_exact(marks);
@@ -127,18 +152,33 @@ impl TraceBuilder {
     /// # Errors
     /// When it cannot follow what was added before.
     #[inline]
-    pub fn push(&mut self, location: LocationId, time: Timestamp<Global>, action: Action) -> Result<(), TraceError> {
+    pub fn push(
+        &mut self,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+    ) -> Result<(), TraceError> {
         let Some(found) = self.locations.get_mut(location.index()) else {
             return Err(TraceError::UnknownLocation(location));
         };
         let event = match &mut self.keeping {
             None => found.add(location, time)?,
-            Some(keeping) => keeping.add(found, self.speaks_for[location.index()], location, time)?,
+            Some(keeping) => {
+                keeping.add(found, self.speaks_for[location.index()], location, time)?
+            }
         };
         match action {
             Action::Internal => Ok(()),
-            Action::Send { to, communicator, tag } => self.message(event, Role::Send, to, communicator, tag),
-            Action::Receive { from, communicator, tag } => self.message(event, Role::Receive, from, communicator, tag),
+            Action::Send {
+                to,
+                communicator,
+                tag,
+            } => self.message(event, Role::Send, to, communicator, tag),
+            Action::Receive {
+                from,
+                communicator,
+                tag,
+            } => self.message(event, Role::Receive, from, communicator, tag),
             _ => self.collective(event, action),
         }
     }
@@ -157,7 +197,10 @@ impl TraceBuilder {
             return Ok(());
         }
         let marks = &mut self.locations[event.location.index()].marks;
-        let id = MarkId { location: event.location.0, mark: marks.len() as u32 };
+        let id = MarkId {
+            location: event.location.0,
+            mark: marks.len() as u32,
+        };
         marks.push(open(event.event, role));
         self.channels.add(key, role, id, &mut self.locations);
         Ok(())
@@ -173,17 +216,34 @@ impl TraceBuilder {
         communicator: CommunicatorId,
         tag: i32,
     ) -> Result<Key, TraceError> {
-        let peer = *self.speaks_for.get(peer.index()).ok_or(TraceError::UnknownPeer(event))?;
+        let peer = *self
+            .speaks_for
+            .get(peer.index())
+            .ok_or(TraceError::UnknownPeer(event))?;
         if !self.teams.has(communicator) {
-            return Err(TraceError::NotAMember { event, communicator });
+            return Err(TraceError::NotAMember {
+                event,
+                communicator,
+            });
         }
         let this = self.speaks_for[event.location.index()];
-        let (from, to) = if role == Role::Send { (this, peer) } else { (peer, this) };
-        Ok(Key { from, to, communicator: communicator.0, tag })
+        let (from, to) = if role == Role::Send {
+            (this, peer)
+        } else {
+            (peer, this)
+        };
+        Ok(Key {
+            from,
+            to,
+            communicator: communicator.0,
+            tag,
+        })
     }
 
     fn collective(&mut self, event: EventId, action: Action) -> Result<(), TraceError> {
-        let Some(part) = self.part(event, action)? else { return Ok(()) };
+        let Some(part) = self.part(event, action)? else {
+            return Ok(());
+        };
         if !self.teams.concerns(part.seat) {
             return Ok(());
         }
@@ -193,10 +253,15 @@ impl TraceBuilder {
         let (role, (instance, counts)) = if part.enters {
             (Role::Enter, (self.teams.enter(part, event, mark)?, true))
         } else {
-            (Role::Exit, self.teams.exit(part, event, mark, &mut self.locations)?)
+            (
+                Role::Exit,
+                self.teams.exit(part, event, mark, &mut self.locations)?,
+            )
         };
         if counts && part.is_kept {
-            self.locations[at].marks.push(part.seat.mark(event.event, role, instance));
+            self.locations[at]
+                .marks
+                .push(part.seat.mark(event.event, role, instance));
         }
         Ok(())
     }
@@ -216,18 +281,45 @@ impl TraceBuilder {
         };
         let speaks_for = self.speaks_for[event.location.index()];
         let seat = self.teams.seat(team, event.location.0, speaks_for);
-        let seat = seat.ok_or(TraceError::NotAMember { event, communicator: team })?;
-        let of_root = |kind| Some(Left { kind, root: seat.rank, sent: true, received: true });
+        let seat = seat.ok_or(TraceError::NotAMember {
+            event,
+            communicator: team,
+        })?;
+        let of_root = |kind| {
+            Some(Left {
+                kind,
+                root: seat.rank,
+                sent: true,
+                received: true,
+            })
+        };
         let says = match action {
-            Action::Exit { kind, root, sent, received, .. } => {
+            Action::Exit {
+                kind,
+                root,
+                sent,
+                received,
+                ..
+            } => {
                 let counts = !(self.matching.skip_alltoallv && kind == CollectiveKind::Alltoallv);
-                Some(Left { kind, root, sent: sent && counts, received: received && counts })
+                Some(Left {
+                    kind,
+                    root,
+                    sent: sent && counts,
+                    received: received && counts,
+                })
             }
             Action::Fork { .. } => of_root(CollectiveKind::Fork),
             Action::Join { .. } => of_root(CollectiveKind::Join),
             _ => None,
         };
-        Ok(Some(Part { track, seat, is_kept: self.keeps(speaks_for), enters, says }))
+        Ok(Some(Part {
+            track,
+            seat,
+            is_kept: self.keeps(speaks_for),
+            enters,
+            says,
+        }))
     }
 
     /// The trace, now that all events are there.
@@ -244,12 +336,17 @@ impl TraceBuilder {
 
     /// Whether the events of a process are kept.
     fn keeps(&self, process: u32) -> bool {
-        self.keeping.as_ref().is_none_or(|keeping| keeping.keeps(process))
+        self.keeping
+            .as_ref()
+            .is_none_or(|keeping| keeping.keeps(process))
     }
 
     /// What is to be refused first, and why, unless only who keeps an event of it can say so; nothing, if all is to be let
     /// pass.
-    pub(super) fn first_fault(&self, left: &[(Role, MarkId)]) -> Option<(FaultKey, Option<TraceError>)> {
+    pub(super) fn first_fault(
+        &self,
+        left: &[(Role, MarkId)],
+    ) -> Option<(FaultKey, Option<TraceError>)> {
         if self.matching.lenient {
             return None;
         }
@@ -257,10 +354,18 @@ impl TraceBuilder {
             location: LocationId(id.location),
             event: self.locations[id.location as usize].marks[id.mark as usize].event,
         };
-        let kept = left.iter().filter(|(_, id)| self.keeps(self.speaks_for[id.location as usize]));
-        let first = kept.map(|(role, id)| (event(id), *role)).min_by_key(|(event, _)| *event);
+        let kept = left
+            .iter()
+            .filter(|(_, id)| self.keeps(self.speaks_for[id.location as usize]));
+        let first = kept
+            .map(|(role, id)| (event(id), *role))
+            .min_by_key(|(event, _)| *event);
         if let Some((event, role)) = first {
-            let why = if role == Role::Send { TraceError::UnmatchedSend } else { TraceError::UnmatchedReceive };
+            let why = if role == Role::Send {
+                TraceError::UnmatchedSend
+            } else {
+                TraceError::UnmatchedReceive
+            };
             return Some(([0, event.location.0, event.event, 0], Some(why(event))));
         }
         let ([team, track, index], why) = self.teams.first_incomplete(&self.locations)?;
@@ -268,21 +373,39 @@ impl TraceBuilder {
     }
 
     /// The trace, without what has no partner, and what else is known of its collective operations.
-    pub(super) fn close(mut self, left: Vec<(Role, MarkId)>) -> (Trace, Matched, Vec<u32>, Option<Keeping>) {
+    pub(super) fn close(
+        mut self,
+        left: Vec<(Role, MarkId)>,
+    ) -> (Trace, Matched, Vec<u32>, Option<Keeping>) {
         let mut left_out = LeftOut::default();
         for (role, id) in left {
             let mark = &mut self.locations[id.location as usize].marks[id.mark as usize];
             *mark = mark.alone();
-            let is_kept = self.keeping.as_ref().is_none_or(|of| of.keeps(self.speaks_for[id.location as usize]));
-            *if role == Role::Send { &mut left_out.sends } else { &mut left_out.receives } += u64::from(is_kept);
+            let is_kept = self
+                .keeping
+                .as_ref()
+                .is_none_or(|of| of.keeps(self.speaks_for[id.location as usize]));
+            *if role == Role::Send {
+                &mut left_out.sends
+            } else {
+                &mut left_out.receives
+            } += u64::from(is_kept);
         }
         let mut matched = self.teams.finish(&mut self.locations, &mut left_out);
         for location in &mut self.locations {
             location.times.shrink_to_fit();
             location.marks.shrink_to_fit();
         }
-        let (instances, slots) = (std::mem::take(&mut matched.instances), std::mem::take(&mut matched.slots));
-        let trace = Trace { locations: self.locations, instances, slots, left_out };
+        let (instances, slots) = (
+            std::mem::take(&mut matched.instances),
+            std::mem::take(&mut matched.slots),
+        );
+        let trace = Trace {
+            locations: self.locations,
+            instances,
+            slots,
+            left_out,
+        };
         (trace, matched, self.speaks_for, self.keeping)
     }
 }

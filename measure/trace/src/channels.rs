@@ -45,7 +45,11 @@ impl Channels {
     pub(super) fn add(&mut self, key: Key, role: Role, id: MarkId, locations: &mut [Location]) {
         let mut waiting = match self.waiting.entry(key) {
             Entry::Vacant(none) => {
-                none.insert(Waiting { role, first: id, last: id });
+                none.insert(Waiting {
+                    role,
+                    first: id,
+                    last: id,
+                });
                 return;
             }
             Entry::Occupied(waiting) => waiting,
@@ -62,7 +66,10 @@ impl Channels {
             waiting.remove();
         } else {
             let next = *mark_mut(locations, other);
-            others.first = MarkId { location: next.peer(), mark: next.partner };
+            others.first = MarkId {
+                location: next.peer(),
+                mark: next.partner,
+            };
         }
         for (this, that) in [(id, other), (other, id)] {
             let mark = mark_mut(locations, this);
@@ -81,7 +88,10 @@ impl Channels {
                     break;
                 }
                 let mark = locations[at.location as usize].marks[at.mark as usize];
-                at = MarkId { location: mark.peer(), mark: mark.partner };
+                at = MarkId {
+                    location: mark.peer(),
+                    mark: mark.partner,
+                };
             }
         }
         left

@@ -106,7 +106,11 @@ pub struct Misfit {
 
 impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there are not as many times of location {} as it has events", self.location.index())
+        write!(
+            f,
+            "there are not as many times of location {} as it has events",
+            self.location.index()
+        )
     }
 }
 
@@ -122,11 +126,25 @@ impl Fault {
     /// The same as [`Display`](fmt::Display), with other words for events: names of locations, say.
     pub fn describe(&self, words: impl Fn(EventId) -> String) -> String {
         match self {
-            Self::Decreasing(event) => format!("{} is earlier than the event before it", words(*event)),
-            Self::Merged(event) => format!("{} is no longer later than the event before it", words(*event)),
-            Self::Early { send, receive, by, kind } => {
+            Self::Decreasing(event) => {
+                format!("{} is earlier than the event before it", words(*event))
+            }
+            Self::Merged(event) => format!(
+                "{} is no longer later than the event before it",
+                words(*event)
+            ),
+            Self::Early {
+                send,
+                receive,
+                by,
+                kind,
+            } => {
                 let what = kind.map_or_else(|| "a message".to_owned(), |kind| format!("{kind:?}"));
-                format!("{} is {by} too early for {}, {what}", words(*receive), words(*send))
+                format!(
+                    "{} is {by} too early for {}, {what}",
+                    words(*receive),
+                    words(*send)
+                )
             }
         }
     }
@@ -155,10 +173,15 @@ impl Trace {
 }
 
 /// Whether times are as many as events of the trace.
-pub(super) fn check_fit<T: AsRef<[Timestamp<Global>]>>(trace: &Trace, times: &[T]) -> Result<(), Misfit> {
+pub(super) fn check_fit<T: AsRef<[Timestamp<Global>]>>(
+    trace: &Trace,
+    times: &[T],
+) -> Result<(), Misfit> {
     let fits = |location: &LocationId| {
         let events = trace.locations()[location.index()].times().len();
-        times.get(location.index()).is_some_and(|times| times.as_ref().len() == events)
+        times
+            .get(location.index())
+            .is_some_and(|times| times.as_ref().len() == events)
     };
     match trace.ids().find(|location| !fits(location)) {
         Some(location) => Err(Misfit { location }),
@@ -181,20 +204,35 @@ impl Verdict {
         latencies: &Latencies,
     ) -> Result<Self, Misfit> {
         check_fit(trace, times)?;
-        let mut verdict = Self { events: trace.events(), ..Self::default() };
+        let mut verdict = Self {
+            events: trace.events(),
+            ..Self::default()
+        };
         for (location, times) in trace.ids().zip(times) {
-            verdict.order(location, trace.locations()[location.index()].times(), times.as_ref());
+            verdict.order(
+                location,
+                trace.locations()[location.index()].times(),
+                times.as_ref(),
+            );
         }
         let time = |event: EventId| times[event.location.index()].as_ref()[event.event as usize];
         for message in trace.messages() {
             let latency = latencies.between(trace, message.send.location, message.receive.location);
-            let fault = verdict.message(message, [time(message.send), time(message.receive)], latency);
+            let fault = verdict.message(
+                message,
+                [time(message.send), time(message.receive)],
+                latency,
+            );
             verdict.say(fault);
         }
         let (mut parties, mut counter) = (vec![], late::Counter::default());
         for collective in trace.collectives() {
             parties.clear();
-            parties.extend(collective.members().map(|member| Party::new(member, trace, time)));
+            parties.extend(
+                collective
+                    .members()
+                    .map(|member| Party::new(member, trace, time)),
+            );
             verdict.judge(collective.kind(), &parties, &mut counter, latencies);
         }
         Ok(verdict)
@@ -202,7 +240,10 @@ impl Verdict {
 
     /// Whether there is nothing to say.
     pub fn holds(&self) -> bool {
-        self.decreasing == 0 && self.merged == 0 && self.messages.violated == 0 && self.collectives.violated == 0
+        self.decreasing == 0
+            && self.merged == 0
+            && self.messages.violated == 0
+            && self.collectives.violated == 0
     }
 
     /// Messages and collective operations.
@@ -213,19 +254,34 @@ impl Verdict {
     }
 
     /// The events of a location, before and after.
-    pub(super) fn order(&mut self, location: LocationId, before: &[Timestamp<Global>], after: &[Timestamp<Global>]) {
+    pub(super) fn order(
+        &mut self,
+        location: LocationId,
+        before: &[Timestamp<Global>],
+        after: &[Timestamp<Global>],
+    ) {
         for (event, (before, after)) in (1..).zip(before.windows(2).zip(after.windows(2))) {
-            let fault = self.step(EventId { location, event }, [before[0], before[1]], [after[0], after[1]]);
+            let fault = self.step(
+                EventId { location, event },
+                [before[0], before[1]],
+                [after[0], after[1]],
+            );
             self.say(fault);
         }
     }
 
     pub(super) fn say(&mut self, fault: Option<Fault>) {
-        self.faults.extend(fault.filter(|_| self.faults.len() < Self::MOST_FAULTS));
+        self.faults
+            .extend(fault.filter(|_| self.faults.len() < Self::MOST_FAULTS));
     }
 
     /// An event, and when the one before it on its location and it were, before and after.
-    fn step(&mut self, event: EventId, before: [Timestamp<Global>; 2], after: [Timestamp<Global>; 2]) -> Option<Fault> {
+    fn step(
+        &mut self,
+        event: EventId,
+        before: [Timestamp<Global>; 2],
+        after: [Timestamp<Global>; 2],
+    ) -> Option<Fault> {
         if after[1] < after[0] {
             self.decreasing += 1;
             return Some(Fault::Decreasing(event));
@@ -250,7 +306,12 @@ impl Verdict {
         let by = sent + latency - received;
         (by > Duration::ZERO).then(|| {
             self.messages.violated += 1;
-            Fault::Early { send, receive, by, kind: None }
+            Fault::Early {
+                send,
+                receive,
+                by,
+                kind: None,
+            }
         })
     }
 
@@ -281,13 +342,22 @@ impl Verdict {
         let latencies = latencies.levels().map(Duration::as_nanos);
         let (found, late) = counter.count(parties, kind.pattern(), latencies);
         self.collectives += found;
-        late.iter().enumerate().filter(|(_, late)| **late > 0).map(move |(rank, _)| {
-            let fault = move || {
-                let (send, receive, by) = late::first_sender(parties, rank, kind.pattern(), latencies)?;
-                Some(Fault::Early { send, receive, by, kind: Some(kind) })
-            };
-            (rank, fault)
-        })
+        late.iter()
+            .enumerate()
+            .filter(|(_, late)| **late > 0)
+            .map(move |(rank, _)| {
+                let fault = move || {
+                    let (send, receive, by) =
+                        late::first_sender(parties, rank, kind.pattern(), latencies)?;
+                    Some(Fault::Early {
+                        send,
+                        receive,
+                        by,
+                        kind: Some(kind),
+                    })
+                };
+                (rank, fault)
+            })
     }
 }
 

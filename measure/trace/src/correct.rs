@@ -108,14 +108,21 @@ pub(super) struct Passes {
 
 impl Passes {
     pub(super) fn new(clock: &ControlledLogicalClock) -> Self {
-        Self { threshold: clock.threshold, most: clock.most_passes as usize, done: vec![], is_again: false }
+        Self {
+            threshold: clock.threshold,
+            most: clock.most_passes as usize,
+            done: vec![],
+            is_again: false,
+        }
     }
 
     /// A pass is done: with which control variable there is to be another, if there is.
     pub(super) fn next(&mut self, pass: Pass) -> Option<ControlVariable> {
         let last = self.done.last().copied();
         self.done.push(pass);
-        let met = self.threshold.is_none_or(|threshold| pass.error <= threshold);
+        let met = self
+            .threshold
+            .is_none_or(|threshold| pass.error <= threshold);
         let vain = last.filter(|last| pass.error >= last.error);
         let slower = pass.control.slower();
         let is_slowest = vain.is_none() && slower == pass.control;
@@ -134,7 +141,10 @@ impl ControlledLogicalClock {
     pub fn new(latencies: Latencies) -> Self {
         let control = ControlVariable::new(0.999).unwrap_or(ControlVariable::ONE);
         Self {
-            rule: ClockRule { control, spacing: Duration::from_nanos(1) },
+            rule: ClockRule {
+                control,
+                spacing: Duration::from_nanos(1),
+            },
             latencies,
             threshold: None,
             most_passes: 8,
@@ -169,16 +179,31 @@ impl ControlledLogicalClock {
             if !std::mem::take(&mut is_first) {
                 stamps.clear();
             }
-            let forward = Forward { trace, rule, latencies: self.latencies, groups: &groups };
+            let forward = Forward {
+                trace,
+                rule,
+                latencies: self.latencies,
+                groups: &groups,
+            };
             let (pass, found) = forward.run(&stamps, std::mem::take(&mut times))?;
             times = found;
             Ok(pass)
         })?;
-        Ok(Corrected { trace, latencies: self.latencies, times, stamps, passes, groups })
+        Ok(Corrected {
+            trace,
+            latencies: self.latencies,
+            times,
+            stamps,
+            passes,
+            groups,
+        })
     }
 
     /// Goes forward as often as is needed; `run` does it once.
-    pub(super) fn passes<E>(&self, mut run: impl FnMut(ClockRule) -> Result<Pass, E>) -> Result<Vec<Pass>, E> {
+    pub(super) fn passes<E>(
+        &self,
+        mut run: impl FnMut(ClockRule) -> Result<Pass, E>,
+    ) -> Result<Vec<Pass>, E> {
         let mut passes = Passes::new(self);
         let mut rule = self.rule;
         while let Some(control) = passes.next(run(rule)?) {
@@ -209,17 +234,32 @@ impl Corrected<'_> {
     pub fn jumps(&self) -> impl Iterator<Item = (EventId, Duration)> + '_ {
         self.trace.ids().flat_map(move |location| {
             let marks = &self.trace.locations[location.index()].marks;
-            marks.iter().zip(self.stamps.all_of(location.index())).filter_map(move |(mark, stamp)| {
-                let jump = Duration::from_nanos(stamp.load(Ordering::Relaxed));
-                let is_receive = matches!(mark.role(), Role::Receive | Role::Exit);
-                (is_receive && jump > Duration::ZERO).then_some((EventId { location, event: mark.event }, jump))
-            })
+            marks
+                .iter()
+                .zip(self.stamps.all_of(location.index()))
+                .filter_map(move |(mark, stamp)| {
+                    let jump = Duration::from_nanos(stamp.load(Ordering::Relaxed));
+                    let is_receive = matches!(mark.role(), Role::Receive | Role::Exit);
+                    (is_receive && jump > Duration::ZERO).then_some((
+                        EventId {
+                            location,
+                            event: mark.event,
+                        },
+                        jump,
+                    ))
+                })
         })
     }
 
     /// Moves what came before the jumps, too. To be done once.
     pub fn amortize(&mut self, gradient: Gradient) {
-        limits::find(self.trace, &self.times, &self.latencies, &self.stamps, &self.groups);
+        limits::find(
+            self.trace,
+            &self.times,
+            &self.latencies,
+            &self.stamps,
+            &self.groups,
+        );
         self.stretch(gradient);
     }
 
@@ -228,7 +268,12 @@ impl Corrected<'_> {
         let parts = deal(std::mem::take(&mut self.times), &self.groups);
         let done = share(parts, |worker, mut times| {
             for (times, location) in times.iter_mut().zip(self.groups[worker].clone()) {
-                amortize(&self.trace.locations[location].marks, self.stamps.all_of(location), times, gradient);
+                amortize(
+                    &self.trace.locations[location].marks,
+                    self.stamps.all_of(location),
+                    times,
+                    gradient,
+                );
             }
             times
         });
@@ -236,8 +281,17 @@ impl Corrected<'_> {
     }
 
     /// The corrected time of an event; `None` if there is none.
-    pub fn time(&self, EventId { location: LocationId(location), event }: EventId) -> Option<Timestamp<Global>> {
-        self.times.get(location as usize)?.get(event as usize).copied()
+    pub fn time(
+        &self,
+        EventId {
+            location: LocationId(location),
+            event,
+        }: EventId,
+    ) -> Option<Timestamp<Global>> {
+        self.times
+            .get(location as usize)?
+            .get(event as usize)
+            .copied()
     }
 }
 

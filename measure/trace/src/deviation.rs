@@ -93,20 +93,28 @@ pub struct Bins {
 
 impl Default for Bins {
     fn default() -> Self {
-        Self { counts: Box::new([0; DecimalBin::COUNT]) }
+        Self {
+            counts: Box::new([0; DecimalBin::COUNT]),
+        }
     }
 }
 
 impl fmt::Debug for Bins {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.iter().map(|(bin, count)| (bin.to_string(), count))).finish()
+        f.debug_map()
+            .entries(self.iter().map(|(bin, count)| (bin.to_string(), count)))
+            .finish()
     }
 }
 
 impl Bins {
     /// Those in which there is something, from the shortest.
     pub fn iter(&self) -> impl Iterator<Item = (DecimalBin, u64)> + '_ {
-        let all = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        let all = self
+            .counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0);
         all.filter_map(|(index, count)| Some((DecimalBin::from_index(index)?, *count)))
     }
 
@@ -120,11 +128,18 @@ impl Deviation {
     ///
     /// # Errors
     /// When there are not as many times as events.
-    pub fn between<T: AsRef<[Timestamp<Global>]>>(trace: &Trace, times: &[T]) -> Result<Self, Misfit> {
+    pub fn between<T: AsRef<[Timestamp<Global>]>>(
+        trace: &Trace,
+        times: &[T],
+    ) -> Result<Self, Misfit> {
         check_fit(trace, times)?;
         let mut deviation = Self::default();
         for (before, after) in trace.locations().iter().zip(times) {
-            let mut events = before.times().iter().zip(after.as_ref()).map(|(before, after)| [*before, *after]);
+            let mut events = before
+                .times()
+                .iter()
+                .zip(after.as_ref())
+                .map(|(before, after)| [*before, *after]);
             let Some(first) = events.next() else { continue };
             deviation.displacement.add(first);
             let mut last = first;
@@ -162,7 +177,12 @@ pub struct StreamedDeviation {
 
 impl StreamedDeviation {
     /// The next event of a location: when it was, and when it is now.
-    pub fn take(&mut self, location: LocationId, before: Timestamp<Global>, after: Timestamp<Global>) {
+    pub fn take(
+        &mut self,
+        location: LocationId,
+        before: Timestamp<Global>,
+        after: Timestamp<Global>,
+    ) {
         if self.ends.len() <= location.index() {
             self.ends.resize(location.index() + 1, None);
         }
@@ -235,7 +255,10 @@ impl Intervals {
             self.largest_share = self.largest_share.max(changed as f64 / length as f64);
         }
         // Whoever exceeds a share exceeds all that are smaller: that is summed up at the end.
-        let above = &mut self.above[Self::PARTS.iter().take_while(|&&parts| changed > length / parts).count()];
+        let above = &mut self.above[Self::PARTS
+            .iter()
+            .take_while(|&&parts| changed > length / parts)
+            .count()];
         above.intervals += 1;
         above.length += u128::from(length);
     }
@@ -307,7 +330,9 @@ impl TruthError {
         let beyond = error - *self.first.get_or_insert(error);
         self.events += 1;
         self.sum += beyond;
-        self.squares = self.squares.saturating_add(beyond.unsigned_abs().saturating_mul(beyond.unsigned_abs()));
+        self.squares = self
+            .squares
+            .saturating_add(beyond.unsigned_abs().saturating_mul(beyond.unsigned_abs()));
         self.least = self.least.min(beyond);
         self.greatest = self.greatest.max(beyond);
     }
@@ -324,7 +349,9 @@ impl TruthError {
 
     /// The error without the bias, in nanoseconds: the root of the mean square.
     pub fn centred(&self) -> f64 {
-        (ratio(self.squares as f64, self.events as f64) - self.mean() * self.mean()).max(0.0).sqrt()
+        (ratio(self.squares as f64, self.events as f64) - self.mean() * self.mean())
+            .max(0.0)
+            .sqrt()
     }
 
     /// The largest error without the bias, in nanoseconds.
@@ -340,15 +367,38 @@ impl TruthError {
 
 impl Numbers for Deviation {
     fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
-        let Displacement { events, moved, largest, total, forward, bins } = &mut self.displacement;
-        [events, moved].into_iter().chain(bins.counts.iter_mut()).for_each(|count| see(Number::Count(count)));
+        let Displacement {
+            events,
+            moved,
+            largest,
+            total,
+            forward,
+            bins,
+        } = &mut self.displacement;
+        [events, moved]
+            .into_iter()
+            .chain(bins.counts.iter_mut())
+            .for_each(|count| see(Number::Count(count)));
         see(Number::Longest(largest));
         see(Number::Sum(total));
         see(Number::Signed(forward));
         for of in [&mut self.position, &mut self.distance] {
-            let Intervals { intervals, length, deviation, largest, largest_share, above, bins } = of;
-            [intervals].into_iter().chain(bins.counts.iter_mut()).for_each(|count| see(Number::Count(count)));
-            [length, deviation].into_iter().for_each(|sum| see(Number::Sum(sum)));
+            let Intervals {
+                intervals,
+                length,
+                deviation,
+                largest,
+                largest_share,
+                above,
+                bins,
+            } = of;
+            [intervals]
+                .into_iter()
+                .chain(bins.counts.iter_mut())
+                .for_each(|count| see(Number::Count(count)));
+            [length, deviation]
+                .into_iter()
+                .for_each(|sum| see(Number::Sum(sum)));
             see(Number::Longest(largest));
             see(Number::Largest(largest_share));
             for Above { intervals, length } in above {

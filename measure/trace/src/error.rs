@@ -66,33 +66,71 @@ impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooManyLocations => f.write_str("there are 2^29 locations or more"),
-            Self::TooManyCollectives => f.write_str("there are more than 2^32 communicators or collective operations"),
-            Self::TooManyEvents(location) => write!(f, "location {} has more than 2^32 events", location.index()),
-            Self::UnknownLocation(location) => write!(f, "there is no location {}", location.index()),
+            Self::TooManyCollectives => {
+                f.write_str("there are more than 2^32 communicators or collective operations")
+            }
+            Self::TooManyEvents(location) => {
+                write!(f, "location {} has more than 2^32 events", location.index())
+            }
+            Self::UnknownLocation(location) => {
+                write!(f, "there is no location {}", location.index())
+            }
             Self::UnknownPeer(event) => write!(f, "{event} names a location that there is not"),
-            Self::NotAMember { event, communicator } => {
-                write!(f, "{event} is in communicator {}, of which the location is no member", communicator.0)
+            Self::NotAMember {
+                event,
+                communicator,
+            } => {
+                write!(
+                    f,
+                    "{event} is in communicator {}, of which the location is no member",
+                    communicator.0
+                )
             }
             Self::MemberTwice(location) => {
-                write!(f, "location {} is in one communicator twice", location.index())
+                write!(
+                    f,
+                    "location {} is in one communicator twice",
+                    location.index()
+                )
             }
             Self::Decreasing(event) => write!(f, "{event} is earlier than the event before it"),
             Self::TooFar(event) => write!(f, "{event} is more than 146 years from the origin"),
             Self::UnmatchedSend(event) => write!(f, "{event} sends a message that nobody receives"),
-            Self::UnmatchedReceive(event) => write!(f, "{event} receives a message that nobody sent"),
+            Self::UnmatchedReceive(event) => {
+                write!(f, "{event} receives a message that nobody sent")
+            }
             Self::OtherKind { event, other } => {
-                write!(f, "{event} and {other} leave one collective operation, but say it was of different kinds")
+                write!(
+                    f,
+                    "{event} and {other} leave one collective operation, but say it was of different kinds"
+                )
             }
             Self::OtherRoot { event, other } if event == other => {
-                write!(f, "{event} names a root that is no rank of its communicator")
+                write!(
+                    f,
+                    "{event} names a root that is no rank of its communicator"
+                )
             }
             Self::OtherRoot { event, other } => {
-                write!(f, "{event} and {other} leave one collective operation, but name different roots")
+                write!(
+                    f,
+                    "{event} and {other} leave one collective operation, but name different roots"
+                )
             }
-            Self::NotEntered(event) => write!(f, "{event} leaves a collective operation that was not entered"),
-            Self::NotLeft(event) => write!(f, "{event} enters a collective operation that is never left"),
+            Self::NotEntered(event) => write!(
+                f,
+                "{event} leaves a collective operation that was not entered"
+            ),
+            Self::NotLeft(event) => write!(
+                f,
+                "{event} enters a collective operation that is never left"
+            ),
             Self::Absent { event, absent } => {
-                write!(f, "{event} is in a collective operation that location {} is missing in", absent.index())
+                write!(
+                    f,
+                    "{event} is in a collective operation that location {} is missing in",
+                    absent.index()
+                )
             }
         }
     }

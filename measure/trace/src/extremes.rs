@@ -20,7 +20,11 @@ pub(super) struct Extremes {
 pub(super) const NEVER: i64 = i64::MIN;
 
 impl Extremes {
-    pub(super) const NONE: Self = Self { latest: NEVER, at: None, beside: [NEVER; Latencies::LEVELS] };
+    pub(super) const NONE: Self = Self {
+        latest: NEVER,
+        at: None,
+        beside: [NEVER; Latencies::LEVELS],
+    };
 
     /// One more sender.
     pub(super) fn add(&mut self, time: i64, site: Site) {
@@ -49,13 +53,21 @@ impl Extremes {
             }
             return;
         };
-        let (later, earlier) = if other.latest > self.latest { (*other, *self) } else { (*self, *other) };
+        let (later, earlier) = if other.latest > self.latest {
+            (*other, *self)
+        } else {
+            (*self, *other)
+        };
         let apart = site.level(at);
         *self = later;
         // What is so near that both are in one group has the same beside that.
         for (level, beside) in self.beside.iter_mut().enumerate() {
             let is_beside = apart.is_some_and(|apart| apart >= level);
-            *beside = (*beside).max(if is_beside { earlier.latest } else { earlier.beside[level] });
+            *beside = (*beside).max(if is_beside {
+                earlier.latest
+            } else {
+                earlier.beside[level]
+            });
         }
     }
 
@@ -65,7 +77,11 @@ impl Extremes {
         let apart = receiver.level(at);
         let mut reach = NEVER;
         for (level, latency) in latencies.levels().iter().enumerate() {
-            let latest = if apart.is_some_and(|apart| apart >= level) { self.latest } else { self.beside[level] };
+            let latest = if apart.is_some_and(|apart| apart >= level) {
+                self.latest
+            } else {
+                self.beside[level]
+            };
             if latest != NEVER {
                 reach = reach.max(latest.saturating_add(latency.as_nanos()));
             }
@@ -89,25 +105,42 @@ mod tests {
             let sites = rng.u32(1..12);
             let site = |location: u32| {
                 let process = location % 5;
-                Site { location, place: Place { node: process % 3, process } }
+                Site {
+                    location,
+                    place: Place {
+                        node: process % 3,
+                        process,
+                    },
+                }
             };
             let mut levels = [0; 3].map(|_: i64| rng.i64(0..20));
             levels.sort_unstable();
             let [process, node, other] = levels.map(Duration::from_nanos);
             let latencies = Latencies::new(process, node, other).unwrap();
-            let mut senders: Vec<(i64, Site)> = (0..sites).map(|i| (rng.i64(-20..20), site(i))).collect();
+            let mut senders: Vec<(i64, Site)> =
+                (0..sites).map(|i| (rng.i64(-20..20), site(i))).collect();
             rng.shuffle(&mut senders);
             senders.truncate(rng.usize(0..=senders.len()));
             let mut extremes = Extremes::NONE;
             let (some, others) = senders.split_at(rng.usize(0..=senders.len()));
-            some.iter().for_each(|(time, site)| extremes.add(*time, *site));
+            some.iter()
+                .for_each(|(time, site)| extremes.add(*time, *site));
             let mut rest = Extremes::NONE;
-            others.iter().for_each(|(time, site)| rest.add(*time, *site));
+            others
+                .iter()
+                .for_each(|(time, site)| rest.add(*time, *site));
             extremes.merge(&rest);
             for receiver in (0..sites).map(site) {
-                let others = senders.iter().filter(|(_, site)| site.location != receiver.location);
-                let expected = others.map(|(time, site)| time + latencies.of(*site, receiver).as_nanos()).max();
-                assert_eq!(extremes.reach(receiver, &latencies), expected.unwrap_or(NEVER));
+                let others = senders
+                    .iter()
+                    .filter(|(_, site)| site.location != receiver.location);
+                let expected = others
+                    .map(|(time, site)| time + latencies.of(*site, receiver).as_nanos())
+                    .max();
+                assert_eq!(
+                    extremes.reach(receiver, &latencies),
+                    expected.unwrap_or(NEVER)
+                );
             }
         }
     }

@@ -84,13 +84,21 @@ impl<'a> Forward<'a> {
     /// When events wait for each other in a circle.
     pub(super) fn run(&self, stamps: &'a Stamps, times: Times) -> Result<(Pass, Times), Cycle> {
         let shared = self.begin(stamps, times, self.trace.locations.len(), |_| 0);
-        share(self.groups.to_vec(), |worker, group| shared.work(worker, group.map(|location| location as u32)));
+        share(self.groups.to_vec(), |worker, group| {
+            shared.work(worker, group.map(|location| location as u32))
+        });
         let (replays, gates) = shared.end();
         if let Some(stuck) = replays.iter().find(|replay| !replay.is_done()) {
             return Err(cycle(stuck.location, &replays, &gates, stamps));
         }
         let error = largest_error(&replays);
-        Ok((Pass { control: self.rule.control, error }, corrected(replays)))
+        Ok((
+            Pass {
+                control: self.rule.control,
+                error,
+            },
+            corrected(replays),
+        ))
     }
 
     /// Of locations, so many are awake; of collective operations, so many enters beyond their slots are to come.
@@ -102,13 +110,25 @@ impl<'a> Forward<'a> {
         beyond: impl Fn(u32) -> u32,
     ) -> Shared<'a> {
         let locations = &self.trace.locations;
-        let replays = locations.iter().zip(0..).zip(times).map(|((trace, location), mut corrected)| {
-            corrected.clear();
-            corrected.reserve_exact(trace.times.len());
-            let start = trace.times.first().copied().unwrap_or(Timestamp::ORIGIN);
-            let clock = LogicalClock::new(self.rule, start);
-            Mutex::new(Replay { location, trace, clock, mark: 0, corrected, error: Duration::ZERO })
-        });
+        let replays =
+            locations
+                .iter()
+                .zip(0..)
+                .zip(times)
+                .map(|((trace, location), mut corrected)| {
+                    corrected.clear();
+                    corrected.reserve_exact(trace.times.len());
+                    let start = trace.times.first().copied().unwrap_or(Timestamp::ORIGIN);
+                    let clock = LogicalClock::new(self.rule, start);
+                    Mutex::new(Replay {
+                        location,
+                        trace,
+                        clock,
+                        mark: 0,
+                        corrected,
+                        error: Duration::ZERO,
+                    })
+                });
         Shared {
             forward: *self,
             stamps,
@@ -121,7 +141,11 @@ impl<'a> Forward<'a> {
 
 /// How far an event was moved at most.
 pub(super) fn largest_error(replays: &[Replay<'_>]) -> Duration {
-    replays.iter().map(|replay| replay.error).max().unwrap_or_default()
+    replays
+        .iter()
+        .map(|replay| replay.error)
+        .max()
+        .unwrap_or_default()
 }
 
 /// What became of all events.
@@ -132,8 +156,10 @@ pub(super) fn corrected(replays: Vec<Replay<'_>>) -> Times {
 impl<'a> Shared<'a> {
     /// When nobody works any more.
     pub(super) fn end(self) -> (Vec<Replay<'a>>, Gates<'a>) {
-        let replays =
-            self.replays.into_iter().map(|replay| replay.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let replays = self
+            .replays
+            .into_iter()
+            .map(|replay| replay.into_inner().unwrap_or_else(PoisonError::into_inner));
         (replays.collect(), self.gates)
     }
 
@@ -148,7 +174,9 @@ impl<'a> Shared<'a> {
         loop {
             while let Some(location) = ready.pop_front() {
                 // Where it comes to rest, the last to replay it may still be about to say so.
-                let mut replay = self.replays[location as usize].lock().unwrap_or_else(PoisonError::into_inner);
+                let mut replay = self.replays[location as usize]
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
                 let before = replay.corrected.len();
                 let stop = self.replay(&mut replay, |woken| {
                     self.post.rouse();
@@ -189,7 +217,10 @@ impl<'a> Shared<'a> {
                 },
                 Role::Exit => {
                     let id = replay.mark as u32;
-                    match self.gates.exit(mark.partner, mark.peer(), this, id, self.stamps) {
+                    match self
+                        .gates
+                        .exit(mark.partner, mark.peer(), this, id, self.stamps)
+                    {
                         Some(earliest) => earliest,
                         None => return Stop::Rest,
                     }
@@ -206,7 +237,8 @@ impl<'a> Shared<'a> {
                 Role::Enter => {
                     let time = replay.clock.now().as_nanos();
                     tell(word, time);
-                    self.gates.enter(mark.partner, this, time, self.stamps, &mut wake);
+                    self.gates
+                        .enter(mark.partner, this, time, self.stamps, &mut wake);
                 }
                 Role::Receive | Role::Exit => {
                     let jump = replay.receive(earliest);
@@ -217,7 +249,11 @@ impl<'a> Shared<'a> {
             replay.mark += 1;
         }
         replay.advance(turn);
-        if replay.is_done() { Stop::Rest } else { Stop::Pause }
+        if replay.is_done() {
+            Stop::Rest
+        } else {
+            Stop::Pause
+        }
     }
 
     #[inline]
@@ -233,10 +269,14 @@ fn cycle(stuck: u32, replays: &[Replay<'_>], gates: &Gates<'_>, stamps: &Stamps)
     let mut at = stuck;
     loop {
         if let Some(start) = seen.iter().position(|(location, _)| *location == at) {
-            return Cycle { waits: seen[start..].iter().map(|(_, wait)| *wait).collect() };
+            return Cycle {
+                waits: seen[start..].iter().map(|(_, wait)| *wait).collect(),
+            };
         }
         let replay = &replays[at as usize];
-        let Some(mark) = replay.trace.marks.get(replay.mark) else { return Cycle { waits: vec![] } };
+        let Some(mark) = replay.trace.marks.get(replay.mark) else {
+            return Cycle { waits: vec![] };
+        };
         let (location, other) = match mark.role() {
             Role::Exit => match gates.missing(mark.partner, mark.peer(), stamps) {
                 Some((_, slot)) => (slot.location, slot.enter),
@@ -244,7 +284,10 @@ fn cycle(stuck: u32, replays: &[Replay<'_>], gates: &Gates<'_>, stamps: &Stamps)
             },
             _ => (mark.peer(), mark.partner),
         };
-        let event = |location: u32, event: u32| EventId { location: LocationId(location), event };
+        let event = |location: u32, event: u32| EventId {
+            location: LocationId(location),
+            event,
+        };
         let other = replays[location as usize].trace.marks[other as usize].event;
         seen.push((at, [event(at, mark.event), event(location, other)]));
         at = location;
@@ -255,8 +298,16 @@ impl Replay<'_> {
     /// Corrects all events before this one.
     #[inline]
     fn advance(&mut self, event: usize) {
-        let Self { trace, clock, corrected, .. } = self;
-        let next = trace.times.get(corrected.len()..event.min(trace.times.len())).unwrap_or_default();
+        let Self {
+            trace,
+            clock,
+            corrected,
+            ..
+        } = self;
+        let next = trace
+            .times
+            .get(corrected.len()..event.min(trace.times.len()))
+            .unwrap_or_default();
         corrected.extend(next.iter().map(|time| clock.advance(*time)));
     }
 

@@ -50,20 +50,45 @@ impl<'a> Gates<'a> {
     /// `beyond` says how many [`merge`](Self::merge)s there will be of each.
     pub(super) fn new(trace: &'a Trace, latencies: Latencies, beyond: impl Fn(u32) -> u32) -> Self {
         let gates = (0..).zip(&trace.instances).map(|(number, instance)| {
-            let enters = trace.slots_of(instance).iter().filter(|slot| slot.enter != NONE).count() as u32;
+            let enters = trace
+                .slots_of(instance)
+                .iter()
+                .filter(|slot| slot.enter != NONE)
+                .count() as u32;
             let missing = enters + beyond(number);
-            let mut gate = Gate { seen: Extremes::NONE, missing, open: 0, woken: 0 };
+            let mut gate = Gate {
+                seen: Extremes::NONE,
+                missing,
+                open: 0,
+                woken: 0,
+            };
             if missing == 0 && instance.kind.pattern() != Pattern::ToLater {
                 gate.open = ALL;
             }
             Mutex::new(gate)
         });
-        let waits = trace.locations.iter().map(|_| AtomicU32::new(NONE)).collect();
-        Self { trace, latencies, gates: gates.collect(), waits }
+        let waits = trace
+            .locations
+            .iter()
+            .map(|_| AtomicU32::new(NONE))
+            .collect();
+        Self {
+            trace,
+            latencies,
+            gates: gates.collect(),
+            waits,
+        }
     }
 
     /// A member enters at `time`, which is in the stamps already. Locations that waited for it alone are handed to `wake`.
-    pub(super) fn enter(&self, instance: u32, location: u32, time: i64, stamps: &Stamps, wake: impl FnMut(u32)) {
+    pub(super) fn enter(
+        &self,
+        instance: u32,
+        location: u32,
+        time: i64,
+        stamps: &Stamps,
+        wake: impl FnMut(u32),
+    ) {
         let found = &self.trace.instances[instance as usize];
         let mut gate = self.lock(instance);
         if found.kind.pattern() == Pattern::ToLater {
@@ -85,8 +110,12 @@ impl<'a> Gates<'a> {
 
     /// Hands over who can leave now, and waited for that.
     fn wake(&self, instance: u32, gate: &mut Gate, mut wake: impl FnMut(u32)) {
-        let slots = self.trace.slots_of(&self.trace.instances[instance as usize]);
-        let now = slots.get(gate.woken as usize..slots.len().min(gate.open as usize)).unwrap_or_default();
+        let slots = self
+            .trace
+            .slots_of(&self.trace.instances[instance as usize]);
+        let now = slots
+            .get(gate.woken as usize..slots.len().min(gate.open as usize))
+            .unwrap_or_default();
         gate.woken = gate.open;
         for slot in now {
             let waits = &self.waits[slot.location as usize];
@@ -99,7 +128,14 @@ impl<'a> Gates<'a> {
 
     /// When the member of this rank, whose exit is this mark, can leave at the earliest; `None` if the location has to
     /// wait, and will be woken.
-    pub(super) fn exit(&self, instance: u32, rank: u32, location: u32, mark: u32, stamps: &Stamps) -> Option<i64> {
+    pub(super) fn exit(
+        &self,
+        instance: u32,
+        rank: u32,
+        location: u32,
+        mark: u32,
+        stamps: &Stamps,
+    ) -> Option<i64> {
         let found = &self.trace.instances[instance as usize];
         let in_order = found.kind.pattern() == Pattern::ToLater;
         let mut gate = self.lock(instance);
@@ -113,7 +149,10 @@ impl<'a> Gates<'a> {
         if in_order {
             return Some(stamps.of(location, mark).load(Ordering::Relaxed));
         }
-        Some(gate.seen.reach(self.trace.site(LocationId(location)), &self.latencies))
+        Some(
+            gate.seen
+                .reach(self.trace.site(LocationId(location)), &self.latencies),
+        )
     }
 
     /// Lets members leave in the order of their ranks, as far as all before them have entered. When they can is left where
@@ -123,10 +162,14 @@ impl<'a> Gates<'a> {
             let site = self.trace.site(LocationId(slot.location));
             if slot.exit != NONE {
                 let reach = gate.seen.reach(site, &self.latencies);
-                stamps.of(slot.location, slot.exit).store(reach, Ordering::Relaxed);
+                stamps
+                    .of(slot.location, slot.exit)
+                    .store(reach, Ordering::Relaxed);
             }
             if slot.enter != NONE {
-                let Some(time) = stamps.get(slot.location, slot.enter) else { break };
+                let Some(time) = stamps.get(slot.location, slot.enter) else {
+                    break;
+                };
                 gate.seen.add(time, site);
             }
             gate.open += 1;
@@ -134,16 +177,26 @@ impl<'a> Gates<'a> {
     }
 
     /// An enter that has not come, for which a member of this rank waits: the number of its slot, and this.
-    pub(super) fn missing(&self, instance: u32, rank: u32, stamps: &Stamps) -> Option<(usize, Slot)> {
+    pub(super) fn missing(
+        &self,
+        instance: u32,
+        rank: u32,
+        stamps: &Stamps,
+    ) -> Option<(usize, Slot)> {
         let found = &self.trace.instances[instance as usize];
         let slots = self.trace.slots_of(found).iter().copied().enumerate();
-        let mut before = slots.filter(|(other, _)| found.kind.pattern() != Pattern::ToLater || *other < rank as usize);
-        before.find(|(_, slot)| slot.enter != NONE && stamps.get(slot.location, slot.enter).is_none())
+        let mut before = slots.filter(|(other, _)| {
+            found.kind.pattern() != Pattern::ToLater || *other < rank as usize
+        });
+        before
+            .find(|(_, slot)| slot.enter != NONE && stamps.get(slot.location, slot.enter).is_none())
     }
 
     fn lock(&self, instance: u32) -> MutexGuard<'_, Gate> {
         // Nobody panics with it, so it is never poisoned.
-        self.gates[instance as usize].lock().unwrap_or_else(PoisonError::into_inner)
+        self.gates[instance as usize]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

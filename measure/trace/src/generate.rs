@@ -10,7 +10,8 @@ use fastrand::Rng;
 use replay::{Replay, WrongClocks};
 
 use super::{
-    Action, ClockSample, CommunicatorId, Latencies, LocationId, Matching, Place, Trace, TraceBuilder, TruthError,
+    Action, ClockSample, CommunicatorId, Latencies, LocationId, Matching, Place, Trace,
+    TraceBuilder, TruthError,
 };
 use downbeat_sync::internal::{exponential, not_negative, refuse_unless};
 use downbeat_sync::{Clocks, Drift, SimError, Wander};
@@ -113,7 +114,11 @@ impl SyntheticProgram {
     /// events is nearly reached.
     pub fn new(nodes: u32, events: u64) -> Self {
         let [process, node, beyond] = [200, 500, 2_000].map(Duration::from_nanos);
-        let wander = Wander { drift_per_sqrt_second: 1e-8, interval: Duration::from_secs(1), lasting: Duration::ZERO };
+        let wander = Wander {
+            drift_per_sqrt_second: 1e-8,
+            interval: Duration::from_secs(1),
+            lasting: Duration::ZERO,
+        };
         Self {
             nodes,
             processes: 1,
@@ -126,7 +131,11 @@ impl SyntheticProgram {
             fork_every: 0,
             latencies: Latencies::new(process, node, beyond).unwrap_or(Latencies::ZERO),
             jitter: Duration::from_nanos(500),
-            clocks: Clocks { drift: Drift::Normal(5e-6), wander: Some(wander), ..Clocks::typical() },
+            clocks: Clocks {
+                drift: Drift::Normal(5e-6),
+                wander: Some(wander),
+                ..Clocks::typical()
+            },
             sessions: 2,
             samples: 20,
             noise: Duration::from_nanos(500),
@@ -139,8 +148,18 @@ impl SyntheticProgram {
     /// The program with as many rounds as make about so many events, at least one.
     #[must_use]
     pub fn with_events(self, events: u64) -> Self {
-        let round = Self { rounds: u32::MAX, ..self.clone() }.most_events() / f64::from(u32::MAX);
-        Self { rounds: (events as f64 / round).clamp(1.0, f64::from(u32::MAX)).round() as u32, ..self }
+        let round = Self {
+            rounds: u32::MAX,
+            ..self.clone()
+        }
+        .most_events()
+            / f64::from(u32::MAX);
+        Self {
+            rounds: (events as f64 / round)
+                .clamp(1.0, f64::from(u32::MAX))
+                .round() as u32,
+            ..self
+        }
     }
 
     /// How many events there are at most, over all locations.
@@ -159,19 +178,41 @@ impl SyntheticProgram {
         refuse_unless(self.nodes > 0, || name("nodes"), positive)?;
         refuse_unless(self.processes > 0, || name("processes"), positive)?;
         refuse_unless(self.threads > 0, || name("threads"), positive)?;
-        let locations = [self.processes, self.threads].iter().try_fold(self.nodes, |all, more| all.checked_mul(*more));
+        let locations = [self.processes, self.threads]
+            .iter()
+            .try_fold(self.nodes, |all, more| all.checked_mul(*more));
         refuse_unless(
             locations.is_some_and(|all| all < 1 << 28),
             || name("nodes"),
             "so few that there are 2^28 threads",
         )?;
-        refuse_unless(self.duration > Duration::ZERO, || name("duration"), positive)?;
-        refuse_unless(self.duration < Duration::from_secs(1 << 29), || name("duration"), "less than 17 years")?;
-        refuse_unless(self.latencies.levels()[2] < Duration::from_secs(1), || name("latencies"), "below a second")?;
+        refuse_unless(
+            self.duration > Duration::ZERO,
+            || name("duration"),
+            positive,
+        )?;
+        refuse_unless(
+            self.duration < Duration::from_secs(1 << 29),
+            || name("duration"),
+            "less than 17 years",
+        )?;
+        refuse_unless(
+            self.latencies.levels()[2] < Duration::from_secs(1),
+            || name("latencies"),
+            "below a second",
+        )?;
         not_negative(self.jitter.as_nanos() as f64, || name("jitter"))?;
         not_negative(self.noise.as_nanos() as f64, || name("noise"))?;
-        refuse_unless(self.sessions == 0 || self.samples > 0, || name("samples"), positive)?;
-        refuse_unless((0.0..=1.0).contains(&self.violated), || name("violated"), "from 0 to 1")?;
+        refuse_unless(
+            self.sessions == 0 || self.samples > 0,
+            || name("samples"),
+            positive,
+        )?;
+        refuse_unless(
+            (0.0..=1.0).contains(&self.violated),
+            || name("violated"),
+            "from 0 to 1",
+        )?;
         self.lasting_clocks().validate()
     }
 
@@ -187,7 +228,10 @@ impl SyntheticProgram {
 
     /// Where all locations are: first processes, then the other threads of each of them.
     pub fn places(&self) -> Vec<Place> {
-        let place = |process: u32| Place { node: process / self.processes, process };
+        let place = |process: u32| Place {
+            node: process / self.processes,
+            process,
+        };
         let others = (0..self.ranks()).flat_map(|rank| (1..self.threads).map(move |_| rank));
         (0..self.ranks()).chain(others).map(place).collect()
     }
@@ -215,13 +259,23 @@ impl SyntheticProgram {
 
     /// The walks of the clocks' drifts last as long as the program does.
     fn lasting_clocks(&self) -> Clocks {
-        let wander = self.clocks.wander.map(|wander| Wander { lasting: self.end() + Duration::from_secs(1), ..wander });
-        Clocks { wander, ..self.clocks.clone() }
+        let wander = self.clocks.wander.map(|wander| Wander {
+            lasting: self.end() + Duration::from_secs(1),
+            ..wander
+        });
+        Clocks {
+            wander,
+            ..self.clocks.clone()
+        }
     }
 
     /// How long a session takes.
     fn session(&self) -> Duration {
-        Duration::from_nanos(if self.sessions > 0 { i64::from(self.samples) * SAMPLE_SPACING } else { 0 })
+        Duration::from_nanos(if self.sessions > 0 {
+            i64::from(self.samples) * SAMPLE_SPACING
+        } else {
+            0
+        })
     }
 
     /// When the program ends, if it is not late: it begins after the first session.
@@ -232,7 +286,8 @@ impl SyntheticProgram {
     /// When sessions begin.
     fn session_starts(&self) -> impl Iterator<Item = i64> + use<> {
         let (gaps, end) = (i64::from(self.sessions.max(2) - 1), self.end().as_nanos());
-        (0..i64::from(self.sessions)).map(move |session| end / gaps * session + end % gaps * session / gaps)
+        (0..i64::from(self.sessions))
+            .map(move |session| end / gaps * session + end % gaps * session / gaps)
     }
 
     /// The sessions of all locations, as [`PreSynchronization::maps`](super::PreSynchronization::maps) takes them. The master
@@ -248,25 +303,40 @@ impl SyntheticProgram {
         let noise = self.noise.as_nanos() as f64 / 2.0;
         let mut sessions_of = |place: Place| {
             let mut session = |start: i64| {
-                let times = (0..i64::from(self.samples)).map(|sample| start + sample * SAMPLE_SPACING);
+                let times =
+                    (0..i64::from(self.samples)).map(|sample| start + sample * SAMPLE_SPACING);
                 let mut sample = |truth: i64| {
                     let late = noise * (exponential(&mut random) - exponential(&mut random));
                     let image = Timestamp::from_nanos(truth.saturating_add(late.round() as i64));
-                    Knot { at: Timestamp::from_nanos(clocks.show(place.node, truth)), image }
+                    Knot {
+                        at: Timestamp::from_nanos(clocks.show(place.node, truth)),
+                        image,
+                    }
                 };
                 times.map(&mut sample).collect()
             };
             self.session_starts().map(&mut session).collect()
         };
         let all = self.places().into_iter().enumerate();
-        Ok(all.map(|(location, place)| if location == 0 { vec![] } else { sessions_of(place) }).collect())
+        Ok(all
+            .map(|(location, place)| {
+                if location == 0 {
+                    vec![]
+                } else {
+                    sessions_of(place)
+                }
+            })
+            .collect())
     }
 
     /// Lets it happen: `see` is told of every event, in the order of each location.
     ///
     /// # Errors
     /// When a parameter makes no sense, or `see` returns an error.
-    pub fn run<E: From<SimError>>(&self, see: impl FnMut(SyntheticEvent) -> Result<(), E>) -> Result<(), E> {
+    pub fn run<E: From<SimError>>(
+        &self,
+        see: impl FnMut(SyntheticEvent) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.validate()?;
         Replay::new(self, see).run()
     }
@@ -287,7 +357,11 @@ impl SyntheticProgram {
         let [process, thread] = self.reserved();
         for (location, place) in (0..).zip(self.places()) {
             let id = builder.add_location(place)?;
-            let (events, marks) = if location < self.ranks() { process } else { thread };
+            let (events, marks) = if location < self.ranks() {
+                process
+            } else {
+                thread
+            };
             builder.reserve(id, events, marks);
         }
         for members in self.communicators() {
@@ -316,11 +390,17 @@ impl SyntheticProgram {
     ///
     /// # Errors
     /// When a parameter makes no sense.
-    pub fn error<T: AsRef<[Timestamp<Global>]>>(&self, times: &[T]) -> Result<TruthError, SimError> {
+    pub fn error<T: AsRef<[Timestamp<Global>]>>(
+        &self,
+        times: &[T],
+    ) -> Result<TruthError, SimError> {
         let mut error = TruthError::default();
         let mut left: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
         self.run(|event| {
-            if let Some(shown) = left.get_mut(event.location.index()).and_then(Iterator::next) {
+            if let Some(shown) = left
+                .get_mut(event.location.index())
+                .and_then(Iterator::next)
+            {
                 error.add(*shown, event.truth);
             }
             Ok::<_, SimError>(())
@@ -333,10 +413,21 @@ impl SyntheticProgram {
         let every = |rounds: u32| self.rounds.checked_div(rounds).unwrap_or(0) as usize;
         let (rounds, internal) = (self.rounds as usize, self.internal as usize);
         let messages = rounds * self.most_messages();
-        let collectives = if self.ranks() > 1 { 2 * every(self.collective_every) } else { 0 };
-        let forks = if self.threads > 1 { every(self.fork_every) } else { 0 };
+        let collectives = if self.ranks() > 1 {
+            2 * every(self.collective_every)
+        } else {
+            0
+        };
+        let forks = if self.threads > 1 {
+            every(self.fork_every)
+        } else {
+            0
+        };
         let marks = messages + collectives + 4 * forks;
-        [(marks + rounds * internal, marks), (forks * (4 + internal), 4 * forks)]
+        [
+            (marks + rounds * internal, marks),
+            (forks * (4 + internal), 4 * forks),
+        ]
     }
 
     /// How many messages a process sends and receives in a round at most.

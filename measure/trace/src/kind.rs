@@ -134,7 +134,10 @@ impl CollectiveKind {
 
     /// The kind of this number.
     pub(super) fn of_number(number: u64) -> Option<Self> {
-        Self::OF_MPI.into_iter().chain([Self::Fork, Self::Join]).find(|kind| *kind as u64 == number)
+        Self::OF_MPI
+            .into_iter()
+            .chain([Self::Fork, Self::Join])
+            .find(|kind| *kind as u64 == number)
     }
 
     /// Whose enter must come before whose exit.

@@ -64,15 +64,29 @@ pub enum KnotError {
 impl fmt::Display for KnotError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Decreasing(event) => write!(f, "event {event} was recorded before the one before it"),
+            Self::Decreasing(event) => {
+                write!(f, "event {event} was recorded before the one before it")
+            }
             Self::Inseparable { first, last } if first == last => {
-                write!(f, "event {first} can be moved to no time, or only back past another")
+                write!(
+                    f,
+                    "event {first} can be moved to no time, or only back past another"
+                )
             }
             Self::Inseparable { first, last } => {
-                write!(f, "events {first} to {last} must be moved apart, which no clock offset does")
+                write!(
+                    f,
+                    "events {first} to {last} must be moved apart, which no clock offset does"
+                )
             }
-            Self::TooFar(event) => write!(f, "event {event} would have to be moved by 10 hours more than others"),
-            Self::TooMany(event) => write!(f, "up to event {event} there would be too many clock offsets"),
+            Self::TooFar(event) => write!(
+                f,
+                "event {event} would have to be moved by 10 hours more than others"
+            ),
+            Self::TooMany(event) => write!(
+                f,
+                "up to event {event} there would be too many clock offsets"
+            ),
         }
     }
 }
@@ -99,7 +113,9 @@ impl Knots {
     /// What a time becomes, exactly as OTF2's reader computes it: by the line between the knots around it, or else by
     /// the nearest one. One knot alone is none to it, and changes nothing.
     pub fn apply(&self, time: i64) -> i64 {
-        let [_, inner @ .., _] = &self.0[..] else { return time };
+        let [_, inner @ .., _] = &self.0[..] else {
+            return time;
+        };
         let line = inner.partition_point(|knot| knot.at < time);
         let [from, to] = [self.0[line], self.0[line + 1]];
         let difference = |a: i64, b: i64| (i128::from(a) - i128::from(b)) as f64;
@@ -119,9 +135,14 @@ impl Knots {
     /// # Errors
     /// When times decrease, events cannot be moved as they should, or only by more than so many knots. What comes after that
     /// is not looked at.
-    pub fn through(windows: impl IntoIterator<Item = Window>, most: usize) -> Result<Self, KnotError> {
+    pub fn through(
+        windows: impl IntoIterator<Item = Window>,
+        most: usize,
+    ) -> Result<Self, KnotError> {
         let mut windows = Merged::new(windows.into_iter());
-        let Some(first) = windows.get(0)? else { return Ok(Self::default()) };
+        let Some(first) = windows.get(0)? else {
+            return Ok(Self::default());
+        };
         let mut knots = vec![knot(first.at, middle(first.earliest, first.latest))];
         let mut at = 0;
         while let Some((next, knot)) = farthest(&mut windows, at, knots[knots.len() - 1])? {
@@ -132,7 +153,10 @@ impl Knots {
             }
         }
         if let [only] = knots[..] {
-            knots.push(Knot { at: only.at.saturating_add(1), ..only });
+            knots.push(Knot {
+                at: only.at.saturating_add(1),
+                ..only
+            });
         }
         Self::new(knots)
     }
@@ -151,7 +175,10 @@ const REACH: i64 = 1 << 45;
 const PATIENCE: usize = 64;
 
 fn knot(at: i64, to: i64) -> Knot {
-    Knot { at, offset: to.saturating_sub(at) }
+    Knot {
+        at,
+        offset: to.saturating_sub(at),
+    }
 }
 
 const fn middle(a: i64, b: i64) -> i64 {
@@ -180,7 +207,15 @@ const BLOCK: usize = if cfg!(test) { 3 } else { 1 << 14 };
 impl<I: Iterator<Item = Window>> Merged<I> {
     fn new(events: I) -> Self {
         let events = events.enumerate();
-        Self { events, windows: vec![], base: 0, settled: 0, needed: 0, first: 0, has_ended: false }
+        Self {
+            events,
+            windows: vec![],
+            base: 0,
+            settled: 0,
+            needed: 0,
+            first: 0,
+            has_ended: false,
+        }
     }
 
     /// The window of this number, which is none before one that was [forgotten](Self::forget); `None` after the last.
@@ -222,8 +257,15 @@ impl<I: Iterator<Item = Window>> Merged<I> {
             window.latest = latest;
         }
         // None to come ends before the last one begins.
-        let begin = self.windows.last().filter(|_| !self.has_ended).map_or(i64::MAX, |(window, _)| window.earliest);
-        self.settled = self.base + self.windows.partition_point(|(window, _)| window.latest <= begin);
+        let begin = self
+            .windows
+            .last()
+            .filter(|_| !self.has_ended)
+            .map_or(i64::MAX, |(window, _)| window.earliest);
+        self.settled = self.base
+            + self
+                .windows
+                .partition_point(|(window, _)| window.latest <= begin);
         Ok(())
     }
 
@@ -233,14 +275,22 @@ impl<I: Iterator<Item = Window>> Merged<I> {
             window.earliest = window.earliest.max(last.earliest);
             match last.at.cmp(&window.at) {
                 Ordering::Greater => return Err(KnotError::Decreasing(event)),
-                Ordering::Equal => (window.latest, is_same) = (window.latest.min(last.latest), true),
+                Ordering::Equal => {
+                    (window.latest, is_same) = (window.latest.min(last.latest), true)
+                }
                 Ordering::Less => self.first = event,
             }
         }
         if window.earliest > window.latest {
-            return Err(KnotError::Inseparable { first: self.first, last: event });
+            return Err(KnotError::Inseparable {
+                first: self.first,
+                last: event,
+            });
         }
-        if [window.earliest, window.latest].iter().any(|to| to.checked_sub(window.at).is_none()) {
+        if [window.earliest, window.latest]
+            .iter()
+            .any(|to| to.checked_sub(window.at).is_none())
+        {
             return Err(KnotError::TooFar(event));
         }
         match self.windows.last_mut().filter(|_| is_same) {
@@ -283,7 +333,8 @@ impl Cone {
     fn whole(self, after: i64, earliest: i64, latest: i64) -> Option<i64> {
         // Between offsets, which are within reach.
         let down = |[top, bottom]: [i64; 2], sign: i128| {
-            (sign * i128::from(top) * i128::from(after)).div_euclid(i128::from(bottom) * i128::from(UNIT)) as i64
+            (sign * i128::from(top) * i128::from(after))
+                .div_euclid(i128::from(bottom) * i128::from(UNIT)) as i64
         };
         let low = earliest.max(-down(self.low, -1));
         let high = latest.min(self.high.map_or(latest, |high| down(high, 1)));
@@ -299,13 +350,21 @@ fn farthest<I: Iterator<Item = Window>>(
     start: Knot,
 ) -> Result<Option<(usize, Knot)>, KnotError> {
     windows.forget(from);
-    let Some(second) = windows.get(from + 1)? else { return Ok(None) };
-    let mut cone = Cone { low: [-UNIT, 1], high: None };
+    let Some(second) = windows.get(from + 1)? else {
+        return Ok(None);
+    };
+    let mut cone = Cone {
+        low: [-UNIT, 1],
+        high: None,
+    };
     let mut best = (from + 1, knot(second.at, second.latest));
     let mut last = None;
     let mut i = from + 1;
     while let Some(window) = windows.get(i)? {
-        let after = window.at.checked_sub(start.at).ok_or_else(|| KnotError::TooFar(windows.event(i)))?;
+        let after = window
+            .at
+            .checked_sub(start.at)
+            .ok_or_else(|| KnotError::TooFar(windows.event(i)))?;
         // Windows are so near their times that the first difference is a number; the second one may be too large for one.
         let offset = |to: i64| (to - window.at).saturating_sub(start.offset);
         let [earliest, latest] = [window.earliest, window.latest].map(offset);
@@ -318,7 +377,10 @@ fn farthest<I: Iterator<Item = Window>>(
             windows.forget(i);
         }
         let mut narrower = cone;
-        let is_left = narrower.narrow([UNIT * earliest - MARGIN, after], [UNIT * latest + MARGIN, after]);
+        let is_left = narrower.narrow(
+            [UNIT * earliest - MARGIN, after],
+            [UNIT * latest + MARGIN, after],
+        );
         if !is_left || i - from > PATIENCE + 4 * (best.0 - from) {
             break;
         }

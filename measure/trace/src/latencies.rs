@@ -27,7 +27,9 @@ impl Latencies {
     pub(super) const LEVELS: usize = 3;
 
     /// No time at all: a message arrives when it sets out, or later.
-    pub const ZERO: Self = Self { levels: [Duration::ZERO; Self::LEVELS] };
+    pub const ZERO: Self = Self {
+        levels: [Duration::ZERO; Self::LEVELS],
+    };
 
     /// `None` if one is negative, or longer than the one that reaches farther.
     pub fn new(same_process: Duration, same_node: Duration, other_node: Duration) -> Option<Self> {
@@ -83,7 +85,8 @@ impl Latencies {
 
     #[inline]
     pub(super) fn of(&self, from: Site, to: Site) -> Duration {
-        to.level(from).map_or(Duration::ZERO, |level| self.levels[level])
+        to.level(from)
+            .map_or(Duration::ZERO, |level| self.levels[level])
     }
 }
 
@@ -104,7 +107,10 @@ impl Site {
 impl Trace {
     /// Panics where there is no such location, which a trace hands out no number of.
     pub(super) fn site(&self, location: LocationId) -> Site {
-        Site { location: location.0, place: self.locations[location.index()].place }
+        Site {
+            location: location.0,
+            place: self.locations[location.index()].place,
+        }
     }
 }
 
@@ -130,24 +136,68 @@ mod tests {
     /// Messages that took so long, from location 0 to others: 1 is of its process, 2 of its node, 3 of another.
     fn measured(messages: &[(usize, i64)]) -> Latencies {
         let mut builder = TraceBuilder::new(Matching::default());
-        let places = [(0, 0), (0, 0), (0, 1), (1, 2)].map(|(node, process)| Place { node, process });
+        let places =
+            [(0, 0), (0, 0), (0, 1), (1, 2)].map(|(node, process)| Place { node, process });
         let ids = places.map(|place| builder.add_location(place).unwrap());
         let communicator = builder.add_communicator(&ids).unwrap();
         for (i, (to, took)) in messages.iter().enumerate() {
             let sent = i as i64 * 1_000;
             let [from, to] = [ids[0], ids[*to]];
-            builder.push(from, Timestamp::from_nanos(sent), Action::Send { to, communicator, tag: 0 }).unwrap();
+            builder
+                .push(
+                    from,
+                    Timestamp::from_nanos(sent),
+                    Action::Send {
+                        to,
+                        communicator,
+                        tag: 0,
+                    },
+                )
+                .unwrap();
             let received = Timestamp::from_nanos(sent + took);
-            builder.push(to, received, Action::Receive { from, communicator, tag: 0 }).unwrap();
+            builder
+                .push(
+                    to,
+                    received,
+                    Action::Receive {
+                        from,
+                        communicator,
+                        tag: 0,
+                    },
+                )
+                .unwrap();
         }
         Latencies::measured(&builder.finish().unwrap())
     }
 
     #[test]
     fn the_smallest_one_of_each_level_is_measured_if_it_can_be_right() {
-        assert_eq!(Some(measured(&[(1, 9), (1, 5), (2, 60), (2, 50), (3, 700), (3, 900)])), nanos([5, 50, 700]));
-        assert_eq!(Some(measured(&[(1, 9), (1, 5), (2, 60), (2, -7), (2, 50), (3, 700)])), nanos([5, 5, 700]));
-        assert_eq!(Some(measured(&[(1, 9), (2, 50), (3, 0), (3, 700)])), nanos([9, 50, 50]));
+        assert_eq!(
+            Some(measured(&[
+                (1, 9),
+                (1, 5),
+                (2, 60),
+                (2, 50),
+                (3, 700),
+                (3, 900)
+            ])),
+            nanos([5, 50, 700])
+        );
+        assert_eq!(
+            Some(measured(&[
+                (1, 9),
+                (1, 5),
+                (2, 60),
+                (2, -7),
+                (2, 50),
+                (3, 700)
+            ])),
+            nanos([5, 5, 700])
+        );
+        assert_eq!(
+            Some(measured(&[(1, 9), (2, 50), (3, 0), (3, 700)])),
+            nanos([9, 50, 50])
+        );
     }
 
     #[test]
@@ -155,20 +205,36 @@ mod tests {
         assert_eq!(measured(&[]), Latencies::ZERO);
         assert_eq!(Some(measured(&[(2, 50)])), nanos([0, 50, 50]));
         assert_eq!(Some(measured(&[(1, 90), (3, 50)])), nanos([50, 50, 50]));
-        assert_eq!(Some(measured(&[(1, 90), (2, 100), (3, 50)])), nanos([50, 50, 50]));
+        assert_eq!(
+            Some(measured(&[(1, 90), (2, 100), (3, 50)])),
+            nanos([50, 50, 50])
+        );
     }
 
     #[test]
     fn what_a_location_sends_to_itself_takes_no_time() {
         let trace = {
             let mut builder = TraceBuilder::new(Matching::default());
-            builder.add_location(Place { node: 0, process: 0 }).unwrap();
-            builder.add_location(Place { node: 0, process: 0 }).unwrap();
+            builder
+                .add_location(Place {
+                    node: 0,
+                    process: 0,
+                })
+                .unwrap();
+            builder
+                .add_location(Place {
+                    node: 0,
+                    process: 0,
+                })
+                .unwrap();
             builder.finish().unwrap()
         };
         let ids: Vec<LocationId> = trace.ids().collect();
         let latencies = nanos([3, 4, 5]).unwrap();
         assert_eq!(latencies.between(&trace, ids[0], ids[0]), Duration::ZERO);
-        assert_eq!(latencies.between(&trace, ids[0], ids[1]), Duration::from_nanos(3));
+        assert_eq!(
+            latencies.between(&trace, ids[0], ids[1]),
+            Duration::from_nanos(3)
+        );
     }
 }

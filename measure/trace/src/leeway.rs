@@ -20,7 +20,10 @@ impl Trace {
         times: &'a [Timestamp<Global>],
     ) -> impl Iterator<Item = [Timestamp<Global>; 2]> + use<'a> {
         const MOST: Duration = Duration::from_nanos(1);
-        let marks = self.locations.get(location.index()).map_or(&[][..], |found| &found.marks);
+        let marks = self
+            .locations
+            .get(location.index())
+            .map_or(&[][..], |found| &found.marks);
         let mut marks = marks.iter().peekable();
         times.iter().enumerate().map(move |(event, &time)| {
             let mark = marks.next_if(|mark| mark.event as usize == event);
@@ -28,10 +31,17 @@ impl Trace {
             let far = |other: Option<&Timestamp<Global>>| {
                 other.is_none_or(|&other| (other - time).as_nanos().unsigned_abs() > NEAR as u64)
             };
-            let before = if event == 0 { None } else { times.get(event - 1) };
+            let before = if event == 0 {
+                None
+            } else {
+                times.get(event - 1)
+            };
             let earlier = !matches!(role, Role::Receive | Role::Exit) && far(before);
             let later = !matches!(role, Role::Send | Role::Enter) && far(times.get(event + 1));
-            [if earlier { time - MOST } else { time }, if later { time + MOST } else { time }]
+            [
+                if earlier { time - MOST } else { time },
+                if later { time + MOST } else { time },
+            ]
         })
     }
 }
@@ -44,23 +54,69 @@ mod tests {
     #[test]
     fn sends_may_be_earlier_and_receives_later_and_order_remains() {
         let mut builder = TraceBuilder::new(Matching::default());
-        let a = builder.add_location(Place { node: 0, process: 0 }).unwrap();
-        let b = builder.add_location(Place { node: 0, process: 1 }).unwrap();
+        let a = builder
+            .add_location(Place {
+                node: 0,
+                process: 0,
+            })
+            .unwrap();
+        let b = builder
+            .add_location(Place {
+                node: 0,
+                process: 1,
+            })
+            .unwrap();
         let world = builder.add_communicator(&[a, b]).unwrap();
         let times = [0, 10, 20, 22, 25, 25, 40].map(Timestamp::from_nanos);
         for (i, time) in times.into_iter().enumerate() {
-            let send = Action::Send { to: b, communicator: world, tag: 0 };
-            let receive = Action::Receive { from: b, communicator: world, tag: 0 };
-            builder.push(a, time, [Action::Internal, send, receive][if i < 3 { i } else { 0 }]).unwrap();
+            let send = Action::Send {
+                to: b,
+                communicator: world,
+                tag: 0,
+            };
+            let receive = Action::Receive {
+                from: b,
+                communicator: world,
+                tag: 0,
+            };
+            builder
+                .push(
+                    a,
+                    time,
+                    [Action::Internal, send, receive][if i < 3 { i } else { 0 }],
+                )
+                .unwrap();
         }
         for action in [
-            Action::Send { to: a, communicator: world, tag: 0 },
-            Action::Receive { from: a, communicator: world, tag: 0 },
+            Action::Send {
+                to: a,
+                communicator: world,
+                tag: 0,
+            },
+            Action::Receive {
+                from: a,
+                communicator: world,
+                tag: 0,
+            },
         ] {
             builder.push(b, times[1], action).unwrap();
         }
         let trace = builder.finish().unwrap();
-        let found: Vec<_> = trace.leeway(a, &times).map(|between| between.map(Timestamp::as_nanos)).collect();
-        assert_eq!(found, [[-1, 1], [9, 10], [20, 20], [22, 23], [24, 25], [25, 26], [39, 41]]);
+        let found: Vec<_> = trace
+            .leeway(a, &times)
+            .map(|between| between.map(Timestamp::as_nanos))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                [-1, 1],
+                [9, 10],
+                [20, 20],
+                [22, 23],
+                [24, 25],
+                [25, 26],
+                [39, 41]
+            ]
+        );
     }
 }

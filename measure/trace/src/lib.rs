@@ -64,7 +64,9 @@ pub use backward::Gradient;
 pub use builder::{Matching, TraceBuilder};
 pub use check::{Difference, Fault, Misfit, Relations, Reversal, StreamedVerdict, Verdict};
 pub use correct::{ControlledLogicalClock, Corrected, Cycle};
-pub use deviation::{Above, Bins, Deviation, Displacement, Intervals, StreamedDeviation, TruthError};
+pub use deviation::{
+    Above, Bins, Deviation, Displacement, Intervals, StreamedDeviation, TruthError,
+};
 pub use distributed::{CorrectedPart, PartBuilder, PartError, Shares, Totals, TracePart};
 pub use error::TraceError;
 pub use forward::Pass;
@@ -74,11 +76,16 @@ pub use knots::{Knot, KnotError, Knots, Window};
 pub use latencies::Latencies;
 pub use logical::{ClockRule, ControlVariable, LogicalClock};
 pub use presync::{
-    ClockMap, ClockMaps, ClockOwner, ClockSample, Interpolation, PreSyncError, PreSynchronization, StreamedMaps,
+    ClockMap, ClockMaps, ClockOwner, ClockSample, Interpolation, PreSyncError, PreSynchronization,
+    StreamedMaps,
 };
 #[cfg(loom)]
 pub use replaying::Replaying;
 pub use streaming::{
-    Census, Linked, Matcher, Record, StreamError, StreamedBackward, StreamedForward, StreamedLatencies, Survey,
+    Census, Linked, Matcher, Record, StreamError, StreamedBackward, StreamedForward,
+    StreamedLatencies, Survey,
 };
-pub use trace::{Collective, CommunicatorId, EventId, LeftOut, Location, LocationId, Member, Message, Place, Trace};
+pub use trace::{
+    Collective, CommunicatorId, EventId, LeftOut, Location, LocationId, Member, Message, Place,
+    Trace,
+};

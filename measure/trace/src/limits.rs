@@ -12,7 +12,13 @@ use super::workers::share;
 use super::{LocationId, Pattern, Trace};
 
 /// Replaces what `stamps` have of sends and enters by their limits; `times` are those after forward amortization.
-pub(super) fn find(trace: &Trace, times: &Times, latencies: &Latencies, stamps: &Stamps, groups: &[Range<usize>]) {
+pub(super) fn find(
+    trace: &Trace,
+    times: &Times,
+    latencies: &Latencies,
+    stamps: &Stamps,
+    groups: &[Range<usize>],
+) {
     let workers = groups.len();
     share(groups.to_vec(), |worker, group| {
         for location in group {
@@ -26,16 +32,34 @@ pub(super) fn find(trace: &Trace, times: &Times, latencies: &Latencies, stamps: 
 }
 
 /// Every message has one receive, which knows where its send is: so this reads in order, and only writes here and there.
-pub(super) fn of_sends(trace: &Trace, times: &Times, latencies: &Latencies, stamps: &Stamps, location: usize) {
+pub(super) fn of_sends(
+    trace: &Trace,
+    times: &Times,
+    latencies: &Latencies,
+    stamps: &Stamps,
+    location: usize,
+) {
     let to = trace.site(LocationId(location as u32));
-    for mark in trace.locations[location].marks.iter().filter(|mark| mark.role() == Role::Receive) {
+    for mark in trace.locations[location]
+        .marks
+        .iter()
+        .filter(|mark| mark.role() == Role::Receive)
+    {
         let latency = latencies.of(trace.site(LocationId(mark.peer())), to);
         let limit = times[location][mark.event as usize] - latency;
-        stamps.of(mark.peer(), mark.partner).store(limit.as_nanos(), Ordering::Relaxed);
+        stamps
+            .of(mark.peer(), mark.partner)
+            .store(limit.as_nanos(), Ordering::Relaxed);
     }
 }
 
-pub(super) fn of_enters(trace: &Trace, times: &Times, latencies: &Latencies, stamps: &Stamps, instance: &Instance) {
+pub(super) fn of_enters(
+    trace: &Trace,
+    times: &Times,
+    latencies: &Latencies,
+    stamps: &Stamps,
+    instance: &Instance,
+) {
     // Seen from the end of time, the first exit is the last, and its message goes the other way.
     let mut exits = Extremes::NONE;
     let add = |slot: &Slot, exits: &mut Extremes| {
@@ -60,12 +84,22 @@ pub(super) fn of_enters(trace: &Trace, times: &Times, latencies: &Latencies, sta
 
 /// When a member left, if that counts.
 pub(super) fn exit_of(trace: &Trace, times: &Times, slot: &Slot) -> Option<i64> {
-    let mark = trace.locations[slot.location as usize].marks.get(slot.exit as usize)?;
+    let mark = trace.locations[slot.location as usize]
+        .marks
+        .get(slot.exit as usize)?;
     Some(times[slot.location as usize][mark.event as usize].as_nanos())
 }
 
 /// Sets the limit of a member's enter, for which these exits wait; seen from the end of time.
-pub(super) fn limit(trace: &Trace, slot: &Slot, exits: &Extremes, latencies: &Latencies, stamps: &Stamps) {
+pub(super) fn limit(
+    trace: &Trace,
+    slot: &Slot,
+    exits: &Extremes,
+    latencies: &Latencies,
+    stamps: &Stamps,
+) {
     let reach = exits.reach(trace.site(LocationId(slot.location)), latencies);
-    stamps.of(slot.location, slot.enter).store(reach.saturating_neg(), Ordering::Relaxed);
+    stamps
+        .of(slot.location, slot.enter)
+        .store(reach.saturating_neg(), Ordering::Relaxed);
 }

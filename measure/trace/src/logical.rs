@@ -22,7 +22,9 @@ impl ControlVariable {
     /// The nearest one; `None` for what is not from 0 to 1.
     pub fn new(share: f64) -> Option<Self> {
         // Exact: a power of two changes only the exponent.
-        (0.0..=1.0).contains(&share).then_some(Self { share: (share * Self::ONE.share as f64) as u64 })
+        (0.0..=1.0).contains(&share).then_some(Self {
+            share: (share * Self::ONE.share as f64) as u64,
+        })
     }
 
     /// The share as a number, for printing.
@@ -35,7 +37,9 @@ impl ControlVariable {
     pub const fn slower(self) -> Self {
         let lost = Self::ONE.share - self.share;
         let lost = if lost == 0 { 1 << 53 } else { lost };
-        Self { share: self.share.saturating_sub(lost) }
+        Self {
+            share: self.share.saturating_sub(lost),
+        }
     }
 
     /// This share of a span, rounded down.
@@ -90,7 +94,12 @@ impl<D: Domain> LogicalClock<D> {
     /// The clock of a location whose first event was measured at `start`.
     pub const fn new(rule: ClockRule, start: Timestamp<D>) -> Self {
         let spacing = rule.spacing.as_nanos();
-        Self { rule, spacing: if spacing > 0 { spacing as u64 } else { 0 }, measured: start, corrected: start }
+        Self {
+            rule,
+            spacing: if spacing > 0 { spacing as u64 } else { 0 },
+            measured: start,
+            corrected: start,
+        }
     }
 
     /// The next event of the location, which was measured at `time`: when it was, if it waited for nobody. A time before
@@ -98,7 +107,11 @@ impl<D: Domain> LogicalClock<D> {
     #[inline(always)]
     pub fn advance(&mut self, time: Timestamp<D>) -> Timestamp<D> {
         let passed = time.as_nanos().wrapping_sub(self.measured.as_nanos());
-        let passed = if time < self.measured { 0 } else { passed as u64 };
+        let passed = if time < self.measured {
+            0
+        } else {
+            passed as u64
+        };
         let step = self.rule.control.of(passed).max(self.spacing.min(passed));
         // The largest step is 2^64 - 1, which no signed number is.
         let moved = Timestamp::from_nanos(self.corrected.as_nanos().saturating_add_unsigned(step));
@@ -143,7 +156,10 @@ mod tests {
     #[test]
     fn a_control_variable_is_a_share() {
         assert_eq!(ControlVariable::new(1.0), Some(ControlVariable::ONE));
-        assert_eq!(ControlVariable::new(0.25).map(ControlVariable::get), Some(0.25));
+        assert_eq!(
+            ControlVariable::new(0.25).map(ControlVariable::get),
+            Some(0.25)
+        );
         for wrong in [-0.1, 1.000_001, f64::NAN, f64::INFINITY] {
             assert_eq!(ControlVariable::new(wrong), None);
         }
@@ -152,13 +168,22 @@ mod tests {
             control = control.slower();
             assert_eq!(control.get(), expected);
         }
-        assert_eq!(ControlVariable::new(0.4).map(|control| control.slower().get()), Some(0.0));
-        assert_eq!(ControlVariable::new(0.0).map(ControlVariable::slower), ControlVariable::new(0.0));
+        assert_eq!(
+            ControlVariable::new(0.4).map(|control| control.slower().get()),
+            Some(0.0)
+        );
+        assert_eq!(
+            ControlVariable::new(0.0).map(ControlVariable::slower),
+            ControlVariable::new(0.0)
+        );
     }
 
     #[test]
     fn the_ends_of_time_do_not_wrap() {
-        let rule = ClockRule { control: ControlVariable::ONE, spacing: Duration::MAX };
+        let rule = ClockRule {
+            control: ControlVariable::ONE,
+            spacing: Duration::MAX,
+        };
         let mut clock = LogicalClock::new(rule, at(i64::MIN));
         assert_eq!(clock.receive(at(i64::MAX)), Duration::MAX);
         assert_eq!(clock.advance(at(i64::MAX)), at(i64::MAX));

@@ -8,7 +8,8 @@ mod map;
 use core::fmt;
 
 use downbeat_clock_core::{
-    ClockModel, Domain, Duration, FitError, Global, Knot, Local, OffsetFit, OffsetSample, TickRate, Timestamp,
+    ClockModel, Domain, Duration, FitError, Global, Knot, Local, OffsetFit, OffsetSample, TickRate,
+    Timestamp,
 };
 use map::Shape;
 pub use map::{ClockMap, ClockMaps, StreamedMaps};
@@ -112,18 +113,38 @@ pub enum PreSyncError {
 impl fmt::Display for PreSyncError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoMaster(location) => write!(f, "there is no location {}, whose clock is to count", location.index()),
+            Self::NoMaster(location) => write!(
+                f,
+                "there is no location {}, whose clock is to count",
+                location.index()
+            ),
             Self::NoSamples(location) => {
-                write!(f, "the clock of location {} was never compared with the master's", location.index())
+                write!(
+                    f,
+                    "the clock of location {} was never compared with the master's",
+                    location.index()
+                )
             }
             Self::NotLater { location, session } => {
-                write!(f, "session {session} of location {} is not later than the one before", location.index())
+                write!(
+                    f,
+                    "session {session} of location {} is not later than the one before",
+                    location.index()
+                )
             }
             Self::Jump { location, session } => {
-                write!(f, "the clock of location {} was set before session {session}", location.index())
+                write!(
+                    f,
+                    "the clock of location {} was set before session {session}",
+                    location.index()
+                )
             }
             Self::TooFar(location) => {
-                write!(f, "the clock of location {} is more than 146 years from the master's", location.index())
+                write!(
+                    f,
+                    "the clock of location {} is more than 146 years from the master's",
+                    location.index()
+                )
             }
         }
     }
@@ -157,9 +178,20 @@ impl PreSynchronization {
     ///
     /// # Errors
     /// When a clock has no samples, or some that no clock can have.
-    pub fn maps(&self, places: &[Place], sessions: &[Vec<Vec<ClockSample>>]) -> Result<ClockMaps, PreSyncError> {
-        let master = *places.get(self.master.index()).ok_or(PreSyncError::NoMaster(self.master))?;
-        let mut found = ClockMaps { maps: vec![ClockMap::SAME], of: vec![0; places.len()], unknown: 0, left_out: 0 };
+    pub fn maps(
+        &self,
+        places: &[Place],
+        sessions: &[Vec<Vec<ClockSample>>],
+    ) -> Result<ClockMaps, PreSyncError> {
+        let master = *places
+            .get(self.master.index())
+            .ok_or(PreSyncError::NoMaster(self.master))?;
+        let mut found = ClockMaps {
+            maps: vec![ClockMap::SAME],
+            of: vec![0; places.len()],
+            unknown: 0,
+            left_out: 0,
+        };
         if self.interpolation == Interpolation::Unchanged || self.owner == ClockOwner::Cluster {
             return Ok(found);
         }
@@ -168,13 +200,23 @@ impl PreSynchronization {
             ClockOwner::Process => (place.node, place.process),
             ClockOwner::Node => (place.node, 0),
         };
-        let mut owners: Vec<_> = places.iter().enumerate().map(|(i, place)| (owner_of(i, *place), i)).collect();
+        let mut owners: Vec<_> = places
+            .iter()
+            .enumerate()
+            .map(|(i, place)| (owner_of(i, *place), i))
+            .collect();
         owners.sort_unstable();
         let masters = owner_of(self.master.index(), master);
-        for group in owners.chunk_by(|a, b| a.0 == b.0).filter(|group| group[0].0 != masters) {
+        for group in owners
+            .chunk_by(|a, b| a.0 == b.0)
+            .filter(|group| group[0].0 != masters)
+        {
             let sampled = group.iter().find_map(|(_, index)| {
                 let sessions = sessions.get(*index)?;
-                sessions.iter().any(|session| !session.is_empty()).then_some((LocationId(*index as u32), sessions))
+                sessions
+                    .iter()
+                    .any(|session| !session.is_empty())
+                    .then_some((LocationId(*index as u32), sessions))
             });
             let Some((location, sessions)) = sampled else {
                 if !self.lenient {
@@ -200,14 +242,28 @@ impl PreSynchronization {
         sessions: &'a [Vec<ClockSample>],
         left_out: &mut usize,
     ) -> Result<Condensed<'a>, PreSyncError> {
-        let mut condensed = Condensed { samples: vec![], means: vec![] };
-        for (session, samples) in sessions.iter().filter(|session| !session.is_empty()).enumerate() {
+        let mut condensed = Condensed {
+            samples: vec![],
+            means: vec![],
+        };
+        for (session, samples) in sessions
+            .iter()
+            .filter(|session| !session.is_empty())
+            .enumerate()
+        {
             let counts = |sample: &ClockSample| sample.at - samples[0].at <= self.longest_session;
-            let lasting = samples.iter().position(|sample| !counts(sample)).unwrap_or(samples.len());
+            let lasting = samples
+                .iter()
+                .position(|sample| !counts(sample))
+                .unwrap_or(samples.len());
             // A first sample counts, whatever the limits say.
             let samples = &samples[..lasting.min(self.most_samples).max(1)];
             let mean = mean(samples);
-            match condensed.means.last().map_or(Ok(()), |last| follows(*last, mean, location, session)) {
+            match condensed
+                .means
+                .last()
+                .map_or(Ok(()), |last| follows(*last, mean, location, session))
+            {
                 Ok(()) => {
                     condensed.samples.push(samples);
                     condensed.means.push(mean);
@@ -220,14 +276,19 @@ impl PreSynchronization {
     }
 
     /// The line or curve through sessions, of which there is at least one.
-    fn draw(&self, location: LocationId, sessions: &Condensed<'_>) -> Result<ClockMap, PreSyncError> {
+    fn draw(
+        &self,
+        location: LocationId,
+        sessions: &Condensed<'_>,
+    ) -> Result<ClockMap, PreSyncError> {
         let means = &sessions.means;
         let (Some(first), Some(last)) = (means.first(), means.last()) else {
             return Err(PreSyncError::NoSamples(location));
         };
         let (run, rise) = (gap(first.at, last.at), gap(first.image, last.image));
         let rate = TickRate::from_ratio(rise, run).unwrap_or(TickRate::NANOSECOND);
-        let line = ClockModel::through(first.at, first.image, rate).map_err(|_| PreSyncError::TooFar(location))?;
+        let line = ClockModel::through(first.at, first.image, rate)
+            .map_err(|_| PreSyncError::TooFar(location))?;
         Ok(ClockMap {
             shape: match self.interpolation {
                 Interpolation::Spline if means.len() > 2 => Shape::Curve(means.clone()),
@@ -241,15 +302,27 @@ impl PreSynchronization {
 }
 
 /// The line that is closest to all samples.
-fn closest(location: LocationId, sessions: &Condensed<'_>) -> Result<ClockModel<Local, Global>, PreSyncError> {
+fn closest(
+    location: LocationId,
+    sessions: &Condensed<'_>,
+) -> Result<ClockModel<Local, Global>, PreSyncError> {
     let mut fit = OffsetFit::new();
     for sample in sessions.samples.iter().copied().flatten() {
-        fit.push(OffsetSample { at: sample.at, offset: sample.at.offset_from(sample.image), half_width: None });
+        fit.push(OffsetSample {
+            at: sample.at,
+            offset: sample.at.offset_from(sample.image),
+            half_width: None,
+        });
     }
     // Two sessions at two times have samples at two times.
-    let line = fit.line().map_err(|_: FitError| PreSyncError::NoSamples(location))?;
+    let line = fit
+        .line()
+        .map_err(|_: FitError| PreSyncError::NoSamples(location))?;
     if line.drift().abs() > 1.0 / MOST_DRIFT as f64 {
-        return Err(PreSyncError::Jump { location, session: sessions.means.len() - 1 });
+        return Err(PreSyncError::Jump {
+            location,
+            session: sessions.means.len() - 1,
+        });
     }
     line.model().map_err(|_| PreSyncError::TooFar(location))
 }
@@ -259,7 +332,12 @@ fn closest(location: LocationId, sessions: &Condensed<'_>) -> Result<ClockModel<
 const MOST_DRIFT: i128 = 100;
 
 /// Whether a session can follow another one.
-fn follows(before: ClockSample, after: ClockSample, location: LocationId, session: usize) -> Result<(), PreSyncError> {
+fn follows(
+    before: ClockSample,
+    after: ClockSample,
+    location: LocationId,
+    session: usize,
+) -> Result<(), PreSyncError> {
     if after.at <= before.at || after.image <= before.image {
         return Err(PreSyncError::NotLater { location, session });
     }
@@ -276,8 +354,18 @@ fn mean(samples: &[ClockSample]) -> ClockSample {
     let count = samples.len() as i128;
     let mean = |sum: i128| (2 * sum + count).div_euclid(2 * count) as i64;
     ClockSample {
-        at: Timestamp::from_nanos(mean(samples.iter().map(|sample| i128::from(sample.at.as_nanos())).sum())),
-        image: Timestamp::from_nanos(mean(samples.iter().map(|sample| i128::from(sample.image.as_nanos())).sum())),
+        at: Timestamp::from_nanos(mean(
+            samples
+                .iter()
+                .map(|sample| i128::from(sample.at.as_nanos()))
+                .sum(),
+        )),
+        image: Timestamp::from_nanos(mean(
+            samples
+                .iter()
+                .map(|sample| i128::from(sample.image.as_nanos()))
+                .sum(),
+        )),
     }
 }
 

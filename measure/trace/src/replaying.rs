@@ -16,16 +16,31 @@ pub struct Replaying {
 
 impl Replaying {
     /// With the locations of every worker.
-    pub fn new(trace: &'static Trace, clock: &ControlledLogicalClock, groups: &'static [Range<usize>]) -> Self {
-        let forward = Forward { trace, rule: clock.rule, latencies: clock.latencies, groups };
+    pub fn new(
+        trace: &'static Trace,
+        clock: &ControlledLogicalClock,
+        groups: &'static [Range<usize>],
+    ) -> Self {
+        let forward = Forward {
+            trace,
+            rule: clock.rule,
+            latencies: clock.latencies,
+            groups,
+        };
         let times = trace.locations.iter().map(|_| vec![]).collect();
         let stamps = Box::leak(Box::new(Stamps::new(trace)));
-        Self { shared: forward.begin(stamps, times, trace.locations.len(), |_| 0), groups }
+        Self {
+            shared: forward.begin(stamps, times, trace.locations.len(), |_| 0),
+            groups,
+        }
     }
 
     /// Does the part of a worker.
     pub fn work(&self, worker: usize) {
-        self.shared.work(worker, self.groups[worker].clone().map(|location| location as u32));
+        self.shared.work(
+            worker,
+            self.groups[worker].clone().map(|location| location as u32),
+        );
     }
 
     /// What becomes of a worker that panics.
@@ -45,13 +60,24 @@ impl Replaying {
 
     /// What all locations have told, or kept; as it is seen by a thread that has no other reason to see it.
     pub fn words(&self) -> Vec<Vec<i64>> {
-        let words_of = |location| self.shared.stamps.all_of(location).iter().map(|word| word.load(Ordering::Relaxed));
-        (0..self.shared.replays.len()).map(|location| words_of(location).collect()).collect()
+        let words_of = |location| {
+            self.shared
+                .stamps
+                .all_of(location)
+                .iter()
+                .map(|word| word.load(Ordering::Relaxed))
+        };
+        (0..self.shared.replays.len())
+            .map(|location| words_of(location).collect())
+            .collect()
     }
 
     /// The corrected times of all locations, as far as they have come, when nobody works any more.
     pub fn end(self) -> Vec<Vec<i64>> {
         let times = corrected(self.shared.end().0);
-        times.iter().map(|times| times.iter().map(|time| time.as_nanos()).collect()).collect()
+        times
+            .iter()
+            .map(|times| times.iter().map(|time| time.as_nanos()).collect())
+            .collect()
     }
 }

@@ -23,7 +23,13 @@ pub(super) struct Stamps {
 impl Stamps {
     pub(super) fn new(trace: &Trace) -> Self {
         let of = |marks: usize| (0..marks).map(|_| AtomicI64::new(EMPTY)).collect();
-        Self { words: trace.locations.iter().map(|location| of(location.marks.len())).collect() }
+        Self {
+            words: trace
+                .locations
+                .iter()
+                .map(|location| of(location.marks.len()))
+                .collect(),
+        }
     }
 
     /// Forgets everything.

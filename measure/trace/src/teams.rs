@@ -81,13 +81,26 @@ pub(super) struct Progress {
 impl Progress {
     /// Of an operation of which this is the first event.
     pub(super) const fn new(seen: EventId) -> Self {
-        Self { said_by: None, seen, enters: 0, exits: 0 }
+        Self {
+            said_by: None,
+            seen,
+            enters: 0,
+            exits: 0,
+        }
     }
 
     /// The kind and the root are those that the first one named.
-    pub(super) fn agree(&mut self, found: &mut Instance, left: Left, event: EventId) -> Result<(), TraceError> {
+    pub(super) fn agree(
+        &mut self,
+        found: &mut Instance,
+        left: Left,
+        event: EventId,
+    ) -> Result<(), TraceError> {
         if left.kind.has_root() && left.root >= found.members {
-            return Err(TraceError::OtherRoot { event, other: event });
+            return Err(TraceError::OtherRoot {
+                event,
+                other: event,
+            });
         }
         let Some(other) = self.said_by else {
             (found.kind, found.root, self.said_by) = (left.kind, left.root, Some(event));
@@ -128,10 +141,17 @@ impl Progress {
         }
         let never_entered = counts.iter().position(|(entered, _)| *entered <= index);
         if let (Some(absent), Some(event)) = (never_entered, self.said_by) {
-            return Some(TraceError::Absent { event, absent: LocationId(members[absent]) });
+            return Some(TraceError::Absent {
+                event,
+                absent: LocationId(members[absent]),
+            });
         }
-        let not_left = counts.iter().position(|(entered, left)| *left <= index && *entered > index);
-        Some(TraceError::NotLeft(not_left.map_or(Some(self.seen), enters)?))
+        let not_left = counts
+            .iter()
+            .position(|(entered, left)| *left <= index && *entered > index);
+        Some(TraceError::NotLeft(
+            not_left.map_or(Some(self.seen), enters)?,
+        ))
     }
 }
 
@@ -176,7 +196,11 @@ impl Teams {
     }
 
     /// Adds a team, of which the events of members of these ranks are kept, or else of all.
-    pub(super) fn add(&mut self, members: &[LocationId], kept: Option<Vec<u32>>) -> Result<CommunicatorId, TraceError> {
+    pub(super) fn add(
+        &mut self,
+        members: &[LocationId],
+        kept: Option<Vec<u32>>,
+    ) -> Result<CommunicatorId, TraceError> {
         let team = u32::try_from(self.teams.len()).map_err(|_| TraceError::TooManyCollectives)?;
         for (rank, member) in members.iter().enumerate() {
             if self.ranks.insert((team, member.0), rank as u32).is_some() {
@@ -184,7 +208,11 @@ impl Teams {
             }
         }
         let members = members.iter().map(|member| member.0).collect();
-        self.teams.push(Team { members, kept, tracks: Default::default() });
+        self.teams.push(Team {
+            members,
+            kept,
+            tracks: Default::default(),
+        });
         Ok(CommunicatorId(team))
     }
 
@@ -193,20 +221,45 @@ impl Teams {
     }
 
     /// The seat of a location, or else of the one that it speaks for.
-    pub(super) fn seat(&self, team: CommunicatorId, location: u32, speaks_for: u32) -> Option<Seat> {
-        let rank = self.ranks.get(&(team.0, location)).or_else(|| self.ranks.get(&(team.0, speaks_for)))?;
-        Some(Seat { team: team.0, rank: *rank })
+    pub(super) fn seat(
+        &self,
+        team: CommunicatorId,
+        location: u32,
+        speaks_for: u32,
+    ) -> Option<Seat> {
+        let rank = self
+            .ranks
+            .get(&(team.0, location))
+            .or_else(|| self.ranks.get(&(team.0, speaks_for)))?;
+        Some(Seat {
+            team: team.0,
+            rank: *rank,
+        })
     }
 
     /// Whether events of any member are kept.
     pub(super) fn concerns(&self, seat: Seat) -> bool {
-        self.teams[seat.team as usize].kept.as_ref().is_none_or(|kept| !kept.is_empty())
+        self.teams[seat.team as usize]
+            .kept
+            .as_ref()
+            .is_none_or(|kept| !kept.is_empty())
     }
 
     /// A member enters its next operation: `mark` will be that of `event`. The number of the operation. Only a fork says
     /// what it is.
-    pub(super) fn enter(&mut self, part: Part, event: EventId, mark: u32) -> Result<u32, TraceError> {
-        let Part { track, seat, is_kept, says, .. } = part;
+    pub(super) fn enter(
+        &mut self,
+        part: Part,
+        event: EventId,
+        mark: u32,
+    ) -> Result<u32, TraceError> {
+        let Part {
+            track,
+            seat,
+            is_kept,
+            says,
+            ..
+        } = part;
         let entered = self.column(track, seat).entered;
         let instance = self.instance(track, seat, entered, event)?;
         if let Some(left) = says {
@@ -231,8 +284,18 @@ impl Teams {
         mark: u32,
         locations: &mut [Location],
     ) -> Result<(u32, bool), TraceError> {
-        let Part { track, seat, is_kept, says, .. } = part;
-        let Column { entered, left: number, .. } = *self.column(track, seat);
+        let Part {
+            track,
+            seat,
+            is_kept,
+            says,
+            ..
+        } = part;
+        let Column {
+            entered,
+            left: number,
+            ..
+        } = *self.column(track, seat);
         if matches!(track, Track::Collective) && number >= entered {
             return Err(TraceError::NotEntered(event));
         }
@@ -281,16 +344,29 @@ impl Teams {
     }
 
     /// The `index`-th operation of a team, which is either known or the first that is not.
-    fn instance(&mut self, track: Track, seat: Seat, index: u32, event: EventId) -> Result<u32, TraceError> {
+    fn instance(
+        &mut self,
+        track: Track,
+        seat: Seat,
+        index: u32,
+        event: EventId,
+    ) -> Result<u32, TraceError> {
         let team = &mut self.teams[seat.team as usize];
         let known = &mut team.tracks[track as usize].instances;
         if let Some(instance) = known.get(index as usize) {
             return Ok(*instance);
         }
-        let instance = u32::try_from(self.instances.len()).map_err(|_| TraceError::TooManyCollectives)?;
+        let instance =
+            u32::try_from(self.instances.len()).map_err(|_| TraceError::TooManyCollectives)?;
         known.push(instance);
         let members = team.members.len() as u32;
-        self.instances.push(Instance { kind: CollectiveKind::Barrier, root: 0, team: seat.team, first: 0, members });
+        self.instances.push(Instance {
+            kind: CollectiveKind::Barrier,
+            root: 0,
+            team: seat.team,
+            first: 0,
+            members,
+        });
         self.names.extend(self.now);
         self.progress.push(Progress::new(event));
         Ok(instance)
@@ -302,7 +378,11 @@ impl Column {
     fn slot(&mut self, operation: u32, event: EventId) -> &mut Slot {
         let operation = operation as usize;
         if operation == self.slots.len() {
-            self.slots.push(Slot { location: event.location.0, enter: NONE, exit: NONE });
+            self.slots.push(Slot {
+                location: event.location.0,
+                enter: NONE,
+                exit: NONE,
+            });
         }
         &mut self.slots[operation]
     }
@@ -310,7 +390,14 @@ impl Column {
 
 /// Whether a member of this rank is a logical sender, if it gave data.
 pub(super) fn sends(kind: CollectiveKind, root: u32, rank: u32) -> bool {
-    Left { kind, root, sent: true, received: true }.role_of(rank).0
+    Left {
+        kind,
+        root,
+        sent: true,
+        received: true,
+    }
+    .role_of(rank)
+    .0
 }
 
 impl Left {

@@ -165,7 +165,11 @@ impl Mark {
     pub(super) const MOST_LOCATIONS: u32 = (1 << 29) - 1;
 
     pub(super) const fn new(event: u32, role: Role, peer: u32, partner: u32) -> Self {
-        Self { event, role_and_peer: peer << 3 | role as u32, partner }
+        Self {
+            event,
+            role_and_peer: peer << 3 | role as u32,
+            partner,
+        }
     }
 
     pub(super) const fn role(self) -> Role {
@@ -185,7 +189,11 @@ impl Mark {
 
     /// The same event, with another end.
     pub(super) const fn with(self, peer: u32, partner: u32) -> Self {
-        Self { event: self.event, role_and_peer: peer << 3 | (self.role_and_peer & 7), partner }
+        Self {
+            event: self.event,
+            role_and_peer: peer << 3 | (self.role_and_peer & 7),
+            partner,
+        }
     }
 
     /// The same event, which has nothing to do with others any more.
@@ -197,11 +205,18 @@ impl Mark {
 impl Location {
     /// Adds an event.
     #[inline]
-    pub(super) fn add(&mut self, this: LocationId, time: Timestamp<Global>) -> Result<EventId, TraceError> {
+    pub(super) fn add(
+        &mut self,
+        this: LocationId,
+        time: Timestamp<Global>,
+    ) -> Result<EventId, TraceError> {
         if self.times.len() >= NONE as usize {
             return Err(TraceError::TooManyEvents(this));
         }
-        let event = EventId { location: this, event: self.times.len() as u32 };
+        let event = EventId {
+            location: this,
+            event: self.times.len() as u32,
+        };
         check_time(self.times.last().copied(), time, event)?;
         self.times.push(time);
         Ok(event)
@@ -231,12 +246,19 @@ impl Trace {
 
     /// How many events all locations have.
     pub fn events(&self) -> u64 {
-        self.locations.iter().map(|location| location.times.len() as u64).sum()
+        self.locations
+            .iter()
+            .map(|location| location.times.len() as u64)
+            .sum()
     }
 
     /// When an event was; `None` if there is no such event.
     pub fn time(&self, id: EventId) -> Option<Timestamp<Global>> {
-        self.locations.get(id.location.index())?.times.get(id.event as usize).copied()
+        self.locations
+            .get(id.location.index())?
+            .times
+            .get(id.event as usize)
+            .copied()
     }
 
     /// What has no partner; nothing, unless the builder was lenient.
@@ -246,18 +268,37 @@ impl Trace {
 
     /// All messages, by their receivers.
     pub fn messages(&self) -> impl Iterator<Item = Message> + '_ {
-        self.ids().flat_map(move |location| self.received_by(location).map(|(message, _)| message))
+        self.ids()
+            .flat_map(move |location| self.received_by(location).map(|(message, _)| message))
     }
 
     /// The messages that a location receives, and the marks of their sends.
-    pub(super) fn received_by(&self, location: LocationId) -> impl Iterator<Item = (Message, u32)> + '_ {
+    pub(super) fn received_by(
+        &self,
+        location: LocationId,
+    ) -> impl Iterator<Item = (Message, u32)> + '_ {
         let marks = &self.locations[location.index()].marks;
-        marks.iter().filter(|mark| mark.role() == Role::Receive).map(move |mark| {
-            let peer = LocationId(mark.peer());
-            let event = self.locations[peer.index()].marks[mark.partner as usize].event;
-            let send = EventId { location: peer, event };
-            (Message { send, receive: EventId { location, event: mark.event } }, mark.partner)
-        })
+        marks
+            .iter()
+            .filter(|mark| mark.role() == Role::Receive)
+            .map(move |mark| {
+                let peer = LocationId(mark.peer());
+                let event = self.locations[peer.index()].marks[mark.partner as usize].event;
+                let send = EventId {
+                    location: peer,
+                    event,
+                };
+                (
+                    Message {
+                        send,
+                        receive: EventId {
+                            location,
+                            event: mark.event,
+                        },
+                    },
+                    mark.partner,
+                )
+            })
     }
 
     /// All collective operations.
@@ -285,7 +326,14 @@ impl Trace {
         let mut last = None;
         for (event, time) in found.times.iter_mut().enumerate() {
             let mapped = f(*time);
-            check_time(last, mapped, EventId { location, event: event as u32 })?;
+            check_time(
+                last,
+                mapped,
+                EventId {
+                    location,
+                    event: event as u32,
+                },
+            )?;
             *time = mapped;
             last = Some(mapped);
         }
@@ -335,7 +383,11 @@ impl<'a> Collective<'a> {
         self.slots.iter().map(move |slot| {
             let marks = &trace.locations[slot.location as usize].marks;
             let event = |mark: u32| marks.get(mark as usize).map(|mark| mark.event);
-            Member { location: LocationId(slot.location), enter: event(slot.enter), exit: event(slot.exit) }
+            Member {
+                location: LocationId(slot.location),
+                enter: event(slot.enter),
+                exit: event(slot.exit),
+            }
         })
     }
 }

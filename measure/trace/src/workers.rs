@@ -13,7 +13,11 @@ use downbeat_sync::Sleeper;
 /// Neighbouring locations for each worker, so that all have about as many events; fewer workers, if there are fewer
 /// locations.
 pub(super) fn groups(trace: &Trace, workers: usize) -> Vec<Range<usize>> {
-    let events: Vec<u64> = trace.locations.iter().map(|location| location.times.len() as u64).collect();
+    let events: Vec<u64> = trace
+        .locations
+        .iter()
+        .map(|location| location.times.len() as u64)
+        .collect();
     balanced(&events, workers)
 }
 
@@ -24,7 +28,10 @@ pub(super) fn balanced(events: &[u64], workers: usize) -> Vec<Range<usize>> {
     let (all, mut before, mut start) = (events.iter().sum::<u64>(), 0, 0);
     let mut groups = Vec::with_capacity(workers);
     for worker in 0..workers {
-        let (share, rest) = (all * (worker as u64 + 1) / workers as u64, workers - worker - 1);
+        let (share, rest) = (
+            all * (worker as u64 + 1) / workers as u64,
+            workers - worker - 1,
+        );
         let mut end = start;
         // Everyone has one, and the last has what is left.
         while end < locations - rest && (end == start || rest == 0 || before < share) {
@@ -40,17 +47,28 @@ pub(super) fn balanced(events: &[u64], workers: usize) -> Vec<Range<usize>> {
 /// Splits what there is one of for each location into what each worker has.
 pub(super) fn deal<T>(all: Vec<T>, groups: &[Range<usize>]) -> Vec<Vec<T>> {
     let mut all = all.into_iter();
-    groups.iter().map(|group| all.by_ref().take(group.len()).collect()).collect()
+    groups
+        .iter()
+        .map(|group| all.by_ref().take(group.len()).collect())
+        .collect()
 }
 
 /// Has every worker do its part, the calling thread the first one. What they return, in order.
-pub(super) fn share<T: Send, R: Send>(parts: Vec<T>, work: impl Fn(usize, T) -> R + Sync) -> Vec<R> {
+pub(super) fn share<T: Send, R: Send>(
+    parts: Vec<T>,
+    work: impl Fn(usize, T) -> R + Sync,
+) -> Vec<R> {
     let work = &work;
     thread::scope(|scope| {
         let mut parts = parts.into_iter().enumerate();
         let first = parts.next();
-        let others: Vec<_> = parts.map(|(worker, part)| scope.spawn(move || work(worker, part))).collect();
-        let mut results: Vec<R> = first.map(|(worker, part)| work(worker, part)).into_iter().collect();
+        let others: Vec<_> = parts
+            .map(|(worker, part)| scope.spawn(move || work(worker, part)))
+            .collect();
+        let mut results: Vec<R> = first
+            .map(|(worker, part)| work(worker, part))
+            .into_iter()
+            .collect();
         for other in others {
             match other.join() {
                 Ok(result) => results.push(result),
@@ -103,7 +121,12 @@ impl Post {
     pub(super) fn new(workers: usize, awake: usize) -> Self {
         let boxes = (0..workers).map(|_| Mailbox::default()).collect();
         let [idle, awake] = [0, awake].map(AtomicUsize::new);
-        Self { boxes, idle, awake, abandoned: AtomicBool::new(false) }
+        Self {
+            boxes,
+            idle,
+            awake,
+            abandoned: AtomicBool::new(false),
+        }
     }
 
     /// The calling thread is a worker.
@@ -146,7 +169,11 @@ impl Post {
     /// Leaves the later half of some locations, which are awake, to a worker with nothing to do.
     pub(super) fn leave_half(&self, ready: &mut VecDeque<u32>) {
         // Whoever makes it busy has it to himself.
-        let Some(mailbox) = self.boxes.iter().find(|mailbox| mailbox.idle.swap(false, Ordering::AcqRel)) else {
+        let Some(mailbox) = self
+            .boxes
+            .iter()
+            .find(|mailbox| mailbox.idle.swap(false, Ordering::AcqRel))
+        else {
             return;
         };
         self.idle.fetch_sub(1, Ordering::Relaxed);
@@ -168,7 +195,8 @@ impl Post {
                 ready.extend(mailbox.lock().drain(..));
                 return Some(true);
             }
-            let is_over = self.awake.load(Ordering::Acquire) == 0 || self.abandoned.load(Ordering::Relaxed);
+            let is_over =
+                self.awake.load(Ordering::Acquire) == 0 || self.abandoned.load(Ordering::Relaxed);
             is_over.then_some(false)
         })
     }
@@ -190,11 +218,23 @@ mod tests {
     fn of(events: &[usize], workers: usize) -> Vec<(usize, usize)> {
         let mut builder = TraceBuilder::new(Matching::default());
         for count in events {
-            let location = builder.add_location(Place { node: 0, process: 0 }).unwrap();
-            (0..*count).for_each(|_| builder.push(location, Timestamp::ORIGIN, Action::Internal).unwrap());
+            let location = builder
+                .add_location(Place {
+                    node: 0,
+                    process: 0,
+                })
+                .unwrap();
+            (0..*count).for_each(|_| {
+                builder
+                    .push(location, Timestamp::ORIGIN, Action::Internal)
+                    .unwrap()
+            });
         }
         let groups = groups(&builder.finish().unwrap(), workers);
-        groups.into_iter().map(|group| (group.start, group.end)).collect()
+        groups
+            .into_iter()
+            .map(|group| (group.start, group.end))
+            .collect()
     }
 
     #[test]
@@ -213,7 +253,9 @@ mod tests {
         let groups = [0..2, 2..2, 2..5];
         let parts = deal(vec![1, 2, 3, 4, 5], &groups);
         assert_eq!(parts, [vec![1, 2], vec![], vec![3, 4, 5]]);
-        let sums = share(parts, |worker, part| worker as u32 * 100 + part.iter().sum::<u32>());
+        let sums = share(parts, |worker, part| {
+            worker as u32 * 100 + part.iter().sum::<u32>()
+        });
         assert_eq!(sums, [3, 100, 212]);
     }
 

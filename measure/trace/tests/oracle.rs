@@ -1,6 +1,9 @@
 //! The controlled logical clock beside the equations themselves, over every relation of random programs.
 
-#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test, that is how a failure is told"
+)]
 
 #[path = "oracle/program.rs"]
 mod program;
@@ -37,12 +40,17 @@ impl Question {
         levels.sort_unstable();
         let [process, node, other] = levels.map(Duration::from_nanos);
         let mut clock = ControlledLogicalClock::new(Latencies::new(process, node, other).unwrap());
-        clock.rule.control = ControlVariable::new([0.0, 0.5, 0.9, 0.99, 1.0][rng.usize(0..5)]).unwrap();
+        clock.rule.control =
+            ControlVariable::new([0.0, 0.5, 0.9, 0.99, 1.0][rng.usize(0..5)]).unwrap();
         clock.rule.spacing = Duration::from_nanos([1, 1, 7, 5_000][rng.usize(0..4)]);
         // Powers of two have exact inverses.
         let gradient_inverse = [1, 4, 64, 1_024][rng.usize(0..4)];
         clock.gradient = Gradient::new(1.0 / gradient_inverse as f64).unwrap();
-        Self { program, clock, gradient_inverse }
+        Self {
+            program,
+            clock,
+            gradient_inverse,
+        }
     }
 
     fn latency(&self, from: usize, to: usize) -> i64 {
@@ -57,18 +65,26 @@ impl Question {
     }
 
     fn measured(&self) -> Times {
-        self.program.events.iter().map(|events| events.iter().map(|(time, _)| *time).collect()).collect()
+        self.program
+            .events
+            .iter()
+            .map(|events| events.iter().map(|(time, _)| *time).collect())
+            .collect()
     }
 
     /// `L(prev) + ...`: an event that waits for nobody.
     fn base(&self, measured: &Times, found: &Times, (location, event): Event) -> i64 {
         let time = measured[location][event];
-        let Some(before) = event.checked_sub(1) else { return time };
+        let Some(before) = event.checked_sub(1) else {
+            return time;
+        };
         let (last, passed) = (found[location][before], time - measured[location][before]);
         // Control variables are multiples of 2^-63.
         let share = (self.clock.rule.control.get() * 2.0_f64.powi(63)) as i128;
         let slowed = (i128::from(passed) * share).div_euclid(1 << 63) as i64;
-        (last + slowed).max(last + passed.min(self.clock.rule.spacing.as_nanos())).max(time)
+        (last + slowed)
+            .max(last + passed.min(self.clock.rule.spacing.as_nanos()))
+            .max(time)
     }
 
     /// Again and again, until all equations hold.
@@ -81,9 +97,16 @@ impl Question {
             for location in 0..measured.len() {
                 for event in 0..measured[location].len() {
                     let base = self.base(&measured, &found, (location, event));
-                    let sends = self.program.relations.iter().filter(|(_, to)| *to == (location, event));
-                    let reach =
-                        sends.map(|((from, sent), _)| found[*from][*sent] + self.latency(*from, location)).max();
+                    let sends = self
+                        .program
+                        .relations
+                        .iter()
+                        .filter(|(_, to)| *to == (location, event));
+                    let reach = sends
+                        .map(|((from, sent), _)| {
+                            found[*from][*sent] + self.latency(*from, location)
+                        })
+                        .max();
                     found[location][event] = base.max(reach.unwrap_or(base));
                     if found[location][event] > base {
                         jumps.insert((location, event), found[location][event] - base);
@@ -109,7 +132,13 @@ impl Question {
                     points.push((times[*sent], limit - times[*sent]));
                 }
             }
-            let moved = times[..*event].iter().map(|at| if *at > start.0 { at + lowest(&points, *at) } else { *at });
+            let moved = times[..*event].iter().map(|at| {
+                if *at > start.0 {
+                    at + lowest(&points, *at)
+                } else {
+                    *at
+                }
+            });
             let moved: Vec<i64> = moved.collect();
             found[*location][..*event].copy_from_slice(&moved);
         }
@@ -122,8 +151,13 @@ fn lowest(points: &[(i64, i64)], at: i64) -> i64 {
     let mut lowest = i128::MAX;
     for left in points.iter().filter(|(x, _)| *x <= at) {
         for right in points.iter().filter(|(x, _)| *x >= at) {
-            let [along, wide, high] = [at - left.0, right.0 - left.0, right.1 - left.1].map(i128::from);
-            let up = if wide == 0 { 0_i128.min(high) } else { (along * high).div_euclid(wide) };
+            let [along, wide, high] =
+                [at - left.0, right.0 - left.0, right.1 - left.1].map(i128::from);
+            let up = if wide == 0 {
+                0_i128.min(high)
+            } else {
+                (along * high).div_euclid(wide)
+            };
             lowest = lowest.min(i128::from(left.1) + up);
         }
     }
@@ -131,21 +165,33 @@ fn lowest(points: &[(i64, i64)], at: i64) -> i64 {
 }
 
 fn nanos(times: &[Vec<downbeat_clock_core::Timestamp<downbeat_clock_core::Global>>]) -> Times {
-    times.iter().map(|times| times.iter().map(|time| time.as_nanos()).collect()).collect()
+    times
+        .iter()
+        .map(|times| times.iter().map(|time| time.as_nanos()).collect())
+        .collect()
 }
 
 /// What holds of any correction, whatever it makes.
 fn check_laws(question: &Question, forward: &Times, found: &Times) {
     let measured = question.measured();
     for ((from, sent), (to, received)) in &question.program.relations {
-        assert!(found[*from][*sent] + question.latency(*from, *to) <= found[*to][*received], "a violation is left");
+        assert!(
+            found[*from][*sent] + question.latency(*from, *to) <= found[*to][*received],
+            "a violation is left"
+        );
     }
     for ((measured, forward), found) in measured.iter().zip(forward).zip(found) {
         for i in 0..found.len() {
-            assert!(measured[i] <= forward[i] && forward[i] <= found[i], "an event moved back");
+            assert!(
+                measured[i] <= forward[i] && forward[i] <= found[i],
+                "an event moved back"
+            );
             if i > 0 {
                 assert!(found[i - 1] <= found[i], "time decreases");
-                assert!(measured[i - 1] == measured[i] || found[i - 1] < found[i], "time stands still");
+                assert!(
+                    measured[i - 1] == measured[i] || found[i - 1] < found[i],
+                    "time stands still"
+                );
             }
         }
     }
@@ -153,12 +199,18 @@ fn check_laws(question: &Question, forward: &Times, found: &Times) {
 
 #[test]
 fn every_correction_is_that_of_the_equations_on_any_number_of_threads() {
-    let traces = if cfg!(debug_assertions) { 3_000 } else { 30_000 };
+    let traces = if cfg!(debug_assertions) {
+        3_000
+    } else {
+        30_000
+    };
     let (mut jumps_seen, mut moved_back) = (0, 0);
     for seed in 0..traces {
         let question = Question::random(seed);
-        let trace =
-            question.program.trace(&mut Rng::with_seed(seed)).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        let trace = question
+            .program
+            .trace(&mut Rng::with_seed(seed))
+            .unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         let (forward, jumps) = question.forward();
         let both = question.backward(&forward, &jumps);
         check_laws(&question, &forward, &forward);
@@ -166,7 +218,11 @@ fn every_correction_is_that_of_the_equations_on_any_number_of_threads() {
         jumps_seen += jumps.len();
         moved_back += usize::from(both != forward);
         // Threads are slow to start.
-        let workers: &[usize] = if seed % 10 == 0 { &[1, 2, 3, 4, 8] } else { &[1, 2] };
+        let workers: &[usize] = if seed % 10 == 0 {
+            &[1, 2, 3, 4, 8]
+        } else {
+            &[1, 2]
+        };
         for workers in workers {
             let clock = {
                 let mut clock = question.clock;
@@ -174,16 +230,39 @@ fn every_correction_is_that_of_the_equations_on_any_number_of_threads() {
                 clock
             };
             let mut found = clock.forward(&trace).unwrap();
-            assert_eq!(nanos(found.times()), forward, "seed {seed}, {workers} workers, forward");
-            let error = forward.iter().flatten().zip(question.measured().iter().flatten()).map(|(l, c)| l - c).max();
-            assert_eq!(found.passes()[0].error.as_nanos(), error.unwrap_or(0), "seed {seed}");
-            let seen: BTreeMap<Event, i64> = found.jumps().map(|(id, jump)| (number(id), jump.as_nanos())).collect();
+            assert_eq!(
+                nanos(found.times()),
+                forward,
+                "seed {seed}, {workers} workers, forward"
+            );
+            let error = forward
+                .iter()
+                .flatten()
+                .zip(question.measured().iter().flatten())
+                .map(|(l, c)| l - c)
+                .max();
+            assert_eq!(
+                found.passes()[0].error.as_nanos(),
+                error.unwrap_or(0),
+                "seed {seed}"
+            );
+            let seen: BTreeMap<Event, i64> = found
+                .jumps()
+                .map(|(id, jump)| (number(id), jump.as_nanos()))
+                .collect();
             assert_eq!(seen, jumps, "seed {seed}, {workers} workers");
             found.amortize(clock.gradient);
-            assert_eq!(nanos(found.times()), both, "seed {seed}, {workers} workers, backward");
+            assert_eq!(
+                nanos(found.times()),
+                both,
+                "seed {seed}, {workers} workers, backward"
+            );
         }
     }
-    assert!(jumps_seen > traces as usize && moved_back > traces as usize / 4, "{jumps_seen} {moved_back}");
+    assert!(
+        jumps_seen > traces as usize && moved_back > traces as usize / 4,
+        "{jumps_seen} {moved_back}"
+    );
 }
 
 /// Traces of which the equations would take too long: threads agree with one, and nothing is violated.
@@ -215,18 +294,37 @@ fn long_ways_from_message_to_message_are_shared() {
     use downbeat_trace::{Action, Matching, Place, TraceBuilder};
     let mut rng = Rng::with_seed(1);
     let mut builder = TraceBuilder::new(Matching::default());
-    let ids: Vec<_> = (0..5).map(|process| builder.add_location(Place { node: process, process }).unwrap()).collect();
+    let ids: Vec<_> = (0..5)
+        .map(|process| {
+            builder
+                .add_location(Place {
+                    node: process,
+                    process,
+                })
+                .unwrap()
+        })
+        .collect();
     let communicator = builder.add_communicator(&ids).unwrap();
     for (i, location) in ids.iter().enumerate() {
         let (mut time, next, before) = (rng.i64(0..100_000), ids[(i + 1) % 5], ids[(i + 4) % 5]);
         for round in 0..4 {
             for _ in 0..rng.u32(0..30_000) {
                 time += rng.i64(0..50);
-                builder.push(*location, Timestamp::from_nanos(time), Action::Internal).unwrap();
+                builder
+                    .push(*location, Timestamp::from_nanos(time), Action::Internal)
+                    .unwrap();
             }
             let (send, receive) = (
-                Action::Send { to: next, communicator, tag: round },
-                Action::Receive { from: before, communicator, tag: round },
+                Action::Send {
+                    to: next,
+                    communicator,
+                    tag: round,
+                },
+                Action::Receive {
+                    from: before,
+                    communicator,
+                    tag: round,
+                },
             );
             let time = Timestamp::from_nanos(time);
             builder.push(*location, time, send).unwrap();
@@ -244,7 +342,9 @@ fn long_ways_from_message_to_message_are_shared() {
         assert!(correct(workers) == alone, "{workers} workers");
     }
     for message in trace.messages() {
-        let [sent, received] = [message.send, message.receive].map(number).map(|(at, event)| alone[at][event]);
+        let [sent, received] = [message.send, message.receive]
+            .map(number)
+            .map(|(at, event)| alone[at][event]);
         assert!(sent <= received);
     }
 }
@@ -256,13 +356,20 @@ fn relations_of_a_trace_are_those_of_the_program() {
     for seed in 0..1_000 {
         let question = Question::random(seed);
         let trace = question.program.trace(&mut Rng::with_seed(seed)).unwrap();
-        let mut found: Vec<(Event, Event)> = trace.messages().map(|m| (number(m.send), number(m.receive))).collect();
+        let mut found: Vec<(Event, Event)> = trace
+            .messages()
+            .map(|m| (number(m.send), number(m.receive)))
+            .collect();
         for operation in trace.collectives() {
             let members: Vec<_> = operation.members().collect();
             for (sender, from) in members.iter().enumerate() {
                 for (receiver, to) in members.iter().enumerate() {
-                    let (Some(enter), Some(exit)) = (from.enter, to.exit) else { continue };
-                    if sender == receiver || (operation.kind().pattern() == Pattern::ToLater && sender > receiver) {
+                    let (Some(enter), Some(exit)) = (from.enter, to.exit) else {
+                        continue;
+                    };
+                    if sender == receiver
+                        || (operation.kind().pattern() == Pattern::ToLater && sender > receiver)
+                    {
                         continue;
                     }
                     let [enter, exit] = [(from.location, enter), (to.location, exit)]

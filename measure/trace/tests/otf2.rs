@@ -1,5 +1,10 @@
 //! Archives that OTF2 itself wrote, as they are read.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "all of this is a test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "all of this is a test"
+)]
 
 #[path = "otf2/items.rs"]
 mod items;
@@ -15,7 +20,10 @@ use support::{Folder, NANOS, Shown, files, in_trace, nanos, shown};
 
 fn error(anchor: &Path) -> String {
     let read = Archive::open(anchor).and_then(|archive| archive.read(&Reading::default()));
-    let line = read.map(|_| ()).expect_err("something is wrong").to_string();
+    let line = read
+        .map(|_| ())
+        .expect_err("something is wrong")
+        .to_string();
     assert!(!line.contains('\n'), "{line:?}");
     line
 }
@@ -26,15 +34,38 @@ fn everything_that_matters_is_read() {
     let anchor = folder.archive(NANOS, 5, "plain");
     let archive = Archive::open(&anchor).unwrap();
     assert_eq!(archive.ticks_per_second(), NANOS);
-    let names: Vec<_> = archive.locations().iter().map(|found| (found.id, &*found.name)).collect();
-    assert_eq!(names, [(11, "location 3"), (3, "location 2"), (20, "location 1"), (7, "location 0")]);
+    let names: Vec<_> = archive
+        .locations()
+        .iter()
+        .map(|found| (found.id, &*found.name))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            (11, "location 3"),
+            (3, "location 2"),
+            (20, "location 1"),
+            (7, "location 0")
+        ]
+    );
 
     let read = archive.read(&Reading::default()).unwrap();
     let trace = &read.trace;
-    let of_archive =
-        |location| archive.locations()[read.origin.locations.iter().position(|&at| at == location).unwrap()].id;
+    let of_archive = |location| {
+        archive.locations()[read
+            .origin
+            .locations
+            .iter()
+            .position(|&at| at == location)
+            .unwrap()]
+        .id
+    };
     let place = |id: u64| {
-        let index = archive.locations().iter().position(|found| found.id == id).unwrap();
+        let index = archive
+            .locations()
+            .iter()
+            .position(|found| found.id == id)
+            .unwrap();
         trace.locations()[read.origin.locations[index].index()].place()
     };
     assert_eq!([7, 20, 3, 11].map(|id| place(id).node), [1, 1, 2, 1]);
@@ -43,19 +74,31 @@ fn everything_that_matters_is_read() {
     // Every event that is shown, at its time.
     let shown = shown(&anchor);
     for (index, location) in archive.locations().iter().enumerate() {
-        let times: Vec<i64> = shown[&location.id].iter().filter(in_trace).map(|event| event.0).collect();
-        assert_eq!(nanos(trace.locations()[read.origin.locations[index].index()].times()), times);
+        let times: Vec<i64> = shown[&location.id]
+            .iter()
+            .filter(in_trace)
+            .map(|event| event.0)
+            .collect();
+        assert_eq!(
+            nanos(trace.locations()[read.origin.locations[index].index()].times()),
+            times
+        );
         assert_eq!(location.events as usize, shown[&location.id].len());
     }
 
-    let mut messages: Vec<_> =
-        trace.messages().map(|m| (of_archive(m.send.location), of_archive(m.receive.location))).collect();
+    let mut messages: Vec<_> = trace
+        .messages()
+        .map(|m| (of_archive(m.send.location), of_archive(m.receive.location)))
+        .collect();
     messages.sort_unstable();
     messages.dedup();
     assert_eq!(messages, [(3, 20), (7, 7), (7, 20), (20, 3)]);
     assert_eq!(trace.messages().count(), 4 * 5);
 
-    let mut kinds: Vec<String> = trace.collectives().map(|found| format!("{:?}", found.kind())).collect();
+    let mut kinds: Vec<String> = trace
+        .collectives()
+        .map(|found| format!("{:?}", found.kind()))
+        .collect();
     kinds.sort_unstable();
     let each = |name: &str, count| vec![name.to_owned(); count];
     let expected = [
@@ -70,11 +113,20 @@ fn everything_that_matters_is_read() {
         each("Scan", 1),
     ];
     assert_eq!(kinds, expected.concat());
-    let reduce = trace.collectives().find(|found| found.kind() == CollectiveKind::Reduce).unwrap();
+    let reduce = trace
+        .collectives()
+        .find(|found| found.kind() == CollectiveKind::Reduce)
+        .unwrap();
     assert_eq!(reduce.root(), 0);
     let members: Vec<_> = reduce
         .members()
-        .map(|member| (of_archive(member.location), member.enter.is_some(), member.exit.is_some()))
+        .map(|member| {
+            (
+                of_archive(member.location),
+                member.enter.is_some(),
+                member.exit.is_some(),
+            )
+        })
         .collect();
     // What the root gives itself is no message.
     assert_eq!(members, [(3, false, true), (20, true, false)]);
@@ -86,11 +138,28 @@ fn options_leave_out_what_they_say() {
     let archive = Archive::open(&folder.archive(NANOS, 5, "plain")).unwrap();
     let kinds = |reading: &Reading| {
         let read = archive.read(reading).unwrap();
-        read.trace.collectives().map(|found| found.kind()).collect::<Vec<_>>()
+        read.trace
+            .collectives()
+            .map(|found| found.kind())
+            .collect::<Vec<_>>()
     };
-    let without = kinds(&Reading { threads: false, init: false, ..Reading::default() });
-    assert_eq!(without.iter().filter(|kind| **kind == CollectiveKind::Barrier).count(), 1);
-    assert!(!without.iter().any(|kind| matches!(kind, CollectiveKind::Fork | CollectiveKind::Join)));
+    let without = kinds(&Reading {
+        threads: false,
+        init: false,
+        ..Reading::default()
+    });
+    assert_eq!(
+        without
+            .iter()
+            .filter(|kind| **kind == CollectiveKind::Barrier)
+            .count(),
+        1
+    );
+    assert!(
+        !without
+            .iter()
+            .any(|kind| matches!(kind, CollectiveKind::Fork | CollectiveKind::Join))
+    );
 }
 
 #[test]
@@ -102,15 +171,30 @@ fn clock_offsets_are_added_as_otf2_does_or_not_at_all() {
             let anchor = folder.archive(ticks, 20, variant);
             let archive = Archive::open(&anchor).unwrap();
             for offsets in [true, false] {
-                let read = archive.read(&Reading { offsets, workers: 2, ..Reading::default() }).unwrap();
+                let read = archive
+                    .read(&Reading {
+                        offsets,
+                        workers: 2,
+                        ..Reading::default()
+                    })
+                    .unwrap();
                 let shown = shown(if offsets { &anchor } else { &plain });
                 assert_eq!(shown == self::shown(&plain), like_plain || !offsets);
                 for (index, location) in archive.locations().iter().enumerate() {
-                    let to_nanos = |event: &Shown| (event.0 as f64 / ticks as f64 * 1e9).round() as i64;
-                    let times: Vec<i64> = shown[&location.id].iter().filter(in_trace).map(to_nanos).collect();
-                    let found = nanos(read.trace.locations()[read.origin.locations[index].index()].times());
+                    let to_nanos =
+                        |event: &Shown| (event.0 as f64 / ticks as f64 * 1e9).round() as i64;
+                    let times: Vec<i64> = shown[&location.id]
+                        .iter()
+                        .filter(in_trace)
+                        .map(to_nanos)
+                        .collect();
+                    let found =
+                        nanos(read.trace.locations()[read.origin.locations[index].index()].times());
                     let close = |(a, b): (&i64, &i64)| (a - b).abs() <= i64::from(ticks != NANOS);
-                    assert!(found.len() == times.len() && found.iter().zip(&times).all(close), "{variant} {offsets}");
+                    assert!(
+                        found.len() == times.len() && found.iter().zip(&times).all(close),
+                        "{variant} {offsets}"
+                    );
                 }
             }
         }
@@ -125,20 +209,38 @@ fn what_is_wrong_is_one_line_with_a_name() {
     let folder = Folder::new();
     for (variant, expected) in [
         ("repeated", "/traces/11.def: "),
-        ("unended", "/traces/20.evt: collective operations that never end: 1"),
-        ("unbegun", "/traces/20.evt: event 6: a collective operation ends that has not begun"),
-        ("stranger", "/traces/7.evt: event 3: there is no rank 9 in communicator 0"),
+        (
+            "unended",
+            "/traces/20.evt: collective operations that never end: 1",
+        ),
+        (
+            "unbegun",
+            "/traces/20.evt: event 6: a collective operation ends that has not begun",
+        ),
+        (
+            "stranger",
+            "/traces/7.evt: event 3: there is no rank 9 in communicator 0",
+        ),
         ("unmatched", "/traces.otf2: event "),
     ] {
         let line = error(&folder.archive(NANOS, 1, variant));
         assert!(line.contains(expected), "{variant}: {line}");
     }
     let unmatched = Archive::open(&folder.0.join("unmatched/traces.otf2")).unwrap();
-    let lenient = Reading { matching: Matching { lenient: true, ..Matching::default() }, ..Reading::default() };
+    let lenient = Reading {
+        matching: Matching {
+            lenient: true,
+            ..Matching::default()
+        },
+        ..Reading::default()
+    };
     assert_eq!(unmatched.read(&lenient).unwrap().trace.left_out().sends, 1);
 
     let anchor = folder.archive(NANOS, 2, "plain");
-    for (file, expected) in [("20.evt", "/traces/20.evt: No such file"), ("3.def", "/traces/3.def: No such file")] {
+    for (file, expected) in [
+        ("20.evt", "/traces/20.evt: No such file"),
+        ("3.def", "/traces/3.def: No such file"),
+    ] {
         let path = anchor.with_extension("").join(file);
         let content = fs::read(&path).unwrap();
         fs::remove_file(&path).unwrap();
@@ -172,7 +274,13 @@ fn files_that_are_cut_short_are_errors() {
 fn damaged_events_are_no_reason_to_panic_and_alike_to_all_threads() {
     let folder = Folder::new();
     let anchor = folder.archive(NANOS, 2, "plain");
-    let lenient = Reading { matching: Matching { lenient: true, ..Matching::default() }, ..Reading::default() };
+    let lenient = Reading {
+        matching: Matching {
+            lenient: true,
+            ..Matching::default()
+        },
+        ..Reading::default()
+    };
     let mut refused = 0;
     for name in ["7.evt", "20.evt"] {
         let path = anchor.with_extension("").join(name);
@@ -184,13 +292,23 @@ fn damaged_events_are_no_reason_to_panic_and_alike_to_all_threads() {
                 fs::write(&path, damaged).unwrap();
                 let archive = Archive::open(&anchor).unwrap();
                 let read = archive.read(&lenient);
-                let by_two = archive.read(&Reading { workers: 2, ..lenient });
-                assert_eq!(format!("{read:?}"), format!("{by_two:?}"), "byte {at} of {name}: {byte}");
+                let by_two = archive.read(&Reading {
+                    workers: 2,
+                    ..lenient
+                });
+                assert_eq!(
+                    format!("{read:?}"),
+                    format!("{by_two:?}"),
+                    "byte {at} of {name}: {byte}"
+                );
                 refused += usize::from(read.is_err_and(|why| !why.to_string().contains('\n')));
             }
         }
         fs::write(&path, content).unwrap();
     }
     assert!(refused > 1_000, "{refused}");
-    Archive::open(&anchor).unwrap().read(&Reading::default()).unwrap();
+    Archive::open(&anchor)
+        .unwrap()
+        .read(&Reading::default())
+        .unwrap();
 }

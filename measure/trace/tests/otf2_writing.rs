@@ -15,13 +15,23 @@ const LATENCY: Duration = Duration::from_nanos(500);
 
 fn correct(trace: &Trace) -> Vec<Vec<Timestamp<Global>>> {
     let latencies = Latencies::new(LATENCY, LATENCY, LATENCY).unwrap();
-    ControlledLogicalClock::new(latencies).correct(trace).unwrap().into_times()
+    ControlledLogicalClock::new(latencies)
+        .correct(trace)
+        .unwrap()
+        .into_times()
 }
 
 /// How many messages are faster than the latency.
 fn violations(trace: &Trace) -> usize {
-    let times = |message: &Message| trace.time(message.receive).zip(trace.time(message.send)).unwrap();
-    let between = trace.messages().filter(|message| message.send.location != message.receive.location);
+    let times = |message: &Message| {
+        trace
+            .time(message.receive)
+            .zip(trace.time(message.send))
+            .unwrap()
+    };
+    let between = trace
+        .messages()
+        .filter(|message| message.send.location != message.receive.location);
     between
         .filter(|message| {
             let (receive, send) = times(message);
@@ -40,39 +50,68 @@ fn correct_and_check(ticks: u64, variant: &str, offsets: bool, writing: Writing)
     fs::write(anchor.with_file_name("scorep.cfg"), "").unwrap();
     let before = files(anchor.parent().unwrap());
     let archive = Archive::open(&anchor).unwrap();
-    let read = archive.read(&Reading { offsets, ..Reading::default() }).unwrap();
+    let read = archive
+        .read(&Reading {
+            offsets,
+            ..Reading::default()
+        })
+        .unwrap();
     assert!(violations(&read.trace) > 0);
     let times = correct(&read.trace);
     let to = folder.0.join("to");
-    let written = archive.write_corrected(&read.trace, &read.origin, &times, &to, writing).unwrap();
+    let written = archive
+        .write_corrected(&read.trace, &read.origin, &times, &to, writing)
+        .unwrap();
     assert_eq!(written.anchor, to.join("traces.otf2"));
     let (old, new) = (shown(&anchor), shown(&written.anchor));
     let tick = 1e9 / ticks as f64;
     for (index, location) in archive.locations().iter().enumerate() {
         let [old, new] = [&old, &new].map(|shown| &shown[&location.id]);
-        let what =
-            |events: &[Shown]| events.iter().map(|(_, what, rest)| (what.clone(), rest.clone())).collect::<Vec<_>>();
+        let what = |events: &[Shown]| {
+            events
+                .iter()
+                .map(|(_, what, rest)| (what.clone(), rest.clone()))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(what(old), what(new));
-        let shown: Vec<f64> = new.iter().filter(in_trace).map(|event| event.0 as f64 * tick).collect();
+        let shown: Vec<f64> = new
+            .iter()
+            .filter(in_trace)
+            .map(|event| event.0 as f64 * tick)
+            .collect();
         let expected = &times[read.origin.locations[index].index()];
         assert_eq!(shown.len(), expected.len());
         let rewritten = written.rewritten[index];
-        let most = if rewritten { 0.5_f64.max(tick / 2.0) } else { 1.5_f64.max(1.0 + tick / 2.0) };
+        let most = if rewritten {
+            0.5_f64.max(tick / 2.0)
+        } else {
+            1.5_f64.max(1.0 + tick / 2.0)
+        };
         for (shown, expected) in shown.iter().zip(nanos(expected)) {
-            assert!((shown - expected as f64).abs() <= most + 1e-3, "{shown} {expected}");
+            assert!(
+                (shown - expected as f64).abs() <= most + 1e-3,
+                "{shown} {expected}"
+            );
         }
         assert!(new.is_sorted_by_key(|event| event.0));
         let knots = if rewritten { 0..1 } else { 2..old.len() };
         assert!(knots.contains(&written.knots[index]), "{:?}", written.knots);
         // Only the clock of the first location shows different times for all events.
-        assert!(rewritten == writing.rewrite || variant == "shared" && location.id != 7, "{}", location.id);
+        assert!(
+            rewritten == writing.rewrite || variant == "shared" && location.id != 7,
+            "{}",
+            location.id
+        );
     }
     for more in ["-G", "-M", "-I"] {
-        let [old, new] =
-            [&anchor, &written.anchor].map(|anchor| words("otf2-print", &[more, anchor.to_str().unwrap()]));
+        let [old, new] = [&anchor, &written.anchor]
+            .map(|anchor| words("otf2-print", &[more, anchor.to_str().unwrap()]));
         assert_eq!(old, new);
     }
-    assert_eq!(written.rewritten.contains(&true), writing.rewrite || variant == "shared");
+    assert_eq!(
+        written.rewritten.contains(&true),
+        writing.rewrite || variant == "shared"
+    );
     assert_eq!(first_difference(&anchor, &written.anchor).unwrap(), None);
     // Nothing but local definitions and rewritten events differs, and what was read is as it was.
     let after = files(&to);
@@ -83,11 +122,15 @@ fn correct_and_check(ticks: u64, variant: &str, offsets: bool, writing: Writing)
         }
         let copy = to.join(path.strip_prefix(anchor.parent().unwrap()).unwrap());
         let of_location = copy.parent() != Some(&to);
-        let may_differ = of_location && (copy.extension().unwrap() == "def" || written.rewritten.contains(&true));
+        let may_differ = of_location
+            && (copy.extension().unwrap() == "def" || written.rewritten.contains(&true));
         assert!(may_differ || after[&copy] == *content);
     }
     assert_eq!(after.len() + 2, before.len());
-    let again = Archive::open(&written.anchor).unwrap().read(&Reading::default()).unwrap();
+    let again = Archive::open(&written.anchor)
+        .unwrap()
+        .read(&Reading::default())
+        .unwrap();
     if ticks >= NANOS {
         assert_eq!(violations(&again.trace), 0);
     }
@@ -95,7 +138,13 @@ fn correct_and_check(ticks: u64, variant: &str, offsets: bool, writing: Writing)
 
 #[test]
 fn a_corrected_archive_has_the_corrected_times_and_all_else() {
-    for writing in [Writing::default(), Writing { rewrite: true, workers: 3 }] {
+    for writing in [
+        Writing::default(),
+        Writing {
+            rewrite: true,
+            workers: 3,
+        },
+    ] {
         correct_and_check(NANOS, "plain", true, writing);
         correct_and_check(NANOS, "corrected", true, writing);
         correct_and_check(NANOS, "corrected", false, writing);
@@ -122,7 +171,11 @@ fn jittered(trace: &Trace, seed: u64, most: i64, every: usize) -> Vec<Vec<Timest
         };
         times.iter().enumerate().map(next).collect()
     };
-    trace.locations().iter().map(|location| jitter(location.times())).collect()
+    trace
+        .locations()
+        .iter()
+        .map(|location| jitter(location.times()))
+        .collect()
 }
 
 #[test]
@@ -134,14 +187,30 @@ fn any_times_can_be_written() {
         let read = archive.read(&Reading::default()).unwrap();
         let times = jittered(&read.trace, round as u64, 3_000, 1);
         let to = folder.0.join("to");
-        let written = archive.write_corrected(&read.trace, &read.origin, &times, &to, Writing::default()).unwrap();
+        let written = archive
+            .write_corrected(&read.trace, &read.origin, &times, &to, Writing::default())
+            .unwrap();
         assert_eq!(written.rewritten, [true; 4]);
         assert_eq!(first_difference(&anchor, &written.anchor).unwrap(), None);
-        let again = Archive::open(&written.anchor).unwrap().read(&Reading::default()).unwrap();
-        assert!(again.trace.times().iter().zip(&times).all(|(found, expected)| found == expected));
+        let again = Archive::open(&written.anchor)
+            .unwrap()
+            .read(&Reading::default())
+            .unwrap();
+        assert!(
+            again
+                .trace
+                .times()
+                .iter()
+                .zip(&times)
+                .all(|(found, expected)| found == expected)
+        );
         let [old, new] = [&anchor, &written.anchor].map(|anchor| shown(anchor));
         for (old, new) in old.values().zip(new.values()) {
-            assert!(old.iter().map(|event| (&event.1, &event.2)).eq(new.iter().map(|event| (&event.1, &event.2))));
+            assert!(
+                old.iter()
+                    .map(|event| (&event.1, &event.2))
+                    .eq(new.iter().map(|event| (&event.1, &event.2)))
+            );
             assert!(new.is_sorted_by_key(|event| event.0));
         }
         // Chunks say which events are in them.
@@ -149,12 +218,25 @@ fn any_times_can_be_written() {
             if path.extension().unwrap() == "evt" {
                 let mut last = 0;
                 for chunk in content.chunks(256 << 10) {
-                    let [begin, end] = [2, 10].map(|at| u64::from_le_bytes(chunk[at..at + 8].try_into().unwrap()));
-                    assert!(begin == last + 1 && end >= begin, "{}: {begin} {end}", path.display());
+                    let [begin, end] =
+                        [2, 10].map(|at| u64::from_le_bytes(chunk[at..at + 8].try_into().unwrap()));
+                    assert!(
+                        begin == last + 1 && end >= begin,
+                        "{}: {begin} {end}",
+                        path.display()
+                    );
                     last = end;
                 }
                 let id: u64 = path.file_stem().unwrap().to_str().unwrap().parse().unwrap();
-                assert_eq!(archive.locations().iter().find(|found| found.id == id).unwrap().events, last);
+                assert_eq!(
+                    archive
+                        .locations()
+                        .iter()
+                        .find(|found| found.id == id)
+                        .unwrap()
+                        .events,
+                    last
+                );
             }
         }
         fs::remove_dir_all(to).unwrap();
@@ -170,8 +252,19 @@ fn events_that_are_not_moved_are_rewritten_as_they_were() {
     let archive = Archive::open(&anchor).unwrap();
     let read = archive.read(&Reading::default()).unwrap();
     let times: Vec<Vec<_>> = read.trace.times().into_iter().map(<[_]>::to_vec).collect();
-    let writing = Writing { rewrite: true, workers: 2 };
-    let written = archive.write_corrected(&read.trace, &read.origin, &times, &folder.0.join("to"), writing).unwrap();
+    let writing = Writing {
+        rewrite: true,
+        workers: 2,
+    };
+    let written = archive
+        .write_corrected(
+            &read.trace,
+            &read.origin,
+            &times,
+            &folder.0.join("to"),
+            writing,
+        )
+        .unwrap();
     let [old, new] = [&anchor, &written.anchor].map(|anchor| files(&anchor.with_extension("")));
     assert!(old.values().eq(new.values()));
 }
@@ -183,11 +276,27 @@ fn what_else_differs_is_named() {
     let archive = Archive::open(&anchor).unwrap();
     let read = archive.read(&Reading::default()).unwrap();
     let to = folder.0.join("to");
-    let writing = Writing { rewrite: true, workers: 1 };
-    let other = archive.write_corrected(&read.trace, &read.origin, &correct(&read.trace), &to, writing).unwrap().anchor;
+    let writing = Writing {
+        rewrite: true,
+        workers: 1,
+    };
+    let other = archive
+        .write_corrected(
+            &read.trace,
+            &read.origin,
+            &correct(&read.trace),
+            &to,
+            writing,
+        )
+        .unwrap()
+        .anchor;
     for (file, at, expected) in [
         ("7.evt", 200, "/to/traces/7.evt: event "),
-        ("7.def", 25, "/to/traces/7.def: definition 0 that is no clock offset: this is not what comes here in "),
+        (
+            "7.def",
+            25,
+            "/to/traces/7.def: definition 0 that is no clock offset: this is not what comes here in ",
+        ),
         ("../traces.def", 30, "/to/traces.def: it is not as "),
     ] {
         let path = to.join("traces").join(file);
@@ -203,7 +312,10 @@ fn what_else_differs_is_named() {
     }
     fs::write(to.join("traces/7.snap"), "").unwrap();
     let found = first_difference(&anchor, &other).unwrap().unwrap();
-    assert!(found.ends_with("/traces/7.snap: there is no such file"), "{found}");
+    assert!(
+        found.ends_with("/traces/7.snap: there is no such file"),
+        "{found}"
+    );
 }
 
 #[test]
@@ -213,14 +325,29 @@ fn many_offsets_take_many_chunks() {
     let archive = Archive::open(&anchor).unwrap();
     let read = archive.read(&Reading::default()).unwrap();
     let times = jittered(&read.trace, 3, 3_000, 14);
-    let written =
-        archive.write_corrected(&read.trace, &read.origin, &times, &folder.0.join("to"), Writing::default()).unwrap();
-    assert!(written.knots.iter().any(|&knots| knots > 256 * 1024 / 27), "{:?}", written.knots);
+    let written = archive
+        .write_corrected(
+            &read.trace,
+            &read.origin,
+            &times,
+            &folder.0.join("to"),
+            Writing::default(),
+        )
+        .unwrap();
+    assert!(
+        written.knots.iter().any(|&knots| knots > 256 * 1024 / 27),
+        "{:?}",
+        written.knots
+    );
     let shown = shown(&written.anchor);
     for (index, location) in archive.locations().iter().enumerate() {
         let found = shown[&location.id].iter().filter(in_trace);
         let expected = &times[read.origin.locations[index].index()];
-        assert!(found.zip(expected).all(|(found, expected)| (found.0 - expected.as_nanos()).abs() <= 1));
+        assert!(
+            found
+                .zip(expected)
+                .all(|(found, expected)| (found.0 - expected.as_nanos()).abs() <= 1)
+        );
     }
 }
 
@@ -229,7 +356,12 @@ fn what_cannot_be_written_leaves_nothing_behind() {
     let folder = Folder::new();
     let archive = Archive::open(&folder.archive(NANOS, 2, "plain")).unwrap();
     let read = archive.read(&Reading::default()).unwrap();
-    let mut times: Vec<Vec<_>> = read.trace.locations().iter().map(|location| location.times().to_vec()).collect();
+    let mut times: Vec<Vec<_>> = read
+        .trace
+        .locations()
+        .iter()
+        .map(|location| location.times().to_vec())
+        .collect();
     let to = folder.0.join("to");
     fs::create_dir(&to).unwrap();
     assert!(
@@ -241,8 +373,13 @@ fn what_cannot_be_written_leaves_nothing_behind() {
     );
     fs::remove_dir(&to).unwrap();
     times[0].pop();
-    let error =
-        archive.write_corrected(&read.trace, &read.origin, &times, &to, Writing::default()).unwrap_err().to_string();
-    assert!(error.contains("the corrected times are not those of this archive"), "{error}");
+    let error = archive
+        .write_corrected(&read.trace, &read.origin, &times, &to, Writing::default())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("the corrected times are not those of this archive"),
+        "{error}"
+    );
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
 }

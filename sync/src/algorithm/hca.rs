@@ -34,8 +34,15 @@ impl Hca {
         Ok(to_root.and_then(|Learned { model, quality }| {
             let sample = sample?;
             // The offset was measured straight to rank 0: the hops no longer matter to it.
-            let quality = Quality { half_width: sample.half_width, ..quality }.and(of_root);
-            me.learned(Learned { model: moved(&model, sample)?, quality })
+            let quality = Quality {
+                half_width: sample.half_width,
+                ..quality
+            }
+            .and(of_root);
+            me.learned(Learned {
+                model: moved(&model, sample)?,
+                quality,
+            })
         }))
     }
 
@@ -56,5 +63,9 @@ fn moved(
     sample: OffsetSample<Local>,
 ) -> Result<ClockModel<Local, Global>, SyncError> {
     let there = (sample.at - sample.offset).as_nanos();
-    Ok(ClockModel::through(sample.at, Timestamp::from_nanos(there), model.rate())?)
+    Ok(ClockModel::through(
+        sample.at,
+        Timestamp::from_nanos(there),
+        model.rate(),
+    )?)
 }

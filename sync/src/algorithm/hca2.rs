@@ -20,7 +20,11 @@ type Below = Learned<Local, Local>;
 /// To oneself.
 const ITSELF: Below = Learned {
     model: ClockModel::IDENTITY,
-    quality: Quality { residual_deviation: None, half_width: Some(Duration::ZERO), left_out: 0 },
+    quality: Quality {
+        residual_deviation: None,
+        half_width: Some(Duration::ZERO),
+        left_out: 0,
+    },
 };
 
 impl Hca2 {
@@ -30,7 +34,12 @@ impl Hca2 {
         comm: &M,
     ) -> Result<Attempt, CommError> {
         let to_root = self.lines(me, comm).await?;
-        Ok(to_root.and_then(|Learned { model, quality }| me.learned(Learned { model: model.renamed(), quality })))
+        Ok(to_root.and_then(|Learned { model, quality }| {
+            me.learned(Learned {
+                model: model.renamed(),
+                quality,
+            })
+        }))
     }
 
     /// From this rank's time to that of rank 0.
@@ -40,7 +49,11 @@ impl Hca2 {
         comm: &M,
     ) -> Result<Result<Below, SyncError>, CommError> {
         // What is known of the root's own clock comes with the last line on every way there.
-        let quality = if comm.rank() == 0 { me.quality } else { Quality::default() };
+        let quality = if comm.rank() == 0 {
+            me.quality
+        } else {
+            Quality::default()
+        };
         let mut failure = None;
         let subtree = self.gather(me, quality, comm, &mut failure).await?;
         let mut mine = scatter(subtree, comm).await?;
@@ -48,10 +61,14 @@ impl Hca2 {
             Some(Role::ClientOf(reference)) => {
                 let line = self.line.learn(me.clock, &me.base, comm, reference).await?;
                 let above = receive(comm, reference).await?;
-                mine = line.and_then(|line| compose(line, above)).unwrap_or_else(|why| remember(&mut failure, why));
+                mine = line
+                    .and_then(|line| compose(line, above))
+                    .unwrap_or_else(|why| remember(&mut failure, why));
             }
             Some(Role::ReferenceOf(client)) => {
-                self.line.teach(me.clock, &me.base, &quality, comm, client).await?;
+                self.line
+                    .teach(me.clock, &me.base, &quality, comm, client)
+                    .await?;
                 send(comm, client, mine).await?;
             }
             None => {}
@@ -72,7 +89,9 @@ impl Hca2 {
         for role in BinomialTree::new(comm.size()).upwards(comm.rank()) {
             match role {
                 Role::ReferenceOf(client) => {
-                    self.line.teach(me.clock, &me.base, &quality, comm, client).await?;
+                    self.line
+                        .teach(me.clock, &me.base, &quality, comm, client)
+                        .await?;
                     // The partner's subtree is as large as this one, and follows it.
                     for _ in 0..subtree.len() {
                         subtree.push(receive(comm, client).await?);
@@ -82,7 +101,8 @@ impl Hca2 {
                     let line = self.line.learn(me.clock, &me.base, comm, reference).await?;
                     let line = line.unwrap_or_else(|why| remember(failure, why));
                     for rank in &subtree {
-                        let composed = compose(*rank, line).unwrap_or_else(|why| remember(failure, why));
+                        let composed =
+                            compose(*rank, line).unwrap_or_else(|why| remember(failure, why));
                         send(comm, reference, composed).await?;
                     }
                 }
@@ -114,7 +134,10 @@ async fn scatter<M: Comm>(subtree: Vec<Below>, comm: &M) -> Result<Below, CommEr
 }
 
 fn compose(line: Below, above: Below) -> Result<Below, SyncError> {
-    Ok(Learned { model: line.model.then(&above.model)?, quality: line.quality.and(above.quality) })
+    Ok(Learned {
+        model: line.model.then(&above.model)?,
+        quality: line.quality.and(above.quality),
+    })
 }
 
 /// Keeps the first failure, and goes on with a line that is wrong, so that nobody waits in vain.
@@ -129,5 +152,8 @@ async fn send<M: Comm>(comm: &M, to: u32, line: Below) -> Result<(), CommError> 
 }
 
 async fn receive<M: Comm>(comm: &M, from: u32) -> Result<Below, CommError> {
-    Ok(Learned { model: comm.recv(from).await?, quality: comm.recv(from).await? })
+    Ok(Learned {
+        model: comm.recv(from).await?,
+        quality: comm.recv(from).await?,
+    })
 }

@@ -30,7 +30,9 @@ impl Hca3 {
                 Role::ReferenceOf(client) => {
                     // Who failed to learn answers with anything, so that the client does not wait in vain.
                     let Synchronized { model, quality } = mine.unwrap_or(me.own());
-                    self.line.teach(me.clock, &model, &quality, comm, client).await?;
+                    self.line
+                        .teach(me.clock, &model, &quality, comm, client)
+                        .await?;
                 }
             }
         }
@@ -51,6 +53,10 @@ impl Hca3Offset {
         me: &Timekeeper<'_, K>,
         comm: &M,
     ) -> Result<Attempt, CommError> {
-        Hca3 { line: Line::level(self.offset) }.attempt(me, comm).await
+        Hca3 {
+            line: Line::level(self.offset),
+        }
+        .attempt(me, comm)
+        .await
     }
 }

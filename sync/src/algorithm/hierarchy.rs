@@ -34,14 +34,28 @@ impl Hierarchy {
     ) -> Result<Attempt, CommError> {
         let rank = comm.rank();
         // Every rank is in some group: a split without a color is for the leaders only.
-        let Some(node) = comm.split(Some(me.place.node), rank).await? else { return Ok(Ok(me.own())) };
+        let Some(node) = comm.split(Some(me.place.node), rank).await? else {
+            return Ok(Ok(me.own()));
+        };
         let leaders = comm.split(leads(&node), rank).await?;
         match self {
-            Self::Two { nodes, ranks } => descend(me, [(leaders.as_ref(), nodes), (Some(&node), ranks)]).await,
-            Self::Three { nodes, sockets, ranks } => {
-                let Some(socket) = node.split(Some(me.place.socket), rank).await? else { return Ok(Ok(me.own())) };
+            Self::Two { nodes, ranks } => {
+                descend(me, [(leaders.as_ref(), nodes), (Some(&node), ranks)]).await
+            }
+            Self::Three {
+                nodes,
+                sockets,
+                ranks,
+            } => {
+                let Some(socket) = node.split(Some(me.place.socket), rank).await? else {
+                    return Ok(Ok(me.own()));
+                };
                 let heads = node.split(leads(&socket), rank).await?;
-                let levels = [(leaders.as_ref(), nodes), (heads.as_ref(), sockets), (Some(&socket), ranks)];
+                let levels = [
+                    (leaders.as_ref(), nodes),
+                    (heads.as_ref(), sockets),
+                    (Some(&socket), ranks),
+                ];
                 descend(me, levels).await
             }
         }
@@ -62,9 +76,17 @@ async fn descend<K: Clock, M: Comm, const LEVELS: usize>(
     let mut failure = None;
     for (comm, algorithm) in levels {
         // A level that this rank has no part in, or all for itself.
-        let Some(comm) = comm.filter(|comm| comm.size() > 1) else { continue };
+        let Some(comm) = comm.filter(|comm| comm.size() > 1) else {
+            continue;
+        };
         match algorithm.attempt(&me, comm).await? {
-            Ok(learned) => me = Timekeeper { base: learned.model.renamed(), quality: learned.quality, ..me },
+            Ok(learned) => {
+                me = Timekeeper {
+                    base: learned.model.renamed(),
+                    quality: learned.quality,
+                    ..me
+                }
+            }
             // It goes on with what it has, so that nobody waits in vain.
             Err(why) => failure = failure.or(Some(why)),
         }

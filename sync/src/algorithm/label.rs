@@ -4,7 +4,9 @@ use core::fmt;
 use core::num::NonZeroU32;
 use core::str::FromStr;
 
-use super::{Algorithm, ClockPropSync, Flat, Hca, Hca2, Hca3, Hca3Offset, Hierarchy, Jk, NbcBench, Skampi};
+use super::{
+    Algorithm, ClockPropSync, Flat, Hca, Hca2, Hca3, Hca3Offset, Hierarchy, Jk, NbcBench, Skampi,
+};
 use crate::line::Line;
 use crate::{OffsetAlgorithm, OffsetLabelError};
 
@@ -66,7 +68,10 @@ const WEIGHTED: &str = "/weighted";
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let or_nothing = |label, on| if on { label } else { "" };
-        let options = [or_nothing(RECOMPUTE, self.recompute), or_nothing(WEIGHTED, self.weighted)];
+        let options = [
+            or_nothing(RECOMPUTE, self.recompute),
+            or_nothing(WEIGHTED, self.weighted),
+        ];
         write!(f, "{}/{}{}", self.fit_points, self.offset, options.concat())
     }
 }
@@ -78,7 +83,8 @@ impl FromStr for Line {
         let (points, rest) = text.split_once('/').unwrap_or((text, ""));
         let digits = !points.is_empty() && points.bytes().all(|byte| byte.is_ascii_digit());
         let fit_points: Option<NonZeroU32> = points.parse().ok().filter(|_| digits);
-        let option = |rest, label| str::strip_suffix(rest, label).map_or((rest, false), |rest| (rest, true));
+        let option =
+            |rest, label| str::strip_suffix(rest, label).map_or((rest, false), |rest| (rest, true));
         let (rest, weighted) = option(rest, WEIGHTED);
         let (offset, recompute) = option(rest, RECOMPUTE);
         let fit_points = fit_points.ok_or_else(|| LabelError::FitPoints(points.to_owned()))?;
@@ -86,7 +92,12 @@ impl FromStr for Line {
         if weighted && !matches!(offset, OffsetAlgorithm::Skampi { .. }) {
             return Err(LabelError::NothingToWeighBy);
         }
-        Ok(Self { fit_points, offset, recompute, weighted })
+        Ok(Self {
+            fit_points,
+            offset,
+            recompute,
+            weighted,
+        })
     }
 }
 
@@ -110,8 +121,14 @@ impl FromStr for Flat {
     type Err = LabelError;
 
     fn from_str(text: &str) -> Result<Self, LabelError> {
-        let (name, rest) = text.split_once('/').map_or((text, None), |(name, rest)| (name, Some(rest)));
-        let alone = |algorithm| rest.map_or(Ok(algorithm), |rest| Err(LabelError::TooMuch(rest.to_owned())));
+        let (name, rest) = text
+            .split_once('/')
+            .map_or((text, None), |(name, rest)| (name, Some(rest)));
+        let alone = |algorithm| {
+            rest.map_or(Ok(algorithm), |rest| {
+                Err(LabelError::TooMuch(rest.to_owned()))
+            })
+        };
         let offset = || rest.unwrap_or_default().parse::<OffsetAlgorithm>();
         let line = || rest.unwrap_or_default().parse::<Line>();
         match name {
@@ -134,7 +151,11 @@ impl fmt::Display for Algorithm {
         match self {
             Self::Flat(algorithm) => algorithm.fmt(f),
             Self::Hierarchy(Hierarchy::Two { nodes, ranks }) => write!(f, "h2hca({nodes},{ranks})"),
-            Self::Hierarchy(Hierarchy::Three { nodes, sockets, ranks }) => {
+            Self::Hierarchy(Hierarchy::Three {
+                nodes,
+                sockets,
+                ranks,
+            }) => {
                 write!(f, "h3hca({nodes},{sockets},{ranks})")
             }
         }
@@ -145,22 +166,38 @@ impl FromStr for Algorithm {
     type Err = LabelError;
 
     fn from_str(text: &str) -> Result<Self, LabelError> {
-        let inside = |name: &str| text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')');
+        let inside = |name: &str| {
+            text.strip_prefix(name)?
+                .strip_prefix('(')?
+                .strip_suffix(')')
+        };
         if let Some(levels) = inside("h2hca") {
             let [nodes, ranks] = parse_levels(levels)?;
             return Ok(Self::Hierarchy(Hierarchy::Two { nodes, ranks }));
         }
         if let Some(levels) = inside("h3hca") {
             let [nodes, sockets, ranks] = parse_levels(levels)?;
-            return Ok(Self::Hierarchy(Hierarchy::Three { nodes, sockets, ranks }));
+            return Ok(Self::Hierarchy(Hierarchy::Three {
+                nodes,
+                sockets,
+                ranks,
+            }));
         }
         Ok(Self::Flat(text.parse()?))
     }
 }
 
 fn parse_levels<const N: usize>(text: &str) -> Result<[Flat; N], LabelError> {
-    let levels = text.split(',').map(str::parse).collect::<Result<Vec<Flat>, _>>()?;
-    levels.try_into().map_err(|levels: Vec<Flat>| LabelError::Levels { wanted: N, found: levels.len() })
+    let levels = text
+        .split(',')
+        .map(str::parse)
+        .collect::<Result<Vec<Flat>, _>>()?;
+    levels
+        .try_into()
+        .map_err(|levels: Vec<Flat>| LabelError::Levels {
+            wanted: N,
+            found: levels.len(),
+        })
 }
 
 #[cfg(test)]
@@ -172,7 +209,10 @@ mod tests {
         (0..3, 1_u32.., any::<bool>()).prop_map(|(which, exchanges, early_exit)| {
             let exchanges = NonZeroU32::new(exchanges).unwrap();
             match which {
-                0 => OffsetAlgorithm::Skampi { exchanges, early_exit },
+                0 => OffsetAlgorithm::Skampi {
+                    exchanges,
+                    early_exit,
+                },
                 1 => OffsetAlgorithm::MeanRtt { exchanges },
                 _ => OffsetAlgorithm::TraceCollector { exchanges },
             }
@@ -180,12 +220,14 @@ mod tests {
     }
 
     fn line() -> impl Strategy<Value = Line> {
-        (1_u32.., offset(), any::<bool>(), any::<bool>()).prop_map(|(points, offset, recompute, weighted)| Line {
-            fit_points: NonZeroU32::new(points).unwrap(),
-            offset,
-            recompute,
-            weighted: weighted && matches!(offset, OffsetAlgorithm::Skampi { .. }),
-        })
+        (1_u32.., offset(), any::<bool>(), any::<bool>()).prop_map(
+            |(points, offset, recompute, weighted)| Line {
+                fit_points: NonZeroU32::new(points).unwrap(),
+                offset,
+                recompute,
+                weighted: weighted && matches!(offset, OffsetAlgorithm::Skampi { .. }),
+            },
+        )
     }
 
     fn flat() -> impl Strategy<Value = Flat> {
@@ -205,12 +247,15 @@ mod tests {
     fn algorithm() -> impl Strategy<Value = Algorithm> {
         prop_oneof![
             flat().prop_map(Algorithm::Flat),
-            [flat(), flat()].prop_map(|[nodes, ranks]| Algorithm::Hierarchy(Hierarchy::Two { nodes, ranks })),
-            [flat(), flat(), flat()].prop_map(|[nodes, sockets, ranks]| Algorithm::Hierarchy(Hierarchy::Three {
-                nodes,
-                sockets,
-                ranks
-            })),
+            [flat(), flat()]
+                .prop_map(|[nodes, ranks]| Algorithm::Hierarchy(Hierarchy::Two { nodes, ranks })),
+            [flat(), flat(), flat()].prop_map(|[nodes, sockets, ranks]| Algorithm::Hierarchy(
+                Hierarchy::Three {
+                    nodes,
+                    sockets,
+                    ranks
+                }
+            )),
         ]
     }
 
@@ -232,10 +277,19 @@ mod tests {
     fn what_is_wrong_with_a_label_is_named() {
         let error = |label: &str| label.parse::<Algorithm>().unwrap_err();
         assert_eq!(error(""), LabelError::NoSuchAlgorithm(String::new()));
-        assert_eq!(error("hca4/10/skampi/10"), LabelError::NoSuchAlgorithm("hca4".into()));
-        assert_eq!(error("HCA3/10/skampi/10"), LabelError::NoSuchAlgorithm("HCA3".into()));
+        assert_eq!(
+            error("hca4/10/skampi/10"),
+            LabelError::NoSuchAlgorithm("hca4".into())
+        );
+        assert_eq!(
+            error("HCA3/10/skampi/10"),
+            LabelError::NoSuchAlgorithm("HCA3".into())
+        );
         for points in ["0", "-1", "8abc", "", "NaN", "1e3", "+5", "99999999999"] {
-            assert_eq!(error(&format!("hca3/{points}/skampi/10")), LabelError::FitPoints(points.into()));
+            assert_eq!(
+                error(&format!("hca3/{points}/skampi/10")),
+                LabelError::FitPoints(points.into())
+            );
         }
         for offset in [
             "skampi/0",
@@ -247,14 +301,40 @@ mod tests {
             "skampi/10/recompute/x",
             "skampi/10/weighted/recompute",
         ] {
-            assert!(matches!(error(&format!("jk/10/{offset}")), LabelError::Offset(_)), "{offset}");
+            assert!(
+                matches!(error(&format!("jk/10/{offset}")), LabelError::Offset(_)),
+                "{offset}"
+            );
         }
-        assert_eq!(error("jk/10/mean-rtt/10/weighted"), LabelError::NothingToWeighBy);
+        assert_eq!(
+            error("jk/10/mean-rtt/10/weighted"),
+            LabelError::NothingToWeighBy
+        );
         assert_eq!(error("prop/3"), LabelError::TooMuch("3".into()));
-        assert_eq!(error("h2hca(prop)"), LabelError::Levels { wanted: 2, found: 1 });
-        assert_eq!(error("h3hca(prop,prop)"), LabelError::Levels { wanted: 3, found: 2 });
-        for unclosed in ["h2hca", "h2hca(", "h2hca(prop,prop", "h2hca(prop,h2hca(prop,prop))"] {
-            assert!(matches!(error(unclosed), LabelError::NoSuchAlgorithm(_)), "{unclosed}");
+        assert_eq!(
+            error("h2hca(prop)"),
+            LabelError::Levels {
+                wanted: 2,
+                found: 1
+            }
+        );
+        assert_eq!(
+            error("h3hca(prop,prop)"),
+            LabelError::Levels {
+                wanted: 3,
+                found: 2
+            }
+        );
+        for unclosed in [
+            "h2hca",
+            "h2hca(",
+            "h2hca(prop,prop",
+            "h2hca(prop,h2hca(prop,prop))",
+        ] {
+            assert!(
+                matches!(error(unclosed), LabelError::NoSuchAlgorithm(_)),
+                "{unclosed}"
+            );
         }
     }
 }

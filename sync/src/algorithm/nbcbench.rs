@@ -19,6 +19,10 @@ impl NbcBench {
         me: &Timekeeper<'_, K>,
         comm: &M,
     ) -> Result<Attempt, CommError> {
-        Hca2 { line: Line::level(self.offset) }.attempt(me, comm).await
+        Hca2 {
+            line: Line::level(self.offset),
+        }
+        .attempt(me, comm)
+        .await
     }
 }

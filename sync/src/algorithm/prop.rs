@@ -42,10 +42,19 @@ impl ClockPropSync {
             // A nanosecond for the rounding of stamps.
             let certain = sample.half_width.unwrap_or(Duration::ZERO) + Duration::from_nanos(1);
             if source != me.source || sample.offset.abs() > certain {
-                return Err(SyncError::OtherSource { offset: sample.offset, half_width: certain });
+                return Err(SyncError::OtherSource {
+                    offset: sample.offset,
+                    half_width: certain,
+                });
             }
-            let quality = Quality { half_width: sample.half_width, ..Quality::default() };
-            Ok(Synchronized { model, quality: quality.and(of_root) })
+            let quality = Quality {
+                half_width: sample.half_width,
+                ..Quality::default()
+            };
+            Ok(Synchronized {
+                model,
+                quality: quality.and(of_root),
+            })
         }))
     }
 }

@@ -19,6 +19,10 @@ impl Skampi {
         me: &Timekeeper<'_, K>,
         comm: &M,
     ) -> Result<Attempt, CommError> {
-        Jk { line: Line::level(self.offset) }.attempt(me, comm).await
+        Jk {
+            line: Line::level(self.offset),
+        }
+        .attempt(me, comm)
+        .await
     }
 }

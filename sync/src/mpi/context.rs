@@ -40,7 +40,11 @@ pub(super) fn check_usable() -> Result<(), MpiError> {
     // SAFETY: MPI is running, any thread may ask this, and `main` can be written to.
     let code = unsafe { ffi::MPI_Is_thread_main(&raw mut main) };
     MpiError::check("MPI_Is_thread_main", code)?;
-    if main == 0 { Err(MpiError::OtherThread) } else { Ok(()) }
+    if main == 0 {
+        Err(MpiError::OtherThread)
+    } else {
+        Ok(())
+    }
 }
 
 /// The type of what is sent.
@@ -89,7 +93,10 @@ impl Context {
     /// Takes over a communicator that was just made.
     fn own(raw: MPI_Comm) -> Result<Self, MpiError> {
         watch();
-        let context = Self { raw, one_thread: PhantomData };
+        let context = Self {
+            raw,
+            one_thread: PhantomData,
+        };
         // SAFETY: a constant.
         let returning = unsafe { ffi::RSMPI_ERRORS_RETURN };
         // SAFETY: the communicator is this one's own, and the handler is MPI's.
@@ -128,7 +135,8 @@ impl Context {
         check_running()?;
         let length = words.len() as c_int;
         // SAFETY: MPI is running, and there are as many words as it is told.
-        let code = unsafe { ffi::MPI_Send(words.as_ptr().cast(), length, word(), to, TAG, self.raw) };
+        let code =
+            unsafe { ffi::MPI_Send(words.as_ptr().cast(), length, word(), to, TAG, self.raw) };
         MpiError::check("MPI_Send", code)
     }
 
@@ -137,7 +145,8 @@ impl Context {
         check_running()?;
         let length = words.len() as c_int;
         // SAFETY: MPI is running, and there are as many words as it is told.
-        let code = unsafe { ffi::MPI_Ssend(words.as_ptr().cast(), length, word(), to, TAG, self.raw) };
+        let code =
+            unsafe { ffi::MPI_Ssend(words.as_ptr().cast(), length, word(), to, TAG, self.raw) };
         MpiError::check("MPI_Ssend", code)
     }
 
@@ -150,7 +159,17 @@ impl Context {
         let mut status = MaybeUninit::uninit();
         let (buffer, room) = (words.as_mut_ptr().cast(), MAX_WORDS as c_int);
         // SAFETY: MPI is running, and there is as much room as it is told.
-        let code = unsafe { ffi::MPI_Recv(buffer, room, word(), from, TAG, self.raw, status.as_mut_ptr()) };
+        let code = unsafe {
+            ffi::MPI_Recv(
+                buffer,
+                room,
+                word(),
+                from,
+                TAG,
+                self.raw,
+                status.as_mut_ptr(),
+            )
+        };
         MpiError::check("MPI_Recv", code)?;
         // SAFETY: the receive succeeded, so it wrote the status.
         unsafe { count(&status, word()) }
@@ -161,7 +180,8 @@ impl Context {
         check_running()?;
         let length = bytes.len() as c_int;
         // SAFETY: MPI is running, and there are as many bytes as it is told.
-        let code = unsafe { ffi::MPI_Send(bytes.as_ptr().cast(), length, byte(), to, TAG, self.raw) };
+        let code =
+            unsafe { ffi::MPI_Send(bytes.as_ptr().cast(), length, byte(), to, TAG, self.raw) };
         MpiError::check("MPI_Send", code)
     }
 
@@ -171,7 +191,17 @@ impl Context {
         let mut status = MaybeUninit::uninit();
         let (buffer, room) = (bytes.as_mut_ptr().cast(), bytes.len() as c_int);
         // SAFETY: MPI is running, and there is as much room as it is told.
-        let code = unsafe { ffi::MPI_Recv(buffer, room, byte(), from, TAG, self.raw, status.as_mut_ptr()) };
+        let code = unsafe {
+            ffi::MPI_Recv(
+                buffer,
+                room,
+                byte(),
+                from,
+                TAG,
+                self.raw,
+                status.as_mut_ptr(),
+            )
+        };
         MpiError::check("MPI_Recv", code)?;
         // SAFETY: the receive succeeded, so it wrote the status.
         unsafe { count(&status, byte()) }
@@ -182,7 +212,9 @@ impl Context {
         check_running()?;
         let mut raw = nothing();
         // SAFETY: MPI is running, and `raw` can be written to.
-        let code = unsafe { ffi::MPI_Comm_split(self.raw, color.unwrap_or(undefined()), key, &raw mut raw) };
+        let code = unsafe {
+            ffi::MPI_Comm_split(self.raw, color.unwrap_or(undefined()), key, &raw mut raw)
+        };
         MpiError::check("MPI_Comm_split", code)?;
         color.map(|_| Self::own(raw)).transpose()
     }
@@ -196,7 +228,8 @@ impl Context {
         let no_info = unsafe { ffi::RSMPI_INFO_NULL };
         let mut raw = nothing();
         // SAFETY: MPI is running, and `raw` can be written to.
-        let code = unsafe { ffi::MPI_Comm_split_type(self.raw, shared, key, no_info, &raw mut raw) };
+        let code =
+            unsafe { ffi::MPI_Comm_split_type(self.raw, shared, key, no_info, &raw mut raw) };
         MpiError::check("MPI_Comm_split_type", code)?;
         Self::own(raw)
     }
@@ -207,7 +240,10 @@ impl Context {
 /// # Safety
 /// MPI wrote the status.
 #[inline(always)]
-unsafe fn count(status: &MaybeUninit<ffi::MPI_Status>, of: ffi::MPI_Datatype) -> Result<usize, MpiError> {
+unsafe fn count(
+    status: &MaybeUninit<ffi::MPI_Status>,
+    of: ffi::MPI_Datatype,
+) -> Result<usize, MpiError> {
     let mut count = 0;
     // SAFETY: the caller vouches for the status, and `count` can be written to.
     let code = unsafe { ffi::MPI_Get_count(status.as_ptr(), of, &raw mut count) };

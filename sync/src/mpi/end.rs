@@ -15,7 +15,11 @@ static ENDED: AtomicBool = AtomicBool::new(false);
 /// Whether MPI still runs. It did when a communicator was made.
 #[inline]
 pub(super) fn check_running() -> Result<(), MpiError> {
-    if ENDED.load(Ordering::Relaxed) { Err(MpiError::Finalized) } else { Ok(()) }
+    if ENDED.load(Ordering::Relaxed) {
+        Err(MpiError::Finalized)
+    } else {
+        Ok(())
+    }
 }
 
 /// Has MPI tell its end; it must be running.

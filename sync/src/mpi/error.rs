@@ -40,24 +40,40 @@ impl MpiError {
     /// When it says that the call failed; what class of failure it is, MPI is asked only while it runs.
     #[inline]
     pub fn check(call: &'static str, code: c_int) -> Result<(), Self> {
-        if code == ffi::MPI_SUCCESS as c_int { Ok(()) } else { Err(Self::failed(call, code)) }
+        if code == ffi::MPI_SUCCESS as c_int {
+            Ok(())
+        } else {
+            Err(Self::failed(call, code))
+        }
     }
 
     #[cold]
     fn failed(call: &'static str, code: c_int) -> Self {
-        Self::Failed { call, code, class: class_of(code).unwrap_or(ffi::MPI_ERR_UNKNOWN as c_int) }
+        Self::Failed {
+            call,
+            code,
+            class: class_of(code).unwrap_or(ffi::MPI_ERR_UNKNOWN as c_int),
+        }
     }
 
     /// What the library says of a call that failed; only while MPI runs, and on a thread that may ask it.
     pub fn text(&self) -> Option<String> {
-        let Self::Failed { code, .. } = *self else { return None };
+        let Self::Failed { code, .. } = *self else {
+            return None;
+        };
         check_usable().ok()?;
         let mut text = [0_u8; ffi::MPI_MAX_ERROR_STRING as usize + 1];
         let mut length = 0;
         // SAFETY: MPI is running, and there is as much room as it may write.
-        let returned = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &raw mut length) };
+        let returned =
+            unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &raw mut length) };
         Self::check("MPI_Error_string", returned).ok()?;
-        Some(CStr::from_bytes_until_nul(&text).ok()?.to_string_lossy().into_owned())
+        Some(
+            CStr::from_bytes_until_nul(&text)
+                .ok()?
+                .to_string_lossy()
+                .into_owned(),
+        )
     }
 }
 
@@ -97,9 +113,14 @@ impl fmt::Display for MpiError {
             Self::Finalized => f.write_str("MPI is already finalized"),
             Self::OtherThread => f.write_str("MPI was initialized for another thread only"),
             Self::BetweenGroups => f.write_str("the communicator is an inter-communicator"),
-            Self::NoSuchColor(color) => write!(f, "MPI has no color {color}: they end at {}", c_int::MAX),
+            Self::NoSuchColor(color) => {
+                write!(f, "MPI has no color {color}: they end at {}", c_int::MAX)
+            }
             Self::Failed { call, code, class } => {
-                match CLASSES.into_iter().find(|(known, _)| i64::from(*known) == i64::from(*class)) {
+                match CLASSES
+                    .into_iter()
+                    .find(|(known, _)| i64::from(*known) == i64::from(*class))
+                {
                     Some((_, name)) => write!(f, "{call} failed: {name}, code {code}"),
                     None => write!(f, "{call} failed: error class {class}, code {code}"),
                 }

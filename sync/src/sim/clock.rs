@@ -4,7 +4,8 @@ use core::fmt;
 use std::rc::Rc;
 
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Domain, Duration, Local, ModelError, ReadOrdering, TickRate, Ticks, Timestamp,
+    Clock, ClockModel, Counter, Domain, Duration, Local, ModelError, ReadOrdering, TickRate, Ticks,
+    Timestamp,
 };
 use fastrand::Rng;
 
@@ -96,18 +97,32 @@ impl Clocks {
     pub fn validate(&self) -> Result<(), SimError> {
         let name = |part: &str| format!("clocks.{part}");
         not_negative(self.offset.as_nanos() as f64, || name("offset"))?;
-        refuse_unless(self.offset < Duration::from_secs(1 << 29), || name("offset"), "less than 17 years")?;
+        refuse_unless(
+            self.offset < Duration::from_secs(1 << 29),
+            || name("offset"),
+            "less than 17 years",
+        )?;
         let (Drift::Within(drift) | Drift::Normal(drift)) = self.drift;
         not_negative(drift, || name("drift"))?;
         refuse_unless(drift < 0.1, || name("drift"), "less than a tenth")?;
         not_negative(self.read_cost.as_nanos() as f64, || name("read_cost"))?;
         positive(self.granularity as f64, || name("granularity"))?;
-        let Some(wander) = self.wander else { return Ok(()) };
-        not_negative(wander.drift_per_sqrt_second, || name("wander.drift_per_sqrt_second"))?;
-        positive(wander.interval.as_nanos() as f64, || name("wander.interval"))?;
+        let Some(wander) = self.wander else {
+            return Ok(());
+        };
+        not_negative(wander.drift_per_sqrt_second, || {
+            name("wander.drift_per_sqrt_second")
+        })?;
+        positive(wander.interval.as_nanos() as f64, || {
+            name("wander.interval")
+        })?;
         not_negative(wander.lasting.as_nanos() as f64, || name("wander.lasting"))?;
         let legs = wander.lasting.as_nanos() as f64 / wander.interval.as_nanos() as f64;
-        refuse_unless(legs <= Wander::MOST_LEGS, || name("wander.lasting"), "at most 10 million intervals")
+        refuse_unless(
+            legs <= Wander::MOST_LEGS,
+            || name("wander.lasting"),
+            "at most 10 million intervals",
+        )
     }
 }
 
@@ -140,7 +155,12 @@ impl NodeClock {
             // No quartz runs backwards.
             Drift::Normal(deviation) => (deviation * normal(&mut random)).max(-0.5),
         };
-        Self { offset, drift, legs: Vec::new(), random }
+        Self {
+            offset,
+            drift,
+            legs: Vec::new(),
+            random,
+        }
     }
 
     /// What the clock shows at a true time.
@@ -151,9 +171,15 @@ impl NodeClock {
         };
         // To the nearest; `round` is a call on a processor of the oldest kind, for which we compile.
         let smooth = (smooth + 0.5_f64.copysign(smooth)) as i64;
-        let ticks = SimClock::ZERO.0.saturating_add_signed(at.saturating_add(self.offset).saturating_add(smooth));
+        let ticks = SimClock::ZERO
+            .0
+            .saturating_add_signed(at.saturating_add(self.offset).saturating_add(smooth));
         // A division for nothing would be a quarter of what a reading costs.
-        Ticks(if clocks.granularity == 1 { ticks } else { ticks - ticks % clocks.granularity })
+        Ticks(if clocks.granularity == 1 {
+            ticks
+        } else {
+            ticks - ticks % clocks.granularity
+        })
     }
 
     /// What drift has made of the time from the beginning to `at`.
@@ -174,10 +200,16 @@ impl NodeClock {
         let last = (wander.lasting.as_nanos() as f64 / interval) as usize;
         let change = wander.drift_per_sqrt_second * (interval / 1e9).sqrt();
         while self.legs.len() <= wanted.min(last) {
-            let leg = self.legs.last().map_or(Leg { deviation: 0.0, drift: self.drift }, |leg| Leg {
-                deviation: leg.deviation + leg.drift * interval,
-                drift: (leg.drift + change * normal(&mut self.random)).max(-0.5),
-            });
+            let leg = self.legs.last().map_or(
+                Leg {
+                    deviation: 0.0,
+                    drift: self.drift,
+                },
+                |leg| Leg {
+                    deviation: leg.deviation + leg.drift * interval,
+                    drift: (leg.drift + change * normal(&mut self.random)).max(-0.5),
+                },
+            );
             self.legs.push(leg);
         }
         wanted.min(last)
@@ -209,7 +241,10 @@ impl SimClock {
 
     /// What this clock shows at a true time, also in the past and in the future.
     pub fn ticks_at(&self, at: Timestamp<VirtualTime>) -> Ticks {
-        self.world.engine.borrow_mut().ticks_at(self.rank, at.as_nanos())
+        self.world
+            .engine
+            .borrow_mut()
+            .ticks_at(self.rank, at.as_nanos())
     }
 
     /// The time that a rank with this clock believes in: its ticks taken at their word.
@@ -242,18 +277,30 @@ mod tests {
 
     #[test]
     fn a_clock_is_ahead_and_drifts_within_the_bounds() {
-        let clocks = Clocks { offset: Duration::from_nanos(1_000), drift: Drift::Within(1e-6), ..Clocks::perfect() };
+        let clocks = Clocks {
+            offset: Duration::from_nanos(1_000),
+            drift: Drift::Within(1e-6),
+            ..Clocks::perfect()
+        };
         let shown: Vec<_> = (0..1_000)
             .map(|node| {
                 let mut clock = NodeClock::new(&clocks, 1, node);
                 let offset = ticks(&mut clock, &clocks, 0);
-                (offset, ticks(&mut clock, &clocks, 1_000_000_000) - 1_000_000_000 - offset)
+                (
+                    offset,
+                    ticks(&mut clock, &clocks, 1_000_000_000) - 1_000_000_000 - offset,
+                )
             })
             .collect();
-        for part in [shown.iter().map(|shown| shown.0).collect::<Vec<_>>(), shown.iter().map(|shown| shown.1).collect()]
-        {
+        for part in [
+            shown.iter().map(|shown| shown.0).collect::<Vec<_>>(),
+            shown.iter().map(|shown| shown.1).collect(),
+        ] {
             assert!(part.iter().all(|nanos| nanos.abs() <= 1_000), "{part:?}");
-            assert!(part.iter().any(|nanos| *nanos > 900) && part.iter().any(|nanos| *nanos < -900), "{part:?}");
+            assert!(
+                part.iter().any(|nanos| *nanos > 900) && part.iter().any(|nanos| *nanos < -900),
+                "{part:?}"
+            );
         }
     }
 
@@ -264,16 +311,30 @@ mod tests {
             interval: Duration::from_millis(10),
             lasting: Duration::from_secs(1),
         };
-        let clocks = Clocks { wander: Some(wander), ..Clocks::perfect() };
+        let clocks = Clocks {
+            wander: Some(wander),
+            ..Clocks::perfect()
+        };
         let mut forwards = NodeClock::new(&clocks, 1, 0);
         let mut backwards = NodeClock::new(&clocks, 1, 0);
         let times: Vec<i64> = (0..200).map(|i| i * 7_654_321).collect();
-        let mut back: Vec<_> = times.iter().rev().map(|at| ticks(&mut backwards, &clocks, *at)).collect();
+        let mut back: Vec<_> = times
+            .iter()
+            .rev()
+            .map(|at| ticks(&mut backwards, &clocks, *at))
+            .collect();
         back.reverse();
-        assert_eq!(times.iter().map(|at| ticks(&mut forwards, &clocks, *at)).collect::<Vec<_>>(), back);
+        assert_eq!(
+            times
+                .iter()
+                .map(|at| ticks(&mut forwards, &clocks, *at))
+                .collect::<Vec<_>>(),
+            back
+        );
         for i in 1..=101 {
             let knot = i * 10_000_000;
-            let step = ticks(&mut forwards, &clocks, knot) - ticks(&mut forwards, &clocks, knot - 1);
+            let step =
+                ticks(&mut forwards, &clocks, knot) - ticks(&mut forwards, &clocks, knot - 1);
             assert!((0..=2).contains(&step), "{step} at {knot}");
         }
         assert!(ticks(&mut forwards, &clocks, 1_000_000_000) != 1_000_000_000);
@@ -281,7 +342,10 @@ mod tests {
 
     #[test]
     fn coarse_readings_are_rounded_down() {
-        let clocks = Clocks { granularity: 100, ..Clocks::perfect() };
+        let clocks = Clocks {
+            granularity: 100,
+            ..Clocks::perfect()
+        };
         let mut clock = NodeClock::new(&clocks, 1, 0);
         let zero = SimClock::ZERO.0;
         for at in [0, 5, 99, 100, 12_345] {

@@ -28,18 +28,30 @@ pub struct SimComm {
 
 impl fmt::Debug for SimComm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rank {} of {} simulated ones", self.rank, self.group.size())
+        write!(
+            f,
+            "rank {} of {} simulated ones",
+            self.rank,
+            self.group.size()
+        )
     }
 }
 
 impl SimComm {
     pub(super) fn new(world: &Rc<World>, group: &Rc<Group>, rank: u32) -> Self {
-        Self { world: Rc::clone(world), group: Rc::clone(group), rank }
+        Self {
+            world: Rc::clone(world),
+            group: Rc::clone(group),
+            rank,
+        }
     }
 
     /// The clock of this rank.
     pub fn clock(&self) -> SimClock {
-        SimClock { world: Rc::clone(&self.world), rank: self.me() }
+        SimClock {
+            world: Rc::clone(&self.world),
+            rank: self.me(),
+        }
     }
 
     /// Where this rank is.
@@ -52,9 +64,14 @@ impl SimComm {
     ///
     /// # Errors
     /// As [`SimClock::believed`].
-    pub fn timekeeper<'a>(&self, clock: &'a SimClock) -> Result<Timekeeper<'a, SimClock>, ModelError> {
+    pub fn timekeeper<'a>(
+        &self,
+        clock: &'a SimClock,
+    ) -> Result<Timekeeper<'a, SimClock>, ModelError> {
         let place = self.place();
-        Ok(Timekeeper::new(clock, SimClock::believed()?).source(place.node.into()).place(place))
+        Ok(Timekeeper::new(clock, SimClock::believed()?)
+            .source(place.node.into())
+            .place(place))
     }
 
     /// True time, as far as this rank has come. To ask takes none.
@@ -64,7 +81,10 @@ impl SimComm {
 
     /// Lets time pass for this rank, which does nothing meanwhile; at once if the span is negative.
     pub fn pause(&self, span: Duration) {
-        self.world.engine.borrow_mut().advance(self.me(), span.as_nanos().max(0) as u64);
+        self.world
+            .engine
+            .borrow_mut()
+            .advance(self.me(), span.as_nanos().max(0) as u64);
     }
 
     /// This rank's number in the whole cluster.
@@ -75,7 +95,10 @@ impl SimComm {
 
     #[inline]
     fn member(&self, rank: u32) -> Result<u32, CommError> {
-        self.group.member(rank).ok_or(CommError::NoSuchRank { rank, size: self.group.size() })
+        self.group.member(rank).ok_or(CommError::NoSuchRank {
+            rank,
+            size: self.group.size(),
+        })
     }
 
     fn has_left(&self, rank: u32, member: u32) -> bool {
@@ -83,7 +106,12 @@ impl SimComm {
     }
 
     #[inline]
-    fn send_now<P: Payload>(&self, to: u32, payload: P, synchronous: bool) -> Result<(), CommError> {
+    fn send_now<P: Payload>(
+        &self,
+        to: u32,
+        payload: P,
+        synchronous: bool,
+    ) -> Result<(), CommError> {
         let member = self.member(to)?;
         if synchronous && to == self.rank {
             return Err(CommError::WaitsForItself);
@@ -91,21 +119,40 @@ impl SimComm {
         if self.has_left(to, member) {
             return Err(CommError::Left { rank: to });
         }
-        let route = Route { group: self.group.id, from: self.me(), to: member };
-        self.world.engine.borrow_mut().send(route, &to_words(payload), P::WORDS, synchronous);
+        let route = Route {
+            group: self.group.id,
+            from: self.me(),
+            to: member,
+        };
+        self.world
+            .engine
+            .borrow_mut()
+            .send(route, &to_words(payload), P::WORDS, synchronous);
         Ok(())
     }
 
     fn poll_receive<P: Payload>(&self, from: u32) -> Poll<Result<P, CommError>> {
         let member = self.member(from)?;
-        let route = Route { group: self.group.id, from: member, to: self.me() };
+        let route = Route {
+            group: self.group.id,
+            from: member,
+            to: self.me(),
+        };
         let received = self.world.engine.borrow_mut().receive(route);
-        let Some(received) = received else { return self.await_message(route, from) };
+        let Some(received) = received else {
+            return self.await_message(route, from);
+        };
         match received {
             Poll::Ready((_, found)) if found != P::WORDS => {
-                Poll::Ready(Err(CommError::WrongLength { from, expected: P::WORDS, found }))
+                Poll::Ready(Err(CommError::WrongLength {
+                    from,
+                    expected: P::WORDS,
+                    found,
+                }))
             }
-            Poll::Ready((words, _)) => Poll::Ready(P::get(&words).ok_or(CommError::WrongType { from })),
+            Poll::Ready((words, _)) => {
+                Poll::Ready(P::get(&words).ok_or(CommError::WrongType { from }))
+            }
             Poll::Pending => Poll::Pending,
         }
     }
@@ -116,7 +163,10 @@ impl SimComm {
             return Poll::Ready(Err(CommError::WaitsForItself));
         }
         if self.has_left(from, route.from) {
-            self.world.engine.borrow_mut().learn_of_end(route.to, route.from);
+            self.world
+                .engine
+                .borrow_mut()
+                .learn_of_end(route.to, route.from);
             return Poll::Ready(Err(CommError::Left { rank: from }));
         }
         self.world.engine.borrow_mut().await_message(route);
@@ -162,11 +212,19 @@ impl Comm for SimComm {
     async fn send_sync<P: Payload>(&self, to: u32, payload: P) -> Result<(), CommError> {
         self.send_now(to, payload, true)?;
         let taken = poll_fn(|_| self.world.engine.borrow_mut().was_taken(self.me())).await;
-        if taken { Ok(()) } else { Err(CommError::Left { rank: to }) }
+        if taken {
+            Ok(())
+        } else {
+            Err(CommError::Left { rank: to })
+        }
     }
 
     fn recv<P: Payload>(&self, from: u32) -> impl Future<Output = Result<P, CommError>> {
-        Receive { comm: self, from, payload: core::marker::PhantomData }
+        Receive {
+            comm: self,
+            from,
+            payload: core::marker::PhantomData,
+        }
     }
 
     async fn split(&self, color: Option<u32>, key: u32) -> Result<Option<Self>, CommError> {
@@ -179,6 +237,10 @@ impl Comm for SimComm {
             self.group.come(self.rank, color, key, &self.world)
         })
         .await?;
-        Ok(seat.map(|(group, rank)| Self { world: Rc::clone(&self.world), group, rank }))
+        Ok(seat.map(|(group, rank)| Self {
+            world: Rc::clone(&self.world),
+            group,
+            rank,
+        }))
     }
 }

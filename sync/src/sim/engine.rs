@@ -49,18 +49,30 @@ pub(super) struct Route {
 
 impl Engine {
     pub(super) fn new(cluster: &SimCluster) -> Self {
-        let SimCluster { ranks, ranks_per_node, sockets_per_node, ref network, ref clocks, seed } = *cluster;
+        let SimCluster {
+            ranks,
+            ranks_per_node,
+            sockets_per_node,
+            ref network,
+            ref clocks,
+            seed,
+        } = *cluster;
         let ranks_per_socket = ranks_per_node.div_ceil(sockets_per_node);
         let nodes = ranks.div_ceil(ranks_per_node);
         let rank = |rank: u32| {
-            let place = Place { node: rank / ranks_per_node, socket: rank % ranks_per_node / ranks_per_socket };
+            let place = Place {
+                node: rank / ranks_per_node,
+                socket: rank % ranks_per_node / ranks_per_socket,
+            };
             Rank::new(stream(seed, Purpose::Rank, rank.into()), place)
         };
         Self {
             seed,
             network: network.clone(),
             clocks: clocks.clone(),
-            node_clocks: (0..nodes).map(|node| NodeClock::new(clocks, seed, node)).collect(),
+            node_clocks: (0..nodes)
+                .map(|node| NodeClock::new(clocks, seed, node))
+                .collect(),
             ranks: (0..ranks).map(rank).collect(),
             messages: Messages::new(),
             traffic: network.card.map(|card| Traffic::new(card, nodes)),
@@ -80,7 +92,9 @@ impl Engine {
     /// Lets events happen until ranks can go on. The first of these cannot send anything before it has taken the time
     /// for that; so events that are earlier need not wait for it, and many ranks come together.
     fn let_messages_arrive(&mut self) {
-        let Some(traffic) = &mut self.traffic else { return };
+        let Some(traffic) = &mut self.traffic else {
+            return;
+        };
         let bytes = |length: u8| self.network.bytes(length.into());
         let mut limit = u64::MAX;
         while let Some(id) = traffic.next_arrival(limit, &mut self.messages, bytes) {
@@ -90,7 +104,8 @@ impl Engine {
                 Wait::Arrival { message } if message == id => {
                     *wait = Wait::No;
                     self.ready.push(to);
-                    limit = limit.min(time.saturating_add(self.network.send_overhead.as_nanos() as u64));
+                    limit = limit
+                        .min(time.saturating_add(self.network.send_overhead.as_nanos() as u64));
                 }
                 Wait::Gone => self.messages.discard(id),
                 _ => {}
@@ -119,14 +134,29 @@ impl Engine {
             self.attend(from, to);
         }
         let delay = self.delay(from, to, length, leaves);
-        let (from_node, to_node) = (self.ranks[from as usize].place.node, self.ranks[to as usize].place.node);
+        let (from_node, to_node) = (
+            self.ranks[from as usize].place.node,
+            self.ranks[to as usize].place.node,
+        );
         let traffic = self.traffic.as_mut().filter(|_| from_node != to_node);
         let (time, stage) = match traffic {
             Some(_) => (delay, Stage::Leaving),
             None => (leaves.saturating_add(delay), Stage::Arrived),
         };
         let (words, length, next) = (*words, length as u8, NONE);
-        let message = Message { words, time, from, to, from_node, to_node, group, next, length, stage, synchronous };
+        let message = Message {
+            words,
+            time,
+            from,
+            to,
+            from_node,
+            to_node,
+            group,
+            next,
+            length,
+            stage,
+            synchronous,
+        };
         let id = self.messages.keep(message);
         if let Some(traffic) = traffic {
             traffic.push(leaves, from, number, id);
@@ -150,9 +180,21 @@ impl Engine {
         if from == to {
             return 0;
         }
-        let (here, there) = (self.ranks[from as usize].place, self.ranks[to as usize].place);
-        let (from_end, to_end) = if here.node == there.node { (from, to) } else { (here.node, there.node) };
-        let ends = Ends { seed: self.seed, from: from_end, to: to_end, node: here.node };
+        let (here, there) = (
+            self.ranks[from as usize].place,
+            self.ranks[to as usize].place,
+        );
+        let (from_end, to_end) = if here.node == there.node {
+            (from, to)
+        } else {
+            (here.node, there.node)
+        };
+        let ends = Ends {
+            seed: self.seed,
+            from: from_end,
+            to: to_end,
+            node: here.node,
+        };
         self.network.link(here, there).delay(
             ends,
             self.network.bytes(length),
@@ -188,7 +230,15 @@ impl Engine {
 
     /// Takes a message that has arrived out of the list of those for this rank.
     fn take(&mut self, rank: u32, before: u32, id: u32) -> (Words, usize) {
-        let Message { words, time, from, next, length, synchronous, .. } = self.messages[id];
+        let Message {
+            words,
+            time,
+            from,
+            next,
+            length,
+            synchronous,
+            ..
+        } = self.messages[id];
         let receiver = &mut self.ranks[rank as usize];
         receiver.advance_to(time);
         let taken = receiver.now;
@@ -231,7 +281,12 @@ impl Engine {
 
     /// Puts a rank on the list of those who wait for `other`.
     fn attend(&mut self, rank: u32, other: u32) {
-        let Rank { awaited, next_waiter: next, previous_waiter: previous, .. } = self.ranks[rank as usize];
+        let Rank {
+            awaited,
+            next_waiter: next,
+            previous_waiter: previous,
+            ..
+        } = self.ranks[rank as usize];
         if awaited == other {
             return;
         }
@@ -276,11 +331,18 @@ impl Engine {
 
     /// Wakes all who wait for a rank in certain communicators. They learn that it has left at the time when it did.
     fn dismiss(&mut self, rank: u32, concerned: impl Fn(u32) -> bool) {
-        let (at, mut waiter) = (self.ranks[rank as usize].now, self.ranks[rank as usize].waiters);
+        let (at, mut waiter) = (
+            self.ranks[rank as usize].now,
+            self.ranks[rank as usize].waiters,
+        );
         while waiter != NONE {
-            let Rank { wait, next_waiter, .. } = self.ranks[waiter as usize];
+            let Rank {
+                wait, next_waiter, ..
+            } = self.ranks[waiter as usize];
             match wait {
-                Wait::Message { group, from } if from == rank && concerned(group) => self.release(waiter, at, Wait::No),
+                Wait::Message { group, from } if from == rank && concerned(group) => {
+                    self.release(waiter, at, Wait::No)
+                }
                 Wait::Taken { group, to } if to == rank && concerned(group) => {
                     self.release(waiter, at, Wait::WasRefused);
                 }
@@ -354,12 +416,20 @@ impl Engine {
 
     /// What the ranks wait for that have not returned, if there are any.
     pub(super) fn check_all_gone(&self) -> Result<(), SimError> {
-        let mut waiting = (0_u32..).zip(&self.ranks).filter(|(_, rank)| rank.wait != Wait::Gone);
-        let Some((rank, first)) = waiting.next() else { return Ok(()) };
+        let mut waiting = (0_u32..)
+            .zip(&self.ranks)
+            .filter(|(_, rank)| rank.wait != Wait::Gone);
+        let Some((rank, first)) = waiting.next() else {
+            return Ok(());
+        };
         let waits_for = match first.wait {
             Wait::Message { from: other, .. } | Wait::Taken { to: other, .. } => Some(other),
             _ => None,
         };
-        Err(SimError::Deadlock { waiting: 1 + waiting.count() as u32, rank, waits_for })
+        Err(SimError::Deadlock {
+            waiting: 1 + waiting.count() as u32,
+            rank,
+            waits_for,
+        })
     }
 }

@@ -28,10 +28,21 @@ impl fmt::Display for SimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Parameter { name, must } => write!(f, "{name} must be {must}"),
-            Self::Deadlock { waiting, rank, waits_for: Some(other) } => {
-                write!(f, "{waiting} ranks wait for ever: the first is rank {rank}, for rank {other}")
+            Self::Deadlock {
+                waiting,
+                rank,
+                waits_for: Some(other),
+            } => {
+                write!(
+                    f,
+                    "{waiting} ranks wait for ever: the first is rank {rank}, for rank {other}"
+                )
             }
-            Self::Deadlock { waiting, rank, waits_for: None } => {
+            Self::Deadlock {
+                waiting,
+                rank,
+                waits_for: None,
+            } => {
                 write!(f, "{waiting} ranks wait for ever: the first is rank {rank}")
             }
         }
@@ -45,7 +56,11 @@ impl core::error::Error for SimError {}
 /// # Errors
 /// Names the parameter.
 pub fn not_negative(value: f64, name: impl FnOnce() -> String) -> Result<(), SimError> {
-    refuse_unless(value.is_finite() && value >= 0.0, name, "a number that is not negative")
+    refuse_unless(
+        value.is_finite() && value >= 0.0,
+        name,
+        "a number that is not negative",
+    )
 }
 
 pub(super) fn positive(value: f64, name: impl FnOnce() -> String) -> Result<(), SimError> {
@@ -56,6 +71,14 @@ pub(super) fn positive(value: f64, name: impl FnOnce() -> String) -> Result<(), 
 ///
 /// # Errors
 /// Names the parameter.
-pub fn refuse_unless(good: bool, name: impl FnOnce() -> String, must: &'static str) -> Result<(), SimError> {
-    if good { Ok(()) } else { Err(SimError::Parameter { name: name(), must }) }
+pub fn refuse_unless(
+    good: bool,
+    name: impl FnOnce() -> String,
+    must: &'static str,
+) -> Result<(), SimError> {
+    if good {
+        Ok(())
+    } else {
+        Err(SimError::Parameter { name: name(), must })
+    }
 }

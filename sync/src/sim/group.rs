@@ -56,11 +56,20 @@ impl Members {
     fn new(members: Vec<u32>) -> Self {
         let count = members.len() as u32;
         match *members {
-            [first] => Self::Spaced { first, step: 0, count },
+            [first] => Self::Spaced {
+                first,
+                step: 0,
+                count,
+            },
             [first, second, ..]
-                if second > first && members.is_sorted_by(|a, b| b.wrapping_sub(*a) == second - first) =>
+                if second > first
+                    && members.is_sorted_by(|a, b| b.wrapping_sub(*a) == second - first) =>
             {
-                Self::Spaced { first, step: second - first, count }
+                Self::Spaced {
+                    first,
+                    step: second - first,
+                    count,
+                }
             }
             _ => Self::Listed(members.into()),
         }
@@ -69,8 +78,16 @@ impl Members {
 
 impl Group {
     pub(super) fn of_all(ranks: u32) -> Self {
-        let members = Members::Spaced { first: 0, step: 1, count: ranks };
-        Self { id: 0, members, meeting: RefCell::default() }
+        let members = Members::Spaced {
+            first: 0,
+            step: 1,
+            count: ranks,
+        };
+        Self {
+            id: 0,
+            members,
+            meeting: RefCell::default(),
+        }
     }
 
     pub(super) fn size(&self) -> u32 {
@@ -95,7 +112,10 @@ impl Group {
 
     pub(super) fn has_left(&self, rank: u32) -> bool {
         let meeting = self.meeting.borrow();
-        meeting.left.get(rank as usize / 64).is_some_and(|bits| bits >> (rank % 64) & 1 != 0)
+        meeting
+            .left
+            .get(rank as usize / 64)
+            .is_some_and(|bits| bits >> (rank % 64) & 1 != 0)
     }
 
     /// A rank will not come again: nobody waits for it.
@@ -108,18 +128,30 @@ impl Group {
             *bits |= 1 << (rank % 64);
         }
         meeting.first_to_leave.get_or_insert(rank);
-        let Some(member) = self.member(rank) else { return };
+        let Some(member) = self.member(rank) else {
+            return;
+        };
         let mut engine = world.engine.borrow_mut();
         engine.leave(member, self.id);
         let at = engine.now(member);
         for wish in meeting.wishes.drain(..) {
-            self.member(wish.rank).into_iter().for_each(|waiting| engine.release_from_meeting(waiting, at));
+            self.member(wish.rank)
+                .into_iter()
+                .for_each(|waiting| engine.release_from_meeting(waiting, at));
         }
     }
 
     /// Comes to the meeting. The last to come parts all.
-    pub(super) fn come(&self, rank: u32, color: Option<u32>, key: u32, world: &World) -> Poll<Result<Seat, CommError>> {
-        let Some(member) = self.member(rank) else { return Poll::Pending };
+    pub(super) fn come(
+        &self,
+        rank: u32,
+        color: Option<u32>,
+        key: u32,
+        world: &World,
+    ) -> Poll<Result<Seat, CommError>> {
+        let Some(member) = self.member(rank) else {
+            return Poll::Pending;
+        };
         let mut meeting = self.meeting.borrow_mut();
         if let Some(rank) = meeting.first_to_leave {
             return Poll::Ready(Err(CommError::Left { rank }));
@@ -130,12 +162,17 @@ impl Group {
         engine.meet(member);
         if meeting.wishes.len() == self.size() as usize {
             let (first, last) = (self.members().min(), self.members().max());
-            let took = first.zip(last).map_or(0, |(first, last)| engine.agreement(self.size(), first, last));
+            let took = first.zip(last).map_or(0, |(first, last)| {
+                engine.agreement(self.size(), first, last)
+            });
             let leaving = core::mem::take(&mut meeting.latest).saturating_add(took);
             meeting.part(self, world);
             // The first goes on first.
             let order: Vec<u32> = self.members().collect();
-            order.into_iter().rev().for_each(|member| engine.release_from_meeting(member, leaving));
+            order
+                .into_iter()
+                .rev()
+                .for_each(|member| engine.release_from_meeting(member, leaving));
         }
         Poll::Pending
     }
@@ -144,7 +181,9 @@ impl Group {
     pub(super) fn seat(&self, rank: u32) -> Poll<Result<Seat, CommError>> {
         let mut meeting = self.meeting.borrow_mut();
         if meeting.seats.is_empty() {
-            return meeting.first_to_leave.map_or(Poll::Pending, |rank| Poll::Ready(Err(CommError::Left { rank })));
+            return meeting.first_to_leave.map_or(Poll::Pending, |rank| {
+                Poll::Ready(Err(CommError::Left { rank }))
+            });
         }
         let seat = meeting.seats.get_mut(rank as usize).and_then(Option::take);
         meeting.taken += 1;
@@ -168,8 +207,15 @@ impl Meeting {
             }
             let id = world.groups.get() + 1;
             world.groups.set(id);
-            let members = wishes.iter().filter_map(|wish| group.member(wish.rank)).collect();
-            let part = Rc::new(Group { id, members: Members::new(members), meeting: RefCell::default() });
+            let members = wishes
+                .iter()
+                .filter_map(|wish| group.member(wish.rank))
+                .collect();
+            let part = Rc::new(Group {
+                id,
+                members: Members::new(members),
+                meeting: RefCell::default(),
+            });
             for (seat, wish) in (0..).zip(wishes) {
                 self.seats[wish.rank as usize] = Some((Rc::clone(&part), seat));
             }

@@ -51,7 +51,10 @@ pub(super) struct Messages {
 
 impl Messages {
     pub(super) fn new() -> Self {
-        Self { places: Vec::new(), free: NONE }
+        Self {
+            places: Vec::new(),
+            free: NONE,
+        }
     }
 
     pub(super) fn keep(&mut self, message: Message) -> u32 {

@@ -104,13 +104,21 @@ pub struct Card {
 impl Link {
     /// A link on which every message takes the same time.
     pub const fn steady(latency: Duration) -> Self {
-        Self { latency, per_byte: 0.0, asymmetry: Duration::ZERO, tail: Tail::None, bursts: Bursts::None }
+        Self {
+            latency,
+            per_byte: 0.0,
+            asymmetry: Duration::ZERO,
+            tail: Tail::None,
+            bursts: Bursts::None,
+        }
     }
 
     fn validate(&self, name: &str) -> Result<(), SimError> {
         not_negative(self.latency.as_nanos() as f64, || format!("{name}.latency"))?;
         not_negative(self.per_byte, || format!("{name}.per_byte"))?;
-        not_negative(self.asymmetry.as_nanos() as f64, || format!("{name}.asymmetry"))?;
+        not_negative(self.asymmetry.as_nanos() as f64, || {
+            format!("{name}.asymmetry")
+        })?;
         match self.tail {
             Tail::None => {}
             Tail::LogNormal { median, sigma } => {
@@ -126,13 +134,23 @@ impl Link {
             Bursts::None => Ok(()),
             Bursts::Chance { probability, mean } => {
                 not_negative(probability, || format!("{name}.bursts.probability"))?;
-                not_negative(1.0 - probability, || format!("1 - {name}.bursts.probability"))?;
+                not_negative(1.0 - probability, || {
+                    format!("1 - {name}.bursts.probability")
+                })?;
                 not_negative(mean.as_nanos() as f64, || format!("{name}.bursts.mean"))
             }
-            Bursts::Spells { every, lasting, mean } => {
+            Bursts::Spells {
+                every,
+                lasting,
+                mean,
+            } => {
                 positive(every.as_nanos() as f64, || format!("{name}.bursts.every"))?;
-                not_negative(lasting.as_nanos() as f64, || format!("{name}.bursts.lasting"))?;
-                not_negative((every - lasting).as_nanos() as f64, || format!("{name}.bursts.every - lasting"))?;
+                not_negative(lasting.as_nanos() as f64, || {
+                    format!("{name}.bursts.lasting")
+                })?;
+                not_negative((every - lasting).as_nanos() as f64, || {
+                    format!("{name}.bursts.every - lasting")
+                })?;
                 not_negative(mean.as_nanos() as f64, || format!("{name}.bursts.mean"))
             }
         }
@@ -142,21 +160,32 @@ impl Link {
     pub(super) fn delay(&self, ends: Ends, bytes: u32, at: u64, random: &mut Rng) -> u64 {
         let mut nanos = self.latency.as_nanos() as f64 + self.per_byte * f64::from(bytes);
         if self.asymmetry > Duration::ZERO {
-            let bits = hash(ends.seed, Purpose::Asymmetry, ends.from.into(), ends.to.into());
+            let bits = hash(
+                ends.seed,
+                Purpose::Asymmetry,
+                ends.from.into(),
+                ends.to.into(),
+            );
             nanos += self.asymmetry.as_nanos() as f64 * unit(bits);
         }
         nanos += match self.tail {
             Tail::None => 0.0,
-            Tail::LogNormal { median, sigma } => median.as_nanos() as f64 * (sigma * normal(random)).exp(),
-            Tail::Pareto { scale, shape } => scale.as_nanos() as f64 * (positive_unit(random).powf(-1.0 / shape) - 1.0),
+            Tail::LogNormal { median, sigma } => {
+                median.as_nanos() as f64 * (sigma * normal(random)).exp()
+            }
+            Tail::Pareto { scale, shape } => {
+                scale.as_nanos() as f64 * (positive_unit(random).powf(-1.0 / shape) - 1.0)
+            }
         };
         nanos += match self.bursts {
             Bursts::Chance { probability, mean } if random.f64() < probability => {
                 mean.as_nanos() as f64 * exponential(random)
             }
-            Bursts::Spells { every, lasting, mean } if ends.in_spell(every, lasting, at) => {
-                mean.as_nanos() as f64 * exponential(random)
-            }
+            Bursts::Spells {
+                every,
+                lasting,
+                mean,
+            } if ends.in_spell(every, lasting, at) => mean.as_nanos() as f64 * exponential(random),
             _ => 0.0,
         };
         // To the nearest. Saturates, and not a number (no delay times an infinite factor) becomes none.
@@ -209,16 +238,47 @@ impl Network {
     /// What a quiet cluster with a fast network looks like: heavy tails, now and then a burst, two directions that differ by
     /// some nanoseconds, and one card per node.
     pub const fn typical() -> Self {
-        let Self { socket, node, switch, .. } = Self::noiseless();
-        let within = Tail::LogNormal { median: Duration::from_nanos(20), sigma: 0.8 };
-        let between = Tail::LogNormal { median: Duration::from_nanos(180), sigma: 1.0 };
-        let bursts = Bursts::Chance { probability: 1e-3, mean: Duration::from_micros(10) };
+        let Self {
+            socket,
+            node,
+            switch,
+            ..
+        } = Self::noiseless();
+        let within = Tail::LogNormal {
+            median: Duration::from_nanos(20),
+            sigma: 0.8,
+        };
+        let between = Tail::LogNormal {
+            median: Duration::from_nanos(180),
+            sigma: 1.0,
+        };
+        let bursts = Bursts::Chance {
+            probability: 1e-3,
+            mean: Duration::from_micros(10),
+        };
         let asymmetry = Duration::from_nanos(15);
         Self {
-            socket: Link { per_byte: 0.05, tail: within, ..socket },
-            node: Link { per_byte: 0.08, tail: within, ..node },
-            switch: Link { per_byte: 0.08, asymmetry, tail: between, bursts, ..switch },
-            card: Some(Card { gap: Duration::from_nanos(100), per_byte: 0.08 }),
+            socket: Link {
+                per_byte: 0.05,
+                tail: within,
+                ..socket
+            },
+            node: Link {
+                per_byte: 0.08,
+                tail: within,
+                ..node
+            },
+            switch: Link {
+                per_byte: 0.08,
+                asymmetry,
+                tail: between,
+                bursts,
+                ..switch
+            },
+            card: Some(Card {
+                gap: Duration::from_nanos(100),
+                per_byte: 0.08,
+            }),
             ..Self::noiseless()
         }
     }
@@ -231,8 +291,12 @@ impl Network {
         self.socket.validate("network.socket")?;
         self.node.validate("network.node")?;
         self.switch.validate("network.switch")?;
-        not_negative(self.send_overhead.as_nanos() as f64, || "network.send_overhead".to_owned())?;
-        not_negative(self.receive_overhead.as_nanos() as f64, || "network.receive_overhead".to_owned())?;
+        not_negative(self.send_overhead.as_nanos() as f64, || {
+            "network.send_overhead".to_owned()
+        })?;
+        not_negative(self.receive_overhead.as_nanos() as f64, || {
+            "network.receive_overhead".to_owned()
+        })?;
         self.card.map_or(Ok(()), |card| {
             not_negative(card.gap.as_nanos() as f64, || "network.card.gap".to_owned())?;
             not_negative(card.per_byte, || "network.card.per_byte".to_owned())
@@ -252,7 +316,8 @@ impl Network {
 
     /// How many bytes a message of so many words has.
     pub(super) fn bytes(&self, words: usize) -> u32 {
-        self.header.saturating_add((words * size_of::<u64>()) as u32)
+        self.header
+            .saturating_add((words * size_of::<u64>()) as u32)
     }
 }
 
@@ -261,11 +326,18 @@ mod tests {
     use super::*;
     use crate::sim::random::stream;
 
-    const ENDS: Ends = Ends { seed: 5, from: 1, to: 2, node: 1 };
+    const ENDS: Ends = Ends {
+        seed: 5,
+        from: 1,
+        to: 2,
+        node: 1,
+    };
 
     fn delays(link: &Link, messages: u64) -> Vec<f64> {
         let mut random = stream(3, Purpose::Rank, 0);
-        let mut delays: Vec<_> = (0..messages).map(|i| link.delay(ENDS, 10, i * 1_000, &mut random) as f64).collect();
+        let mut delays: Vec<_> = (0..messages)
+            .map(|i| link.delay(ENDS, 10, i * 1_000, &mut random) as f64)
+            .collect();
         delays.sort_by(f64::total_cmp);
         delays
     }
@@ -274,29 +346,64 @@ mod tests {
     fn a_delay_is_the_sum_of_its_parts() {
         let latency = Duration::from_nanos(1_000);
         let mut random = stream(0, Purpose::Rank, 0);
-        let steady = Link { per_byte: 2.5, ..Link::steady(latency) };
+        let steady = Link {
+            per_byte: 2.5,
+            ..Link::steady(latency)
+        };
         assert_eq!(steady.delay(ENDS, 10, 0, &mut random), 1_025);
 
-        let asymmetric = Link { asymmetry: Duration::from_micros(1_000), ..Link::steady(latency) };
+        let asymmetric = Link {
+            asymmetry: Duration::from_micros(1_000),
+            ..Link::steady(latency)
+        };
         let there = asymmetric.delay(ENDS, 0, 0, &mut random);
-        let back = asymmetric.delay(Ends { from: 2, to: 1, ..ENDS }, 0, 0, &mut random);
+        let back = asymmetric.delay(
+            Ends {
+                from: 2,
+                to: 1,
+                ..ENDS
+            },
+            0,
+            0,
+            &mut random,
+        );
         assert_eq!(there, asymmetric.delay(ENDS, 0, 99, &mut random));
-        assert!(there != back && [there, back].iter().all(|delay| (1_000..=1_001_000).contains(delay)));
+        assert!(
+            there != back
+                && [there, back]
+                    .iter()
+                    .all(|delay| (1_000..=1_001_000).contains(delay))
+        );
     }
 
     #[test]
     fn tails_have_the_quantiles_that_their_parameters_say() {
         let quantile = |tail, share: f64| {
-            let delays = delays(&Link { tail, ..Link::steady(Duration::ZERO) }, 100_000);
+            let delays = delays(
+                &Link {
+                    tail,
+                    ..Link::steady(Duration::ZERO)
+                },
+                100_000,
+            );
             delays[(share * delays.len() as f64) as usize]
         };
-        let log_normal = Tail::LogNormal { median: Duration::from_nanos(10_000), sigma: 0.5 };
-        let pareto = Tail::Pareto { scale: Duration::from_nanos(10_000), shape: 2.0 };
+        let log_normal = Tail::LogNormal {
+            median: Duration::from_nanos(10_000),
+            sigma: 0.5,
+        };
+        let pareto = Tail::Pareto {
+            scale: Duration::from_nanos(10_000),
+            shape: 2.0,
+        };
         // exp(0.5 * 1.2816), and 0.1^(-1/2) - 1.
         for (tail, median, ninth) in [(log_normal, 1.0, 1.8980), (pareto, 0.41421, 2.16228)] {
             for (share, wanted) in [(0.5, median), (0.9, ninth)] {
                 let found = quantile(tail, share) / 10_000.0;
-                assert!((found / wanted - 1.0).abs() < 0.02, "{tail:?}: {found} instead of {wanted}");
+                assert!(
+                    (found / wanted - 1.0).abs() < 0.02,
+                    "{tail:?}: {found} instead of {wanted}"
+                );
             }
         }
     }
@@ -304,14 +411,30 @@ mod tests {
     #[test]
     fn bursts_meet_as_many_messages_as_they_should() {
         let mean = Duration::from_micros(100);
-        let chance = Bursts::Chance { probability: 0.2, mean };
+        let chance = Bursts::Chance {
+            probability: 0.2,
+            mean,
+        };
         // A spell of 30 us in every 100 us, and a message every 1 us.
-        let spells = Bursts::Spells { every: Duration::from_micros(100), lasting: Duration::from_micros(30), mean };
+        let spells = Bursts::Spells {
+            every: Duration::from_micros(100),
+            lasting: Duration::from_micros(30),
+            mean,
+        };
         for (bursts, share) in [(chance, 0.2), (spells, 0.3)] {
-            let delays = delays(&Link { bursts, ..Link::steady(Duration::ZERO) }, 100_000);
+            let delays = delays(
+                &Link {
+                    bursts,
+                    ..Link::steady(Duration::ZERO)
+                },
+                100_000,
+            );
             let hit = delays.iter().filter(|delay| **delay > 0.0).count() as f64 / 1e5;
             let found = delays.iter().sum::<f64>() / (hit * 1e5);
-            assert!((hit - share).abs() < 0.01 && (found / 1e5 - 1.0).abs() < 0.03, "{bursts:?}: {hit}, {found}");
+            assert!(
+                (hit - share).abs() < 0.01 && (found / 1e5 - 1.0).abs() < 0.03,
+                "{bursts:?}: {hit}, {found}"
+            );
         }
     }
 }

@@ -45,7 +45,9 @@ impl Queue {
         let mut hole = 0;
         loop {
             let child = WIDTH * hole + 1;
-            let Some(children) = events.get(child..(child + WIDTH).min(events.len())).filter(|some| !some.is_empty())
+            let Some(children) = events
+                .get(child..(child + WIDTH).min(events.len()))
+                .filter(|some| !some.is_empty())
             else {
                 break;
             };

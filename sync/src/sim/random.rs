@@ -58,11 +58,20 @@ mod tests {
         let mut moments = |draw: fn(&mut Rng) -> f64| {
             let numbers: Vec<f64> = (0..100_000).map(|_| draw(&mut random)).collect();
             let mean = numbers.iter().sum::<f64>() / 1e5;
-            (mean, (numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 1e5).sqrt())
+            (
+                mean,
+                (numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 1e5).sqrt(),
+            )
         };
-        for (draw, mean, deviation) in [(normal as fn(&mut Rng) -> f64, 0.0, 1.0), (exponential, 1.0, 1.0)] {
+        for (draw, mean, deviation) in [
+            (normal as fn(&mut Rng) -> f64, 0.0, 1.0),
+            (exponential, 1.0, 1.0),
+        ] {
             let found = moments(draw);
-            assert!((found.0 - mean).abs() < 5.0 / 316.0 && (found.1 - deviation).abs() < 0.03, "{found:?}");
+            assert!(
+                (found.0 - mean).abs() < 5.0 / 316.0 && (found.1 - deviation).abs() < 0.03,
+                "{found:?}"
+            );
         }
     }
 

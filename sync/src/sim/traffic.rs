@@ -35,7 +35,11 @@ struct Directions {
 
 impl Traffic {
     pub(super) fn new(card: Card, nodes: u32) -> Self {
-        Self { card, queue: Queue::default(), cards: vec![Directions::default(); nodes as usize] }
+        Self {
+            card,
+            queue: Queue::default(),
+            cards: vec![Directions::default(); nodes as usize],
+        }
     }
 
     /// A message that leaves at a time, as the `number`th of its sender.
@@ -63,14 +67,22 @@ impl Traffic {
             let message = &mut messages[id];
             let occupied = self.card.occupied(bytes(message.length));
             if message.stage == Stage::Leaving {
-                let left = claim(&mut self.cards[message.from_node as usize].leaving, at, occupied);
+                let left = claim(
+                    &mut self.cards[message.from_node as usize].leaving,
+                    at,
+                    occupied,
+                );
                 // It had the time that it would be under way.
                 let arrives = left.saturating_add(message.time);
                 message.stage = Stage::Travelling;
                 self.queue.replace_first(self::event(arrives, who));
             } else {
                 self.queue.pop();
-                message.time = claim(&mut self.cards[message.to_node as usize].arriving, at, occupied);
+                message.time = claim(
+                    &mut self.cards[message.to_node as usize].arriving,
+                    at,
+                    occupied,
+                );
                 message.stage = Stage::Arrived;
                 return Some(id);
             }

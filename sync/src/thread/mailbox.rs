@@ -87,7 +87,11 @@ impl<const N: usize> Mailbox<N> {
     /// An empty mailbox.
     pub fn new() -> Self {
         const { assert!(N as u64 <= LENGTH, "a mailbox has at most seven words") };
-        Self { sent: AtomicU64::new(0), words: array::from_fn(|_| AtomicU64::new(0)), taken: AtomicU64::new(0) }
+        Self {
+            sent: AtomicU64::new(0),
+            words: array::from_fn(|_| AtomicU64::new(0)),
+            taken: AtomicU64::new(0),
+        }
     }
 
     /// The sender's: leaves the first `used` words as a message, unless the last one has not been taken.
@@ -113,7 +117,8 @@ impl<const N: usize> Mailbox<N> {
             cell.store(*word, Ordering::Relaxed);
         }
         // Release: who sees the count finds the words.
-        self.sent.store(count.wrapping_add(ONE) | used as u64, Ordering::Release);
+        self.sent
+            .store(count.wrapping_add(ONE) | used as u64, Ordering::Release);
         Ok(())
     }
 
@@ -128,7 +133,13 @@ impl<const N: usize> Mailbox<N> {
         if sent & COUNT == count {
             return Err(Obstacle::from_bits(sent));
         }
-        let words = array::from_fn(|i| if i < wanted { self.words[i].load(Ordering::Relaxed) } else { 0 });
+        let words = array::from_fn(|i| {
+            if i < wanted {
+                self.words[i].load(Ordering::Relaxed)
+            } else {
+                0
+            }
+        });
         self.taken.store(sent & COUNT, Ordering::Release);
         Ok((words, (sent & LENGTH) as usize))
     }
@@ -148,13 +159,19 @@ impl<const N: usize> Mailbox<N> {
     /// The sender's: no message follows. What was sent can still be taken.
     pub fn end_sending(&self, how: Departure) {
         // Release: a receiver that sees this, and never saw the count without it, finds the last message, too.
-        self.sent.store(self.sent.load(Ordering::Relaxed) | how.bits(), Ordering::Release);
+        self.sent.store(
+            self.sent.load(Ordering::Relaxed) | how.bits(),
+            Ordering::Release,
+        );
     }
 
     /// The receiver's: no message will be taken any more.
     pub fn end_receiving(&self, how: Departure) {
         // Release: a sender that sees this, and never saw the count without it, learns no less from it.
-        self.taken.store(self.taken.load(Ordering::Relaxed) | how.bits(), Ordering::Release);
+        self.taken.store(
+            self.taken.load(Ordering::Relaxed) | how.bits(),
+            Ordering::Release,
+        );
     }
 }
 
@@ -170,7 +187,10 @@ mod tests {
 
     #[test]
     fn a_mailbox_is_one_cache_line() {
-        assert_eq!((size_of::<Mailbox<6>>(), align_of::<Mailbox<6>>()), (64, 64));
+        assert_eq!(
+            (size_of::<Mailbox<6>>(), align_of::<Mailbox<6>>()),
+            (64, 64)
+        );
     }
 
     #[test]
@@ -215,7 +235,10 @@ mod tests {
         mailbox.end_receiving(Departure::Panicked);
         // The message before was taken, and stays so.
         assert_eq!(mailbox.check_taken(), Ok(()));
-        assert_eq!(mailbox.try_put(&[6], 1), Err(Obstacle::Gone(Departure::Panicked)));
+        assert_eq!(
+            mailbox.try_put(&[6], 1),
+            Err(Obstacle::Gone(Departure::Panicked))
+        );
 
         let full = Mailbox::<1>::new();
         full.try_put(&[5], 1).unwrap();

@@ -62,7 +62,10 @@ pub struct Sleeper {
 impl Sleeper {
     /// A place where nobody sleeps.
     pub fn new() -> Self {
-        Self { asleep: AtomicBool::new(false), thread: Mutex::new(None) }
+        Self {
+            asleep: AtomicBool::new(false),
+            thread: Mutex::new(None),
+        }
     }
 
     /// Tries until something comes of it: at once at first, then with other threads let by, as they may have to share
@@ -126,7 +129,11 @@ fn stay_awake<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
         if done.is_some() {
             return done;
         }
-        if pause < SPINS { hint::spin_loop() } else { thread::yield_now() }
+        if pause < SPINS {
+            hint::spin_loop()
+        } else {
+            thread::yield_now()
+        }
     }
     None
 }

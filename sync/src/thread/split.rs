@@ -32,12 +32,24 @@ type Seat = Option<ThreadComm>;
 impl Meeting {
     pub(super) fn new(ranks: usize) -> Self {
         let seats = (0..ranks).map(|_| None).collect();
-        let table = Table { wishes: vec![None; ranks], seats, gone: None };
-        Self { table: Mutex::new(table), changed: Condvar::new() }
+        let table = Table {
+            wishes: vec![None; ranks],
+            seats,
+            gone: None,
+        };
+        Self {
+            table: Mutex::new(table),
+            changed: Condvar::new(),
+        }
     }
 
     /// Waits for all ranks; the last to come parts them.
-    pub(super) fn attend(&self, rank: u32, color: Option<u32>, key: u32) -> Result<Seat, CommError> {
+    pub(super) fn attend(
+        &self,
+        rank: u32,
+        color: Option<u32>,
+        key: u32,
+    ) -> Result<Seat, CommError> {
         let mut table = self.lock();
         table.wishes[rank as usize] = Some(Wish { color, key });
         if table.wishes.iter().all(Option::is_some) {
@@ -53,7 +65,10 @@ impl Meeting {
                 Some((rank, Departure::Panicked)) => return Err(CommError::Panicked { rank }),
                 None => {}
             }
-            table = self.changed.wait(table).unwrap_or_else(PoisonError::into_inner);
+            table = self
+                .changed
+                .wait(table)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -81,7 +96,10 @@ impl Table {
         order.sort_unstable();
         for group in order.chunk_by(|a, b| a.0 == b.0) {
             let (color, ..) = group[0];
-            let mut comms = color.map(|_| ThreadComm::group(group.len())).into_iter().flatten();
+            let mut comms = color
+                .map(|_| ThreadComm::group(group.len()))
+                .into_iter()
+                .flatten();
             for (.., rank) in group {
                 self.seats[*rank] = Some(comms.next());
             }

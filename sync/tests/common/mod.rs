@@ -14,5 +14,7 @@ pub(crate) fn run<T: Send + 'static>(
 ) -> Result<Vec<T>, ClusterError> {
     let (done, result) = mpsc::channel();
     thread::spawn(move || done.send(ThreadCluster::new(ranks).run(program)));
-    result.recv_timeout(Duration::from_secs(60)).expect("the ranks wait for each other for ever")
+    result
+        .recv_timeout(Duration::from_secs(60))
+        .expect("the ranks wait for each other for ever")
 }

@@ -9,5 +9,13 @@ pub(crate) fn plain() -> Network {
     let switch = Link::steady(Duration::from_micros(1));
     let none = Duration::ZERO;
     let node = free.clone();
-    Network { socket: free, node, switch, send_overhead: none, receive_overhead: none, header: 0, card: None }
+    Network {
+        socket: free,
+        node,
+        switch,
+        send_overhead: none,
+        receive_overhead: none,
+        header: 0,
+        card: None,
+    }
 }

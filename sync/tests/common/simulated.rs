@@ -1,11 +1,20 @@
 //! What the tests on simulated clusters share; each uses some of it.
 
 use downbeat_clock_core::Timestamp;
-use downbeat_sync::{Algorithm, Clocks, Network, SimClock, SimCluster, SyncError, Synchronized, VirtualTime};
+use downbeat_sync::{
+    Algorithm, Clocks, Network, SimClock, SimCluster, SyncError, Synchronized, VirtualTime,
+};
 
 /// One rank per node: each has a clock of its own.
 pub(crate) fn cluster(ranks: u32, network: Network, clocks: Clocks, seed: u64) -> SimCluster {
-    SimCluster { ranks, ranks_per_node: 1, sockets_per_node: 1, network, clocks, seed }
+    SimCluster {
+        ranks,
+        ranks_per_node: 1,
+        sockets_per_node: 1,
+        network,
+        clocks,
+        seed,
+    }
 }
 
 /// What a rank has after a synchronization.
@@ -21,8 +30,14 @@ pub(crate) fn synchronize(cluster: &SimCluster, label: &str) -> Vec<Outcome> {
     let algorithm: Algorithm = label.parse().unwrap();
     let program = async |comm: &downbeat_sync::SimComm| {
         let clock = comm.clock();
-        let result = algorithm.synchronize(&comm.timekeeper(&clock).unwrap(), comm).await;
-        Outcome { result, clock, done: comm.true_now() }
+        let result = algorithm
+            .synchronize(&comm.timekeeper(&clock).unwrap(), comm)
+            .await;
+        Outcome {
+            result,
+            clock,
+            done: comm.true_now(),
+        }
     };
     cluster.run(program).unwrap()
 }

@@ -6,8 +6,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use loom::model::Builder;
 
 /// Runs `model` in every way there is, with at most so many preemptions, and says how many ways that were.
-#[expect(clippy::print_stdout, reason = "how much was explored is a result of these tests")]
-pub(crate) fn explore(name: &str, preemptions: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
+#[expect(
+    clippy::print_stdout,
+    reason = "how much was explored is a result of these tests"
+)]
+pub(crate) fn explore(
+    name: &str,
+    preemptions: Option<usize>,
+    model: impl Fn() + Sync + Send + 'static,
+) {
     let executions = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&executions);
 

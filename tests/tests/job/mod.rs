@@ -1,6 +1,11 @@
 //! How a program for `mpirun` is run here.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, clippy::expect_used, reason = "a test program")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::expect_used,
+    reason = "a test program"
+)]
 
 use std::panic;
 
@@ -12,7 +17,8 @@ use mpi::traits::Communicator;
 ///
 /// A rank that panics ends the job: the others wait for it, and MPI cannot be finalized by one of them.
 pub(crate) fn job<T>(threads: Threading, program: impl FnOnce(&SimpleCommunicator) -> T) -> T {
-    let (universe, _) = mpi::initialize_with_threading(threads).expect("the first to initialize MPI");
+    let (universe, _) =
+        mpi::initialize_with_threading(threads).expect("the first to initialize MPI");
     let world = universe.world();
     let (rank, size) = (world.rank(), world.size());
     panic::set_hook(Box::new(move |why| {

@@ -121,7 +121,9 @@ impl fmt::Display for TscUnavailable {
             Self::OtherArchitecture => "this is not an x86 processor",
             Self::NoCounter => "the processor has no time stamp counter",
             Self::NoRdtscp => "the processor has no rdtscp instruction",
-            Self::NotInvariant => "the processor does not promise an invariant counter (CPUID 80000007h EDX bit 8)",
+            Self::NotInvariant => {
+                "the processor does not promise an invariant counter (CPUID 80000007h EDX bit 8)"
+            }
             Self::Trapped => "reading the counter is switched off for this process (PR_SET_TSC)",
         })
     }
@@ -147,12 +149,22 @@ impl fmt::Display for TscDoubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ClocksourceIsNotTsc(other) => {
-                write!(f, "the kernel keeps time with another clocksource ({other}), not with the counter")
+                write!(
+                    f,
+                    "the kernel keeps time with another clocksource ({other}), not with the counter"
+                )
             }
-            Self::KernelMarkedUnstable => f.write_str("the kernel does not accept the counter as a clocksource"),
-            Self::KernelDoesNotVouch => f.write_str("the kernel does not call the counter constant and nonstop"),
+            Self::KernelMarkedUnstable => {
+                f.write_str("the kernel does not accept the counter as a clocksource")
+            }
+            Self::KernelDoesNotVouch => {
+                f.write_str("the kernel does not call the counter constant and nonstop")
+            }
             Self::VirtualMachine(host) => {
-                write!(f, "this is a virtual machine ({host}): the rate changes if it is moved to another host")
+                write!(
+                    f,
+                    "this is a virtual machine ({host}): the rate changes if it is moved to another host"
+                )
             }
         }
     }
@@ -170,16 +182,21 @@ impl TscFacts {
             (self.invariant, TscUnavailable::NotInvariant),
             (!self.trapped, TscUnavailable::Trapped),
         ];
-        required.into_iter().try_for_each(|(there, missing)| if there { Ok(()) } else { Err(missing) })
+        required
+            .into_iter()
+            .try_for_each(|(there, missing)| if there { Ok(()) } else { Err(missing) })
     }
 
     /// What speaks against a counter that is fit to be a clock.
     pub fn doubts(&self) -> impl Iterator<Item = TscDoubt> + use<> {
         let kernel = self.kernel;
-        let when = |doubtful: fn(&KernelFacts) -> bool, doubt| kernel.filter(doubtful).map(|_| doubt);
+        let when =
+            |doubtful: fn(&KernelFacts) -> bool, doubt| kernel.filter(doubtful).map(|_| doubt);
         [
             when(|k| !k.listed, TscDoubt::KernelMarkedUnstable),
-            kernel.filter(|k| k.clocksource != Clocksource::Tsc).map(|k| TscDoubt::ClocksourceIsNotTsc(k.clocksource)),
+            kernel
+                .filter(|k| k.clocksource != Clocksource::Tsc)
+                .map(|k| TscDoubt::ClocksourceIsNotTsc(k.clocksource)),
             when(|k| !(k.constant && k.nonstop), TscDoubt::KernelDoesNotVouch),
             self.hypervisor.map(TscDoubt::VirtualMachine),
         ]
@@ -206,9 +223,15 @@ impl TscFacts {
         let basic = cpu.get_feature_info();
         Ok(Self {
             counter: basic.as_ref().is_some_and(raw_cpuid::FeatureInfo::has_tsc),
-            rdtscp: cpu.get_extended_processor_and_feature_identifiers().is_some_and(|e| e.has_rdtscp()),
-            invariant: cpu.get_advanced_power_mgmt_info().is_some_and(|power| power.has_invariant_tsc()),
-            adjustable: cpu.get_extended_feature_info().is_some_and(|e| e.has_tsc_adjust_msr()),
+            rdtscp: cpu
+                .get_extended_processor_and_feature_identifiers()
+                .is_some_and(|e| e.has_rdtscp()),
+            invariant: cpu
+                .get_advanced_power_mgmt_info()
+                .is_some_and(|power| power.has_invariant_tsc()),
+            adjustable: cpu
+                .get_extended_feature_info()
+                .is_some_and(|e| e.has_tsc_adjust_msr()),
             stated_hz: stated_hz(&cpu),
             hypervisor: cpu.get_hypervisor_info().map(|host| host.identify().into()),
             #[cfg(all(feature = "std", target_os = "linux"))]
@@ -229,7 +252,11 @@ impl TscFacts {
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn stated_hz(cpu: &raw_cpuid::CpuId<raw_cpuid::CpuIdReaderNative>) -> Option<u64> {
     let processor = cpu.get_tsc_info().and_then(|info| info.tsc_frequency());
-    let host = || cpu.get_hypervisor_info().and_then(|host| host.tsc_frequency()).map(|khz| u64::from(khz) * 1_000);
+    let host = || {
+        cpu.get_hypervisor_info()
+            .and_then(|host| host.tsc_frequency())
+            .map(|khz| u64::from(khz) * 1_000)
+    };
     processor.or_else(host).filter(|&hz| hz > 0)
 }
 
@@ -263,7 +290,10 @@ mod linux {
     }
 
     pub(super) fn parse(cpuinfo: &str, current: &str, available: &str) -> KernelFacts {
-        let flags = cpuinfo.lines().find_map(|line| line.strip_prefix("flags")).unwrap_or_default();
+        let flags = cpuinfo
+            .lines()
+            .find_map(|line| line.strip_prefix("flags"))
+            .unwrap_or_default();
         let has = |flag| flags.split_whitespace().any(|word| word == flag);
         KernelFacts {
             constant: has("constant_tsc"),
@@ -312,37 +342,100 @@ mod tests {
     };
 
     fn doubts_with(kernel: KernelFacts) -> Vec<TscDoubt> {
-        TscFacts { kernel: Some(kernel), ..SOUND }.doubts().collect()
+        TscFacts {
+            kernel: Some(kernel),
+            ..SOUND
+        }
+        .doubts()
+        .collect()
     }
 
     #[test]
     fn a_sound_counter_raises_no_doubt() {
         assert_eq!(SOUND.verdict(), Ok(()));
         assert_eq!(SOUND.doubts().count(), 0);
-        assert_eq!(TscFacts { kernel: None, ..SOUND }.doubts().count(), 0);
+        assert_eq!(
+            TscFacts {
+                kernel: None,
+                ..SOUND
+            }
+            .doubts()
+            .count(),
+            0
+        );
     }
 
     #[test]
     fn everything_missing_has_its_name() {
         let verdict = |facts: TscFacts| facts.verdict().unwrap_err();
-        assert_eq!(verdict(TscFacts { counter: false, rdtscp: false, ..SOUND }), TscUnavailable::NoCounter);
-        assert_eq!(verdict(TscFacts { rdtscp: false, ..SOUND }), TscUnavailable::NoRdtscp);
-        assert_eq!(verdict(TscFacts { invariant: false, ..SOUND }), TscUnavailable::NotInvariant);
-        assert_eq!(verdict(TscFacts { trapped: true, ..SOUND }), TscUnavailable::Trapped);
+        assert_eq!(
+            verdict(TscFacts {
+                counter: false,
+                rdtscp: false,
+                ..SOUND
+            }),
+            TscUnavailable::NoCounter
+        );
+        assert_eq!(
+            verdict(TscFacts {
+                rdtscp: false,
+                ..SOUND
+            }),
+            TscUnavailable::NoRdtscp
+        );
+        assert_eq!(
+            verdict(TscFacts {
+                invariant: false,
+                ..SOUND
+            }),
+            TscUnavailable::NotInvariant
+        );
+        assert_eq!(
+            verdict(TscFacts {
+                trapped: true,
+                ..SOUND
+            }),
+            TscUnavailable::Trapped
+        );
     }
 
     #[test]
     fn everything_doubtful_has_its_name() {
         let kernel = SOUND.kernel.unwrap();
-        let replaced = KernelFacts { clocksource: Clocksource::Hpet, listed: false, ..kernel };
+        let replaced = KernelFacts {
+            clocksource: Clocksource::Hpet,
+            listed: false,
+            ..kernel
+        };
         assert_eq!(
             doubts_with(replaced),
-            [TscDoubt::KernelMarkedUnstable, TscDoubt::ClocksourceIsNotTsc(Clocksource::Hpet)]
+            [
+                TscDoubt::KernelMarkedUnstable,
+                TscDoubt::ClocksourceIsNotTsc(Clocksource::Hpet)
+            ]
         );
-        assert_eq!(doubts_with(KernelFacts { nonstop: false, ..kernel }), [TscDoubt::KernelDoesNotVouch]);
-        assert_eq!(doubts_with(KernelFacts { constant: false, ..kernel }), [TscDoubt::KernelDoesNotVouch]);
-        let guest = TscFacts { hypervisor: Some(Hypervisor::Kvm), ..SOUND };
-        assert_eq!(guest.doubts().collect::<Vec<_>>(), [TscDoubt::VirtualMachine(Hypervisor::Kvm)]);
+        assert_eq!(
+            doubts_with(KernelFacts {
+                nonstop: false,
+                ..kernel
+            }),
+            [TscDoubt::KernelDoesNotVouch]
+        );
+        assert_eq!(
+            doubts_with(KernelFacts {
+                constant: false,
+                ..kernel
+            }),
+            [TscDoubt::KernelDoesNotVouch]
+        );
+        let guest = TscFacts {
+            hypervisor: Some(Hypervisor::Kvm),
+            ..SOUND
+        };
+        assert_eq!(
+            guest.doubts().collect::<Vec<_>>(),
+            [TscDoubt::VirtualMachine(Hypervisor::Kvm)]
+        );
     }
 
     #[cfg(all(feature = "std", target_os = "linux"))]

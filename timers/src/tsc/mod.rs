@@ -60,7 +60,9 @@ impl TscClock {
 
     /// The same counter without any order: cheaper, and able to run backwards between two cores.
     pub fn unordered(self) -> UnorderedTsc {
-        UnorderedTsc { counter: self.counter }
+        UnorderedTsc {
+            counter: self.counter,
+        }
     }
 
     /// An ordered reading, and the core that it was taken on: two different cores mean that the thread moved.
@@ -138,13 +140,18 @@ mod tests {
                 last = next;
             }
         }
-        assert_eq!((tsc.ordering(), tsc.unordered().ordering()), (ReadOrdering::Ordered, ReadOrdering::Unordered));
+        assert_eq!(
+            (tsc.ordering(), tsc.unordered().ordering()),
+            (ReadOrdering::Ordered, ReadOrdering::Unordered)
+        );
     }
 
     #[test]
     fn an_ordered_reading_sent_to_another_core_is_never_ahead_of_that_cores_next() {
         let Some(tsc) = detected() else { return };
-        let [first, second] = allowed_cores()[..2] else { panic!("this test needs two cores") };
+        let [first, second] = allowed_cores()[..2] else {
+            panic!("this test needs two cores")
+        };
         let (send, receive) = mpsc::channel();
         let sender = std::thread::spawn(move || {
             pin_to(first).unwrap();

@@ -1,7 +1,10 @@
 //! How long `downbeat clocks` keeps its user waiting: `cargo bench -p downbeat-cli`. With `-- --gate`, the exit code is 1
 //! when the median of five runs exceeds the two seconds that the project promises for a machine with two cores.
 
-#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(
+    clippy::print_stdout,
+    reason = "this is a program, and this is its output"
+)]
 #![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
 
 use std::process::{Command, ExitCode, Stdio};
@@ -14,7 +17,11 @@ fn main() -> ExitCode {
         .map(|_| {
             let start = Instant::now();
             let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
-            let status = command.arg("clocks").stdout(Stdio::null()).status().expect("the program starts");
+            let status = command
+                .arg("clocks")
+                .stdout(Stdio::null())
+                .status()
+                .expect("the program starts");
             assert!(status.success(), "downbeat clocks failed");
             start.elapsed().as_secs_f64()
         })

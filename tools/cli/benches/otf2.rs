@@ -3,7 +3,10 @@
 //! when the median of five turns exceeds what the project promises. Without cargo's `--bench`, a small archive takes one
 //! turn. It also needs a C compiler.
 
-#![expect(clippy::print_stdout, reason = "this is a program, and this is its output")]
+#![expect(
+    clippy::print_stdout,
+    reason = "this is a program, and this is its output"
+)]
 #![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
 
 use std::fs;
@@ -18,15 +21,24 @@ const ROUNDS: u32 = 157_000;
 
 fn main() -> ExitCode {
     let is = |argument: &str| std::env::args().any(|given| given == argument);
-    let (turns, rounds) = if is("--bench") { (TURNS, ROUNDS) } else { (1, 20) };
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-otf2-{}", std::process::id()));
+    let (turns, rounds) = if is("--bench") {
+        (TURNS, ROUNDS)
+    } else {
+        (1, 20)
+    };
+    let folder =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-otf2-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("there can be a folder");
     let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
     let writer = compile(&sources.join("../../measure/tests/otf2/archive.c"), &folder);
     let reader = compile(&sources.join("benches/otf2/read.c"), &folder);
     let archive = folder.join("written");
     let (anchor, to) = (archive.join("traces.otf2"), folder.join("to"));
-    seconds(Command::new(writer).arg(&archive).args(["1000000000", &rounds.to_string(), "plain"]));
+    seconds(
+        Command::new(writer)
+            .arg(&archive)
+            .args(["1000000000", &rounds.to_string(), "plain"]),
+    );
 
     println!("| turn | OTF2 reads, s | corrected, s | rewritten, s |\n|---|---|---|---|");
     let mut ratios = [vec![], vec![]];
@@ -34,12 +46,20 @@ fn main() -> ExitCode {
         let reads = seconds(Command::new(&reader).arg(&anchor));
         let corrected = [&[][..], &["--rewrite"]].map(|more| {
             let mut downbeat = Command::new(env!("CARGO_BIN_EXE_downbeat"));
-            downbeat.args(["trace", "correct"]).arg(&anchor).arg("-o").arg(&to).args(["--latencies", "500ns"]);
+            downbeat
+                .args(["trace", "correct"])
+                .arg(&anchor)
+                .arg("-o")
+                .arg(&to)
+                .args(["--latencies", "500ns"]);
             let corrected = seconds(downbeat.args(more));
             fs::remove_dir_all(&to).expect("it was written");
             corrected
         });
-        println!("| {turn} | {reads:.2} | {:.2} | {:.2} |", corrected[0], corrected[1]);
+        println!(
+            "| {turn} | {reads:.2} | {:.2} | {:.2} |",
+            corrected[0], corrected[1]
+        );
         for (ratios, corrected) in ratios.iter_mut().zip(corrected) {
             ratios.push(corrected / reads);
         }
@@ -49,7 +69,9 @@ fn main() -> ExitCode {
         ratios.sort_by(f64::total_cmp);
         ratios[turns / 2]
     });
-    println!("\n| in the time that OTF2 takes to read it | found | must not exceed |\n|---|---|---|");
+    println!(
+        "\n| in the time that OTF2 takes to read it | found | must not exceed |\n|---|---|---|"
+    );
     println!(
         "| the whole correction | {corrected:.2} | {PROMISED} |\n| with all events rewritten | {rewritten:.2} | |"
     );
@@ -57,19 +79,31 @@ fn main() -> ExitCode {
 }
 
 fn compile(source: &Path, folder: &Path) -> PathBuf {
-    let flags = Command::new("otf2-config").args(["--cflags", "--ldflags", "--libs"]).output();
+    let flags = Command::new("otf2-config")
+        .args(["--cflags", "--ldflags", "--libs"])
+        .output();
     let flags = String::from_utf8(flags.expect("OTF2 is installed").stdout).expect("they are text");
     let program = folder.join(source.file_stem().expect("it is a file"));
     let mut cc = Command::new("cc");
-    cc.args(["-O2", "-o"]).arg(&program).arg(source).args(flags.split_whitespace());
-    assert!(cc.status().expect("there is a C compiler").success(), "{} cannot be compiled", source.display());
+    cc.args(["-O2", "-o"])
+        .arg(&program)
+        .arg(source)
+        .args(flags.split_whitespace());
+    assert!(
+        cc.status().expect("there is a C compiler").success(),
+        "{} cannot be compiled",
+        source.display()
+    );
     program
 }
 
 /// How long it takes.
 fn seconds(command: &mut Command) -> f64 {
     let start = Instant::now();
-    let status = command.stdout(Stdio::null()).status().expect("the program starts");
+    let status = command
+        .stdout(Stdio::null())
+        .status()
+        .expect("the program starts");
     assert!(status.success(), "{command:?} failed");
     start.elapsed().as_secs_f64()
 }

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use clap::Args;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Local, Timestamp};
 use downbeat_common::bench::{
-    GlobalTime, MethodOptions, NearnessOptions, OutputOptions, Plan, Results, SyncOptions, agree_on_measured, headline,
-    measure_all,
+    GlobalTime, MethodOptions, NearnessOptions, OutputOptions, Plan, Results, SyncOptions,
+    agree_on_measured, headline, measure_all,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
@@ -15,7 +15,8 @@ use downbeat_measure::{ByMessages, Measured, OwnKind, OwnOperation, Stage, Time}
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, Place, ThreadCluster, ThreadComm, Timekeeper, block_on_ready};
 use downbeat_timers::{
-    Duration, SkewedClock, SystemClock, SystemClockId, TickRate, TscClock, TscUnavailable, allowed_cores,
+    Duration, SkewedClock, SystemClock, SystemClockId, TickRate, TscClock, TscUnavailable,
+    allowed_cores,
 };
 
 use crate::threads;
@@ -58,7 +59,9 @@ pub(crate) struct Options {
 struct Kinds(Vec<OwnKind>);
 
 fn kinds(text: &str) -> Result<Kinds, String> {
-    OwnKind::list(text).map(Kinds).map_err(|why| why.to_string())
+    OwnKind::list(text)
+        .map(Kinds)
+        .map_err(|why| why.to_string())
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
@@ -68,7 +71,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 /// Measures everything, and keeps it where that was asked for.
 pub(crate) fn measure(options: &Options) -> Result<Results, Failure> {
     let sizes = options.rank_counts();
-    let session = Session { options, groups: options.groups(&sizes)?, sizes };
+    let session = Session {
+        options,
+        groups: options.groups(&sizes)?,
+        sizes,
+    };
     // Before anything takes time.
     options.method.method(0)?;
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).map_err(Failure::run)?;
@@ -77,9 +84,23 @@ pub(crate) fn measure(options: &Options) -> Result<Results, Failure> {
     match (tsc, known) {
         (Ok(tsc), Some(known)) => {
             let (rate, uncertainty) = (known.calibration.rate(), known.calibration.uncertainty());
-            session.by(tsc, &Read { rate, uncertainty, instead_of: None })
+            session.by(
+                tsc,
+                &Read {
+                    rate,
+                    uncertainty,
+                    instead_of: None,
+                },
+            )
         }
-        (tsc, _) => session.by(raw, &Read { rate: SystemClock::RATE, uncertainty: 0.0, instead_of: tsc.err() }),
+        (tsc, _) => session.by(
+            raw,
+            &Read {
+                rate: SystemClock::RATE,
+                uncertainty: 0.0,
+                instead_of: tsc.err(),
+            },
+        ),
     }
 }
 
@@ -97,7 +118,11 @@ struct Read {
 impl Options {
     fn rank_counts(&self) -> Vec<u32> {
         let all = (allowed_cores().len() as u32).clamp(2, ThreadCluster::MOST_RANKS);
-        let mut counts = if self.ranks.is_empty() { vec![all] } else { self.ranks.clone() };
+        let mut counts = if self.ranks.is_empty() {
+            vec![all]
+        } else {
+            self.ranks.clone()
+        };
         counts.sort_unstable();
         counts.dedup();
         counts
@@ -105,12 +130,21 @@ impl Options {
 
     /// Everything that is to be measured.
     fn groups(&self, rank_counts: &[u32]) -> Result<Vec<GroupKey>, Failure> {
-        let pairs = self.operation.0.iter().flat_map(|kind| rank_counts.iter().map(move |ranks| (kind, *ranks)));
+        let pairs = self
+            .operation
+            .0
+            .iter()
+            .flat_map(|kind| rank_counts.iter().map(move |ranks| (kind, *ranks)));
         let group = |(kind, ranks): (&OwnKind, u32)| match kind.least_ranks() {
-            least if ranks < least => {
-                Err(Failure::option("--operation", format!("{kind} takes {least} ranks, and not {ranks}")))
-            }
-            _ => Ok(GroupKey { operation: kind.to_string(), bytes: kind.bytes(), ranks }),
+            least if ranks < least => Err(Failure::option(
+                "--operation",
+                format!("{kind} takes {least} ranks, and not {ranks}"),
+            )),
+            _ => Ok(GroupKey {
+                operation: kind.to_string(),
+                bytes: kind.bytes(),
+                ranks,
+            }),
         };
         pairs.map(group).collect()
     }
@@ -128,12 +162,18 @@ impl Session<'_> {
     fn by<K: Clock + Copy + Sync>(&self, counter: K, read: &Read) -> Result<Results, Failure> {
         let (now, ranks) = (counter.ticks(), self.ranks());
         let Some(spec) = &self.options.skew else {
-            let base = ClockModel::through(now, Timestamp::ORIGIN, read.rate).map_err(Failure::run)?;
+            let base =
+                ClockModel::through(now, Timestamp::ORIGIN, read.rate).map_err(Failure::run)?;
             return self.among(&vec![counter; ranks as usize], base, |_| 0, read);
         };
         let truth = ClockModel::through(now, Timestamp::ORIGIN, read.rate).map_err(Failure::run)?;
         let base = SkewedClock::<K>::believed().map_err(Failure::run)?;
-        self.among(&threads::skewed(spec, ranks, counter, truth)?, base, |rank| threads::clock_of(rank, spec), read)
+        self.among(
+            &threads::skewed(spec, ranks, counter, truth)?,
+            base,
+            |rank| threads::clock_of(rank, spec),
+            read,
+        )
     }
 
     /// How many threads there are.
@@ -155,11 +195,23 @@ impl Session<'_> {
         let found = threads::pinned(self.ranks()).run(|all| {
             let (clock, which) = (&clocks[all.rank() as usize], which(all.rank()));
             // Ranks that share a clock make a node for those algorithms that tell nodes apart.
-            let me = Timekeeper::new(clock, base).source(which.into()).place(Place { node: which, socket: 0 });
+            let me = Timekeeper::new(clock, base)
+                .source(which.into())
+                .place(Place {
+                    node: which,
+                    socket: 0,
+                });
             let mut global = GlobalTime::new(all, me, &self.options.sync, &method)?;
-            let rank = Rank { session: self, all, parts: self.parts(all)?, casualty: &casualty };
+            let rank = Rank {
+                session: self,
+                all,
+                parts: self.parts(all)?,
+                casualty: &casualty,
+            };
             measure_all(all, &self.options.output, plan.clone(), |key| {
-                self.options.near.while_near(all, || rank.measure(key, clock, global.time()?))
+                self.options
+                    .near
+                    .while_near(all, || rank.measure(key, clock, global.time()?))
             })
         });
         let found = found.map_err(Failure::run)?;
@@ -167,12 +219,16 @@ impl Session<'_> {
             // The others know only that it left.
             Some(why) => Err(Failure::Run(why)),
             // All ranks fail alike, and rank 0 knows why.
-            None => found.into_iter().next().unwrap_or_else(|| Err(Failure::run("there is no rank 0"))),
+            None => found
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| Err(Failure::run("there is no rank 0"))),
         };
         match (found, allowed_cores().len()) {
             // That explains most of what fails then: who shares a core is late for every common start.
             (Err(Failure::Run(why)), cores) if cores < self.ranks() as usize => {
-                let (threads, cores) = (count(self.ranks() as usize, "thread"), count(cores, "core"));
+                let (threads, cores) =
+                    (count(self.ranks() as usize, "thread"), count(cores, "core"));
                 Err(Failure::Run(format!("{why} ({threads} on {cores})")))
             }
             (found, _) => found,
@@ -183,23 +239,34 @@ impl Session<'_> {
     fn parts(&self, all: &ThreadComm) -> Result<Vec<(u32, Option<ThreadComm>)>, Failure> {
         let part = |size: &u32| {
             let color = (all.rank() < *size).then_some(0);
-            Ok((*size, block_on_ready(all.split(color, all.rank())).map_err(Failure::run)?))
+            Ok((
+                *size,
+                block_on_ready(all.split(color, all.rank())).map_err(Failure::run)?,
+            ))
         };
         self.sizes.iter().map(part).collect()
     }
 
     fn plan(&self, read: &Read) -> Result<Plan, Failure> {
-        let Self { options, groups, .. } = self;
+        let Self {
+            options, groups, ..
+        } = self;
         let method = options.method.method(0)?;
         let cores = allowed_cores().len();
-        let clock = if read.instead_of.is_none() { "tsc" } else { "raw" };
+        let clock = if read.instead_of.is_none() {
+            "tsc"
+        } else {
+            "raw"
+        };
         let factors = Factors::default()
             .with("program", &concat!("downbeat ", env!("CARGO_PKG_VERSION")))
             .with("ranks", &self.ranks())
             .with("cores", &cores)
             .with("host", &machine::host_name())
             .with("clock", &clock);
-        let mut factors = options.near.factors(options.method.factors(machine::factors(factors))?);
+        let mut factors = options
+            .near
+            .factors(options.method.factors(machine::factors(factors))?);
         factors = options.sync.factors(factors, &method)?;
         if let Some(skew) = &options.skew {
             factors = factors.with("skew", skew);
@@ -210,11 +277,22 @@ impl Session<'_> {
                 .with("tsc_uncertainty_ppm", &(read.uncertainty * 1e6)),
             Some(why) => Factors::default().with("no tsc", why),
         };
-        let note = read.instead_of.as_ref().map_or_else(String::new, |why| format!(" (no time stamp counter: {why})"));
-        let who =
-            format!("{} on {}, clock {clock}{note}", count(self.ranks() as usize, "thread"), count(cores, "core"));
+        let note = read.instead_of.as_ref().map_or_else(String::new, |why| {
+            format!(" (no time stamp counter: {why})")
+        });
+        let who = format!(
+            "{} on {}, clock {clock}{note}",
+            count(self.ranks() as usize, "thread"),
+            count(cores, "core")
+        );
         let headline = headline(&who, &method);
-        Ok(Plan { groups: groups.clone(), seed: options.seed, factors, facts, headline })
+        Ok(Plan {
+            groups: groups.clone(),
+            seed: options.seed,
+            factors,
+            facts,
+            headline,
+        })
     }
 }
 
@@ -229,13 +307,27 @@ struct Rank<'a> {
 
 impl Rank<'_> {
     /// One group. Ranks that do not take part only hear how it went.
-    fn measure(&self, key: &GroupKey, clock: &impl Clock, time: Time) -> Result<Option<Measured>, Failure> {
+    fn measure(
+        &self,
+        key: &GroupKey,
+        clock: &impl Clock,
+        time: Time,
+    ) -> Result<Option<Measured>, Failure> {
         let method = self.session.options.method.method(key.bytes)?;
-        let part = self.parts.iter().find(|(size, _)| *size == key.ranks).and_then(|(_, part)| part.as_ref());
+        let part = self
+            .parts
+            .iter()
+            .find(|(size, _)| *size == key.ranks)
+            .and_then(|(_, part)| part.as_ref());
         let mut measured = Ok(None);
         if let Some(comm) = part {
             let kind = key.operation.parse().map_err(Failure::run)?;
-            let stage = Stage { comm, together: &ByMessages(comm), clock, time };
+            let stage = Stage {
+                comm,
+                together: &ByMessages(comm),
+                clock,
+                time,
+            };
             let mut operation = OwnOperation { kind, comm };
             measured = method.measure_blocking(&stage, &mut operation);
         }
@@ -273,24 +365,49 @@ mod tests {
 
     impl Clock for Fragile {
         fn ticks(&self) -> Ticks {
-            Ticks(if self.stands { 0 } else { self.began.elapsed().as_nanos() as u64 })
+            Ticks(if self.stands {
+                0
+            } else {
+                self.began.elapsed().as_nanos() as u64
+            })
         }
     }
 
     #[test]
     fn a_rank_that_fails_alone_is_heard_and_leaves_nobody_waiting() {
-        let words = ["bench", "--operation", "allreduce,bcast", "--ranks", "2,3", "--sync", "none", "--reps", "50"];
+        let words = [
+            "bench",
+            "--operation",
+            "allreduce,bcast",
+            "--ranks",
+            "2,3",
+            "--sync",
+            "none",
+            "--reps",
+            "50",
+        ];
         let Line { options } = Line::try_parse_from(words).unwrap();
         let sizes = options.rank_counts();
-        let session = Session { options: &options, groups: options.groups(&sizes).unwrap(), sizes };
+        let session = Session {
+            options: &options,
+            groups: options.groups(&sizes).unwrap(),
+            sizes,
+        };
         let base = ClockModel::through(Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND).unwrap();
-        let read = Read { rate: TickRate::NANOSECOND, uncertainty: 0.0, instead_of: None };
+        let read = Read {
+            rate: TickRate::NANOSECOND,
+            uncertainty: 0.0,
+            instead_of: None,
+        };
         let began = Instant::now();
         // It waits for the first start for ever.
         let clocks = [false, true, false].map(|stands| Fragile { began, stands });
         match session.among(&clocks, base, |_| 0, &read) {
             Err(Failure::Run(why)) => {
-                assert!(why.starts_with("rank 1: ") && why.contains("the clock stands still"), "{why}");
+                assert!(
+                    why.starts_with("rank 1: ") && why.contains("the clock stands still"),
+                    "{why}"
+                );
             }
             other => panic!("{other:?}"),
         }

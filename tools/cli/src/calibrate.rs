@@ -9,13 +9,15 @@ use downbeat_common::cli::positive;
 use downbeat_common::output::{self, Table};
 use downbeat_common::{Failure, Progress};
 use downbeat_timers::{
-    Bracket, Calibration, CalibrationError, CoreId, Duration, Machine, SavedCalibration, SystemClock, SystemClockId,
-    TscClock, TscFacts, pin_to,
+    Bracket, Calibration, CalibrationError, CoreId, Duration, Machine, SavedCalibration,
+    SystemClock, SystemClockId, TscClock, TscFacts, pin_to,
 };
 use serde::Serialize;
 
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  downbeat calibrate --duration 1s --repeat 5 --save /tmp/tsc.toml")]
+#[command(
+    after_help = "Example:\n  downbeat calibrate --duration 1s --repeat 5 --save /tmp/tsc.toml"
+)]
 pub(crate) struct Options {
     /// How long each calibration takes; the longer, the more certain
     #[arg(long, default_value = "10ms", value_parser = positive, allow_hyphen_values = true)]
@@ -97,17 +99,29 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let writable = OpenOptions::new().append(true).create(true).open(path);
         writable.map_err(|why| Failure::option("--save", format!("{}: {why}", path.display())))?;
     }
-    let tsc = TscClock::detect().map_err(|why| Failure::run(format!("no time stamp counter: {why}")))?;
+    let tsc =
+        TscClock::detect().map_err(|why| Failure::run(format!("no time stamp counter: {why}")))?;
     let reference = SystemClock::detect(options.against.into()).map_err(Failure::run)?;
-    let machine = Machine::this().map_err(|why| Failure::run(format!("cannot tell which machine this is: {why}")))?;
+    let machine = Machine::this()
+        .map_err(|why| Failure::run(format!("cannot tell which machine this is: {why}")))?;
 
     let runs = calibrate(&tsc, &reference, options).map_err(Failure::run)?;
     let (calibration, report) = summarize(&runs, &reference, &machine).map_err(Failure::run)?;
     if let Some(path) = &options.save {
-        let saved = SavedCalibration { calibration, reference: reference.id(), machine };
-        saved.save(path).map_err(|why| Failure::option("--save", format!("{}: {why}", path.display())))?;
+        let saved = SavedCalibration {
+            calibration,
+            reference: reference.id(),
+            machine,
+        };
+        saved
+            .save(path)
+            .map_err(|why| Failure::option("--save", format!("{}: {why}", path.display())))?;
     }
-    if options.json { output::print_json(&report) } else { output::print(&render(&report, options)) }
+    if options.json {
+        output::print_json(&report)
+    } else {
+        output::print(&render(&report, options))
+    }
 }
 
 /// The brackets of every repeat.
@@ -124,7 +138,9 @@ fn calibrate(
             let mut brackets = vec![bracket()?];
             for part in 0..PARTS {
                 // Parts of equal length, but for the nanoseconds that are left over.
-                progress.sleep(Duration::from_nanos(nanos / PARTS + i64::from(part < nanos % PARTS)));
+                progress.sleep(Duration::from_nanos(
+                    nanos / PARTS + i64::from(part < nanos % PARTS),
+                ));
                 brackets.push(bracket()?);
             }
             Ok(brackets)
@@ -137,12 +153,23 @@ fn summarize(
     reference: &SystemClock,
     machine: &Machine,
 ) -> Result<(Calibration, Report), CalibrationError> {
-    let repeats = runs.iter().map(|brackets| assess(brackets)).collect::<Result<Vec<_>, _>>()?;
-    let first = runs.first().and_then(|run| run.first()).ok_or(CalibrationError::NoBracket)?;
-    let last = runs.last().and_then(|run| run.last()).ok_or(CalibrationError::NoBracket)?;
+    let repeats = runs
+        .iter()
+        .map(|brackets| assess(brackets))
+        .collect::<Result<Vec<_>, _>>()?;
+    let first = runs
+        .first()
+        .and_then(|run| run.first())
+        .ok_or(CalibrationError::NoBracket)?;
+    let last = runs
+        .last()
+        .and_then(|run| run.last())
+        .ok_or(CalibrationError::NoBracket)?;
     let whole = Calibration::between(*first, *last)?;
     let frequencies = repeats.iter().map(|repeat| repeat.frequency_hz);
-    let (least, most) = frequencies.fold((f64::MAX, f64::MIN), |(least, most), hz| (least.min(hz), most.max(hz)));
+    let (least, most) = frequencies.fold((f64::MAX, f64::MIN), |(least, most), hz| {
+        (least.min(hz), most.max(hz))
+    });
     let report = Report {
         schema: "downbeat.calibration",
         version: 1,
@@ -156,7 +183,9 @@ fn summarize(
         duration_s: whole.duration().as_secs_f64(),
         spread_ppm: (most - least) / least * 1e6,
         repeats,
-        doubts: TscFacts::gather().map(|facts| facts.doubts().map(|d| d.to_string()).collect()).unwrap_or_default(),
+        doubts: TscFacts::gather()
+            .map(|facts| facts.doubts().map(|d| d.to_string()).collect())
+            .unwrap_or_default(),
     };
     Ok((whole, report))
 }
@@ -171,7 +200,10 @@ fn assess(brackets: &[Bracket]) -> Result<Repeat, CalibrationError> {
         (nanos - ticks * whole.rate().nanos_per_tick()).abs()
     };
     let middle = brackets[brackets.len() / 2];
-    let (early, late) = (Calibration::between(start, middle)?, Calibration::between(middle, end)?);
+    let (early, late) = (
+        Calibration::between(start, middle)?,
+        Calibration::between(middle, end)?,
+    );
     Ok(Repeat {
         frequency_hz: whole.rate().hz(),
         uncertainty_ppm: whole.uncertainty() * 1e6,
@@ -196,31 +228,52 @@ fn render(report: &Report, options: &Options) -> String {
         report.repeats.len(),
         options.duration
     );
-    let mut table = Table::new(["repeat", "frequency, Hz", "certain to, ppm", "departure, ns", "change, ppm"]);
+    let mut table = Table::new([
+        "repeat",
+        "frequency, Hz",
+        "certain to, ppm",
+        "departure, ns",
+        "change, ppm",
+    ]);
     for (i, repeat) in report.repeats.iter().take(SHOWN).enumerate() {
         table.row([
             (i + 1).to_string(),
             format!("{:.0}", repeat.frequency_hz),
             format!("{:.3}", repeat.uncertainty_ppm),
             format!("{:.1}", repeat.largest_departure_ns),
-            format!("{:+.3} +- {:.3}", repeat.change_between_halves_ppm, repeat.change_uncertainty_ppm),
+            format!(
+                "{:+.3} +- {:.3}",
+                repeat.change_between_halves_ppm, repeat.change_uncertainty_ppm
+            ),
         ]);
     }
     text += &table.render();
     if report.repeats.len() > SHOWN {
-        let _ = writeln!(text, "... and {} more (--json shows all)", report.repeats.len() - SHOWN);
+        let _ = writeln!(
+            text,
+            "... and {} more (--json shows all)",
+            report.repeats.len() - SHOWN
+        );
     }
     let _ = writeln!(
         text,
         "\nRate         {:.3} Hz, {:.12} ns per tick\nCertain to   {:.3} ppm, over {:.3} s in all\nSpread       {:.3} ppm \
          between the repeats",
-        report.frequency_hz, report.nanos_per_tick, report.uncertainty_ppm, report.duration_s, report.spread_ppm
+        report.frequency_hz,
+        report.nanos_per_tick,
+        report.uncertainty_ppm,
+        report.duration_s,
+        report.spread_ppm
     );
     for doubt in &report.doubts {
         let _ = writeln!(text, "Warning      {doubt}");
     }
     if let Some(path) = &options.save {
-        let _ = writeln!(text, "Saved        {} (holds until the next reboot)", path.display());
+        let _ = writeln!(
+            text,
+            "Saved        {} (holds until the next reboot)",
+            path.display()
+        );
     }
     text += "\nDeparture: how far the reference clock was from a steady rate on the way.\n\
              Change: how much faster the counter ran in the second half than in the first.\n";
@@ -233,17 +286,34 @@ mod tests {
     use downbeat_timers::Ticks;
 
     fn bracket(ticks: u64, nanos: u64) -> Bracket {
-        Bracket { before: Ticks(ticks - 10), reference: Ticks(nanos), after: Ticks(ticks + 10) }
+        Bracket {
+            before: Ticks(ticks - 10),
+            reference: Ticks(nanos),
+            after: Ticks(ticks + 10),
+        }
     }
 
     #[test]
     fn a_counter_that_speeds_up_is_seen_in_the_halves() {
         // 2 ticks per ns, then 0.1 % more.
-        let brackets = [bracket(1_000, 0), bracket(2_001_000, 1_000_000), bracket(4_003_000, 2_000_000)];
+        let brackets = [
+            bracket(1_000, 0),
+            bracket(2_001_000, 1_000_000),
+            bracket(4_003_000, 2_000_000),
+        ];
         let found = assess(&brackets).unwrap();
         assert!((found.frequency_hz - 2.001e9).abs() < 1e3, "{found:?}");
-        assert!((found.change_between_halves_ppm - 1_000.0).abs() < 0.01, "{found:?}");
-        assert!((found.largest_departure_ns - 499.75).abs() < 0.1, "{found:?}");
-        assert!(found.change_uncertainty_ppm > 0.0 && found.uncertainty_ppm < found.change_uncertainty_ppm);
+        assert!(
+            (found.change_between_halves_ppm - 1_000.0).abs() < 0.01,
+            "{found:?}"
+        );
+        assert!(
+            (found.largest_departure_ns - 499.75).abs() < 0.1,
+            "{found:?}"
+        );
+        assert!(
+            found.change_uncertainty_ppm > 0.0
+                && found.uncertainty_ppm < found.change_uncertainty_ppm
+        );
     }
 }

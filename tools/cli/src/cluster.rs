@@ -41,7 +41,13 @@ impl Cluster {
             Some((_, text)) => text.to_owned(),
             None => fs::read_to_string(Path::new(name)).map_err(|why| {
                 let names: Vec<&str> = KNOWN.into_iter().map(|(known, _)| known).collect();
-                Failure::option("--cluster", format!("{name}: {why}; it is a file, or one of {}", names.join(", ")))
+                Failure::option(
+                    "--cluster",
+                    format!(
+                        "{name}: {why}; it is a file, or one of {}",
+                        names.join(", ")
+                    ),
+                )
             })?,
         };
         Self::parse(&text).map_err(|why| Failure::option("--cluster", format!("{name}: {why}")))
@@ -51,7 +57,10 @@ impl Cluster {
         toml::from_str(text).map_err(|why| {
             let message = why.message().replace('\n', " ");
             match why.span() {
-                Some(span) => format!("line {}: {message}", 1 + text[..span.start].matches('\n').count()),
+                Some(span) => format!(
+                    "line {}: {message}",
+                    1 + text[..span.start].matches('\n').count()
+                ),
                 None => message,
             }
         })
@@ -59,7 +68,10 @@ impl Cluster {
 
     pub(crate) fn network(&self) -> Network {
         let file = &self.network;
-        let card = |card: &CardFile| Card { gap: card.gap.0, per_byte: card.per_byte };
+        let card = |card: &CardFile| Card {
+            gap: card.gap.0,
+            per_byte: card.per_byte,
+        };
         Network {
             socket: file.socket.link(),
             node: file.node.link(),
@@ -98,7 +110,9 @@ struct Time(Duration);
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        text.parse().map(Self).map_err(|why| serde::de::Error::custom(format!("\"{text}\": {why}")))
+        text.parse()
+            .map(Self)
+            .map_err(|why| serde::de::Error::custom(format!("\"{text}\": {why}")))
     }
 }
 
@@ -139,8 +153,15 @@ enum TailFile {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "lowercase", tag = "kind")]
 enum BurstsFile {
-    Chance { probability: f64, mean: Time },
-    Spells { every: Time, lasting: Time, mean: Time },
+    Chance {
+        probability: f64,
+        mean: Time,
+    },
+    Spells {
+        every: Time,
+        lasting: Time,
+        mean: Time,
+    },
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -163,8 +184,18 @@ struct ClocksFile {
 
 impl Default for ClocksFile {
     fn default() -> Self {
-        let (offset, drift, read_cost) = (Time::default(), DriftFile::Within { ppm: 0.0 }, Time::default());
-        Self { offset, drift, wander: None, read_cost, granularity: 1 }
+        let (offset, drift, read_cost) = (
+            Time::default(),
+            DriftFile::Within { ppm: 0.0 },
+            Time::default(),
+        );
+        Self {
+            offset,
+            drift,
+            wander: None,
+            read_cost,
+            granularity: 1,
+        }
     }
 }
 
@@ -191,15 +222,30 @@ impl LinkFile {
             asymmetry: self.asymmetry.0,
             tail: match self.tail {
                 None => Tail::None,
-                Some(TailFile::LogNormal { median, sigma }) => Tail::LogNormal { median: median.0, sigma },
-                Some(TailFile::Pareto { scale, shape }) => Tail::Pareto { scale: scale.0, shape },
+                Some(TailFile::LogNormal { median, sigma }) => Tail::LogNormal {
+                    median: median.0,
+                    sigma,
+                },
+                Some(TailFile::Pareto { scale, shape }) => Tail::Pareto {
+                    scale: scale.0,
+                    shape,
+                },
             },
             bursts: match self.bursts {
                 None => Bursts::None,
-                Some(BurstsFile::Chance { probability, mean }) => Bursts::Chance { probability, mean: mean.0 },
-                Some(BurstsFile::Spells { every, lasting, mean }) => {
-                    Bursts::Spells { every: every.0, lasting: lasting.0, mean: mean.0 }
-                }
+                Some(BurstsFile::Chance { probability, mean }) => Bursts::Chance {
+                    probability,
+                    mean: mean.0,
+                },
+                Some(BurstsFile::Spells {
+                    every,
+                    lasting,
+                    mean,
+                }) => Bursts::Spells {
+                    every: every.0,
+                    lasting: lasting.0,
+                    mean: mean.0,
+                },
             },
         }
     }
@@ -233,10 +279,22 @@ mod tests {
         assert!(Cluster::parse(good).is_ok());
         let cases = [
             ("ranks_per_node = 4", "ranks_per_node = -4", "line 2: "),
-            ("ranks_per_node = 4", "ranks_per_node = \"four\"", "line 2: "),
+            (
+                "ranks_per_node = 4",
+                "ranks_per_node = \"four\"",
+                "line 2: ",
+            ),
             ("[network]", "[netwrok]", "netwrok"),
-            ("node = { latency = \"1us\" }", "node = { latency = \"1\" }", "line 5: "),
-            ("node = { latency = \"1us\" }", "node = { latency = \"1us\", tail = { kind = \"odd\" } }", "line 5: "),
+            (
+                "node = { latency = \"1us\" }",
+                "node = { latency = \"1\" }",
+                "line 5: ",
+            ),
+            (
+                "node = { latency = \"1us\" }",
+                "node = { latency = \"1us\", tail = { kind = \"odd\" } }",
+                "line 5: ",
+            ),
             ("granularity = 1", "granularity = nan", "line 8: "),
             ("granularity = 1", "granularity", "line 8: "),
             ("name = \"x\"", "", "name"),

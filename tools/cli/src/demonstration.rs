@@ -13,12 +13,19 @@ use crate::sync::{self, Check, Options, Report};
 const WAYS: [(&str, &str); 3] = [
     ("offsets only", "skampi/skampi/100"),
     ("lines, in a moment", "hca3/50/skampi/20/weighted"),
-    ("lines, with patience", "hca3/2000/skampi/100/recompute/weighted"),
+    (
+        "lines, with patience",
+        "hca3/2000/skampi/100/recompute/weighted",
+    ),
 ];
 
 /// The wrong clocks: always the same.
 const SKEW: &str = "offset=1s,drift=20ppm";
-const CHECKS: [Duration; 3] = [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(10)];
+const CHECKS: [Duration; 3] = [
+    Duration::ZERO,
+    Duration::from_secs(1),
+    Duration::from_secs(10),
+];
 
 /// A busy machine can spoil a short measurement; a longer one bears it.
 const TRIES: u32 = 5;
@@ -26,7 +33,9 @@ const TRIES: u32 = 5;
 pub(crate) fn run() -> Result<(), Failure> {
     // As many as run side by side, but enough to be several and few enough to be read.
     let ranks = (allowed_cores().len() as u32).clamp(2, 4);
-    let found = WAYS.into_iter().map(|(what, label)| Ok((what, label, measure(ranks, label)?)));
+    let found = WAYS
+        .into_iter()
+        .map(|(what, label)| Ok((what, label, measure(ranks, label)?)));
     let found = found.collect::<Result<Vec<_>, Failure>>()?;
     let measured = measuring::run(ranks, SKEW)?;
     output::print(&format!("{}{measured}{MORE}", render(&found)))
@@ -80,14 +89,28 @@ fn render(found: &[(&str, &str, Report)]) -> String {
     }
     text += &wrong.render();
     text += "\nThe ranks learn the time of rank 0 from messages alone. How wrong is then the worst of their clocks, in truth?\n\n";
-    let mut table = Table::new(["measured", "by the algorithm", "took", "now", "in 1 s", "in 10 s"]);
+    let mut table = Table::new([
+        "measured",
+        "by the algorithm",
+        "took",
+        "now",
+        "in 1 s",
+        "in 10 s",
+    ]);
     for (what, label, report) in found {
-        let [now, second, ten] = [0, 1, 2].map(|i| report.checks.get(i).map_or_else(String::new, error));
-        table.row([(*what).to_owned(), (*label).to_owned(), nanos(report.duration_ms * 1e6), now, second, ten]);
+        let [now, second, ten] =
+            [0, 1, 2].map(|i| report.checks.get(i).map_or_else(String::new, error));
+        table.row([
+            (*what).to_owned(),
+            (*label).to_owned(),
+            nanos(report.duration_ms * 1e6),
+            now,
+            second,
+            ten,
+        ]);
     }
     text += &table.render();
-    text +=
-        "\nOffsets do not see that clocks drift. Lines do, and the longer they are measured, the longer they hold.\n";
+    text += "\nOffsets do not see that clocks drift. Lines do, and the longer they are measured, the longer they hold.\n";
     text
 }
 

@@ -62,11 +62,19 @@ fn confidence(text: &str) -> Result<Confidence, String> {
 
 impl AnalysisOptions {
     pub(crate) fn settings(&self) -> Settings {
-        Settings { outliers: self.outliers.into(), confidence: self.confidence, ..Settings::default() }
+        Settings {
+            outliers: self.outliers.into(),
+            confidence: self.confidence,
+            ..Settings::default()
+        }
     }
 
     fn method(&self) -> JsonMethod {
-        JsonMethod { outliers: self.outliers.name(), quartiles: QUARTILES, confidence: self.confidence.share() }
+        JsonMethod {
+            outliers: self.outliers.name(),
+            quartiles: QUARTILES,
+            confidence: self.confidence.share(),
+        }
     }
 }
 
@@ -102,7 +110,9 @@ fn analyse(folder: &Path, settings: &Settings) -> Result<Analysis, Failure> {
     let analysis = Analysis::of(&read(folder)?.launches, settings);
     let analysis = analysis.map_err(|why| Failure::Input(format!("{name}: {why}")))?;
     if analysis.groups.is_empty() {
-        return Err(Failure::Input(format!("{name}: no group was measured to its end")));
+        return Err(Failure::Input(format!(
+            "{name}: no group was measured to its end"
+        )));
     }
     Ok(analysis)
 }
@@ -111,7 +121,11 @@ fn analyse(folder: &Path, settings: &Settings) -> Result<Analysis, Failure> {
 pub(crate) fn experiments_in(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     for folder in folders {
-        let inner = if is_without_launches(folder) { folders_in(folder)? } else { Vec::new() };
+        let inner = if is_without_launches(folder) {
+            folders_in(folder)?
+        } else {
+            Vec::new()
+        };
         if inner.is_empty() {
             // If there is none in it either, reading it will say so.
             found.push(folder.clone());
@@ -152,8 +166,21 @@ struct JsonExperiment<'a> {
 }
 
 impl<'a> JsonExperiment<'a> {
-    fn new(folder: &Path, Analysis { factors, launches, incomplete, .. }: &'a Analysis) -> Self {
-        Self { folder: folder.display().to_string(), factors, launches, incomplete }
+    fn new(
+        folder: &Path,
+        Analysis {
+            factors,
+            launches,
+            incomplete,
+            ..
+        }: &'a Analysis,
+    ) -> Self {
+        Self {
+            folder: folder.display().to_string(),
+            factors,
+            launches,
+            incomplete,
+        }
     }
 }
 
@@ -167,7 +194,11 @@ struct JsonKey<'a> {
 
 impl<'a> From<&'a GroupKey> for JsonKey<'a> {
     fn from(key: &'a GroupKey) -> Self {
-        Self { operation: &key.operation, bytes: key.bytes, ranks: key.ranks }
+        Self {
+            operation: &key.operation,
+            bytes: key.bytes,
+            ranks: key.ranks,
+        }
     }
 }
 
@@ -190,7 +221,11 @@ pub(crate) const fn plural(of: Average) -> &'static str {
 
 /// The first cells of a row.
 fn key_cells(key: &GroupKey) -> [String; 3] {
-    [key.operation.clone(), key.bytes.to_string(), key.ranks.to_string()]
+    [
+        key.operation.clone(),
+        key.bytes.to_string(),
+        key.ranks.to_string(),
+    ]
 }
 
 /// The line of an explanation below a table that says what became of outliers.
@@ -200,7 +235,11 @@ fn outliers_line(settings: &Settings) -> String {
 
 /// So many of them.
 fn launches(number: usize) -> String {
-    if number == 1 { "1 launch".to_owned() } else { format!("{number} launches") }
+    if number == 1 {
+        "1 launch".to_owned()
+    } else {
+        format!("{number} launches")
+    }
 }
 
 /// Without a value there is a dash.

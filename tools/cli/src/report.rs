@@ -44,7 +44,11 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let settings = options.analysis.settings();
     let all = read(&experiments::experiments_in(&options.folders)?, &settings)?;
-    let experiments = Experiments { all, settings, average: options.of.into() };
+    let experiments = Experiments {
+        all,
+        settings,
+        average: options.of.into(),
+    };
     let mut page = Page::default();
     let title = sections::fill(&mut page, &experiments);
     page.write(&title, "-o", &options.output, options.svg.as_deref())
@@ -54,12 +58,18 @@ fn read(folders: &[PathBuf], settings: &Settings) -> Result<Vec<Measured>, Failu
     let names = measured::short_names(folders);
     let read = |(folder, name): (&PathBuf, String)| {
         let launches = experiments::read(folder)?.launches;
-        let at_fault = |why: &dyn std::fmt::Display| Failure::Input(format!("{}: {why}", folder.display()));
+        let at_fault =
+            |why: &dyn std::fmt::Display| Failure::Input(format!("{}: {why}", folder.display()));
         let analysis = Analysis::of(&launches, settings).map_err(|why| at_fault(&why))?;
         if analysis.groups.is_empty() {
             return Err(at_fault(&"no group was measured to its end"));
         }
-        Ok(Measured { name, folder: folder.clone(), launches, analysis })
+        Ok(Measured {
+            name,
+            folder: folder.clone(),
+            launches,
+            analysis,
+        })
     };
     folders.iter().zip(names).map(read).collect()
 }

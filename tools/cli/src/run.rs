@@ -77,7 +77,10 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let variants = Variant::split(options.variant.as_deref(), &options.words)?;
     if options.out.to_str().is_none() {
-        return Err(Failure::option("--out", format!("{}: is not in UTF-8", options.out.display())));
+        return Err(Failure::option(
+            "--out",
+            format!("{}: is not in UTF-8", options.out.display()),
+        ));
     }
     if options.dry_run {
         return print(&options.out, &plan(options, variants)?);
@@ -90,28 +93,46 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         create(&folder)?;
     }
     plan.save(&options.out)?;
-    let Options { retries, verbose, .. } = *options;
-    let timeout = options.timeout.and_then(|time| u64::try_from(time.as_nanos()).ok());
+    let Options {
+        retries, verbose, ..
+    } = *options;
+    let timeout = options
+        .timeout
+        .and_then(|time| u64::try_from(time.as_nanos()).ok());
     let timeout = timeout.map(std::time::Duration::from_nanos);
-    Launcher { out: &options.out, plan: &plan, events: &events, retries, timeout, verbose }.run()
+    Launcher {
+        out: &options.out,
+        plan: &plan,
+        events: &events,
+        retries,
+        timeout,
+        verbose,
+    }
+    .run()
 }
 
 fn create(folder: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(folder).map_err(|why| Failure::option("--out", format!("{}: {why}", folder.display())))
+    fs::create_dir_all(folder)
+        .map_err(|why| Failure::option("--out", format!("{}: {why}", folder.display())))
 }
 
 /// Keeps other runs out of the folder, until this one ends, however that may be.
 fn lock(out: &Path) -> Result<File, Failure> {
     create(out)?;
     let path = out.join(".lock");
-    let refuse = |why: &dyn std::fmt::Display| Failure::option("--out", format!("{}: {why}", out.display()));
+    let refuse =
+        |why: &dyn std::fmt::Display| Failure::option("--out", format!("{}: {why}", out.display()));
     let opened = OpenOptions::new().create(true).append(true).open(&path);
-    let file = opened.map_err(|why| Failure::option("--out", format!("{}: {why}", path.display())))?;
+    let file =
+        opened.map_err(|why| Failure::option("--out", format!("{}: {why}", path.display())))?;
     match log::lock(&file) {
         Ok(Lock::Mine) => Ok(file),
         Ok(Lock::Taken) => Err(refuse(&"another `downbeat run` is at work in this folder")),
         Ok(Lock::Unknown) => {
-            say(&format!("downbeat: {}: files cannot be locked there: let no other run use it", out.display()));
+            say(&format!(
+                "downbeat: {}: files cannot be locked there: let no other run use it",
+                out.display()
+            ));
             Ok(file)
         }
         Err(why) => Err(refuse(&why)),
@@ -121,7 +142,8 @@ fn lock(out: &Path) -> Result<File, Failure> {
 /// What is planned there already, as far as this is the same experiment; or a new plan. One by which nothing was recorded
 /// binds nobody: its command may have been mistyped.
 fn plan(options: &Options, variants: Vec<Variant>) -> Result<Plan, Failure> {
-    let refuse = |why: String| Failure::option("--out", format!("{}: {why}", options.out.display()));
+    let refuse =
+        |why: String| Failure::option("--out", format!("{}: {why}", options.out.display()));
     if let Some(plan) = Plan::load(&options.out)? {
         let recorded = plan.has_records(&options.out)?;
         match plan.extended(options.launches, options.seed, &variants) {
@@ -135,7 +157,11 @@ fn plan(options: &Options, variants: Vec<Variant>) -> Result<Plan, Failure> {
     let plan = Plan::new(options.launches, options.seed.unwrap_or_else(lot), variants);
     for folder in plan.folders(&options.out) {
         if let Some((_, record)) = alike::files(&folder)?.first() {
-            return Err(refuse(format!("has a record, {}, but no {}", record.display(), plan::FILE)));
+            return Err(refuse(format!(
+                "has a record, {}, but no {}",
+                record.display(),
+                plan::FILE
+            )));
         }
     }
     Ok(plan)
@@ -146,7 +172,11 @@ fn print(out: &Path, plan: &Plan) -> Result<(), Failure> {
     let todo = plan.todo(out)?;
     let mut text = String::new();
     for launch in plan.launches() {
-        text += if todo.contains(&launch) { "" } else { "# complete: " };
+        text += if todo.contains(&launch) {
+            ""
+        } else {
+            "# complete: "
+        };
         text += &quoted(&plan.variants()[launch.variant].words(out, &launch.name));
         text.push('\n');
     }

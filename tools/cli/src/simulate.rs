@@ -7,7 +7,9 @@ use clap::Args;
 use downbeat_clock_core::Timestamp;
 use downbeat_common::cli::Labels;
 use downbeat_common::output::{self, count};
-use downbeat_common::records::{self, CsvFile, Factors, Largest, Record, Report, all_or_first_failure};
+use downbeat_common::records::{
+    self, CsvFile, Factors, Largest, Record, Report, all_or_first_failure,
+};
 use downbeat_common::{Failure, Progress, Trial, TrialOptions};
 use downbeat_sync::{Comm as _, SimCluster, SimComm, SyncError, VirtualTime};
 
@@ -53,9 +55,14 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         clocks: cluster.clocks(),
         seed: 0,
     };
-    sim.validate().map_err(|why| Failure::option("--cluster", format!("{}: {why}", options.cluster)))?;
+    sim.validate()
+        .map_err(|why| Failure::option("--cluster", format!("{}: {why}", options.cluster)))?;
     let factors = factors(options, &cluster, &sim);
-    let mut csv = options.csv.as_ref().map(|path| CsvFile::create(path, &factors)).transpose()?;
+    let mut csv = options
+        .csv
+        .as_ref()
+        .map(|path| CsvFile::create(path, &factors))
+        .transpose()?;
     let progress = Progress::new(0.0);
     let began = Instant::now();
     let (mut runs, mut messages) = (Vec::new(), 0);
@@ -63,7 +70,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         // As if the job was started again: other chances, and clocks that go otherwise.
         sim.seed = options.trial.seed.wrapping_add(run.into());
         for algorithm in &options.algorithm.0 {
-            progress.say(&format!("run {run} of {}: {algorithm}", options.trial.repeat));
+            progress.say(&format!(
+                "run {run} of {}: {algorithm}",
+                options.trial.repeat
+            ));
             let trial = options.trial.trial(*algorithm).map_err(Failure::run)?;
             let (record, sent) = try_one(&sim, &trial, run)?;
             csv.as_mut().map_or(Ok(()), |csv| csv.append(&record))?;
@@ -73,10 +83,18 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     drop(progress);
     if options.json {
-        return output::print_json(&Report { schema: "downbeat.sync_runs", version: 1, factors, runs });
+        return output::print_json(&Report {
+            schema: "downbeat.sync_runs",
+            version: 1,
+            factors,
+            runs,
+        });
     }
     let nodes = count(sim.ranks.div_ceil(sim.ranks_per_node) as usize, "node");
-    let (ranks, repeat) = (count(sim.ranks as usize, "rank"), count(options.trial.repeat as usize, "run"));
+    let (ranks, repeat) = (
+        count(sim.ranks as usize, "rank"),
+        count(options.trial.repeat as usize, "run"),
+    );
     let (name, table, check_by) = (&cluster.name, records::table(&runs), options.trial.check_by);
     output::print(&format!(
         "{ranks} on {nodes} of a simulated cluster ({name}), {repeat} of each, seed {}\n\n{table}\n\
@@ -89,7 +107,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 fn factors(options: &Options, cluster: &Cluster, sim: &SimCluster) -> Factors {
     Factors::default()
-        .with("program", &concat!("downbeat ", env!("CARGO_PKG_VERSION"), " simulate"))
+        .with(
+            "program",
+            &concat!("downbeat ", env!("CARGO_PKG_VERSION"), " simulate"),
+        )
         .with("cluster", &cluster.name)
         .with("ranks", &sim.ranks)
         .with("ranks_per_node", &sim.ranks_per_node)
@@ -128,7 +149,11 @@ fn try_one(sim: &SimCluster, trial: &Trial, run: u32) -> Result<(Record, u64), F
     let error_at = |at: &Timestamp<VirtualTime>| {
         let shown = |i: usize| ranks[i].0.apply(ranks[i].1.ticks_at(*at));
         let reference = shown(0);
-        let error = |i| Largest { ns: (shown(i) - reference).as_nanos(), half_width_ns: None, rank: i as u32 };
+        let error = |i| Largest {
+            ns: (shown(i) - reference).as_nanos(),
+            half_width_ns: None,
+            rank: i as u32,
+        };
         Largest::of((0..ranks.len()).map(error))
     };
     let errors: Vec<_> = looked.iter().map(error_at).collect();

@@ -9,7 +9,9 @@ use downbeat_common::output::{self, Table};
 use downbeat_common::records::all_or_first_failure;
 use downbeat_common::{CalibrationOptions, Failure, SkewSpec};
 use downbeat_sync::{Algorithm, Comm as _, Synchronized, ThreadCluster, Timekeeper};
-use downbeat_timers::{Duration, SkewedClock, SystemClock, SystemClockId, TickRate, Truth, TscClock};
+use downbeat_timers::{
+    Duration, SkewedClock, SystemClock, SystemClockId, TickRate, Truth, TscClock,
+};
 use serde::Serialize;
 
 use crate::threads;
@@ -74,14 +76,20 @@ pub(crate) struct RankReport {
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let report = measure(options)?;
-    if options.json { output::print_json(&report) } else { output::print(&render(&report)) }
+    if options.json {
+        output::print_json(&report)
+    } else {
+        output::print(&render(&report))
+    }
 }
 
 /// Synchronizes once.
 pub(crate) fn measure(options: &Options) -> Result<Report, Failure> {
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).map_err(Failure::run)?;
     let tsc = TscClock::detect();
-    let known = options.calibration.calibrate(&tsc, &raw, Duration::from_millis(20))?;
+    let known = options
+        .calibration
+        .calibrate(&tsc, &raw, Duration::from_millis(20))?;
     match (tsc, known) {
         (Ok(tsc), Some(known)) => synchronize(options, tsc, known.calibration.rate()),
         // The truth is then what the system says.
@@ -89,20 +97,38 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Failure> {
     }
 }
 
-fn synchronize<K: Clock + Copy + Sync>(options: &Options, counter: K, rate: TickRate) -> Result<Report, Failure> {
-    let truth = ClockModel::through(counter.ticks(), Timestamp::ORIGIN, rate).map_err(Failure::run)?;
+fn synchronize<K: Clock + Copy + Sync>(
+    options: &Options,
+    counter: K,
+    rate: TickRate,
+) -> Result<Report, Failure> {
+    let truth =
+        ClockModel::through(counter.ticks(), Timestamp::ORIGIN, rate).map_err(Failure::run)?;
     let clocks = threads::skewed(&options.skew, options.ranks, counter, truth)?;
     let base = SkewedClock::<K>::believed().map_err(Failure::run)?;
     let found = threads::pinned(options.ranks).run(|comm| {
         let clock = &clocks[comm.rank() as usize];
         let began = clock.true_now();
-        let synchronized = options.algorithm.synchronize_blocking(&Timekeeper::new(clock, base), comm)?;
+        let synchronized = options
+            .algorithm
+            .synchronize_blocking(&Timekeeper::new(clock, base), comm)?;
         Ok((synchronized, began, clock.true_now()))
     });
     let found = all_or_first_failure(found.map_err(Failure::run)?)?;
-    let began = found.iter().map(|(_, began, _)| *began).max().unwrap_or(Timestamp::ORIGIN);
-    let ended = found.iter().map(|(.., ended)| *ended).max().unwrap_or(Timestamp::ORIGIN);
-    let synchronized: Vec<Synchronized> = found.into_iter().map(|(synchronized, ..)| synchronized).collect();
+    let began = found
+        .iter()
+        .map(|(_, began, _)| *began)
+        .max()
+        .unwrap_or(Timestamp::ORIGIN);
+    let ended = found
+        .iter()
+        .map(|(.., ended)| *ended)
+        .max()
+        .unwrap_or(Timestamp::ORIGIN);
+    let synchronized: Vec<Synchronized> = found
+        .into_iter()
+        .map(|(synchronized, ..)| synchronized)
+        .collect();
     Ok(report(options, &clocks, &synchronized, [began, ended]))
 }
 
@@ -117,16 +143,26 @@ fn report<K: Clock>(
     let all = || 0..synchronized.len();
     let check = |after: &Duration| Check {
         after_s: after.as_secs_f64(),
-        largest_error_ns: all().map(|rank| error(rank, *after)).max_by_key(|error: &i64| error.abs()).unwrap_or(0),
+        largest_error_ns: all()
+            .map(|rank| error(rank, *after))
+            .max_by_key(|error: &i64| error.abs())
+            .unwrap_or(0),
     };
     let rank = |rank: usize| RankReport {
         rank,
         offset_ns: (clocks[rank].deviation(began) - clocks[0].deviation(began)).as_nanos(),
         drift_ppm: clocks[rank].skew().drift * 1e6,
         residual_deviation_ns: synchronized[rank].quality.residual_deviation,
-        half_width_ns: synchronized[rank].quality.half_width.map(Duration::as_nanos),
+        half_width_ns: synchronized[rank]
+            .quality
+            .half_width
+            .map(Duration::as_nanos),
         left_out: synchronized[rank].quality.left_out,
-        errors_ns: options.check.iter().map(|after| error(rank, *after)).collect(),
+        errors_ns: options
+            .check
+            .iter()
+            .map(|after| error(rank, *after))
+            .collect(),
     };
     Report {
         schema: "downbeat.sync",
@@ -143,29 +179,57 @@ fn report<K: Clock>(
 const SHOWN: usize = 16;
 
 fn render(report: &Report) -> String {
-    let times: Vec<String> = report.checks.iter().map(|check| format!("{} s", check.after_s)).collect();
+    let times: Vec<String> = report
+        .checks
+        .iter()
+        .map(|check| format!("{} s", check.after_s))
+        .collect();
     let mut text = String::new();
     // Writing to a string cannot fail, here and below.
-    let _ = writeln!(text, "{} ranks, {}: {:.1} ms\n", report.ranks, report.algorithm, report.duration_ms);
+    let _ = writeln!(
+        text,
+        "{} ranks, {}: {:.1} ms\n",
+        report.ranks, report.algorithm, report.duration_ms
+    );
     let errors = format!("error after {}, ns", times.join(" / "));
-    let mut table = Table::new(["rank", "was ahead by", "drift, ppm", "half width, ns", &errors]);
+    let mut table = Table::new([
+        "rank",
+        "was ahead by",
+        "drift, ppm",
+        "half width, ns",
+        &errors,
+    ]);
     for rank in report.clocks.iter().take(SHOWN) {
-        let errors: Vec<String> = rank.errors_ns.iter().map(|error| format!("{error:+}")).collect();
+        let errors: Vec<String> = rank
+            .errors_ns
+            .iter()
+            .map(|error| format!("{error:+}"))
+            .collect();
         table.row([
             rank.rank.to_string(),
             Duration::from_nanos(rank.offset_ns).to_string(),
             format!("{:+.3}", rank.drift_ppm),
-            rank.half_width_ns.map_or("not known".to_owned(), |width| width.to_string()),
+            rank.half_width_ns
+                .map_or("not known".to_owned(), |width| width.to_string()),
             errors.join(" / "),
         ]);
     }
     text += &table.render();
     if report.clocks.len() > SHOWN {
-        let _ = writeln!(text, "... and {} more (--json shows all)", report.clocks.len() - SHOWN);
+        let _ = writeln!(
+            text,
+            "... and {} more (--json shows all)",
+            report.clocks.len() - SHOWN
+        );
     }
     text.push('\n');
     for check in &report.checks {
-        let _ = writeln!(text, "largest error after {} s: {} ns", check.after_s, check.largest_error_ns.abs());
+        let _ = writeln!(
+            text,
+            "largest error after {} s: {} ns",
+            check.after_s,
+            check.largest_error_ns.abs()
+        );
     }
     text
 }

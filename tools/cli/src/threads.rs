@@ -8,10 +8,12 @@ use downbeat_timers::{SkewedClock, Truth, allowed_cores, pin_to};
 /// So many ranks, one on each core that this process may use, as far as there are enough.
 pub(crate) fn pinned(ranks: u32) -> ThreadCluster<'static> {
     let cores = allowed_cores();
-    ThreadCluster::new(ranks).pin(move |rank| match cores.get(rank as usize % cores.len().max(1)) {
-        Some(core) => pin_to(*core),
-        None => Ok(()),
-    })
+    ThreadCluster::new(ranks).pin(
+        move |rank| match cores.get(rank as usize % cores.len().max(1)) {
+            Some(core) => pin_to(*core),
+            None => Ok(()),
+        },
+    )
 }
 
 /// Which clock a rank reads. All are on one node: ranks that share the clock of their node share that of the first.
@@ -27,5 +29,8 @@ pub(crate) fn skewed<K: Clock + Copy>(
     truth: ClockModel<Counter, Truth>,
 ) -> Result<Vec<SkewedClock<K>>, Failure> {
     let clock = |rank| SkewedClock::new(counter, truth, spec.of(clock_of(rank, spec)));
-    (0..ranks).map(clock).collect::<Result<_, _>>().map_err(|why| Failure::option("--skew", why))
+    (0..ranks)
+        .map(clock)
+        .collect::<Result<_, _>>()
+        .map_err(|why| Failure::option("--skew", why))
 }

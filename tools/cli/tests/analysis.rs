@@ -1,6 +1,9 @@
 //! The commands that analyse experiments, as their user meets them.
 
-#![expect(clippy::expect_used, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::expect_used,
+    reason = "in a test, that is how a failure is told"
+)]
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,19 +17,25 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Self {
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).expect("a folder can be made");
         Self(path)
     }
 
     fn path(&self, inner: &str) -> String {
-        self.0.join(inner).to_str().expect("the path is UTF-8").to_owned()
+        self.0
+            .join(inner)
+            .to_str()
+            .expect("the path is UTF-8")
+            .to_owned()
     }
 
     fn write(&self, file: &str, content: &str) {
         let path = self.0.join(file);
-        fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("a folder can be made");
+        fs::create_dir_all(path.parent().expect("a file is in a folder"))
+            .expect("a folder can be made");
         fs::write(path, content).expect("a file can be written");
     }
 
@@ -56,13 +65,19 @@ fn launch(mpi: &str, groups: &[(&str, u64, &[f64])]) -> String {
         }
         let largest = nanos.iter().copied().fold(0.0, f64::max);
         let valid = nanos.len();
-        let _ = writeln!(text, "# end {operation},{bytes},2 valid={valid} late=1 long=0 max={largest}");
+        let _ = writeln!(
+            text,
+            "# end {operation},{bytes},2 valid={valid} late=1 long=0 max={largest}"
+        );
     }
     text + "# complete\n"
 }
 
 fn downbeat(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_downbeat")).args(arguments).output().expect("the program starts")
+    Command::new(env!("CARGO_BIN_EXE_downbeat"))
+        .args(arguments)
+        .output()
+        .expect("the program starts")
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -71,7 +86,11 @@ fn text(bytes: &[u8]) -> &str {
 
 fn stdout_of(arguments: &[&str]) -> String {
     let output = downbeat(arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        text(&output.stderr)
+    );
     assert_eq!(text(&output.stderr), "", "{arguments:?}");
     let shown = text(&output.stdout).to_owned();
     assert!(!shown.contains("NaN") && !shown.contains("inf"), "{shown}");
@@ -87,14 +106,27 @@ fn refuses(arguments: &[&str], culprits: &[&str]) {
     let output = downbeat(arguments);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-    assert_eq!((said.lines().count(), text(&output.stdout)), (1, ""), "{arguments:?}: {said}");
-    assert!(culprits.iter().all(|culprit| said.contains(culprit)), "{arguments:?}: {said}");
+    assert_eq!(
+        (said.lines().count(), text(&output.stdout)),
+        (1, ""),
+        "{arguments:?}: {said}"
+    );
+    assert!(
+        culprits.iter().all(|culprit| said.contains(culprit)),
+        "{arguments:?}: {said}"
+    );
 }
 
 /// Cells are at least two blanks apart.
 fn row<'a>(shown: &'a str, begin: &str) -> Vec<&'a str> {
-    let line = shown.lines().find(|line| line.starts_with(begin)).expect("there is such a row");
-    line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()
+    let line = shown
+        .lines()
+        .find(|line| line.starts_with(begin))
+        .expect("there is such a row");
+    line.split("  ")
+        .map(str::trim)
+        .filter(|cell| !cell.is_empty())
+        .collect()
 }
 
 /// Medians 13 and 21, the first without its outlier.
@@ -107,29 +139,67 @@ fn an_experiment_is_analysed_by_hand() {
     let folder = scratch.path("");
     let shown = stdout_of(&["analyze", &folder]);
     let cells = row(&shown, "allreduce");
-    let expected = ["allreduce", "8", "2", "2", "8", "2 late", "1", "17.0 [13.0, 21.0] ns", "17.0 ns", "61.5 %"];
+    let expected = [
+        "allreduce",
+        "8",
+        "2",
+        "2",
+        "8",
+        "2 late",
+        "1",
+        "17.0 [13.0, 21.0] ns",
+        "17.0 ns",
+        "61.5 %",
+    ];
     assert_eq!(cells[..10], expected, "{shown}");
     assert_eq!(cells[12], "61.0 [22.0, 100.0] ns", "{shown}");
-    for what in
-        ["2 launches", "quartiles by R's type 7", "too few for an interval of 95 %: all of their range has 50 %"]
-    {
+    for what in [
+        "2 launches",
+        "quartiles by R's type 7",
+        "too few for an interval of 95 %: all of their range has 50 %",
+    ] {
         assert!(shown.contains(what), "no {what} in:\n{shown}");
     }
 
-    let report = json_of(&["analyze", &folder, "--confidence", "50%", "--interval", "5%"]);
-    assert_eq!((&report["schema"], &report["version"]), (&"downbeat.analysis".into(), &1.into()));
-    assert_eq!((&report["quartiles"], &report["outliers"]), (&"R type 7".into(), &"tukey".into()));
-    assert_eq!((&report["interval"], &report["confidence"]), (&0.05.into(), &0.5.into()));
+    let report = json_of(&[
+        "analyze",
+        &folder,
+        "--confidence",
+        "50%",
+        "--interval",
+        "5%",
+    ]);
+    assert_eq!(
+        (&report["schema"], &report["version"]),
+        (&"downbeat.analysis".into(), &1.into())
+    );
+    assert_eq!(
+        (&report["quartiles"], &report["outliers"]),
+        (&"R type 7".into(), &"tukey".into())
+    );
+    assert_eq!(
+        (&report["interval"], &report["confidence"]),
+        (&0.05.into(), &0.5.into())
+    );
     let experiment = &report["experiments"][0];
-    assert_eq!(experiment["factors"], serde_json::json!({"mpi": "A", "ranks": "2"}));
+    assert_eq!(
+        experiment["factors"],
+        serde_json::json!({"mpi": "A", "ranks": "2"})
+    );
     let group = &experiment["groups"][0];
-    assert_eq!((&group["operation"], &group["bytes"], &group["late"]), (&"allreduce".into(), &8.into(), &2.into()));
+    assert_eq!(
+        (&group["operation"], &group["bytes"], &group["late"]),
+        (&"allreduce".into(), &8.into(), &2.into())
+    );
     assert_eq!(group["medians"]["mean_ns"], 17.0);
     assert_eq!(group["launches"][0]["median_ns"], 13.0);
     assert!(group["launches_needed"].as_u64() > Some(2), "{group}");
 
     let kept = json_of(&["analyze", &folder, "--outliers", "keep"]);
-    assert_eq!(kept["experiments"][0]["groups"][0]["launches"][0]["median_ns"], 14.0);
+    assert_eq!(
+        kept["experiments"][0]["groups"][0]["launches"][0]["median_ns"],
+        14.0
+    );
 }
 
 #[test]
@@ -142,7 +212,8 @@ fn records_of_other_formats_and_single_files_are_read_as_well() {
         r#"{"complete":true}"#,
     ];
     scratch.write("json/launch-001.jsonl", &(lines.join("\n") + "\n"));
-    let groups = |path: &str| json_of(&["analyze", &scratch.path(path)])["experiments"][0]["groups"].clone();
+    let groups =
+        |path: &str| json_of(&["analyze", &scratch.path(path)])["experiments"][0]["groups"].clone();
     assert_eq!(groups("csv"), groups("json"));
     assert_eq!(groups("csv"), groups("csv/launch-001.csv"));
 }
@@ -154,22 +225,47 @@ fn what_one_launch_cannot_say_is_said() {
     scratch.experiment("two", "A", &TWO);
     let (one, two) = (scratch.path("one"), scratch.path("two"));
     let shown = stdout_of(&["analyze", &one]);
-    assert_eq!(row(&shown, "allreduce")[7..12], ["13.0 ns", "13.0 ns", "-", "-", "-"], "{shown}");
-    assert!(shown.contains("1 launch\n") && shown.contains("of one launch nobody knows"), "{shown}");
+    assert_eq!(
+        row(&shown, "allreduce")[7..12],
+        ["13.0 ns", "13.0 ns", "-", "-", "-"],
+        "{shown}"
+    );
+    assert!(
+        shown.contains("1 launch\n") && shown.contains("of one launch nobody knows"),
+        "{shown}"
+    );
     let group = &json_of(&["analyze", &one])["experiments"][0]["groups"][0];
-    assert!(group["medians"]["median_interval"].is_null() && group["launches_needed"].is_null(), "{group}");
+    assert!(
+        group["medians"]["median_interval"].is_null() && group["launches_needed"].is_null(),
+        "{group}"
+    );
 
     let shown = stdout_of(&["compare", &one, &two]);
-    assert!(shown.contains("too few launches for intervals of 95 %"), "{shown}");
-    assert!(shown.contains("where there is no t-test: the test needs 2 values, and the sample has 1"), "{shown}");
-    assert_eq!(json_of(&["compare", &one, &two])["groups"][0]["t_test"], Value::Null);
+    assert!(
+        shown.contains("too few launches for intervals of 95 %"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("where there is no t-test: the test needs 2 values, and the sample has 1"),
+        "{shown}"
+    );
+    assert_eq!(
+        json_of(&["compare", &one, &two])["groups"][0]["t_test"],
+        Value::Null
+    );
 }
 
 #[test]
 fn what_is_missing_or_not_done_is_named() {
     let scratch = Scratch::new("missing");
-    scratch.write("launch-001.csv", &launch("A", &[("bcast", 8, &[1.0, 2.0]), ("bcast", 16, &[])]));
-    scratch.write("launch-002.csv", launch("A", &[("bcast", 16, &[1.0])]).trim_end_matches("# complete\n"));
+    scratch.write(
+        "launch-001.csv",
+        &launch("A", &[("bcast", 8, &[1.0, 2.0]), ("bcast", 16, &[])]),
+    );
+    scratch.write(
+        "launch-002.csv",
+        launch("A", &[("bcast", 16, &[1.0])]).trim_end_matches("# complete\n"),
+    );
     let shown = stdout_of(&["analyze", &scratch.path("")]);
     for what in [
         "only whole groups count: launch-002",
@@ -188,8 +284,12 @@ fn folders_of_experiments_stand_for_all_of_them() {
     scratch.experiment("all/a", "A", &TWO[..1]);
     scratch.write("all/notes/readme.txt", "nothing");
     let report = json_of(&["analyze", &scratch.path("all")]);
-    let folders: Vec<&str> =
-        report["experiments"].as_array().unwrap().iter().filter_map(|of| of["folder"].as_str()).collect();
+    let folders: Vec<&str> = report["experiments"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|of| of["folder"].as_str())
+        .collect();
     assert_eq!(folders, [scratch.path("all/a"), scratch.path("all/b")]);
 }
 
@@ -197,27 +297,59 @@ fn folders_of_experiments_stand_for_all_of_them() {
 #[test]
 fn experiments_are_compared_by_their_medians() {
     let scratch = Scratch::new("compare");
-    scratch.experiment("a", "A", &[&[1.0, 1.0, 4.0], &[2.0, 2.0, 5.0], &[3.0, 3.0, 6.0]]);
+    scratch.experiment(
+        "a",
+        "A",
+        &[&[1.0, 1.0, 4.0], &[2.0, 2.0, 5.0], &[3.0, 3.0, 6.0]],
+    );
     scratch.experiment("b", "B", &[&[4.0], &[5.5], &[6.0]]);
     let (a, b) = (scratch.path("a"), scratch.path("b"));
     let report = json_of(&["compare", &a, &b, "--alternative", "less"]);
-    assert_eq!((&report["schema"], &report["alternative"]), (&"downbeat.comparison".into(), &"less".into()));
+    assert_eq!(
+        (&report["schema"], &report["alternative"]),
+        (&"downbeat.comparison".into(), &"less".into())
+    );
     assert_eq!(report["differing_factors"], serde_json::json!(["mpi"]));
     assert_eq!(report["experiments"][1]["factors"]["mpi"], "B");
     let group = &report["groups"][0];
     assert_eq!(
-        (&group["p"]["less"], &group["p_holm"]["less"], &group["stars"]),
+        (
+            &group["p"]["less"],
+            &group["p_holm"]["less"],
+            &group["stars"]
+        ),
         (&0.05.into(), &0.05.into(), &"*".into())
     );
-    assert_eq!((&group["p"]["two_sided"], &group["p_method"]), (&0.1.into(), &"exact".into()));
+    assert_eq!(
+        (&group["p"]["two_sided"], &group["p_method"]),
+        (&0.1.into(), &"exact".into())
+    );
     // The differences are -5 to -1, with -3 in the middle.
-    assert_eq!((&group["shift_ns"], &group["medians_ns"]), (&(-3.0).into(), &serde_json::json!([2.0, 5.5])));
+    assert_eq!(
+        (&group["shift_ns"], &group["medians_ns"]),
+        (&(-3.0).into(), &serde_json::json!([2.0, 5.5]))
+    );
 
-    let shown = stdout_of(&["compare", &a, &b, "--alternative", "less", "--factor-differences"]);
+    let shown = stdout_of(&[
+        "compare",
+        &a,
+        &b,
+        "--alternative",
+        "less",
+        "--factor-differences",
+    ]);
     assert_eq!(row(&shown, "mpi"), ["mpi", "A", "B"], "{shown}");
     let cells = row(&shown, "allreduce");
-    assert_eq!(cells[3..7], ["3 + 3", "2.0 ns", "5.5 ns", "-3.0 [-5.0, -1.0] ns"], "{shown}");
-    assert_eq!(cells[7..12], ["-54.5 %", "0.0500", "exact", "0.0500", "*"], "{shown}");
+    assert_eq!(
+        cells[3..7],
+        ["3 + 3", "2.0 ns", "5.5 ns", "-3.0 [-5.0, -1.0] ns"],
+        "{shown}"
+    );
+    assert_eq!(
+        cells[7..12],
+        ["-54.5 %", "0.0500", "exact", "0.0500", "*"],
+        "{shown}"
+    );
     let greater = stdout_of(&["compare", &a, &b, "--alternative", "greater"]);
     assert_eq!(row(&greater, "allreduce")[8], "1.0000", "{greater}");
     // The maxima are 4, 5, 6 and 4, 5.5, 6: two ties.
@@ -229,14 +361,33 @@ fn experiments_are_compared_by_their_medians() {
 #[test]
 fn what_only_one_experiment_has_is_said_and_nothing_in_common_refused() {
     let scratch = Scratch::new("common");
-    scratch.write("a/1.csv", &launch("A", &[("bcast", 8, &[1.0]), ("scan", 8, &[1.0])]));
-    scratch.write("b/1.csv", &launch("A", &[("bcast", 8, &[1.0]), ("bcast", 16, &[1.0])]));
+    scratch.write(
+        "a/1.csv",
+        &launch("A", &[("bcast", 8, &[1.0]), ("scan", 8, &[1.0])]),
+    );
+    scratch.write(
+        "b/1.csv",
+        &launch("A", &[("bcast", 8, &[1.0]), ("bcast", 16, &[1.0])]),
+    );
     scratch.write("c/1.csv", &launch("A", &[("reduce", 8, &[1.0])]));
     let [a, b, c] = ["a", "b", "c"].map(|folder| scratch.path(folder));
     let shown = stdout_of(&["compare", &a, &b]);
-    assert!(shown.contains("A has no medians of bcast, 16 bytes, 2 ranks"), "{shown}");
-    assert!(shown.contains("B has no medians of scan, 8 bytes, 2 ranks"), "{shown}");
-    refuses(&["compare", &a, &c], &["nothing in common", "bcast, 8 bytes, 2 ranks", "reduce, 8 bytes, 2 ranks"]);
+    assert!(
+        shown.contains("A has no medians of bcast, 16 bytes, 2 ranks"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("B has no medians of scan, 8 bytes, 2 ranks"),
+        "{shown}"
+    );
+    refuses(
+        &["compare", &a, &c],
+        &[
+            "nothing in common",
+            "bcast, 8 bytes, 2 ranks",
+            "reduce, 8 bytes, 2 ranks",
+        ],
+    );
 }
 
 /// Medians 10 and 14, 12 and 18, and 11: means 12, 15 and 11. Maxima 13 and 14, 12 and 18, and 12: 13.5, 15 and 12.
@@ -247,36 +398,79 @@ fn trials_are_compared_by_the_ratio_of_their_means() {
     scratch.experiment("all/two", "A", &[&[12.0, 12.0], &[18.0]]);
     scratch.experiment("all/six", "A", &[&[10.0, 12.0]]);
     let report = json_of(&["reproducibility", &scratch.path("all")]);
-    assert_eq!((&report["schema"], &report["of"]), (&"downbeat.reproducibility".into(), &"median".into()));
+    assert_eq!(
+        (&report["schema"], &report["of"]),
+        (&"downbeat.reproducibility".into(), &"median".into())
+    );
     let group = &report["groups"][0];
     assert_eq!(group["spread"], 15.0 / 11.0 - 1.0);
-    let ratios: Vec<f64> = group["trials"].as_array().unwrap().iter().filter_map(|of| of["ratio"].as_f64()).collect();
+    let ratios: Vec<f64> = group["trials"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|of| of["ratio"].as_f64())
+        .collect();
     assert_eq!(ratios, [12.0 / 11.0, 1.0, 15.0 / 11.0]);
     assert_eq!(report["trials"][0]["factors"]["ranks"], "2");
 
     let [one, two, six] = ["one", "two", "six"].map(|trial| scratch.path(&format!("all/{trial}")));
     let shown = stdout_of(&["reproducibility", &one, &two, &six, "--of", "reported"]);
-    let expected = ["allreduce", "8", "2", "3", "1 to 2", "12.0 ns", "15.0 ns", "1.1250", "25.0 %"];
+    let expected = [
+        "allreduce",
+        "8",
+        "2",
+        "3",
+        "1 to 2",
+        "12.0 ns",
+        "15.0 ns",
+        "1.1250",
+        "25.0 %",
+    ];
     assert_eq!(row(&shown, "allreduce"), expected, "{shown}");
     refuses(&["reproducibility", &one], &["two trials"]);
     scratch.experiment("other", "B", &TWO);
     let shown = stdout_of(&["reproducibility", &one, &scratch.path("other")]);
-    assert!(shown.contains("these are no repetitions: the factor \"mpi\" of"), "{shown}");
+    assert!(
+        shown.contains("these are no repetitions: the factor \"mpi\" of"),
+        "{shown}"
+    );
 }
 
 #[test]
 fn sizes_are_found_by_a_seed() {
     let scratch = Scratch::new("sizes");
-    let nanos: Vec<f64> = (0..500_u32).map(|i| f64::from(i % 7) + if i % 50 == 0 { 300.0 } else { 0.0 }).collect();
+    let nanos: Vec<f64> = (0..500_u32)
+        .map(|i| f64::from(i % 7) + if i % 50 == 0 { 300.0 } else { 0.0 })
+        .collect();
     scratch.experiment(".", "A", &[&nanos, &[5.0; 20]]);
     let folder = scratch.path("");
-    let arguments = ["samplesize", &folder, "--sizes", "10,30,100", "--means", "200"];
+    let arguments = [
+        "samplesize",
+        &folder,
+        "--sizes",
+        "10,30,100",
+        "--means",
+        "200",
+    ];
     let shown = stdout_of(&arguments);
-    assert_eq!(row(&shown, "allreduce"), ["allreduce", "8", "2", "2", "20", "1", "10", "10", "10"], "{shown}");
-    assert!(shown.contains("launch-002 cannot be tested: all values are the same"), "{shown}");
-    assert!(shown.contains("Tried: 10, 30, 100; 200 means of each, drawn with seed 1"), "{shown}");
+    assert_eq!(
+        row(&shown, "allreduce"),
+        ["allreduce", "8", "2", "2", "20", "1", "10", "10", "10"],
+        "{shown}"
+    );
+    assert!(
+        shown.contains("launch-002 cannot be tested: all values are the same"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("Tried: 10, 30, 100; 200 means of each, drawn with seed 1"),
+        "{shown}"
+    );
     let kept = json_of(&[&arguments[..], &["--outliers", "keep"]].concat());
-    assert_eq!((&kept["schema"], &kept["seed"]), (&"downbeat.sample_sizes".into(), &1.into()));
+    assert_eq!(
+        (&kept["schema"], &kept["seed"]),
+        (&"downbeat.sample_sizes".into(), &1.into())
+    );
     assert_eq!(kept["groups"][0]["launches"][0]["smallest"], Value::Null);
     assert_eq!(json_of(&arguments), json_of(&arguments));
 }
@@ -285,17 +479,32 @@ fn sizes_are_found_by_a_seed() {
 fn bad_folders_are_one_line_and_exit_code_2() {
     let scratch = Scratch::new("bad");
     scratch.write("empty/readme.txt", "nothing");
-    scratch.write("mixed/launch-001.csv", &launch("A", &[("bcast", 8, &[1.0])]));
-    scratch.write("mixed/launch-002.csv", &launch("B", &[("bcast", 8, &[1.0])]));
-    scratch.write("hostile/launch-001.csv", &launch("A", &[("bcast", 8, &[1.0, f64::NAN])]));
-    scratch.write("long/launch-001.csv", &launch("A", &[("bcast", 8, &[1.0, 1e300])]));
+    scratch.write(
+        "mixed/launch-001.csv",
+        &launch("A", &[("bcast", 8, &[1.0])]),
+    );
+    scratch.write(
+        "mixed/launch-002.csv",
+        &launch("B", &[("bcast", 8, &[1.0])]),
+    );
+    scratch.write(
+        "hostile/launch-001.csv",
+        &launch("A", &[("bcast", 8, &[1.0, f64::NAN])]),
+    );
+    scratch.write(
+        "long/launch-001.csv",
+        &launch("A", &[("bcast", 8, &[1.0, 1e300])]),
+    );
     scratch.write("none/launch-001.csv", &launch("A", &[]));
     let [missing, empty, mixed, hostile, long, none] =
         ["missing", "empty", "mixed", "hostile", "long", "none"].map(|folder| scratch.path(folder));
     for command in ["analyze", "samplesize"] {
         refuses(&[command, &missing], &["missing"]);
         refuses(&[command, &empty], &["empty", "no record"]);
-        refuses(&[command, &mixed], &["launch-001.csv", "launch-002.csv", "\"mpi\""]);
+        refuses(
+            &[command, &mixed],
+            &["launch-001.csv", "launch-002.csv", "\"mpi\""],
+        );
         refuses(&[command, &hostile], &["launch-001.csv: line 7", "NaN"]);
         refuses(&[command, &long], &["launch-001", "longer than 292 years"]);
         refuses(&[command, &none], &["none", "no group"]);
@@ -314,15 +523,24 @@ fn bad_options_are_one_line_and_exit_code_2() {
     scratch.experiment(".", "A", &TWO);
     let folder = scratch.path("");
     for share in ["0", "95", "100%", "-1%", "8abc", "NaN"] {
-        refuses(&["analyze", &folder, "--confidence", share], &["--confidence"]);
+        refuses(
+            &["analyze", &folder, "--confidence", share],
+            &["--confidence"],
+        );
         refuses(&["analyze", &folder, "--interval", share], &["--interval"]);
         refuses(&["samplesize", &folder, "--level", share], &["--level"]);
     }
     refuses(&["analyze"], &["DIR"]);
     refuses(&["compare", &folder], &["<B>"]);
     refuses(&["analyze", &folder, "--outliers", "some"], &["--outliers"]);
-    refuses(&["compare", &folder, &folder, "--alternative", "more"], &["--alternative"]);
-    refuses(&["reproducibility", &folder, &folder, "--of", "best"], &["--of"]);
+    refuses(
+        &["compare", &folder, &folder, "--alternative", "more"],
+        &["--alternative"],
+    );
+    refuses(
+        &["reproducibility", &folder, &folder, "--of", "best"],
+        &["--of"],
+    );
     refuses(&["samplesize", &folder, "--sizes", "10,x"], &["--sizes"]);
     refuses(&["samplesize", &folder, "--sizes", "0"], &["--sizes"]);
     refuses(&["samplesize", &folder, "--means", "2"], &["--means"]);
@@ -341,11 +559,23 @@ fn output_that_cannot_be_written_is_a_failure_in_one_line() {
         &["samplesize", &folder],
     ];
     for arguments in commands {
-        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let full = fs::OpenOptions::new()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
-        let output = command.args(arguments).stdout(full).stderr(Stdio::piped()).output().unwrap();
+        let output = command
+            .args(arguments)
+            .stdout(full)
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
         let said = text(&output.stderr);
-        assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{arguments:?}: {said}");
+        assert_eq!(
+            (output.status.code(), said.lines().count()),
+            (Some(1), 1),
+            "{arguments:?}: {said}"
+        );
         assert!(said.contains("standard output"), "{arguments:?}: {said}");
     }
 }
@@ -353,6 +583,9 @@ fn output_that_cannot_be_written_is_a_failure_in_one_line() {
 #[test]
 fn help_shows_an_example() {
     for command in ["analyze", "compare", "reproducibility", "samplesize"] {
-        assert!(stdout_of(&[command, "--help"]).contains("Example"), "{command}");
+        assert!(
+            stdout_of(&[command, "--help"]).contains("Example"),
+            "{command}"
+        );
     }
 }

@@ -1,6 +1,9 @@
 //! `downbeat bench` as its user meets it.
 
-#![expect(clippy::expect_used, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::expect_used,
+    reason = "in a test, that is how a failure is told"
+)]
 
 use std::fs::{self, OpenOptions};
 use std::path::PathBuf;
@@ -11,14 +14,21 @@ use downbeat_records::{is_complete, read_experiment, read_launch};
 use serde_json::Value;
 
 /// What is measured where nothing else is asked for.
-const USUAL: [[&str; 2]; 3] = [["--ranks", "2"], ["--operation", "bcast,ping-pong"], ["--warm-up", "2"]];
+const USUAL: [[&str; 2]; 3] = [
+    ["--ranks", "2"],
+    ["--operation", "bcast,ping-pong"],
+    ["--warm-up", "2"],
+];
 
 /// By a scheme for which no machine is too busy.
 const MS1: [&str; 4] = ["--scheme", "ms1", "--reps", "20"];
 
 fn command(options: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
-    let usual = USUAL.iter().filter(|[name, _]| !options.contains(name)).flatten();
+    let usual = USUAL
+        .iter()
+        .filter(|[name, _]| !options.contains(name))
+        .flatten();
     command.arg("bench").args(usual).args(options);
     command
 }
@@ -33,7 +43,11 @@ fn text(bytes: &[u8]) -> &str {
 
 fn stdout_of(options: &[&str]) -> String {
     let output = bench(options);
-    assert!(output.status.success(), "{options:?}: {}", text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{options:?}: {}",
+        text(&output.stderr)
+    );
     assert_eq!(text(&output.stderr), "", "{options:?}");
     text(&output.stdout).to_owned()
 }
@@ -47,7 +61,10 @@ fn fails(options: &[&str], code: i32, culprit: &str) {
     let output = bench(options);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{options:?}: {said}");
-    assert!(said.starts_with("downbeat: ") && said.lines().count() == 1, "{options:?}: {said}");
+    assert!(
+        said.starts_with("downbeat: ") && said.lines().count() == 1,
+        "{options:?}: {said}"
+    );
     assert!(said.contains(culprit), "{options:?}: {said}");
     assert_eq!(text(&output.stdout), "", "{options:?}");
 }
@@ -57,7 +74,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{name}-{}", std::process::id()));
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("bench-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         Self(path)
     }
@@ -81,11 +99,21 @@ impl Drop for Folder {
 fn a_table_has_a_row_for_each_operation_and_number_of_ranks() {
     let shown = stdout_of(&[&MS1[..], &["--operation", "all", "--ranks", "3,2"]].concat());
     assert!(shown.starts_with("3 threads on "), "{shown}");
-    let rows: Vec<Vec<&str>> = shown.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(rows[0][..5], ["operation", "bytes", "ranks", "valid", "median"]);
+    let rows: Vec<Vec<&str>> = shown
+        .lines()
+        .skip(2)
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(
+        rows[0][..5],
+        ["operation", "bytes", "ranks", "valid", "median"]
+    );
     assert_eq!(
         (rows[1][..4].to_vec(), rows[2][..4].to_vec()),
-        (vec!["allreduce", "8", "2", "20"], vec!["allreduce", "8", "3", "20"])
+        (
+            vec!["allreduce", "8", "2", "20"],
+            vec!["allreduce", "8", "3", "20"]
+        )
     );
     assert_eq!(rows.len(), 1 + 8 * 2, "{shown}");
 }
@@ -94,10 +122,18 @@ fn a_table_has_a_row_for_each_operation_and_number_of_ranks() {
 fn every_scheme_takes_the_processing_that_fits_it() {
     for (scheme, processing, first) in [
         (&["--scheme", "ms1"][..], "skampi", "mean"),
-        (&["--scheme", "ms1", "--barrier", "dissemination"], "osu", "mean"),
+        (
+            &["--scheme", "ms1", "--barrier", "dissemination"],
+            "osu",
+            "mean",
+        ),
         (&["--scheme", "ms1"], "global", "mean"),
         (&["--scheme", "ms2", "--calls", "5"], "root-best", "min"),
-        (&["--scheme", "ms3", "--calls", "5", "--barrier", "tree"], "median", "median"),
+        (
+            &["--scheme", "ms3", "--calls", "5", "--barrier", "tree"],
+            "median",
+            "median",
+        ),
         (&["--scheme", "ms4", "--window", "20ms"], "median", "median"),
         (&["--scheme", "ms4", "--window", "20ms"], "global", "mean"),
     ] {
@@ -106,12 +142,19 @@ fn every_scheme_takes_the_processing_that_fits_it() {
         assert_eq!(report["schema"], "downbeat.bench");
         assert_eq!(report["factors"]["scheme"], scheme[1]);
         // Barriers do with any clocks, but one processing does not.
-        assert_eq!(report["factors"]["sync"].is_string(), scheme[1] == "ms4" || processing == "global");
+        assert_eq!(
+            report["factors"]["sync"].is_string(),
+            scheme[1] == "ms4" || processing == "global"
+        );
         let groups = report["groups"].as_array().expect("groups");
         assert_eq!(groups.len(), 2, "{report}");
         for group in groups {
             let count = |state: &str| group[state].as_u64().expect("a number");
-            assert_eq!(count("valid") + count("late") + count("long"), 10, "{group}");
+            assert_eq!(
+                count("valid") + count("late") + count("long"),
+                10,
+                "{group}"
+            );
             assert!(group["figures_ns"][first].is_f64(), "{group}");
         }
     }
@@ -121,7 +164,12 @@ fn every_scheme_takes_the_processing_that_fits_it() {
 fn round_time_does_not_mind_that_clocks_are_wrong() {
     // A round may have any slack, so that a busy machine is in time for some.
     let options = ["--scheme", "round-time", "--slack", "10000", "--reps", "20"];
-    let skew = ["--skew", "offset=1s,drift=20ppm", "--sync", "hca3/200/skampi/20"];
+    let skew = [
+        "--skew",
+        "offset=1s,drift=20ppm",
+        "--sync",
+        "hca3/200/skampi/20",
+    ];
     for skew in [&[][..], &skew, &["--skew", "offset=1s,per=node"]] {
         let report = json_of(&[&options[..], skew].concat());
         for group in report["groups"].as_array().expect("groups") {
@@ -135,32 +183,64 @@ fn round_time_does_not_mind_that_clocks_are_wrong() {
 #[test]
 fn a_launch_is_recorded_and_gone_on_with() {
     let folder = Folder::new("records");
-    let launch = |name: &'static str| [&MS1[..], &["--out", folder.name(), "--launch", name, "--seed", "7"]].concat();
+    let launch = |name: &'static str| {
+        [
+            &MS1[..],
+            &["--out", folder.name(), "--launch", name, "--seed", "7"],
+        ]
+        .concat()
+    };
     stdout_of(&launch("a"));
     stdout_of(&launch("b"));
     let experiment = read_experiment(&folder.0).expect("two launches of one experiment");
     assert_eq!(experiment.launches.len(), 2);
     for (_, launch) in &experiment.launches {
-        assert!(launch.complete && launch.facts.get("seed") == Some("7"), "{launch:?}");
-        assert_eq!((launch.factors.get("ranks"), launch.factors.get("scheme")), (Some("2"), Some("ms1")));
-        assert!(launch.groups.iter().all(|group| group.counts[0] == (State::Valid, 20) && group.nanos.len() == 20));
+        assert!(
+            launch.complete && launch.facts.get("seed") == Some("7"),
+            "{launch:?}"
+        );
+        assert_eq!(
+            (launch.factors.get("ranks"), launch.factors.get("scheme")),
+            (Some("2"), Some("ms1"))
+        );
+        assert!(
+            launch
+                .groups
+                .iter()
+                .all(|group| group.counts[0] == (State::Valid, 20) && group.nanos.len() == 20)
+        );
     }
 
     // As if the program had been killed in the second group.
     let file = folder.file("a.csv");
     let written = fs::read_to_string(&file).expect("a record");
-    let second = written.match_indices("# end").next().expect("a first group").0;
+    let second = written
+        .match_indices("# end")
+        .next()
+        .expect("a first group")
+        .0;
     let first = second + written[second..].find('\n').expect("a line") + 1;
     fs::write(&file, format!("{}bcast,8,2,0,val", &written[..first])).expect("a file");
     assert!(!is_complete(&file).expect("a record"));
     let shown = stdout_of(&launch("a"));
-    assert!(shown.contains("1 group had been measured before"), "{shown}");
+    assert!(
+        shown.contains("1 group had been measured before"),
+        "{shown}"
+    );
     assert_eq!(read_launch(&file).expect("a record").groups.len(), 2);
-    assert!(fs::read_to_string(&file).expect("a record").starts_with(&written[..first]));
+    assert!(
+        fs::read_to_string(&file)
+            .expect("a record")
+            .starts_with(&written[..first])
+    );
 
     // A launch that is complete, and one of another experiment.
     assert!(stdout_of(&launch("b")).contains("2 groups had been measured before"));
-    fails(&[&launch("b")[..], &["--barrier", "tree"]].concat(), 2, "\"barrier\" is \"library\"");
+    fails(
+        &[&launch("b")[..], &["--barrier", "tree"]].concat(),
+        2,
+        "\"barrier\" is \"library\"",
+    );
 }
 
 #[test]
@@ -170,9 +250,18 @@ fn every_format_can_be_read_and_raw_keeps_the_times_of_all_ranks() {
     launch(&["--launch", "a", "--format", "jsonl"]);
     launch(&["--launch", "b", "--raw"]);
     launch(&[]);
-    assert_eq!(read_experiment(&folder.0).expect("an experiment").launches.len(), 3);
+    assert_eq!(
+        read_experiment(&folder.0)
+            .expect("an experiment")
+            .launches
+            .len(),
+        3
+    );
     let raw = fs::read_to_string(folder.file("b.raw.csv")).expect("raw times");
-    assert_eq!(raw.lines().filter(|line| line.contains(",valid,")).count(), 2 * 20 * 2);
+    assert_eq!(
+        raw.lines().filter(|line| line.contains(",valid,")).count(),
+        2 * 20 * 2
+    );
 }
 
 #[test]
@@ -193,7 +282,10 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
         refuses(&["--scheme", "ms4", "--window", time], "--window");
     }
     refuses(&["--scheme", "ms1", "--window", "1ms"], "--window");
-    refuses(&["--scheme", "ms2", "--processing", "skampi"], "--processing");
+    refuses(
+        &["--scheme", "ms2", "--processing", "skampi"],
+        "--processing",
+    );
     refuses(&["--scheme", "ms5"], "--scheme");
     refuses(&["--processing", "ps9"], "--processing");
     refuses(&["--stop", "count/0"], "--stop");
@@ -219,25 +311,52 @@ fn ranks_that_are_near_measure_and_others_wait_in_vain() {
     assert_eq!(report["factors"]["within"], "3600.000 s");
     for group in report["groups"].as_array().expect("groups") {
         let figures = &group["figures_ns"];
-        assert!(figures["distance"].as_f64().expect("a number") > 0.0, "{group}");
+        assert!(
+            figures["distance"].as_f64().expect("a number") > 0.0,
+            "{group}"
+        );
         assert!(figures["waited"].is_number(), "{group}");
     }
     let report = json_of(&MS1);
-    assert!(report["factors"]["within"].is_null() && report["groups"][0]["figures_ns"]["distance"].is_null());
+    assert!(
+        report["factors"]["within"].is_null()
+            && report["groups"][0]["figures_ns"]["distance"].is_null()
+    );
     let never = [&MS1[..], &["--within", "1ns", "--patience", "1ms"]].concat();
     fails(&never, 1, "--within: a word took");
 }
 
 #[test]
 fn what_cannot_be_written_is_a_failure_in_one_line() {
-    let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux");
-    let output = command(&MS1).stdout(full).stderr(Stdio::piped()).output().expect("the program starts");
+    let full = OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .expect("Linux");
+    let output = command(&MS1)
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .output()
+        .expect("the program starts");
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).lines().count() == 1 && text(&output.stderr).contains("standard output"));
+    assert!(
+        text(&output.stderr).lines().count() == 1
+            && text(&output.stderr).contains("standard output")
+    );
 }
 
 #[test]
 fn ranks_that_cannot_share_a_clock_fail_alike() {
-    let options = ["--scheme", "round-time", "--sync", "prop", "--skew", "offset=1s"];
-    fails(&options, 1, "rank 1: prop: the ranks do not share a source of time");
+    let options = [
+        "--scheme",
+        "round-time",
+        "--sync",
+        "prop",
+        "--skew",
+        "offset=1s",
+    ];
+    fails(
+        &options,
+        1,
+        "rank 1: prop: the ranks do not share a source of time",
+    );
 }

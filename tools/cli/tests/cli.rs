@@ -1,6 +1,9 @@
 //! The program as its user meets it: what it prints, what it refuses, and with which exit code.
 
-#![expect(clippy::expect_used, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::expect_used,
+    reason = "in a test, that is how a failure is told"
+)]
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +12,10 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 fn downbeat(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_downbeat")).args(arguments).output().expect("the program starts")
+    Command::new(env!("CARGO_BIN_EXE_downbeat"))
+        .args(arguments)
+        .output()
+        .expect("the program starts")
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -18,14 +24,19 @@ fn text(bytes: &[u8]) -> &str {
 
 fn stdout_of(arguments: &[&str]) -> String {
     let output = downbeat(arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        text(&output.stderr)
+    );
     assert_eq!(text(&output.stderr), "", "{arguments:?}");
     text(&output.stdout).to_owned()
 }
 
 /// A file of this test's own, which is gone before the test starts.
 fn scratch(name: &str) -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    let path =
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
     let _ = fs::remove_file(&path);
     path
 }
@@ -35,7 +46,10 @@ fn refuses(arguments: &[&str], culprit: &str) {
     let output = downbeat(arguments);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-    assert!(said.starts_with("downbeat: ") && said.ends_with('\n'), "{arguments:?}: {said}");
+    assert!(
+        said.starts_with("downbeat: ") && said.ends_with('\n'),
+        "{arguments:?}: {said}"
+    );
     assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
     assert!(said.contains(culprit), "{arguments:?}: {said}");
     assert_eq!(text(&output.stdout), "", "{arguments:?}");
@@ -46,22 +60,51 @@ fn without_a_command_it_shows_what_a_global_clock_is_and_measures_by_it() {
     let folder = scratch("demonstration");
     fs::create_dir_all(&folder).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
-    let output = command.env("TMPDIR", &folder).output().expect("the program starts");
-    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+    let output = command
+        .env("TMPDIR", &folder)
+        .output()
+        .expect("the program starts");
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{}",
+        text(&output.stderr)
+    );
     let shown = text(&output.stdout);
     assert!(shown.lines().count() < 50, "{shown}");
-    for what in ["rank  its clock is ahead by", "offsets only ", "lines, with patience ", "downbeat simulate"] {
+    for what in [
+        "rank  its clock is ahead by",
+        "offsets only ",
+        "lines, with patience ",
+        "downbeat simulate",
+    ] {
         assert!(shown.contains(what), "no {what} in:\n{shown}");
     }
-    let kept: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let kept: Vec<PathBuf> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     // Where threads have no core for themselves, nothing is measured, and nothing left behind.
     if let [kept] = &kept[..] {
         let kept = kept.to_str().unwrap();
-        assert!(shown.contains("\nallreduce ") && shown.contains(&format!("cd {kept} && downbeat compare")), "{shown}");
-        let compared = stdout_of(&["compare", &format!("{kept}/ms1"), &format!("{kept}/round-time")]);
-        assert!(compared.contains("5 launches\n") && compared.contains("Factors that differ: scheme"), "{compared}");
+        assert!(
+            shown.contains("\nallreduce ")
+                && shown.contains(&format!("cd {kept} && downbeat compare")),
+            "{shown}"
+        );
+        let compared = stdout_of(&[
+            "compare",
+            &format!("{kept}/ms1"),
+            &format!("{kept}/round-time"),
+        ]);
+        assert!(
+            compared.contains("5 launches\n") && compared.contains("Factors that differ: scheme"),
+            "{compared}"
+        );
     } else {
-        assert!(shown.contains("needs a core of its own") && kept.is_empty(), "{kept:?}, {shown}");
+        assert!(
+            shown.contains("needs a core of its own") && kept.is_empty(),
+            "{kept:?}, {shown}"
+        );
     }
     fs::remove_dir_all(&folder).unwrap();
 }
@@ -69,7 +112,13 @@ fn without_a_command_it_shows_what_a_global_clock_is_and_measures_by_it() {
 #[test]
 fn the_clocks_are_shown_as_a_table_with_a_recommendation() {
     let shown = stdout_of(&["clocks"]);
-    for name in ["TSC, rdtscp", "CLOCK_MONOTONIC_RAW", "gettimeofday", "MPI_Wtime: not available", "Recommended: "] {
+    for name in [
+        "TSC, rdtscp",
+        "CLOCK_MONOTONIC_RAW",
+        "gettimeofday",
+        "MPI_Wtime: not available",
+        "Recommended: ",
+    ] {
         assert!(shown.contains(name), "no {name} in:\n{shown}");
     }
     // Bars are for terminals.
@@ -85,20 +134,45 @@ fn the_clocks_as_json_are_one_document_with_a_schema() {
     assert_eq!(sources.len(), 11);
     for source in sources {
         // Either there is a reason, or everything is there.
-        assert_ne!(source["unavailable"].is_null(), source["found"].is_null(), "{source}");
+        assert_ne!(
+            source["unavailable"].is_null(),
+            source["found"].is_null(),
+            "{source}"
+        );
         if let Some(found) = source["found"].as_object() {
-            assert!(found["read_cost_median_ns"].as_f64().unwrap() > 0.0, "{source}");
-            assert!(found["read_cost_p99_ns"].as_f64() >= found["read_cost_median_ns"].as_f64(), "{source}");
-            assert!(found["resolution_ns"].as_f64() >= found["grain_ns"].as_f64(), "{source}");
+            assert!(
+                found["read_cost_median_ns"].as_f64().unwrap() > 0.0,
+                "{source}"
+            );
+            assert!(
+                found["read_cost_p99_ns"].as_f64() >= found["read_cost_median_ns"].as_f64(),
+                "{source}"
+            );
+            assert!(
+                found["resolution_ns"].as_f64() >= found["grain_ns"].as_f64(),
+                "{source}"
+            );
         }
     }
     let names: Vec<&Value> = sources.iter().map(|source| &source["name"]).collect();
-    assert!(names.contains(&&report["recommended"]["source"]) || report["recommended"]["source"] == "none");
+    assert!(
+        names.contains(&&report["recommended"]["source"])
+            || report["recommended"]["source"] == "none"
+    );
 }
 
 #[test]
 fn a_calibration_as_json_holds_every_repeat() {
-    let report = stdout_of(&["calibrate", "--duration", "2ms", "--repeat", "3", "--against", "MONOTONIC", "--json"]);
+    let report = stdout_of(&[
+        "calibrate",
+        "--duration",
+        "2ms",
+        "--repeat",
+        "3",
+        "--against",
+        "MONOTONIC",
+        "--json",
+    ]);
     let report: Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["schema"], "downbeat.calibration");
     assert_eq!(report["reference"], "CLOCK_MONOTONIC");
@@ -107,7 +181,8 @@ fn a_calibration_as_json_holds_every_repeat() {
     let rate = report["frequency_hz"].as_f64().unwrap();
     for repeat in repeats {
         let ppm = (repeat["frequency_hz"].as_f64().unwrap() / rate - 1.0).abs() * 1e6;
-        let certain = repeat["uncertainty_ppm"].as_f64().unwrap() + report["uncertainty_ppm"].as_f64().unwrap();
+        let certain = repeat["uncertainty_ppm"].as_f64().unwrap()
+            + report["uncertainty_ppm"].as_f64().unwrap();
         // The kernel may adjust CLOCK_MONOTONIC by 500 ppm, but not between one millisecond and the next.
         assert!(ppm <= certain + 10.0, "{repeat}");
     }
@@ -120,7 +195,15 @@ fn a_saved_calibration_is_loaded_on_this_machine_until_it_is_booted_again() {
     let saved = stdout_of(&["calibrate", "--duration", "2ms", "--save", name]);
     assert!(saved.contains(&format!("Saved        {name}")), "{saved}");
     assert!(stdout_of(&["clocks", "--calibration", name]).contains(&format!("by {name}")));
-    stdout_of(&["sync", "--calibration", name, "--algorithm", "skampi/skampi/20", "--skew", "offset=1s"]);
+    stdout_of(&[
+        "sync",
+        "--calibration",
+        name,
+        "--algorithm",
+        "skampi/skampi/20",
+        "--skew",
+        "offset=1s",
+    ]);
 
     let written = fs::read_to_string(&path).unwrap();
     let damage = |from: &str, to: &str, culprit: &str| {
@@ -143,7 +226,16 @@ fn a_saved_calibration_is_loaded_on_this_machine_until_it_is_booted_again() {
 fn an_existing_calibration_survives_a_failed_one() {
     let path = scratch("kept");
     fs::write(&path, "precious").unwrap();
-    refuses(&["calibrate", "--core", "4000000", "--save", path.to_str().unwrap()], "--core");
+    refuses(
+        &[
+            "calibrate",
+            "--core",
+            "4000000",
+            "--save",
+            path.to_str().unwrap(),
+        ],
+        "--core",
+    );
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
     fs::remove_file(&path).unwrap();
 }
@@ -151,19 +243,39 @@ fn an_existing_calibration_survives_a_failed_one() {
 #[test]
 fn a_synchronization_as_json_holds_every_rank_and_check() {
     // Without drift and without lines, no machine is too busy for it.
-    let sync = ["sync", "--algorithm", "hca3-offset/skampi/20", "--skew", "offset=1s", "--ranks", "3"];
+    let sync = [
+        "sync",
+        "--algorithm",
+        "hca3-offset/skampi/20",
+        "--skew",
+        "offset=1s",
+        "--ranks",
+        "3",
+    ];
     let report = stdout_of(&[&sync[..], &["--check", "0,1s", "--json"]].concat());
     let report: Value = serde_json::from_str(&report).unwrap();
-    assert_eq!((&report["schema"], &report["algorithm"]), (&"downbeat.sync".into(), &sync[2].into()));
-    let (checks, clocks) = (report["checks"].as_array().unwrap(), report["clocks"].as_array().unwrap());
+    assert_eq!(
+        (&report["schema"], &report["algorithm"]),
+        (&"downbeat.sync".into(), &sync[2].into())
+    );
+    let (checks, clocks) = (
+        report["checks"].as_array().unwrap(),
+        report["clocks"].as_array().unwrap(),
+    );
     assert_eq!((checks.len(), clocks.len()), (2, 3));
     assert_eq!(clocks[0]["errors_ns"], serde_json::json!([0, 0]));
     for clock in &clocks[1..] {
         // However busy the machine, the clocks are nearer to each other than before.
-        let (before, after) = (clock["offset_ns"].as_i64().unwrap(), clock["errors_ns"][0].as_i64().unwrap());
+        let (before, after) = (
+            clock["offset_ns"].as_i64().unwrap(),
+            clock["errors_ns"][0].as_i64().unwrap(),
+        );
         assert!(after.abs() < before.abs(), "{clock}");
     }
-    assert!(stdout_of(&[&sync[..], &["--check", "0,5s"]].concat()).contains("largest error after 5 s: "));
+    assert!(
+        stdout_of(&[&sync[..], &["--check", "0,5s"]].concat())
+            .contains("largest error after 5 s: ")
+    );
 }
 
 #[test]
@@ -172,19 +284,52 @@ fn a_clock_that_does_not_fit_an_algorithm_is_a_failure_of_which_one_rank_speaks(
         let output = downbeat(arguments);
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
-        assert!(said.lines().count() == 1 && said.contains(says), "{arguments:?}: {said}");
+        assert!(
+            said.lines().count() == 1 && said.contains(says),
+            "{arguments:?}: {said}"
+        );
     };
     // Ranks whose clocks differ cannot adopt one model.
-    fails(&["sync", "--ranks", "4", "--algorithm", "prop"], "rank 1: the ranks do not share a source of time");
-    fails(&["simulate", "--ranks", "4", "--per-node", "1", "--algorithm", "prop"], "the ranks do not share a source");
+    fails(
+        &["sync", "--ranks", "4", "--algorithm", "prop"],
+        "rank 1: the ranks do not share a source of time",
+    );
+    fails(
+        &[
+            "simulate",
+            "--ranks",
+            "4",
+            "--per-node",
+            "1",
+            "--algorithm",
+            "prop",
+        ],
+        "the ranks do not share a source",
+    );
     // Set back in the middle: in an exchange, or between two. The ranks are at it by then however slowly they start, and not
     // done by then however fast they are: ten million messages take longer.
-    fails(&["sync", "--skew", "step=-1s@250ms", "--algorithm", "jk/10000/skampi/500"], "rank 1: ");
+    fails(
+        &[
+            "sync",
+            "--skew",
+            "step=-1s@250ms",
+            "--algorithm",
+            "jk/10000/skampi/500",
+        ],
+        "rank 1: ",
+    );
 }
 
 /// A small one, so that it takes no time.
-const SIMULATE: [&str; 7] =
-    ["simulate", "--ranks", "40", "--algorithm", "hca3/5/skampi/5,h2hca(hca3/5/skampi/5,prop)", "--check", "0,1s"];
+const SIMULATE: [&str; 7] = [
+    "simulate",
+    "--ranks",
+    "40",
+    "--algorithm",
+    "hca3/5/skampi/5,h2hca(hca3/5/skampi/5,prop)",
+    "--check",
+    "0,1s",
+];
 
 #[test]
 fn a_simulation_as_json_holds_every_run_and_depends_on_nothing_but_its_seed() {
@@ -199,7 +344,10 @@ fn a_simulation_as_json_holds_every_run_and_depends_on_nothing_but_its_seed() {
     assert_ne!(text, simulate("8", "/dev/null"));
 
     let report: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!((&report["schema"], &report["factors"]["ranks"]), (&"downbeat.sync_runs".into(), &"40".into()));
+    assert_eq!(
+        (&report["schema"], &report["factors"]["ranks"]),
+        (&"downbeat.sync_runs".into(), &"40".into())
+    );
     let runs = report["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 4);
     for run in runs {
@@ -208,12 +356,19 @@ fn a_simulation_as_json_holds_every_run_and_depends_on_nothing_but_its_seed() {
             assert_eq!(check["looked_at"], 39, "{check}");
             // The clocks were some hundred milliseconds apart.
             for largest in [&check["largest_offset"], &check["largest_error"]] {
-                assert!(largest["ns"].as_i64().unwrap().abs() < 10_000_000, "{check}");
+                assert!(
+                    largest["ns"].as_i64().unwrap().abs() < 10_000_000,
+                    "{check}"
+                );
             }
         }
     }
     let lines = fs::read_to_string(&path).unwrap();
-    assert_eq!(lines.lines().filter(|line| !line.starts_with('#')).count(), 1 + 2 * 2 * 2, "{lines}");
+    assert_eq!(
+        lines.lines().filter(|line| !line.starts_with('#')).count(),
+        1 + 2 * 2 * 2,
+        "{lines}"
+    );
     fs::remove_file(&path).unwrap();
 }
 
@@ -221,7 +376,9 @@ fn a_simulation_as_json_holds_every_run_and_depends_on_nothing_but_its_seed() {
 fn a_cluster_comes_by_name_or_from_a_file() {
     for name in ["typical", "jupiter", "hydra", "titan"] {
         let shown = stdout_of(&[&SIMULATE[..], &["--cluster", name, "--per-node", "8"]].concat());
-        assert!(shown.starts_with(&format!("40 ranks on 5 nodes of a simulated cluster ({name}), 1 run of each")));
+        assert!(shown.starts_with(&format!(
+            "40 ranks on 5 nodes of a simulated cluster ({name}), 1 run of each"
+        )));
     }
     let path = scratch("cluster.toml");
     let name = path.to_str().unwrap();
@@ -229,11 +386,14 @@ fn a_cluster_comes_by_name_or_from_a_file() {
                    node = { latency = \"1us\" }\nswitch = { latency = \"2us\" }\n";
     fs::write(&path, cluster).unwrap();
     assert!(
-        stdout_of(&[&SIMULATE[..], &["--cluster", name]].concat()).contains("10 nodes of a simulated cluster (mine)")
+        stdout_of(&[&SIMULATE[..], &["--cluster", name]].concat())
+            .contains("10 nodes of a simulated cluster (mine)")
     );
-    for (from, to, culprit) in
-        [("= 4", "= 0", "ranks_per_node"), ("2us", "-2us", "switch.latency"), ("2us", "2", "line 6")]
-    {
+    for (from, to, culprit) in [
+        ("= 4", "= 0", "ranks_per_node"),
+        ("2us", "-2us", "switch.latency"),
+        ("2us", "2", "line 6"),
+    ] {
         fs::write(&path, cluster.replace(from, to)).unwrap();
         refuses(&[&SIMULATE[..], &["--cluster", name]].concat(), culprit);
     }
@@ -242,7 +402,19 @@ fn a_cluster_comes_by_name_or_from_a_file() {
 
 #[test]
 fn bad_input_is_refused_in_one_line_that_names_it() {
-    for duration in ["0", "0ms", "-5ms", "8abc", "NaN", "inf", "", "10", "1e3s", "0.1ns", "999999999h"] {
+    for duration in [
+        "0",
+        "0ms",
+        "-5ms",
+        "8abc",
+        "NaN",
+        "inf",
+        "",
+        "10",
+        "1e3s",
+        "0.1ns",
+        "999999999h",
+    ] {
         refuses(&["calibrate", "--duration", duration], "--duration");
     }
     for repeat in ["0", "-1", "8abc", "1.5", "NaN", "99999999999"] {
@@ -253,20 +425,37 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
         refuses(&["clocks", "--cores", core], "--cores");
     }
     refuses(&["calibrate", "--against", "utc"], "--against");
-    refuses(&["calibrate", "--save", "/nonexistent/file"], "/nonexistent/file");
+    refuses(
+        &["calibrate", "--save", "/nonexistent/file"],
+        "/nonexistent/file",
+    );
     refuses(&["calibrate", "--save", "/"], "--save");
-    refuses(&["clocks", "--calibration", "/nonexistent/file"], "/nonexistent/file");
+    refuses(
+        &["clocks", "--calibration", "/nonexistent/file"],
+        "/nonexistent/file",
+    );
     refuses(&["clocks", "--calibration", "/"], "--calibration");
     refuses(&["clocks", "--calibration"], "--calibration");
-    for label in
-        ["hca4/1/skampi/1", "hca3/0/skampi/10", "hca3/8abc/skampi/10", "jk/10/skampi/0", "h2hca(prop)", "", "NaN"]
-    {
+    for label in [
+        "hca4/1/skampi/1",
+        "hca3/0/skampi/10",
+        "hca3/8abc/skampi/10",
+        "jk/10/skampi/0",
+        "h2hca(prop)",
+        "",
+        "NaN",
+    ] {
         refuses(&["sync", "--algorithm", label], "--algorithm");
     }
     for ranks in ["0", "-1", "8abc", "99999"] {
         refuses(&["sync", "--ranks", ranks], "--ranks");
     }
-    for skew in ["drift=NaNppm", "offset=8abc", "speed=1", "drift=999999999ppm"] {
+    for skew in [
+        "drift=NaNppm",
+        "offset=8abc",
+        "speed=1",
+        "drift=999999999ppm",
+    ] {
         refuses(&["sync", "--skew", skew], "--skew");
     }
     for check in ["-1s", "8abc", "NaN", "1"] {
@@ -279,10 +468,22 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
     for share in ["0", "-0.1", "1.5", "NaN", "some"] {
         refuses(&["simulate", "--sample", share], "--sample");
     }
-    refuses(&["simulate", "--cluster", "/nonexistent/file"], "/nonexistent/file");
-    refuses(&["simulate", "--cluster", "/dev/null"], "--cluster: /dev/null: ");
-    refuses(&["simulate", "--csv", "/nonexistent/file"], "--csv: /nonexistent/file");
-    refuses(&["simulate", "--algorithm", "none,hca9/1/skampi/1"], "--algorithm");
+    refuses(
+        &["simulate", "--cluster", "/nonexistent/file"],
+        "/nonexistent/file",
+    );
+    refuses(
+        &["simulate", "--cluster", "/dev/null"],
+        "--cluster: /dev/null: ",
+    );
+    refuses(
+        &["simulate", "--csv", "/nonexistent/file"],
+        "--csv: /nonexistent/file",
+    );
+    refuses(
+        &["simulate", "--algorithm", "none,hca9/1/skampi/1"],
+        "--algorithm",
+    );
     refuses(&["simulate", "--check-by", "skampi/0"], "--check-by");
     refuses(&["bogus"], "bogus");
     refuses(&["--bogus"], "--bogus");
@@ -291,8 +492,17 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
 
 #[test]
 fn help_goes_to_standard_output_and_shows_an_example() {
-    let all = [&["--help"][..], &["clocks", "--help"], &["calibrate", "--help"], &["sync", "--help"]];
-    for arguments in all.into_iter().chain([&["simulate", "--help"][..], &["bench", "--help"], &["run", "--help"]]) {
+    let all = [
+        &["--help"][..],
+        &["clocks", "--help"],
+        &["calibrate", "--help"],
+        &["sync", "--help"],
+    ];
+    for arguments in all.into_iter().chain([
+        &["simulate", "--help"][..],
+        &["bench", "--help"],
+        &["run", "--help"],
+    ]) {
         assert!(stdout_of(arguments).contains("Example"), "{arguments:?}");
     }
     assert!(stdout_of(&["--version"]).starts_with("downbeat "));
@@ -300,11 +510,24 @@ fn help_goes_to_standard_output_and_shows_an_example() {
 
 #[test]
 fn output_that_cannot_be_written_is_a_failure_in_one_line() {
-    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
-    let output = command.arg("clocks").stdout(full).stderr(Stdio::piped()).output().unwrap();
+    let output = command
+        .arg("clocks")
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(text(&output.stderr).lines().count(), 1, "{}", text(&output.stderr));
+    assert_eq!(
+        text(&output.stderr).lines().count(),
+        1,
+        "{}",
+        text(&output.stderr)
+    );
     assert!(text(&output.stderr).contains("standard output"));
 }
 
@@ -319,5 +542,9 @@ fn a_reader_that_goes_away_is_a_failure_and_no_panic() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(!text(&output.stderr).contains("panicked"), "{}", text(&output.stderr));
+    assert!(
+        !text(&output.stderr).contains("panicked"),
+        "{}",
+        text(&output.stderr)
+    );
 }

@@ -14,12 +14,22 @@ use serde_json::Value;
 fn writer() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("otf2-archive-{}", std::process::id()));
-        let flags = Command::new("otf2-config").args(["--cflags", "--ldflags", "--libs"]).output().unwrap();
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../measure/tests/otf2/archive.c");
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("otf2-archive-{}", std::process::id()));
+        let flags = Command::new("otf2-config")
+            .args(["--cflags", "--ldflags", "--libs"])
+            .output()
+            .unwrap();
+        let source = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../measure/tests/otf2/archive.c"
+        );
         let flags = String::from_utf8(flags.stdout).unwrap();
         let mut cc = Command::new("cc");
-        cc.arg("-o").arg(&program).arg(source).args(flags.split_whitespace());
+        cc.arg("-o")
+            .arg(&program)
+            .arg(source)
+            .args(flags.split_whitespace());
         assert!(cc.status().unwrap().success());
         program
     })
@@ -30,7 +40,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("trace-otf2-{name}-{}", std::process::id()));
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("trace-otf2-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
         Self(path)
@@ -41,19 +52,34 @@ impl Folder {
         let (ticks, rounds) = (ticks.to_string(), rounds.to_string());
         let to = self.0.join(name);
         let mut program = Command::new(writer());
-        assert!(program.arg(to).args([&ticks, &rounds, name]).status().unwrap().success());
+        assert!(
+            program
+                .arg(to)
+                .args([&ticks, &rounds, name])
+                .status()
+                .unwrap()
+                .success()
+        );
         self
     }
 
     fn command(&self, arguments: &str) -> Command {
         let mut program = Command::new(env!("CARGO_BIN_EXE_downbeat"));
-        program.arg("trace").args(arguments.split_whitespace()).current_dir(&self.0);
+        program
+            .arg("trace")
+            .args(arguments.split_whitespace())
+            .current_dir(&self.0);
         program
     }
 
     /// What it says, unless it takes longer than anything here can.
     fn call(&self, arguments: &str) -> Output {
-        let mut child = self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = self
+            .command(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let end = Instant::now() + Duration::from_secs(60);
         while child.try_wait().unwrap().is_none() {
             if Instant::now() > end {
@@ -67,7 +93,11 @@ impl Folder {
 
     fn says(&self, arguments: &str) -> String {
         let output = self.call(arguments);
-        assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{arguments}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -76,7 +106,10 @@ impl Folder {
         let output = self.call(arguments);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(code), "{arguments}: {said}");
-        assert!(said.lines().count() == 1 && said.starts_with("downbeat: "), "{arguments}: {said}");
+        assert!(
+            said.lines().count() == 1 && said.starts_with("downbeat: "),
+            "{arguments}: {said}"
+        );
         said
     }
 
@@ -94,7 +127,11 @@ impl Folder {
                 if path.is_dir() {
                     folders.push(path.clone());
                 }
-                let content = if path.is_dir() { vec![] } else { fs::read(&path).unwrap() };
+                let content = if path.is_dir() {
+                    vec![]
+                } else {
+                    fs::read(&path).unwrap()
+                };
                 found.push((path, content));
             }
         }
@@ -113,27 +150,50 @@ const LATENCIES: &str = "--latencies 500ns";
 
 #[test]
 fn an_archive_is_corrected_and_nothing_else_of_it_changed() {
-    for (variant, ticks) in [("plain", 1_000_000_000), ("shared", 1_000_000_000), ("corrected", 2_593_993_000)] {
+    for (variant, ticks) in [
+        ("plain", 1_000_000_000),
+        ("shared", 1_000_000_000),
+        ("corrected", 2_593_993_000),
+    ] {
         for rewrite in ["", "--rewrite"] {
-            let folder = Folder::new(&format!("{variant}{rewrite}")).with_archive(variant, ticks, 200);
+            let folder =
+                Folder::new(&format!("{variant}{rewrite}")).with_archive(variant, ticks, 200);
             let before = folder.files();
             let anchor = format!("{variant}/traces.otf2");
             let why = folder.fails(1, &format!("check {anchor} {LATENCIES}"));
             assert!(why.contains(" violations"), "{why}");
-            let said = folder.says(&format!("correct {anchor} -o to --json {LATENCIES} {rewrite}"));
+            let said = folder.says(&format!(
+                "correct {anchor} -o to --json {LATENCIES} {rewrite}"
+            ));
             let said: Value = serde_json::from_str(&said).unwrap();
-            assert!(said["pre_synchronized"]["messages"]["violated"].as_u64() > Some(0), "{said}");
+            assert!(
+                said["pre_synchronized"]["messages"]["violated"].as_u64() > Some(0),
+                "{said}"
+            );
             assert_eq!(said["corrected"]["holds"], true);
             let rewritten = said["archive"]["rewritten"].as_array().unwrap().len();
-            let expected = if rewrite.is_empty() { usize::from(variant == "shared")..4 } else { 4..5 };
+            let expected = if rewrite.is_empty() {
+                usize::from(variant == "shared")..4
+            } else {
+                4..5
+            };
             assert!(expected.contains(&rewritten), "{said}");
             let knots = said["archive"]["clock_offsets"].as_u64().unwrap();
             assert_eq!(knots == 0, rewritten == 4, "{said}");
             // By what other readers find.
-            let checked = folder.says(&format!("check to/traces.otf2 --against {anchor} {LATENCIES}"));
-            assert!(checked.contains(&format!("\nSince {anchor}:\n")), "{checked}");
+            let checked = folder.says(&format!(
+                "check to/traces.otf2 --against {anchor} {LATENCIES}"
+            ));
+            assert!(
+                checked.contains(&format!("\nSince {anchor}:\n")),
+                "{checked}"
+            );
             fs::rename(folder.path("to"), folder.path("../to-elsewhere")).unwrap();
-            assert_eq!(folder.files(), before, "the input is as it was, and nothing is left behind");
+            assert_eq!(
+                folder.files(),
+                before,
+                "the input is as it was, and nothing is left behind"
+            );
             fs::remove_dir_all(folder.path("../to-elsewhere")).unwrap();
         }
     }
@@ -143,11 +203,21 @@ fn an_archive_is_corrected_and_nothing_else_of_it_changed() {
 fn clock_offsets_are_the_sessions() {
     let folder = Folder::new("sessions").with_archive("corrected", 1_000_000_000, 50);
     let method = |options: &str| {
-        let said = folder.says(&format!("correct corrected/traces.otf2 -o to --json {LATENCIES} {options}"));
+        let said = folder.says(&format!(
+            "correct corrected/traces.otf2 -o to --json {LATENCIES} {options}"
+        ));
         fs::remove_dir_all(folder.path("to")).unwrap();
         let said: Value = serde_json::from_str(&said).unwrap();
-        let violated = said["pre_synchronized"]["messages"]["violated"].as_u64().unwrap();
-        (said["pre_synchronization"]["method"].as_str().unwrap().to_owned(), violated)
+        let violated = said["pre_synchronized"]["messages"]["violated"]
+            .as_u64()
+            .unwrap();
+        (
+            said["pre_synchronization"]["method"]
+                .as_str()
+                .unwrap()
+                .to_owned(),
+            violated,
+        )
     };
     let (name, archive) = method("");
     assert_eq!(name, "archive");
@@ -155,56 +225,96 @@ fn clock_offsets_are_the_sessions() {
     assert_eq!(name, "none");
     let (name, linear) = method("--pre-synchronization linear");
     assert_eq!(name, "linear");
-    assert!(none != archive && none != linear, "{none} {archive} {linear}");
+    assert!(
+        none != archive && none != linear,
+        "{none} {archive} {linear}"
+    );
 }
 
 #[test]
 fn another_archive_is_told_from_a_corrected_one() {
-    let folder =
-        Folder::new("other").with_archive("plain", 1_000_000_000, 20).with_archive("stranger", 1_000_000_000, 20);
+    let folder = Folder::new("other")
+        .with_archive("plain", 1_000_000_000, 20)
+        .with_archive("stranger", 1_000_000_000, 20);
     folder.says(&format!("correct plain/traces.otf2 -o to {LATENCIES}"));
     let path = folder.path("to/traces/7.evt");
     let mut content = fs::read(&path).unwrap();
     // The tag of the first message.
-    let at = content.windows(4).position(|bytes| bytes == [0, 1, 7, 1]).unwrap();
+    let at = content
+        .windows(4)
+        .position(|bytes| bytes == [0, 1, 7, 1])
+        .unwrap();
     content[at + 2] = 8;
     fs::write(&path, content).unwrap();
     let why = folder.fails(2, "check to/traces.otf2 --against plain/traces.otf2");
     assert!(why.contains(" a message that nobody "), "{why}");
-    let why = folder.fails(1, "check to/traces.otf2 --against plain/traces.otf2 --lenient");
-    assert!(why.contains("to/traces/7.evt: event 3: this is not what comes here in plain/traces/7.evt"), "{why}");
+    let why = folder.fails(
+        1,
+        "check to/traces.otf2 --against plain/traces.otf2 --lenient",
+    );
+    assert!(
+        why.contains("to/traces/7.evt: event 3: this is not what comes here in plain/traces/7.evt"),
+        "{why}"
+    );
     folder.says("generate -o a.dbt --events 100");
     let why = folder.fails(2, "check to/traces.otf2 --against a.dbt --lenient");
-    assert!(why.contains("to/traces.otf2: a.dbt is of another kind"), "{why}");
+    assert!(
+        why.contains("to/traces.otf2: a.dbt is of another kind"),
+        "{why}"
+    );
 }
 
 #[test]
 fn bad_input_is_refused_in_one_line() {
-    let folder = Folder::new("bad").with_archive("plain", 1_000_000_000, 2).with_archive("stranger", 1_000_000_000, 2);
+    let folder = Folder::new("bad")
+        .with_archive("plain", 1_000_000_000, 2)
+        .with_archive("stranger", 1_000_000_000, 2);
     folder.says("generate -o a.dbt --events 100");
     let before = folder.files();
     for (arguments, expected) in [
         ("check none.otf2", "none.otf2: No such file"),
         ("correct none.otf2 -o to", "none.otf2: No such file"),
-        ("check stranger/traces.otf2", "stranger/traces/7.evt: event 3: there is no rank 9 in communicator 0"),
-        ("correct plain/traces.otf2 -o plain", "-o: plain: this is there already"),
-        ("correct plain/traces.otf2 -o to.otf2", "-o: to.otf2: an archive is written to a folder, not to a file"),
-        ("correct plain/traces.otf2 -o no/such", "-o: no/such: No such file"),
+        (
+            "check stranger/traces.otf2",
+            "stranger/traces/7.evt: event 3: there is no rank 9 in communicator 0",
+        ),
+        (
+            "correct plain/traces.otf2 -o plain",
+            "-o: plain: this is there already",
+        ),
+        (
+            "correct plain/traces.otf2 -o to.otf2",
+            "-o: to.otf2: an archive is written to a folder, not to a file",
+        ),
+        (
+            "correct plain/traces.otf2 -o no/such",
+            "-o: no/such: No such file",
+        ),
         ("correct plain/traces.otf2 -o /proc/to", "-o: /proc/to: "),
-        ("correct a.dbt -o b.dbt --rewrite", "--rewrite: a.dbt is no OTF2 archive"),
+        (
+            "correct a.dbt -o b.dbt --rewrite",
+            "--rewrite: a.dbt is no OTF2 archive",
+        ),
     ] {
         let why = folder.fails(2, arguments);
         assert!(why.contains(expected), "{arguments}: {why}");
     }
     fs::create_dir(folder.path("folder.otf2")).unwrap();
-    assert!(folder.fails(2, "check folder.otf2").contains("folder.otf2: this is no name of an OTF2 anchor file"));
+    assert!(
+        folder
+            .fails(2, "check folder.otf2")
+            .contains("folder.otf2: this is no name of an OTF2 anchor file")
+    );
     fs::remove_dir(folder.path("folder.otf2")).unwrap();
     for name in ["traces/20.evt", "traces/3.def", "traces.def"] {
         let path = folder.path("plain").join(name);
         let content = fs::read(&path).unwrap();
         fs::remove_file(&path).unwrap();
         let why = folder.fails(2, "correct plain/traces.otf2 -o to");
-        assert!(why.contains(&format!("plain/{name}: No such file")), "{why}");
+        assert!(
+            why.contains(&format!("plain/{name}: No such file")),
+            "{why}"
+        );
         fs::write(&path, content).unwrap();
     }
     assert_eq!(folder.files(), before);
@@ -213,14 +323,23 @@ fn bad_input_is_refused_in_one_line() {
 #[test]
 fn archives_that_are_cut_short_are_refused() {
     let folder = Folder::new("cut").with_archive("corrected", 1_000_000_000, 1);
-    for name in ["traces.otf2", "traces.def", "traces/7.def", "traces/7.evt", "traces/20.evt"] {
+    for name in [
+        "traces.otf2",
+        "traces.def",
+        "traces/7.def",
+        "traces/7.evt",
+        "traces/20.evt",
+    ] {
         let path = folder.path("corrected").join(name);
         let content = fs::read(&path).unwrap();
         // Of the anchor, one byte more is a zero that says nothing.
         for length in (0..content.len() - 1).step_by(if name == "traces.otf2" { 1 } else { 11 }) {
             fs::write(&path, &content[..length]).unwrap();
             let why = folder.fails(2, "correct corrected/traces.otf2 -o to --lenient");
-            assert!(why.contains("corrected/traces"), "{name}, {length} bytes: {why}");
+            assert!(
+                why.contains("corrected/traces"),
+                "{name}, {length} bytes: {why}"
+            );
         }
         fs::write(&path, content).unwrap();
     }
@@ -241,7 +360,8 @@ fn a_damaged_anchor_is_no_reason_to_crash_or_not_to_end() {
             let output = folder.call("check plain/traces.otf2 --lenient");
             let said = String::from_utf8_lossy(&output.stderr);
             // What names things, such as the trace's own number, may be anything.
-            let fine = output.status.code().is_some_and(|code| code <= 2) && said.lines().count() <= 1;
+            let fine =
+                output.status.code().is_some_and(|code| code <= 2) && said.lines().count() <= 1;
             assert!(fine, "byte {at} is {byte}: {:?} {said}", output.status);
         }
     }
@@ -252,7 +372,10 @@ fn a_signal_leaves_nothing_behind() {
     use std::os::unix::process::ExitStatusExt as _;
     let folder = Folder::new("signal").with_archive("plain", 1_000_000_000, 4_000);
     folder.says("generate -o a.dbt --events 400000");
-    for arguments in ["correct a.dbt -o b.dbt", "correct plain/traces.otf2 -o to --rewrite"] {
+    for arguments in [
+        "correct a.dbt -o b.dbt",
+        "correct plain/traces.otf2 -o to --rewrite",
+    ] {
         let names = || {
             let entries = fs::read_dir(&folder.0).unwrap();
             let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
@@ -260,12 +383,25 @@ fn a_signal_leaves_nothing_behind() {
             names
         };
         let before = names();
-        let part = || names().iter().any(|name| name.as_encoded_bytes().ends_with(b".part"));
+        let part = || {
+            names()
+                .iter()
+                .any(|name| name.as_encoded_bytes().ends_with(b".part"))
+        };
         // The first one that is seen is the one by which is tried whether there can be any.
-        let mut child = folder.command(arguments).stdout(Stdio::null()).spawn().unwrap();
+        let mut child = folder
+            .command(arguments)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
         let begun = Instant::now();
-        while !(part() && begun.elapsed() > Duration::from_millis(50)) && child.try_wait().unwrap().is_none() {}
-        let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        while !(part() && begun.elapsed() > Duration::from_millis(50))
+            && child.try_wait().unwrap().is_none()
+        {}
+        let killed = Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status()
+            .unwrap();
         let status = child.wait().unwrap();
         // It may have been done before.
         eprintln!("SIG {arguments} {status}");
@@ -283,40 +419,72 @@ fn an_archive_is_converted() {
     let before = folder.files();
     let said = folder.says("convert corrected/traces.otf2 a.dbt");
     assert!(
-        said.starts_with("a.dbt: 4 locations, ") && said.contains("\nLeft out, of kinds that no trace has: "),
+        said.starts_with("a.dbt: 4 locations, ")
+            && said.contains("\nLeft out, of kinds that no trace has: "),
         "{said}"
     );
     folder.says("convert corrected/traces.otf2 raw.dbtb --as-recorded");
     folder.says("convert raw.dbtb raw.dbt");
-    let [added, raw] = ["a.dbt", "raw.dbt"].map(|name| fs::read_to_string(folder.path(name)).unwrap());
+    let [added, raw] =
+        ["a.dbt", "raw.dbt"].map(|name| fs::read_to_string(folder.path(name)).unwrap());
     let of = |text: &str, what: &str| text.lines().filter(|line| line.contains(what)).count();
-    assert_eq!((of(&added, "sample "), of(&added, "region ")), (0, of(&raw, "region ")));
-    assert!(of(&raw, "sample ") >= 6 && of(&raw, " send ") == of(&added, " send ") && of(&raw, " send ") > 30);
+    assert_eq!(
+        (of(&added, "sample "), of(&added, "region ")),
+        (0, of(&raw, "region "))
+    );
+    assert!(
+        of(&raw, "sample ") >= 6
+            && of(&raw, " send ") == of(&added, " send ")
+            && of(&raw, " send ") > 30
+    );
     assert_eq!(added.lines().last(), raw.lines().last());
 
     let [archive, file] = ["corrected/traces.otf2", "a.dbt"]
-        .map(|name| folder.call(&format!("check {name} --latencies 500ns --json")).stdout)
+        .map(|name| {
+            folder
+                .call(&format!("check {name} --latencies 500ns --json"))
+                .stdout
+        })
         .map(|said| serde_json::from_slice::<Value>(&said).unwrap());
     assert_eq!(
         archive["violations"]["faults"].as_array().unwrap().len(),
         file["violations"]["faults"].as_array().unwrap().len()
     );
-    assert_eq!(archive["contents"]["messages"], file["contents"]["messages"]);
+    assert_eq!(
+        archive["contents"]["messages"],
+        file["contents"]["messages"]
+    );
     folder.says("convert corrected/traces.otf2 a.pftrace");
     let shown = fs::read(folder.path("a.pftrace")).unwrap();
     assert!(
         ["!$omp barrier", "MPI_Init_thread", "location 3"]
             .iter()
-            .all(|name| { shown.windows(name.len()).any(|bytes| bytes == name.as_bytes()) })
+            .all(|name| {
+                shown
+                    .windows(name.len())
+                    .any(|bytes| bytes == name.as_bytes())
+            })
     );
-    let after: Vec<_> =
-        folder.files().into_iter().filter(|(path, _)| path.starts_with(folder.path("corrected"))).collect();
-    assert!(before.iter().filter(|(path, _)| path.starts_with(folder.path("corrected"))).eq(&after));
+    let after: Vec<_> = folder
+        .files()
+        .into_iter()
+        .filter(|(path, _)| path.starts_with(folder.path("corrected")))
+        .collect();
+    assert!(
+        before
+            .iter()
+            .filter(|(path, _)| path.starts_with(folder.path("corrected")))
+            .eq(&after)
+    );
 
     // What is wrong with it is one line.
     let cut = folder.path("corrected/traces/20.evt");
     let bytes = fs::read(&cut).unwrap();
     fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
-    assert!(folder.fails(2, "convert corrected/traces.otf2 b.pftrace").contains("traces/20.evt: "));
+    assert!(
+        folder
+            .fails(2, "convert corrected/traces.otf2 b.pftrace")
+            .contains("traces/20.evt: ")
+    );
     assert!(!folder.path("b.pftrace").exists());
 }

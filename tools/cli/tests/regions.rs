@@ -1,6 +1,10 @@
 //! What is shown of the regions of programs, as its readers meet it: a page in a browser, and what two reports differ in.
 
-#![expect(clippy::expect_used, clippy::panic, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "in a test, that is how a failure is told"
+)]
 
 #[path = "regions/made.rs"]
 mod made;
@@ -21,19 +25,38 @@ const GREY: [u8; 3] = [0xd4, 0xd4, 0xd4];
 fn a_report_is_a_page_for_every_reader() {
     let folder = scratch("regions-page");
     Made::on(64, 8).write(&folder.join("run.json"));
-    succeeds(&folder, &["regions", "show", "run.json", "-o", "page.html", "--svg", "pictures"]);
+    succeeds(
+        &folder,
+        &[
+            "regions",
+            "show",
+            "run.json",
+            "-o",
+            "page.html",
+            "--svg",
+            "pictures",
+        ],
+    );
     let page = folder.join("page.html");
     // A histogram of each group, of which the regions have 1, 3, 1 and 1; and ranks that are not all alike in two.
     let figures = 1 + 3 + 1 + 1 + 2;
     let pictures = fs::read_dir(folder.join("pictures")).expect("it was written");
-    let pictures: Vec<_> = pictures.map(|entry| entry.expect("it is there").path()).collect();
+    let pictures: Vec<_> = pictures
+        .map(|entry| entry.expect("it is there").path())
+        .collect();
     assert_eq!(pictures.len(), figures);
     for picture in &pictures {
         let text = fs::read_to_string(picture).expect("it was written");
-        assert!(!text.contains('…'), "{}: something is cut", picture.display());
+        assert!(
+            !text.contains('…'),
+            "{}: something is cut",
+            picture.display()
+        );
     }
 
-    let Some(browser) = Browser::find(&folder) else { return };
+    let Some(browser) = Browser::find(&folder) else {
+        return;
+    };
     for width in [390, 768, 1_200] {
         let said = [
             "step takes the longest: 768.0 ms on rank 0",
@@ -52,59 +75,148 @@ fn a_report_is_a_page_for_every_reader() {
         for colour in [BLUE, ORANGE, GREEN, GREY] {
             assert!(seen.count(colour) > 200, "{size:?}: {colour:?}");
         }
-        assert!((0.02..0.6).contains(&seen.inked()), "{size:?}: {}", seen.inked());
+        assert!(
+            (0.02..0.6).contains(&seen.inked()),
+            "{size:?}: {}",
+            seen.inked()
+        );
     }
     assert!(browser.print(&page).starts_with(b"%PDF-"));
     let alone = browser.screenshot(&folder.join("pictures/region-1-2-ranks.svg"), (480, 200));
-    assert!(alone.count(BLUE) > 1_000 && alone.count(GREEN) > 1_000, "{}", alone.inked());
+    assert!(
+        alone.count(BLUE) > 1_000 && alone.count(GREEN) > 1_000,
+        "{}",
+        alone.inked()
+    );
 }
 
 #[test]
 fn many_ranks_are_a_page_that_is_not_larger() {
     let folder = scratch("regions-large");
-    Made { steps: 8, ..Made::on(16_384, 128) }.write(&folder.join("run.json"));
+    Made {
+        steps: 8,
+        ..Made::on(16_384, 128)
+    }
+    .write(&folder.join("run.json"));
     succeeds(&folder, &["regions", "show", "run.json", "-o", "page.html"]);
     let page = folder.join("page.html");
     assert!(fs::metadata(&page).is_ok_and(|page| page.len() < 300_000));
-    let Some(browser) = Browser::find(&folder) else { return };
-    let figures = fs::read_to_string(&page).expect("it was written").matches("<figure>").count();
-    shows(&browser, &page, 390, figures, &["128 ranks in each row", "Longer lists of ranks"]);
+    let Some(browser) = Browser::find(&folder) else {
+        return;
+    };
+    let figures = fs::read_to_string(&page)
+        .expect("it was written")
+        .matches("<figure>")
+        .count();
+    shows(
+        &browser,
+        &page,
+        390,
+        figures,
+        &["128 ranks in each row", "Longer lists of ranks"],
+    );
     let seen = browser.screenshot(&page, (1_200, 3_000));
-    assert!([BLUE, ORANGE, GREEN].into_iter().all(|colour| seen.count(colour) > 5_000));
+    assert!(
+        [BLUE, ORANGE, GREEN]
+            .into_iter()
+            .all(|colour| seen.count(colour) > 5_000)
+    );
 }
 
 #[test]
 fn several_reports_with_hostile_names_and_many_groups_stay_readable() {
     let folder = scratch("regions-hostile");
     let hostile = "<script>document.title='owned'</script><img/src=x/onerror=alert(1)> \u{202e}'\"&</h2></svg> a name ";
-    Made { name: hostile, ..Made::on(9, 3) }.write(&folder.join("a<b>&.json"));
-    made::many_groups(40).save(&folder.join("many.json")).expect("a test may write here");
-    succeeds(&folder, &["regions", "show", "a<b>&.json", "many.json", "-o", "page.html", "--runs", "3"]);
-    let Some(browser) = Browser::find(&folder) else { return };
+    Made {
+        name: hostile,
+        ..Made::on(9, 3)
+    }
+    .write(&folder.join("a<b>&.json"));
+    made::many_groups(40)
+        .save(&folder.join("many.json"))
+        .expect("a test may write here");
+    succeeds(
+        &folder,
+        &[
+            "regions",
+            "show",
+            "a<b>&.json",
+            "many.json",
+            "-o",
+            "page.html",
+            "--runs",
+            "3",
+        ],
+    );
+    let Some(browser) = Browser::find(&folder) else {
+        return;
+    };
     let html = fs::read_to_string(folder.join("page.html")).expect("it was written");
     let figures = html.matches("<figure>").count();
     let said = ["34 more groups", "<script>document.title='owned'</script>"];
     shows(&browser, &folder.join("page.html"), 390, figures, &said);
-    assert!(html.contains("<title>Regions of 2 reports</title>"), "{html}");
+    assert!(
+        html.contains("<title>Regions of 2 reports</title>"),
+        "{html}"
+    );
 
-    let merged =
-        succeeds(&folder, &["regions", "show", "--merge", "a<b>&.json", "many.json", "-o", "-", "--details", "0"]);
-    assert!(merged.starts_with("<!DOCTYPE html>") && merged.contains("49 ranks; a tick is 1 ns"), "{merged}");
-    assert!(merged.contains("<title>Regions of a&lt;b&gt;&amp;.json and many.json</title>"), "{merged}");
-    assert!(!merged.contains("<h2") && !merged.contains("<a href"), "{merged}");
+    let merged = succeeds(
+        &folder,
+        &[
+            "regions",
+            "show",
+            "--merge",
+            "a<b>&.json",
+            "many.json",
+            "-o",
+            "-",
+            "--details",
+            "0",
+        ],
+    );
+    assert!(
+        merged.starts_with("<!DOCTYPE html>") && merged.contains("49 ranks; a tick is 1 ns"),
+        "{merged}"
+    );
+    assert!(
+        merged.contains("<title>Regions of a&lt;b&gt;&amp;.json and many.json</title>"),
+        "{merged}"
+    );
+    assert!(
+        !merged.contains("<h2") && !merged.contains("<a href"),
+        "{merged}"
+    );
 }
 
 #[test]
 fn a_difference_names_regions_and_ranks() {
     let folder = scratch("regions-diff");
     Made::on(64, 8).write(&folder.join("before.json"));
-    Made { balanced: true, ..Made::on(64, 8) }.write(&folder.join("after.json"));
+    Made {
+        balanced: true,
+        ..Made::on(64, 8)
+    }
+    .write(&folder.join("after.json"));
     let text = succeeds(&folder, &["regions", "diff", "before.json", "after.json"]);
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[..3], ["A: before.json, 64 ranks", "B: after.json, 64 ranks", ""], "{text}");
+    assert_eq!(
+        lines[..3],
+        ["A: before.json, 64 ranks", "B: after.json, 64 ranks", ""],
+        "{text}"
+    );
     // The total of a step went from 128 * 6 ms to 128 * 4.9 ms, and all of its events from one bin to another.
-    assert!(lines[4].ends_with(" barotropic") && lines[5].ends_with(" step") && lines[5].contains(" 100 % "), "{text}");
-    assert!(lines[5].trim_start().starts_with("768.000 ms  627.200 ms  -140.800 ms  -18.3 %"), "{text}");
+    assert!(
+        lines[4].ends_with(" barotropic")
+            && lines[5].ends_with(" step")
+            && lines[5].contains(" 100 % "),
+        "{text}"
+    );
+    assert!(
+        lines[5]
+            .trim_start()
+            .starts_with("768.000 ms  627.200 ms  -140.800 ms  -18.3 %"),
+        "{text}"
+    );
     for said in [
         "(3 regions without a difference)\n",
         "\n*** step\n  max total: rank 0 in both\n",
@@ -114,22 +226,48 @@ fn a_difference_names_regions_and_ranks() {
         assert!(text.contains(said), "no {said} in:\n{text}");
     }
     assert!(text.is_ascii());
-    let table = succeeds(&folder, &["regions", "diff", "before.json", "after.json", "--details", "0"]);
-    assert!(text.starts_with(&table) && !table.contains("***"), "{table}");
+    let table = succeeds(
+        &folder,
+        &[
+            "regions",
+            "diff",
+            "before.json",
+            "after.json",
+            "--details",
+            "0",
+        ],
+    );
+    assert!(
+        text.starts_with(&table) && !table.contains("***"),
+        "{table}"
+    );
     let same = succeeds(&folder, &["regions", "diff", "after.json", "after.json"]);
     assert!(same.ends_with("\n\nNo region differs.\n"), "{same}");
 
-    let document = succeeds(&folder, &["regions", "diff", "before.json", "after.json", "--json"]);
+    let document = succeeds(
+        &folder,
+        &["regions", "diff", "before.json", "after.json", "--json"],
+    );
     let document: serde_json::Value = serde_json::from_str(&document).expect("it is JSON");
-    assert_eq!((&document["schema"], &document["version"]), (&"downbeat.regions_diff".into(), &1.into()));
+    assert_eq!(
+        (&document["schema"], &document["version"]),
+        (&"downbeat.regions_diff".into(), &1.into())
+    );
     let step = &document["regions"][1];
     assert_eq!(step["greatest_total_change_ticks"], -140_800_000);
     assert_eq!(step["histogram"]["moved_share"], 1.0);
-    assert_eq!(step["moves"][0]["ranks"]["runs"], serde_json::json!([[0, 64, 1]]));
+    assert_eq!(
+        step["moves"][0]["ranks"]["runs"],
+        serde_json::json!([[0, 64, 1]])
+    );
     assert_eq!(document["regions"].as_array().map(Vec::len), Some(5));
 
     // Another number of ranks, and a region that is in one of them only.
-    Made { name: "ocean", ..Made::on(48, 8) }.write(&folder.join("fewer.json"));
+    Made {
+        name: "ocean",
+        ..Made::on(48, 8)
+    }
+    .write(&folder.join("fewer.json"));
     let text = succeeds(&folder, &["regions", "diff", "before.json", "fewer.json"]);
     for said in [
         "Note: the numbers of ranks differ: only of 0-47, which both have, is it said which moved\n",
@@ -145,13 +283,20 @@ fn a_difference_names_regions_and_ranks() {
 fn bad_input_is_one_line() {
     let folder = scratch("regions-bad");
     Made::on(4, 2).write(&folder.join("good.json"));
-    Made { tick: Duration::from_nanos(1_000), ..Made::on(4, 2) }.write(&folder.join("coarse.json"));
+    Made {
+        tick: Duration::from_nanos(1_000),
+        ..Made::on(4, 2)
+    }
+    .write(&folder.join("coarse.json"));
     let text = fs::read_to_string(folder.join("good.json")).expect("it was written");
     for (name, content) in [
         ("empty", ""),
         ("text", "no JSON\n"),
         ("cut", &text[..text.len() / 2]),
-        ("other", &text.replacen("downbeat.regions", "downbeat.clocks", 1)),
+        (
+            "other",
+            &text.replacen("downbeat.regions", "downbeat.clocks", 1),
+        ),
         ("newer", &text.replacen("\"version\":1", "\"version\":9", 1)),
     ] {
         fs::write(folder.join(format!("{name}.json")), content).expect("a test may write here");
@@ -166,8 +311,16 @@ fn bad_input_is_one_line() {
     ];
     for (name, culprit) in wrong {
         let name = format!("{name}.json");
-        refuses(&folder, &["regions", "show", &name, "-o", "x.html"], culprit);
-        refuses(&folder, &["regions", "show", "good.json", &name, "-o", "x.html"], culprit);
+        refuses(
+            &folder,
+            &["regions", "show", &name, "-o", "x.html"],
+            culprit,
+        );
+        refuses(
+            &folder,
+            &["regions", "show", "good.json", &name, "-o", "x.html"],
+            culprit,
+        );
         refuses(&folder, &["regions", "diff", &name, "good.json"], culprit);
         refuses(&folder, &["regions", "diff", "good.json", &name], culprit);
     }
@@ -176,17 +329,66 @@ fn bad_input_is_one_line() {
         &["regions", "diff", "good.json", "coarse.json"],
         "a tick is 1 ns in one report, and 1.000 us in the other",
     );
-    refuses(&folder, &["regions", "show", "--merge", "good.json", "coarse.json", "-o", "x.html"], "a tick is 1 ns");
+    refuses(
+        &folder,
+        &[
+            "regions",
+            "show",
+            "--merge",
+            "good.json",
+            "coarse.json",
+            "-o",
+            "x.html",
+        ],
+        "a tick is 1 ns",
+    );
     refuses(&folder, &["regions", "diff", "good.json"], "<B>");
-    refuses(&folder, &["regions", "show", "good.json", "-o", "x.html", "--json"], "--json");
-    refuses(&folder, &["regions", "show", "good.json", "--svg", "pictures"], "--output");
-    refuses(&folder, &["regions", "show", "good.json", "-o", "no/such/folder/x.html"], "-o: no/such/folder/x.html");
-    refuses(&folder, &["regions", "show", "good.json", "-o", "x.html", "--svg", "good.json"], "--svg: good.json");
+    refuses(
+        &folder,
+        &["regions", "show", "good.json", "-o", "x.html", "--json"],
+        "--json",
+    );
+    refuses(
+        &folder,
+        &["regions", "show", "good.json", "--svg", "pictures"],
+        "--output",
+    );
+    refuses(
+        &folder,
+        &[
+            "regions",
+            "show",
+            "good.json",
+            "-o",
+            "no/such/folder/x.html",
+        ],
+        "-o: no/such/folder/x.html",
+    );
+    refuses(
+        &folder,
+        &[
+            "regions",
+            "show",
+            "good.json",
+            "-o",
+            "x.html",
+            "--svg",
+            "good.json",
+        ],
+        "--svg: good.json",
+    );
     assert!(!folder.join("x.html").exists());
 
     // A full disk is nobody's choice.
-    let full = downbeat(&folder, &["regions", "show", "good.json", "-o", "/dev/full"]);
+    let full = downbeat(
+        &folder,
+        &["regions", "show", "good.json", "-o", "/dev/full"],
+    );
     let said = String::from_utf8_lossy(&full.stderr);
-    assert_eq!((full.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert_eq!(
+        (full.status.code(), said.lines().count()),
+        (Some(1), 1),
+        "{said}"
+    );
     assert!(said.contains("/dev/full: No space"), "{said}");
 }

@@ -1,6 +1,10 @@
 //! The page of `downbeat report` as its readers meet it: in a browser, on a phone, in print.
 
-#![expect(clippy::expect_used, clippy::panic, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "in a test, that is how a failure is told"
+)]
 
 #[path = "report/experiments.rs"]
 mod experiments;
@@ -11,59 +15,135 @@ use std::fs;
 use experiments::Made;
 use shown::{Browser, downbeat, looks_well, refuses, scratch, shows, succeeds};
 
-const OPEN_MPI: Made = Made { launches: 10, observations: 300, slower: 1.0, library: "Open MPI 4.1.4" };
-const MPICH: Made = Made { launches: 10, observations: 300, slower: 1.08, library: "MPICH 4.0" };
+const OPEN_MPI: Made = Made {
+    launches: 10,
+    observations: 300,
+    slower: 1.0,
+    library: "Open MPI 4.1.4",
+};
+const MPICH: Made = Made {
+    launches: 10,
+    observations: 300,
+    slower: 1.08,
+    library: "MPICH 4.0",
+};
 
 #[test]
 fn two_experiments_are_a_page_for_every_reader() {
     let folder = scratch("report-two");
     OPEN_MPI.write(&folder.join("openmpi"));
     MPICH.write(&folder.join("mpich"));
-    succeeds(&folder, &["report", "openmpi", "mpich", "-o", "page.html", "--svg", "pictures"]);
+    succeeds(
+        &folder,
+        &[
+            "report",
+            "openmpi",
+            "mpich",
+            "-o",
+            "page.html",
+            "--svg",
+            "pictures",
+        ],
+    );
     let page = folder.join("page.html");
     let html = fs::read_to_string(&page).expect("it was written");
     assert!(html.len() < 3_000_000, "{}", html.len());
     // Three kinds: medians and shifts of each; at 3 + 1 + 3 sizes violins, histograms, and two orders.
     let figures = 3 + 3 + 7 * 4;
-    let pictures = fs::read_dir(folder.join("pictures")).expect("it was written").count();
-    assert_eq!((html.matches("<figure>").count(), pictures), (figures, figures));
+    let pictures = fs::read_dir(folder.join("pictures"))
+        .expect("it was written")
+        .count();
+    assert_eq!(
+        (html.matches("<figure>").count(), pictures),
+        (figures, figures)
+    );
 
-    let Some(browser) = Browser::find(&folder) else { return };
+    let Some(browser) = Browser::find(&folder) else {
+        return;
+    };
     for width in [390, 768, 1_200] {
-        let said = ["mpich is significantly slower than openmpi in 13", "\u{2260} mpi", "Open MPI 4.1.4", "launch-010"];
+        let said = [
+            "mpich is significantly slower than openmpi in 13",
+            "\u{2260} mpi",
+            "Open MPI 4.1.4",
+            "launch-010",
+        ];
         shows(&browser, &page, width, figures, &said);
     }
     for size in [(390, 3_000), (1_200, 3_000)] {
         let seen = browser.screenshot(&page, size);
         // Both experiments are there in their colours, on paper that is white.
-        assert!(seen.count([0x00, 0x72, 0xb2]) > 200 && seen.count([0xd5, 0x5e, 0x00]) > 200, "{size:?}");
-        assert!((0.02..0.6).contains(&seen.inked()), "{size:?}: {}", seen.inked());
+        assert!(
+            seen.count([0x00, 0x72, 0xb2]) > 200 && seen.count([0xd5, 0x5e, 0x00]) > 200,
+            "{size:?}"
+        );
+        assert!(
+            (0.02..0.6).contains(&seen.inked()),
+            "{size:?}: {}",
+            seen.inked()
+        );
     }
     assert!(browser.print(&page).starts_with(b"%PDF-"));
-    let alone = browser.screenshot(&folder.join("pictures/run-time-allreduce-4.svg"), (480, 400));
-    assert!(alone.count([0x00, 0x72, 0xb2]) > 100 && alone.inked() < 0.5, "{}", alone.inked());
+    let alone = browser.screenshot(
+        &folder.join("pictures/run-time-allreduce-4.svg"),
+        (480, 400),
+    );
+    assert!(
+        alone.count([0x00, 0x72, 0xb2]) > 100 && alone.inked() < 0.5,
+        "{}",
+        alone.inked()
+    );
 }
 
 #[test]
 fn many_experiments_with_long_names_stay_readable() {
     let folder = scratch("report-many");
     for i in 0..7 {
-        let made = Made { launches: 33, observations: 12, slower: 1.0 + 0.3 * f64::from(i), ..OPEN_MPI };
-        made.write(&folder.join(format!("all/{i}-a-very-long-name-of-an-experiment-with-every-option-in-it")));
+        let made = Made {
+            launches: 33,
+            observations: 12,
+            slower: 1.0 + 0.3 * f64::from(i),
+            ..OPEN_MPI
+        };
+        made.write(&folder.join(format!(
+            "all/{i}-a-very-long-name-of-an-experiment-with-every-option-in-it"
+        )));
     }
     // A folder without launches stands for the experiments in it.
-    succeeds(&folder, &["report", "all", "-o", "page.html", "--confidence", "99%", "--of", "mean"]);
-    let Some(browser) = Browser::find(&folder) else { return };
+    succeeds(
+        &folder,
+        &[
+            "report",
+            "all",
+            "-o",
+            "page.html",
+            "--confidence",
+            "99%",
+            "--of",
+            "mean",
+        ],
+    );
+    let Some(browser) = Browser::find(&folder) else {
+        return;
+    };
     looks_well(&browser, &folder.join("page.html"), 390);
 }
 
 #[test]
 fn one_experiment_needs_no_comparison_and_may_go_to_standard_output() {
     let folder = scratch("report-one");
-    Made { launches: 1, observations: 20, ..OPEN_MPI }.write(&folder.join("alone"));
+    Made {
+        launches: 1,
+        observations: 20,
+        ..OPEN_MPI
+    }
+    .write(&folder.join("alone"));
     let page = succeeds(&folder, &["report", "alone", "-o", "-"]);
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
-    assert!(page.contains("Too few launches") && !page.contains("id=\"comparison\""), "{page}");
+    assert!(
+        page.contains("Too few launches") && !page.contains("id=\"comparison\""),
+        "{page}"
+    );
 }
 
 #[test]
@@ -77,8 +157,13 @@ fn hostile_names_stay_text() {
          # end {hostile},8,2 valid=2 late=0 long=0 avg=5.5\n# complete\n"
     );
     fs::write(folder.join("a<b>&/x.csv"), record).expect("a test may write here");
-    succeeds(&folder, &["report", "a<b>&", "-o", "page.html", "--svg", "."]);
-    let Some(browser) = Browser::find(&folder) else { return };
+    succeeds(
+        &folder,
+        &["report", "a<b>&", "-o", "page.html", "--svg", "."],
+    );
+    let Some(browser) = Browser::find(&folder) else {
+        return;
+    };
     let found = looks_well(&browser, &folder.join("page.html"), 390);
     assert_eq!(found["title"], "Run-times of a<b>&");
 }
@@ -86,23 +171,56 @@ fn hostile_names_stay_text() {
 #[test]
 fn bad_input_is_one_line() {
     let folder = scratch("report-bad");
-    Made { launches: 2, observations: 3, ..OPEN_MPI }.write(&folder.join("good"));
+    Made {
+        launches: 2,
+        observations: 3,
+        ..OPEN_MPI
+    }
+    .write(&folder.join("good"));
     fs::create_dir_all(folder.join("empty")).expect("a test may write here");
     fs::create_dir_all(folder.join("damaged")).expect("a test may write here");
-    fs::write(folder.join("damaged/x.csv"), "# downbeat launch 9\n").expect("a test may write here");
+    fs::write(folder.join("damaged/x.csv"), "# downbeat launch 9\n")
+        .expect("a test may write here");
     refuses(&folder, &["report", "missing", "-o", "x.html"], "missing");
     refuses(&folder, &["report", "empty", "-o", "x.html"], "empty");
-    refuses(&folder, &["report", "damaged", "-o", "x.html"], "x.csv: line 1");
-    refuses(&folder, &["report", "good", "missing", "-o", "x.html"], "missing");
+    refuses(
+        &folder,
+        &["report", "damaged", "-o", "x.html"],
+        "x.csv: line 1",
+    );
+    refuses(
+        &folder,
+        &["report", "good", "missing", "-o", "x.html"],
+        "missing",
+    );
     refuses(&folder, &["report", "-o", "x.html"], "DIR");
     refuses(&folder, &["report", "good"], "--output");
-    refuses(&folder, &["report", "good", "-o", "no/such/folder/x.html"], "-o: no/such/folder/x.html");
-    refuses(&folder, &["report", "good", "-o", "x.html", "--svg", "good/launch-001.csv"], "--svg: good/launch-001.csv");
+    refuses(
+        &folder,
+        &["report", "good", "-o", "no/such/folder/x.html"],
+        "-o: no/such/folder/x.html",
+    );
+    refuses(
+        &folder,
+        &[
+            "report",
+            "good",
+            "-o",
+            "x.html",
+            "--svg",
+            "good/launch-001.csv",
+        ],
+        "--svg: good/launch-001.csv",
+    );
     assert!(!folder.join("x.html").exists());
 
     // A full disk is nobody's choice.
     let full = downbeat(&folder, &["report", "good", "-o", "/dev/full"]);
     let said = String::from_utf8_lossy(&full.stderr);
-    assert_eq!((full.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert_eq!(
+        (full.status.code(), said.lines().count()),
+        (Some(1), 1),
+        "{said}"
+    );
     assert!(said.contains("/dev/full: No space"), "{said}");
 }

@@ -1,6 +1,9 @@
 //! `downbeat run` as its user meets it, with a small script in place of a benchmark.
 
-#![expect(clippy::expect_used, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::expect_used,
+    reason = "in a test, that is how a failure is told"
+)]
 
 #[path = "run/experiment.rs"]
 mod experiment;
@@ -22,36 +25,96 @@ fn every_launch_has_a_record_a_log_and_a_line() {
     let said = experiment.run(&["-n", "3"], &[]).succeeds();
     experiment.is_complete(3);
     let lines: Vec<&str> = said.out.lines().collect();
-    assert!(lines.len() == 4 && lines[1].starts_with("launch-002  ") && lines[1].ends_with("(2 of 3)"), "{said:?}");
-    assert!(lines[3].starts_with("3 launches are complete, in "), "{said:?}");
+    assert!(
+        lines.len() == 4 && lines[1].starts_with("launch-002  ") && lines[1].ends_with("(2 of 3)"),
+        "{said:?}"
+    );
+    assert!(
+        lines[3].starts_with("3 launches are complete, in "),
+        "{said:?}"
+    );
     let log = experiment.read("launch-002.log");
     let out = experiment.out.display();
-    assert_eq!(log, format!("$ {BENCH} --out {out} --launch launch-002\nlaunch-002 measures\nlaunch-002 complains\n"));
+    assert_eq!(
+        log,
+        format!(
+            "$ {BENCH} --out {out} --launch launch-002\nlaunch-002 measures\nlaunch-002 complains\n"
+        )
+    );
 
     // Nothing is left to do; then there is more to do.
     let before = experiment.records();
-    assert_eq!(experiment.run(&["-n", "3"], &[]).succeeds().out.lines().count(), 1);
+    assert_eq!(
+        experiment
+            .run(&["-n", "3"], &[])
+            .succeeds()
+            .out
+            .lines()
+            .count(),
+        1
+    );
     assert_eq!(experiment.records(), before);
-    assert_eq!(experiment.run(&["-n", "5"], &[]).succeeds().out.lines().count(), 3);
+    assert_eq!(
+        experiment
+            .run(&["-n", "5"], &[])
+            .succeeds()
+            .out
+            .lines()
+            .count(),
+        3
+    );
     experiment.is_complete(5);
-    assert!(before.iter().all(|(path, text)| experiment.records()[path] == *text));
+    assert!(
+        before
+            .iter()
+            .all(|(path, text)| experiment.records()[path] == *text)
+    );
 }
 
 #[test]
 fn what_is_launched_is_shown_on_request() {
     let said = Experiment::new("verbose").run(&["-n", "1", "--verbose"], &[]);
-    assert!(said.err.ends_with("launch-001 measures\nlaunch-001 complains\n") && said.code == Some(0), "{said:?}");
+    assert!(
+        said.err
+            .ends_with("launch-001 measures\nlaunch-001 complains\n")
+            && said.code == Some(0),
+        "{said:?}"
+    );
 }
 
 #[test]
 fn variants_take_turns_in_an_order_that_is_the_seeds() {
-    let words = ["--variant", "a", "--", BENCH, "-x", "--variant", "b", "--", "env", "RANKS=8", BENCH];
+    let words = [
+        "--variant",
+        "a",
+        "--",
+        BENCH,
+        "-x",
+        "--variant",
+        "b",
+        "--",
+        "env",
+        "RANKS=8",
+        BENCH,
+    ];
     let order = |experiment: &Experiment| -> Vec<String> {
-        let plan: serde_json::Value = serde_json::from_str(&experiment.read("plan.json")).expect("a plan");
-        plan["order"].as_array().expect("an order").iter().map(|label| label.as_str().unwrap().to_owned()).collect()
+        let plan: serde_json::Value =
+            serde_json::from_str(&experiment.read("plan.json")).expect("a plan");
+        plan["order"]
+            .as_array()
+            .expect("an order")
+            .iter()
+            .map(|label| label.as_str().unwrap().to_owned())
+            .collect()
     };
     let launch = |experiment: &Experiment, options: &[&str]| {
-        Said::of(&experiment.command(options, &words).output().expect("the program starts")).succeeds()
+        Said::of(
+            &experiment
+                .command(options, &words)
+                .output()
+                .expect("the program starts"),
+        )
+        .succeeds()
     };
     let (one, two) = (Experiment::new("variants-1"), Experiment::new("variants-2"));
     let said = launch(&one, &["-n", "6", "--seed", "7"]);
@@ -61,18 +124,35 @@ fn variants_take_turns_in_an_order_that_is_the_seeds() {
     for (number, block) in (1..).zip(order(&one).chunks(2)) {
         let mut sorted = block.to_vec();
         sorted.sort();
-        assert_eq!(sorted, [format!("a/launch-{number:03}"), format!("b/launch-{number:03}")]);
+        assert_eq!(
+            sorted,
+            [
+                format!("a/launch-{number:03}"),
+                format!("b/launch-{number:03}")
+            ]
+        );
     }
     // They were launched in this order, each in its own folder; factors differ between folders only.
-    let launched: Vec<&str> = said.out.lines().filter_map(|line| line.split_once("  ")).map(|(l, _)| l).collect();
+    let launched: Vec<&str> = said
+        .out
+        .lines()
+        .filter_map(|line| line.split_once("  "))
+        .map(|(l, _)| l)
+        .collect();
     assert_eq!(launched, order(&one));
-    assert!(one.read("a/launch-006.csv").contains("ranks = 4\n") && one.read("b/launch-006.csv").contains("ranks = 8"));
+    assert!(
+        one.read("a/launch-006.csv").contains("ranks = 4\n")
+            && one.read("b/launch-006.csv").contains("ranks = 8")
+    );
 
     let dry = launch(&one, &["-n", "7", "--dry-run"]).out;
     assert_eq!(dry.lines().count(), 14);
     assert_eq!(dry.matches("# complete: ").count(), 12);
     let out = one.out.display();
-    assert!(dry.contains(&format!("\n{BENCH} -x --out {out}/a --launch launch-007\n")), "{dry}");
+    assert!(
+        dry.contains(&format!("\n{BENCH} -x --out {out}/a --launch launch-007\n")),
+        "{dry}"
+    );
     assert_eq!(order(&one).len(), 12);
 }
 
@@ -90,25 +170,57 @@ fn another_experiment_does_not_get_into_the_folder() {
     let experiment = Experiment::new("other");
     experiment.run(&["-n", "2", "--seed", "1"], &[]).succeeds();
     let other = |options: &[&str], launched: &[&str], why: &str| {
-        let said = Said::of(&experiment.command(options, launched).output().expect("the program starts"));
+        let said = Said::of(
+            &experiment
+                .command(options, launched)
+                .output()
+                .expect("the program starts"),
+        );
         assert_eq!(said.ends(2, why).err.lines().count(), 1);
     };
-    other(&["-n", "2"], &["--", BENCH, "-x"], "word 2 of the command is missing there and -x here");
-    other(&["-n", "2"], &["--variant", "a", "--", BENCH], "the variants are one command there and a here");
+    other(
+        &["-n", "2"],
+        &["--", BENCH, "-x"],
+        "word 2 of the command is missing there and -x here",
+    );
+    other(
+        &["-n", "2"],
+        &["--variant", "a", "--", BENCH],
+        "the variants are one command there and a here",
+    );
     other(&["-n", "1"], &["--", BENCH], "-n is 2 there and 1 here");
-    other(&["-n", "2", "--seed", "2"], &["--", BENCH], "--seed is 1 there and 2 here");
-    other(&["-n", "1", "--dry-run"], &["--", BENCH], "-n is 2 there and 1 here");
+    other(
+        &["-n", "2", "--seed", "2"],
+        &["--", BENCH],
+        "--seed is 1 there and 2 here",
+    );
+    other(
+        &["-n", "1", "--dry-run"],
+        &["--", BENCH],
+        "-n is 2 there and 1 here",
+    );
     fs::write(experiment.out.join("plan.json"), "{").unwrap();
-    other(&["-n", "2"], &["--", BENCH], "plan.json: EOF while parsing an object at line 1");
+    other(
+        &["-n", "2"],
+        &["--", BENCH],
+        "plan.json: EOF while parsing an object at line 1",
+    );
     fs::remove_file(experiment.out.join("plan.json")).unwrap();
-    other(&["-n", "2"], &["--", BENCH], "launch-001.csv, but no plan.json");
+    other(
+        &["-n", "2"],
+        &["--", BENCH],
+        "launch-001.csv, but no plan.json",
+    );
     experiment.is_complete(2);
 }
 
 #[test]
 fn a_mistyped_command_can_be_mended() {
     let experiment = Experiment::new("mended");
-    let wrong = experiment.command(&["-n", "2"], &["--", "false"]).output().expect("the program starts");
+    let wrong = experiment
+        .command(&["-n", "2"], &["--", "false"])
+        .output()
+        .expect("the program starts");
     assert_eq!(wrong.status.code(), Some(1));
     assert!(experiment.read("plan.json").contains("false"));
     experiment.run(&["-n", "2"], &[]).ends(0, "");
@@ -121,8 +233,15 @@ fn a_launch_with_other_factors_is_moved_aside() {
     let experiment = Experiment::new("factors");
     experiment.run(&["-n", "2"], &[]).succeeds();
     for aside in ["launch-003.csv.differs", "launch-003.csv.differs-2"] {
-        let said = experiment.run(&["-n", "3"], &[("RANKS", "8")]).ends(1, "the factor \"ranks\" is \"8\" here, ");
-        for part in ["launch-003.csv: the factor", "but \"4\" in ", "launch-001.csv: moved to ", aside] {
+        let said = experiment
+            .run(&["-n", "3"], &[("RANKS", "8")])
+            .ends(1, "the factor \"ranks\" is \"8\" here, ");
+        for part in [
+            "launch-003.csv: the factor",
+            "but \"4\" in ",
+            "launch-001.csv: moved to ",
+            aside,
+        ] {
             assert!(said.err.contains(part), "{part}: {said:?}");
         }
         assert!(experiment.read(aside).ends_with("# complete\n"));
@@ -136,23 +255,48 @@ fn a_launch_with_other_factors_is_moved_aside() {
 fn a_launch_that_fails_is_launched_again_and_loses_nothing() {
     let experiment = Experiment::new("fails");
     // Once it fails, and once it is killed in the middle of a group.
-    let said = experiment.run(&["-n", "2"], &[("FAIL", &experiment.file("fail")), ("DIE", &experiment.file("die"))]);
+    let said = experiment.run(
+        &["-n", "2"],
+        &[
+            ("FAIL", &experiment.file("fail")),
+            ("DIE", &experiment.file("die")),
+        ],
+    );
     assert_eq!(said.code, Some(0), "{said:?}");
-    for part in
-        ["launch-001: exit status: 3; see ", "  | cannot go on\n", "launch-001: signal: 9 (SIGKILL)", "(2 of 2)"]
-    {
+    for part in [
+        "launch-001: exit status: 3; see ",
+        "  | cannot go on\n",
+        "launch-001: signal: 9 (SIGKILL)",
+        "(2 of 2)",
+    ] {
         assert!(said.err.contains(part), "{part}: {said:?}");
     }
     experiment.is_complete(2);
 
-    let said = experiment.run(&["-n", "3", "--retries", "0"], &[("FAIL", &experiment.file("fail"))]);
+    let said = experiment.run(
+        &["-n", "3", "--retries", "0"],
+        &[("FAIL", &experiment.file("fail"))],
+    );
     let said = said.ends(1, "downbeat: launch-003: exit status: 3; see ");
-    assert!(said.err.contains("launch-003.log; the same command line goes on"), "{said:?}");
+    assert!(
+        said.err
+            .contains("launch-003.log; the same command line goes on"),
+        "{said:?}"
+    );
     // What is complete is not launched again, however it ended.
     let said = experiment.run(&["-n", "3"], &[("WEARY", "1")]);
-    assert!(said.code == Some(0) && said.err.ends_with("launch-003.log; its record is complete\n"), "{said:?}");
+    assert!(
+        said.code == Some(0)
+            && said
+                .err
+                .ends_with("launch-003.log; its record is complete\n"),
+        "{said:?}"
+    );
     let said = experiment.run(&["-n", "4", "--retries", "1"], &[("LAZY", "1")]);
-    said.ends(1, "launch-004: exit status: 0, but its record is not complete");
+    said.ends(
+        1,
+        "launch-004: exit status: 0, but its record is not complete",
+    );
     experiment.run(&["-n", "4"], &[]).succeeds();
     experiment.is_complete(4);
 }
@@ -160,11 +304,19 @@ fn a_launch_that_fails_is_launched_again_and_loses_nothing() {
 #[test]
 fn a_launch_that_takes_too_long_is_ended() {
     let experiment = Experiment::new("late");
-    let said = experiment.run(&["-n", "1", "--timeout", "300ms", "--retries", "1"], &[("PAUSE", "100")]);
+    let said = experiment.run(
+        &["-n", "1", "--timeout", "300ms", "--retries", "1"],
+        &[("PAUSE", "100")],
+    );
     let said = said.ends(1, "launch-001: took longer than 0.3 s");
     assert!(said.err.contains("again (1 of 1)"), "{said:?}");
     // On a slow machine it did not get that far.
-    let launched = experiment.read("pid").trim().parse().ok().and_then(Pid::from_raw);
+    let launched = experiment
+        .read("pid")
+        .trim()
+        .parse()
+        .ok()
+        .and_then(Pid::from_raw);
     assert!(launched.is_none_or(is_gone));
 }
 
@@ -174,7 +326,12 @@ fn nothing_is_left_behind() {
     let experiment = Experiment::new("leave");
     let left = experiment.file("leave");
     experiment.run(&["-n", "1"], &[("LEAVE", &left)]).succeeds();
-    let left = fs::read_to_string(left).unwrap().trim().parse().ok().and_then(Pid::from_raw);
+    let left = fs::read_to_string(left)
+        .unwrap()
+        .trim()
+        .parse()
+        .ok()
+        .and_then(Pid::from_raw);
     assert!(left.is_some_and(is_gone));
 }
 
@@ -185,8 +342,14 @@ fn a_signal_ends_what_was_launched_and_the_run_can_be_gone_on_with() {
         let child = experiment.start(&["-n", "2"], &[("PAUSE", "100")]);
         let launched = experiment.launched();
         send(&child, signal);
-        let said = Said::end_of(child).ends(code, &format!("downbeat: stopped by {name}; what was measured is in "));
-        assert!(said.err.lines().count() == 1 && said.err.contains("the same command line goes on"), "{said:?}");
+        let said = Said::end_of(child).ends(
+            code,
+            &format!("downbeat: stopped by {name}; what was measured is in "),
+        );
+        assert!(
+            said.err.lines().count() == 1 && said.err.contains("the same command line goes on"),
+            "{said:?}"
+        );
         assert!(is_gone(launched));
         fs::remove_file(experiment.out.join("pid")).unwrap();
     }
@@ -207,7 +370,9 @@ fn two_runs_do_not_share_a_folder() {
     let experiment = Experiment::new("shared");
     let child = experiment.start(&["-n", "2"], &[("PAUSE", "100")]);
     experiment.launched();
-    experiment.run(&["-n", "2"], &[]).ends(2, "another `downbeat run` is at work in this folder");
+    experiment
+        .run(&["-n", "2"], &[])
+        .ends(2, "another `downbeat run` is at work in this folder");
     send(&child, Signal::TERM);
     Said::end_of(child).ends(143, "stopped by SIGTERM");
 }
@@ -223,10 +388,16 @@ fn what_outlives_its_run_is_waited_for() {
     child.wait().unwrap();
     let wait = || {
         let mut command = experiment.command(&["-n", "2"], &["--", BENCH]);
-        command.envs(environment).stderr(fs::File::create(&err).unwrap());
+        command
+            .envs(environment)
+            .stderr(fs::File::create(&err).unwrap());
         let child = command.spawn().expect("the program starts");
         let read = || fs::read_to_string(&err).unwrap();
-        eventually(|| read().contains("launch-001.log: waiting for its end\n").then_some(()));
+        eventually(|| {
+            read()
+                .contains("launch-001.log: waiting for its end\n")
+                .then_some(())
+        });
         child
     };
     let child = wait();
@@ -237,7 +408,10 @@ fn what_outlives_its_run_is_waited_for() {
     fs::remove_file(&hold).unwrap();
     // It finished its record, so that there was one launch left.
     let said = Said::end_of(child);
-    assert!(said.code == Some(0) && said.out.lines().count() == 2, "{said:?}");
+    assert!(
+        said.code == Some(0) && said.out.lines().count() == 2,
+        "{said:?}"
+    );
     assert_eq!(experiment.read("launch-001.log").matches("$ ").count(), 1);
     experiment.is_complete(2);
 }
@@ -253,8 +427,16 @@ fn ranks_that_outlive_their_launcher_are_waited_for() {
     flock(&rank, FlockOperation::LockExclusive).unwrap();
     let err = experiment.file("err");
     let mut command = experiment.command(&["-n", "1", "--retries", "0"], &["--", BENCH]);
-    let child = command.stderr(fs::File::create(&err).unwrap()).spawn().expect("the program starts");
-    eventually(|| fs::read_to_string(&err).unwrap().contains("launch-001.csv: waiting for its end\n").then_some(()));
+    let child = command
+        .stderr(fs::File::create(&err).unwrap())
+        .spawn()
+        .expect("the program starts");
+    eventually(|| {
+        fs::read_to_string(&err)
+            .unwrap()
+            .contains("launch-001.csv: waiting for its end\n")
+            .then_some(())
+    });
     drop(rank);
     assert_eq!(Said::end_of(child).code, Some(0));
     experiment.is_complete(1);
@@ -267,13 +449,19 @@ fn a_run_goes_on_where_it_was_killed() {
         let experiment = Experiment::new(&format!("killed-{seed}"));
         let mut child = experiment.start(&["-n", "3"], &[("PAUSE", "0.02")]);
         sleep(Duration::from_millis(random.u64(0..400)));
-        let (kill_run, kill_launched) = [(true, false), (false, true), (true, true)][seed as usize % 3];
+        let (kill_run, kill_launched) =
+            [(true, false), (false, true), (true, true)][seed as usize % 3];
         if kill_run {
             child.kill().unwrap();
         }
         if kill_launched {
             // It may not have begun, or have ended just now.
-            let process = experiment.read("pid").trim().parse().ok().and_then(Pid::from_raw);
+            let process = experiment
+                .read("pid")
+                .trim()
+                .parse()
+                .ok()
+                .and_then(Pid::from_raw);
             process.map(|process| kill_process(process, Signal::KILL));
         }
         let before = experiment.records();
@@ -285,7 +473,11 @@ fn a_run_goes_on_where_it_was_killed() {
         experiment.is_complete(3);
         let after = experiment.records();
         for (path, text) in before {
-            assert!(after[&path].starts_with(&text), "{seed}: {text} became {}", after[&path]);
+            assert!(
+                after[&path].starts_with(&text),
+                "{seed}: {text} became {}",
+                after[&path]
+            );
         }
     }
 }
@@ -293,9 +485,17 @@ fn a_run_goes_on_where_it_was_killed() {
 /// That bad input gives one line, exit code 2, and no plan.
 fn refuses(options: &[&str], launched: &[&str], culprit: &str) {
     let experiment = Experiment::new("refused");
-    let said = Said::of(&experiment.command(options, launched).output().expect("the program starts"));
+    let said = Said::of(
+        &experiment
+            .command(options, launched)
+            .output()
+            .expect("the program starts"),
+    );
     let said = said.ends(2, culprit);
-    assert!(said.err.starts_with("downbeat: ") && said.err.lines().count() == 1 && said.out.is_empty(), "{said:?}");
+    assert!(
+        said.err.starts_with("downbeat: ") && said.err.lines().count() == 1 && said.out.is_empty(),
+        "{said:?}"
+    );
     assert!(!experiment.out.exists(), "{said:?}");
 }
 
@@ -316,8 +516,16 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
     refuses(&[], &[], "COMMAND: there is no command behind --");
     refuses(&[], &["--"], "COMMAND: there is no command behind --");
     refuses(&[], &[BENCH], "bench.sh");
-    refuses(&[], &["--", "no-such-program"], "COMMAND: no-such-program: there is no such program");
-    refuses(&[], &["--", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")], "there is no such program");
+    refuses(
+        &[],
+        &["--", "no-such-program"],
+        "COMMAND: no-such-program: there is no such program",
+    );
+    refuses(
+        &[],
+        &["--", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")],
+        "there is no such program",
+    );
     refuses(&[], &["--", BENCH, "{out}"], "{out}, but not {launch}");
     for name in ["", "a/b", "..", "-a", "a b", "é"] {
         refuses(&["--variant", name], &["--", BENCH], "--variant");
@@ -327,18 +535,38 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
         &["--", BENCH, "--variant", "a", "--", BENCH],
         "--variant: a: this name is given twice",
     );
-    refuses(&["--variant", "a"], &["--", BENCH, "--variant", "b", BENCH], "--variant: a name, -- and a command");
-    refuses(&["--variant", "a"], &["--", BENCH, "--variant", "b", "--"], "--variant: b: there is no command behind --");
-    refuses(&[], &["--", BENCH, "--variant", "b", "--", BENCH], "--variant: the command before b has no name");
+    refuses(
+        &["--variant", "a"],
+        &["--", BENCH, "--variant", "b", BENCH],
+        "--variant: a name, -- and a command",
+    );
+    refuses(
+        &["--variant", "a"],
+        &["--", BENCH, "--variant", "b", "--"],
+        "--variant: b: there is no command behind --",
+    );
+    refuses(
+        &[],
+        &["--", BENCH, "--variant", "b", "--", BENCH],
+        "--variant: the command before b has no name",
+    );
 }
 
 #[test]
 fn a_folder_that_cannot_be_written_is_named() {
     for out in ["/proc/downbeat", "/dev/null", "/dev/null/x", ""] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
-        let said = Said::of(&command.args(["run", "--out", out, "--", BENCH]).output().expect("the program starts"));
+        let said = Said::of(
+            &command
+                .args(["run", "--out", out, "--", BENCH])
+                .output()
+                .expect("the program starts"),
+        );
         let said = said.ends(2, "--out");
-        assert!(said.err.lines().count() == 1 && said.err.contains(out), "{said:?}");
+        assert!(
+            said.err.lines().count() == 1 && said.err.contains(out),
+            "{said:?}"
+        );
     }
     assert!(!Path::new("/proc/downbeat").exists());
 }

@@ -1,6 +1,9 @@
 //! `downbeat trace` as its user meets it: generated, checked, corrected, checked again.
 
-#![expect(clippy::expect_used, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::expect_used,
+    reason = "in a test, that is how a failure is told"
+)]
 
 #[path = "trace/streaming.rs"]
 mod streaming;
@@ -19,7 +22,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("trace-{name}-{}", std::process::id()));
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("trace-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).expect("there can be a folder");
         Self(path)
@@ -28,12 +32,21 @@ impl Folder {
     fn call(&self, arguments: &str) -> Output {
         let arguments = arguments.split_whitespace();
         let mut program = Command::new(env!("CARGO_BIN_EXE_downbeat"));
-        program.arg("trace").args(arguments).current_dir(&self.0).output().expect("the program starts")
+        program
+            .arg("trace")
+            .args(arguments)
+            .current_dir(&self.0)
+            .output()
+            .expect("the program starts")
     }
 
     fn says(&self, arguments: &str) -> String {
         let output = self.call(arguments);
-        assert!(output.status.success() && output.stderr.is_empty(), "{arguments}: {}", text(&output.stderr));
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{arguments}: {}",
+            text(&output.stderr)
+        );
         text(&output.stdout).to_owned()
     }
 
@@ -43,7 +56,10 @@ impl Folder {
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{arguments}: {said}");
         assert_eq!(said.lines().count(), 1, "{arguments}: {said}");
-        let line = said.strip_prefix("downbeat: ").expect("the program names itself").trim_end();
+        let line = said
+            .strip_prefix("downbeat: ")
+            .expect("the program names itself")
+            .trim_end();
         (line.to_owned(), text(&output.stdout).to_owned())
     }
 
@@ -52,13 +68,24 @@ impl Folder {
         let before = self.names();
         let (found, printed) = self.fails(2, arguments);
         assert!(found.contains(line), "{arguments}: {found}");
-        assert_eq!((printed, self.names()), (String::new(), before), "{arguments}");
+        assert_eq!(
+            (printed, self.names()),
+            (String::new(), before),
+            "{arguments}"
+        );
     }
 
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).expect("the folder is there");
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.expect("it is").file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<_> = entries
+            .map(|entry| {
+                entry
+                    .expect("it is")
+                    .file_name()
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect();
         names.sort();
         names
     }
@@ -103,14 +130,30 @@ fn what_is_wrong_is_found_corrected_and_found_no_more() {
     let generated = folder.says(
         "generate -o wrong.dbt --truth truth.dbt --nodes 3 --processes 2 --threads 2 --fork-every 9 --events 4000",
     );
-    assert!(generated.starts_with("wrong.dbt: 12 locations, "), "{generated}");
+    assert!(
+        generated.starts_with("wrong.dbt: 12 locations, "),
+        "{generated}"
+    );
     let wrong = fs::read(folder.path("wrong.dbt")).expect("it is there");
     let (why, found) = folder.fails(1, "check wrong.dbt");
-    assert!(why.starts_with("wrong.dbt: ") && why.ends_with(" violations"), "{why}");
-    assert!(found.contains(" too early for event ") && found.contains("The first of them:\n"), "{found}");
-    assert_eq!(folder.says("check truth.dbt --latencies 200ns,500ns,2us").matches(" 0 (0 %)").count(), 4);
+    assert!(
+        why.starts_with("wrong.dbt: ") && why.ends_with(" violations"),
+        "{why}"
+    );
+    assert!(
+        found.contains(" too early for event ") && found.contains("The first of them:\n"),
+        "{found}"
+    );
+    assert_eq!(
+        folder
+            .says("check truth.dbt --latencies 200ns,500ns,2us")
+            .matches(" 0 (0 %)")
+            .count(),
+        4
+    );
 
-    let said = folder.says("correct wrong.dbt -o right.dbt --latencies 200ns,500ns,2us --truth truth.dbt");
+    let said =
+        folder.says("correct wrong.dbt -o right.dbt --latencies 200ns,500ns,2us --truth truth.dbt");
     for what in [
         "\nPre-synchronization: spline, of 2 sessions\n",
         "\nLatencies: 200ns,500ns,2000ns (given)\n",
@@ -125,13 +168,26 @@ fn what_is_wrong_is_found_corrected_and_found_no_more() {
     }
     let checked = folder.says("check right.dbt --against wrong.dbt --latencies 200ns,500ns,2us");
     assert!(checked.contains("\nSince wrong.dbt:\n"), "{checked}");
-    assert_eq!(fs::read(folder.path("wrong.dbt")).expect("it is there"), wrong);
-    assert_eq!(without_times(&folder.path("right.dbt")), without_times(&folder.path("wrong.dbt")));
-    assert_eq!(folder.names(), ["right.dbt", "truth.dbt", "wrong.dbt"], "nothing else is left behind");
+    assert_eq!(
+        fs::read(folder.path("wrong.dbt")).expect("it is there"),
+        wrong
+    );
+    assert_eq!(
+        without_times(&folder.path("right.dbt")),
+        without_times(&folder.path("wrong.dbt"))
+    );
+    assert_eq!(
+        folder.names(),
+        ["right.dbt", "truth.dbt", "wrong.dbt"],
+        "nothing else is left behind"
+    );
 
     // The corrected trace needs no other correction.
-    folder.says("correct right.dbt -o again.dbt --pre-synchronization none --latencies 200ns,500ns,2us");
-    let [right, again] = ["right.dbt", "again.dbt"].map(|name| fs::read(folder.path(name)).expect("it is there"));
+    folder.says(
+        "correct right.dbt -o again.dbt --pre-synchronization none --latencies 200ns,500ns,2us",
+    );
+    let [right, again] =
+        ["right.dbt", "again.dbt"].map(|name| fs::read(folder.path(name)).expect("it is there"));
     assert_eq!(right, again);
 }
 
@@ -143,10 +199,13 @@ fn the_result_depends_neither_on_the_format_nor_on_threads() {
     folder.says("correct wrong.dbt -o one.dbt --threads 1");
     folder.says("correct wrong.dbtb -o two.dbt --threads 2");
     folder.says("correct wrong.dbtb -o three --threads 3");
-    let [one, two, three] =
-        ["one.dbt", "two.dbt", "three"].map(|name| fs::read(folder.path(name)).expect("it is there"));
+    let [one, two, three] = ["one.dbt", "two.dbt", "three"]
+        .map(|name| fs::read(folder.path(name)).expect("it is there"));
     assert_eq!(one, two);
-    assert!(three.len() < one.len() / 2 && three.starts_with(b"\x89dbt"), "the format is that of what is read");
+    assert!(
+        three.len() < one.len() / 2 && three.starts_with(b"\x89dbt"),
+        "the format is that of what is read"
+    );
     folder.says("check three --against one.dbt");
 }
 
@@ -158,18 +217,37 @@ fn documents_have_a_schema_and_say_what_the_text_says() {
     let checked = json(&checked);
     assert_eq!(checked["schema"], "downbeat.trace_check");
     assert_eq!(checked["violations"]["holds"], false);
-    assert!(checked["violations"]["faults"][0].as_str().expect("a text").contains(" too early for "));
+    assert!(
+        checked["violations"]["faults"][0]
+            .as_str()
+            .expect("a text")
+            .contains(" too early for ")
+    );
 
     let passes = "--pre-synchronization linear --threshold 1ns --max-passes 3";
-    let said = json(&folder.says(&format!("correct wrong.dbtb -o right.dbtb --json --truth truth.dbtb {passes}")));
+    let said = json(&folder.says(&format!(
+        "correct wrong.dbtb -o right.dbtb --json --truth truth.dbtb {passes}"
+    )));
     assert_eq!(said["schema"], "downbeat.trace_correction");
     assert_eq!(said["pre_synchronization"]["method"], "linear");
     assert_eq!(said["pre_synchronization"]["sessions"], 4);
-    assert!(said["passes"].as_array().expect("a list").len() > 1, "{said}");
+    assert!(
+        said["passes"].as_array().expect("a list").len() > 1,
+        "{said}"
+    );
     assert_eq!(said["corrected"]["holds"], true);
     assert!(said["explicitly_corrected"].as_u64() > Some(0), "{said}");
-    assert!(said["truth"]["corrected"]["centred_nanos"].as_f64() > Some(0.0), "{said}");
-    assert_eq!(said["deviation"]["event_distance"]["above"].as_array().expect("a list").len(), 6);
+    assert!(
+        said["truth"]["corrected"]["centred_nanos"].as_f64() > Some(0.0),
+        "{said}"
+    );
+    assert_eq!(
+        said["deviation"]["event_distance"]["above"]
+            .as_array()
+            .expect("a list")
+            .len(),
+        6
+    );
     let checked = json(&folder.says("check right.dbtb --against wrong.dbtb --json"));
     assert_eq!(checked["violations"]["holds"], true);
     assert_eq!(checked["difference"], Value::Null);
@@ -185,23 +263,50 @@ fn figures_are_those_by_hand() {
     fs::write(folder.path("truth.dbt"), trace.replace("900", "1010")).expect("it can be written");
     let options = "--no-backward --latencies 0 --truth truth.dbt";
     let said = json(&folder.says(&format!("correct a.dbt -o b.dbt --json {options}")));
-    assert_eq!(fs::read_to_string(folder.path("b.dbt")).expect("it is there"), trace.replace("900", "1000"));
-    assert_eq!(said["pre_synchronization"]["method"], "none");
-    let [before, after] = ["pre_synchronized", "corrected"].map(|stage| said[stage]["messages"].clone());
-    assert_eq!(before, serde_json::json!({"total": 1, "reversed": 1, "violated": 1}));
-    assert_eq!(after, serde_json::json!({"total": 1, "reversed": 0, "violated": 0}));
     assert_eq!(
-        (&said["explicitly_corrected"], &said["as_measured"]["largest_reversal_nanos"]),
+        fs::read_to_string(folder.path("b.dbt")).expect("it is there"),
+        trace.replace("900", "1000")
+    );
+    assert_eq!(said["pre_synchronization"]["method"], "none");
+    let [before, after] =
+        ["pre_synchronized", "corrected"].map(|stage| said[stage]["messages"].clone());
+    assert_eq!(
+        before,
+        serde_json::json!({"total": 1, "reversed": 1, "violated": 1})
+    );
+    assert_eq!(
+        after,
+        serde_json::json!({"total": 1, "reversed": 0, "violated": 0})
+    );
+    assert_eq!(
+        (
+            &said["explicitly_corrected"],
+            &said["as_measured"]["largest_reversal_nanos"]
+        ),
         (&1.into(), &100.into())
     );
-    assert_eq!(said["passes"], serde_json::json!([{"control": 0.999, "largest_displacement_nanos": 100}]));
+    assert_eq!(
+        said["passes"],
+        serde_json::json!([{"control": 0.999, "largest_displacement_nanos": 100}])
+    );
     let deviation = &said["deviation"];
-    assert_eq!((&deviation["displacement"]["moved"], &deviation["displacement"]["events"]), (&1.into(), &3.into()));
+    assert_eq!(
+        (
+            &deviation["displacement"]["moved"],
+            &deviation["displacement"]["events"]
+        ),
+        (&1.into(), &3.into())
+    );
     assert_eq!(deviation["displacement"]["mean_nanos"], 100.0 / 3.0);
-    let bin =
-        |low: u64, high: u64, count: u64| serde_json::json!({"low_nanos": low, "high_nanos": high, "count": count});
-    assert_eq!(deviation["displacement"]["bins"], serde_json::json!([bin(0, 0, 2), bin(100, 199, 1)]));
-    assert_eq!(deviation["event_distance"]["bins"], serde_json::json!([bin(100, 199, 1)]));
+    let bin = |low: u64, high: u64, count: u64| serde_json::json!({"low_nanos": low, "high_nanos": high, "count": count});
+    assert_eq!(
+        deviation["displacement"]["bins"],
+        serde_json::json!([bin(0, 0, 2), bin(100, 199, 1)])
+    );
+    assert_eq!(
+        deviation["event_distance"]["bins"],
+        serde_json::json!([bin(100, 199, 1)])
+    );
     let histograms = folder.says(&format!("correct a.dbt -o b.dbt --histograms {options}"));
     for row in [
         "\n    100-199             1                        1                        1\n",
@@ -209,23 +314,35 @@ fn figures_are_those_by_hand() {
     ] {
         assert!(histograms.contains(row), "no {row} in:\n{histograms}");
     }
-    assert!(histograms.contains("\nReceives and exits corrected explicitly: 1 (100 %)\n"), "{histograms}");
+    assert!(
+        histograms.contains("\nReceives and exits corrected explicitly: 1 (100 %)\n"),
+        "{histograms}"
+    );
     let farthest = serde_json::json!([{"location": 1, "name": "b", "events": 2, "moved": 1, "mean_nanos": 50.0,
         "farthest_nanos": 100, "at_nanos": 900}]);
     assert_eq!(said["movement"]["farthest"], farthest);
     assert_eq!(said["pre_synchronized"]["mean_reversal_nanos"], 100.0);
     for intervals in ["event_position", "event_distance"] {
         let intervals = &deviation[intervals];
-        assert_eq!((&intervals["intervals"], &intervals["mean_share"]), (&1.into(), &(100.0 / 900.0).into()));
+        assert_eq!(
+            (&intervals["intervals"], &intervals["mean_share"]),
+            (&1.into(), &(100.0 / 900.0).into())
+        );
         for (above, share) in [(4, 1.0), (5, 0.0)] {
             let above = &intervals["above"][above];
-            assert_eq!([&above["share_of_intervals"], &above["share_of_time"]], [share, share]);
+            assert_eq!(
+                [&above["share_of_intervals"], &above["share_of_time"]],
+                [share, share]
+            );
         }
     }
     // Errors of 0, 0 and -110 ns, then of 0, 0 and -10 ns.
     let truth = &said["truth"];
     assert_eq!(
-        [&truth["pre_synchronized"]["bias_nanos"], &truth["corrected"]["bias_nanos"]],
+        [
+            &truth["pre_synchronized"]["bias_nanos"],
+            &truth["corrected"]["bias_nanos"]
+        ],
         [-110.0 / 3.0, -10.0 / 3.0]
     );
 }
@@ -235,12 +352,18 @@ fn another_trace_is_told_from_a_corrected_one() {
     let folder = Folder::new("difference");
     folder.says("generate -o wrong.dbt --events 500");
     folder.says("correct wrong.dbt -o right.dbt");
-    let changed =
-        fs::read_to_string(folder.path("right.dbt")).expect("it is there").replacen(" note work", " note play", 1);
+    let changed = fs::read_to_string(folder.path("right.dbt"))
+        .expect("it is there")
+        .replacen(" note work", " note play", 1);
     fs::write(folder.path("changed.dbt"), changed).expect("it can be written");
     let (why, _) = folder.fails(1, "check changed.dbt --against wrong.dbt");
-    let place = why.strip_prefix("changed.dbt: line ").expect("the file is named");
-    assert!(place.ends_with(": this is not what comes here in wrong.dbt"), "{why}");
+    let place = why
+        .strip_prefix("changed.dbt: line ")
+        .expect("the file is named");
+    assert!(
+        place.ends_with(": this is not what comes here in wrong.dbt"),
+        "{why}"
+    );
 }
 
 #[test]
@@ -260,13 +383,17 @@ fn what_is_read_is_never_written() {
     }
     folder.says("correct a.dbt -o b.dbt");
     folder.refuses("correct a.dbt -o b.dbt --truth b.dbt", "which is only read");
-    folder.refuses("generate -o c.dbt --truth c.dbt", "--truth: it is the file of the trace itself");
+    folder.refuses(
+        "generate -o c.dbt --truth c.dbt",
+        "--truth: it is the file of the trace itself",
+    );
 }
 
 #[test]
 fn bad_input_is_refused_in_one_line() {
     let folder = Folder::new("bad");
-    let write = |name: &str, text: &str| fs::write(folder.path(name), text).expect("it can be written");
+    let write =
+        |name: &str, text: &str| fs::write(folder.path(name), text).expect("it can be written");
     folder.says("generate -o a.dbt --events 100");
     let good = fs::read_to_string(folder.path("a.dbt")).expect("it is there");
     let head = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n";
@@ -275,39 +402,80 @@ fn bad_input_is_refused_in_one_line() {
     write("alone.dbt", &format!("{head}0 0 send 1 0 0\nend 1\n"));
     write(
         "circle.dbt",
-        &format!("{head}0 0 receive 1 0 0\n0 1 send 1 0 0\n1 0 receive 0 0 0\n1 1 send 0 0 0\nend 4\n"),
+        &format!(
+            "{head}0 0 receive 1 0 0\n0 1 send 1 0 0\n1 0 receive 0 0 0\n1 1 send 0 0 0\nend 4\n"
+        ),
     );
-    write("jump.dbt", &format!("{head}sample 1 0 0 0\nsample 1 1 100 900\nend 0\n"));
-    write("latencies.toml", "same-process = \"1ns\"\nsame-node = \"1\"\nother-node = \"2ns\"\n");
+    write(
+        "jump.dbt",
+        &format!("{head}sample 1 0 0 0\nsample 1 1 100 900\nend 0\n"),
+    );
+    write(
+        "latencies.toml",
+        "same-process = \"1ns\"\nsame-node = \"1\"\nother-node = \"2ns\"\n",
+    );
     write("hundred.dbt", &good.replacen(" note work", " note play", 1));
     for command in ["check", "correct -o out.dbt"] {
-        folder.refuses(&format!("{command} nothing.dbt"), "nothing.dbt: No such file");
+        folder.refuses(
+            &format!("{command} nothing.dbt"),
+            "nothing.dbt: No such file",
+        );
         folder.refuses(&format!("{command} ."), ".: it is not a file");
         folder.refuses(&format!("{command} cut.dbt"), ": the file is cut off here");
-        folder.refuses(&format!("{command} other.dbt"), "other.dbt: line 1: version \"2\" is not known here");
+        folder.refuses(
+            &format!("{command} other.dbt"),
+            "other.dbt: line 1: version \"2\" is not known here",
+        );
         let alone = "alone.dbt: event 0 of location 0 sends a message that nobody receives";
         folder.refuses(&format!("{command} alone.dbt"), alone);
         folder.refuses(
             &format!("{command} a.dbt --latencies 2us,1us,1us"),
             "'--latencies <LATENCIES>': latencies do not fall",
         );
-        folder.refuses(&format!("{command} a.dbt --latencies NaN"), "NaN: No such file");
-        folder.refuses(&format!("{command} a.dbt --latencies -1us"), "must not be negative");
+        folder.refuses(
+            &format!("{command} a.dbt --latencies NaN"),
+            "NaN: No such file",
+        );
+        folder.refuses(
+            &format!("{command} a.dbt --latencies -1us"),
+            "must not be negative",
+        );
         folder.refuses(
             &format!("{command} a.dbt --latencies latencies.toml"),
             "latencies.toml: same-node: a duration needs",
         );
     }
     #[cfg(not(feature = "otf2"))]
-    for command in ["check a.otf2", "correct a.otf2 -o out", "check a.dbt --against a.otf2"] {
-        folder.refuses(command, "a.otf2: this program was built without OTF2; with it, `cargo build ");
+    for command in [
+        "check a.otf2",
+        "correct a.otf2 -o out",
+        "check a.dbt --against a.otf2",
+    ] {
+        folder.refuses(
+            command,
+            "a.otf2: this program was built without OTF2; with it, `cargo build ",
+        );
     }
-    folder
-        .refuses("correct a.dbt -o out.dbt --rewrite", "--rewrite: a.dbt is no OTF2 archive, of which alone that can");
-    folder.refuses("correct circle.dbt -o out.dbt", "circle.dbt: events wait for each other in a circle: event ");
-    folder.refuses("correct jump.dbt -o out.dbt", "jump.dbt: the clock of location 1 was set before session 1");
-    folder.refuses("correct alone.dbt -o out.dbt --pre-synchronization linear --lenient --gradient 0", "--gradient");
-    folder.refuses("correct a.dbt -o out.dbt --control 1.5", "must be a number from 0 to 1");
+    folder.refuses(
+        "correct a.dbt -o out.dbt --rewrite",
+        "--rewrite: a.dbt is no OTF2 archive, of which alone that can",
+    );
+    folder.refuses(
+        "correct circle.dbt -o out.dbt",
+        "circle.dbt: events wait for each other in a circle: event ",
+    );
+    folder.refuses(
+        "correct jump.dbt -o out.dbt",
+        "jump.dbt: the clock of location 1 was set before session 1",
+    );
+    folder.refuses(
+        "correct alone.dbt -o out.dbt --pre-synchronization linear --lenient --gradient 0",
+        "--gradient",
+    );
+    folder.refuses(
+        "correct a.dbt -o out.dbt --control 1.5",
+        "must be a number from 0 to 1",
+    );
     folder.refuses("correct a.dbt -o out.dbt --max-passes 0", "--max-passes");
     folder.refuses("correct a.dbt -o out.dbt --threads 0", "--threads");
     folder.refuses("correct a.dbt -o out.dbt --threads 8abc", "--threads");
@@ -316,14 +484,29 @@ fn bad_input_is_refused_in_one_line() {
         "correct a.dbt -o out.dbt --truth alone.dbt --lenient",
         "--truth: alone.dbt is another trace than a.dbt",
     );
-    folder.refuses("correct a.dbt -o no/such/out.dbt", "-o: no/such/out.dbt: No such file");
-    folder.refuses("correct a.dbt -o /dev/full", "-o: /dev/full: it is not a file");
+    folder.refuses(
+        "correct a.dbt -o no/such/out.dbt",
+        "-o: no/such/out.dbt: No such file",
+    );
+    folder.refuses(
+        "correct a.dbt -o /dev/full",
+        "-o: /dev/full: it is not a file",
+    );
     folder.refuses("correct a.dbt", "--output <OUT>");
     folder.refuses("generate -o out.dbt --nodes 0", "--nodes");
-    folder.refuses("generate -o out.dbt --sessions 2 --samples 0", "samples must be positive");
-    folder.refuses("generate -o no/such/out.dbt", "-o: no/such/out.dbt: No such file");
+    folder.refuses(
+        "generate -o out.dbt --sessions 2 --samples 0",
+        "samples must be positive",
+    );
+    folder.refuses(
+        "generate -o no/such/out.dbt",
+        "-o: no/such/out.dbt: No such file",
+    );
     let lenient = folder.says("correct alone.dbt -o out.dbt --lenient");
-    assert!(lenient.contains("\nLeft out: 1 message that nobody received, 0 messages "), "{lenient}");
+    assert!(
+        lenient.contains("\nLeft out: 1 message that nobody received, 0 messages "),
+        "{lenient}"
+    );
 }
 
 /// Of two locations: what happened, why it is refused, and what a lenient reader counts instead, if anything helps.
@@ -362,10 +545,18 @@ fn every_defect_is_one_error_and_a_count_where_that_can_be() {
             "session 2 of location 1 is not later than the one before",
             Some("Sessions left out, as they contradict those before: 1"),
         ),
-        ("0 0 note x\n0 5 note", "line 6: the file is cut off here", None),
+        (
+            "0 0 note x\n0 5 note",
+            "line 6: the file is cut off here",
+            None,
+        ),
         ("0 0 note x\n", "line 6: the file is cut off here", None),
         ("0 0 note x\nend 2\n", "line 6: ", None),
-        ("0 5 note x\n0 4 note y\nend 2\n", "line 6: event 1 of location 0 is earlier than the event before it", None),
+        (
+            "0 5 note x\n0 4 note y\nend 2\n",
+            "line 6: event 1 of location 0 is earlier than the event before it",
+            None,
+        ),
         (
             "0 0 receive 1 0 0\n0 1 send 1 0 0\n1 0 receive 0 0 0\n1 1 send 0 0 0\nend 4\n",
             "events wait for each other in a circle: event 0 of location 0 for event 1 of location 1, which is after event 0 \
@@ -374,7 +565,9 @@ fn every_defect_is_one_error_and_a_count_where_that_can_be() {
         ),
     ];
     for (body, error, counted) in defects {
-        let text = format!("# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n{body}");
+        let text = format!(
+            "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n{body}"
+        );
         fs::write(folder.path("a.dbt"), &text).expect("it can be written");
         folder.refuses("correct a.dbt -o out.dbt", &format!("a.dbt: {error}"));
         match counted {
@@ -383,9 +576,15 @@ fn every_defect_is_one_error_and_a_count_where_that_can_be() {
                 assert!(said.contains(counted), "{said}");
                 fs::remove_file(folder.path("out.dbt")).expect("it is there");
             }
-            None => folder.refuses("correct a.dbt -o out.dbt --lenient", &format!("a.dbt: {error}")),
+            None => folder.refuses(
+                "correct a.dbt -o out.dbt --lenient",
+                &format!("a.dbt: {error}"),
+            ),
         }
-        assert_eq!(fs::read_to_string(folder.path("a.dbt")).expect("it is there"), text);
+        assert_eq!(
+            fs::read_to_string(folder.path("a.dbt")).expect("it is there"),
+            text
+        );
     }
 }
 
@@ -397,13 +596,28 @@ fn a_full_disk_leaves_nothing_behind() {
     folder.says("generate -o a.dbt --events 20000");
     fs::write(folder.path("out.dbt"), "before").expect("it can be written");
     let program = env!("CARGO_BIN_EXE_downbeat");
-    let script = format!("ulimit -f 8; trap '' XFSZ; exec {program} trace correct a.dbt -o out.dbt");
+    let script =
+        format!("ulimit -f 8; trap '' XFSZ; exec {program} trace correct a.dbt -o out.dbt");
     let mut shell = Command::new("sh");
-    let output = shell.args(["-c", &script]).current_dir(&folder.0).output().expect("there is a shell");
+    let output = shell
+        .args(["-c", &script])
+        .current_dir(&folder.0)
+        .output()
+        .expect("there is a shell");
     let said = text(&output.stderr);
-    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
-    assert!(said.starts_with("downbeat: ") && said.contains("out.dbt: File too large"), "{said}");
-    assert_eq!(fs::read(folder.path("out.dbt")).expect("it is there"), b"before");
+    assert_eq!(
+        (output.status.code(), said.lines().count()),
+        (Some(1), 1),
+        "{said}"
+    );
+    assert!(
+        said.starts_with("downbeat: ") && said.contains("out.dbt: File too large"),
+        "{said}"
+    );
+    assert_eq!(
+        fs::read(folder.path("out.dbt")).expect("it is there"),
+        b"before"
+    );
     assert_eq!(folder.names(), ["a.dbt", "out.dbt"]);
 }
 
@@ -413,19 +627,40 @@ fn the_examples_of_the_help_work_when_they_are_pasted() {
     let folder = Folder::new("help");
     for command in ["correct", "check", "convert", "generate"] {
         let help = folder.says(&format!("{command} --help"));
-        let examples: String = help.split_once("Examples:\n").expect("there are examples").1.to_owned();
+        let examples: String = help
+            .split_once("Examples:\n")
+            .expect("there are examples")
+            .1
+            .to_owned();
         // The help is wrapped to the width of the terminal.
-        let examples = examples.replace('\n', " ").replace("  downbeat", "\ndownbeat");
-        for example in examples.split('\n').map(str::trim).filter(|example| !example.is_empty()) {
+        let examples = examples
+            .replace('\n', " ")
+            .replace("  downbeat", "\ndownbeat");
+        for example in examples
+            .split('\n')
+            .map(str::trim)
+            .filter(|example| !example.is_empty())
+        {
             assert!(example.starts_with("downbeat trace "), "{example}");
             let mut shell = Command::new("sh");
             shell.args(["-c", example]).current_dir(&folder.0);
             let others = std::env::var("PATH").unwrap_or_default();
-            shell.env("PATH", format!("{}:{others}", program.parent().expect("it is in a folder").display()));
+            shell.env(
+                "PATH",
+                format!(
+                    "{}:{others}",
+                    program.parent().expect("it is in a folder").display()
+                ),
+            );
             let output = shell.output().expect("there is a shell");
             // The check of what is wrong finds it.
             let finds = example.ends_with("check wrong.dbt");
-            assert_eq!(output.status.code(), Some(i32::from(finds)), "{example}: {}", text(&output.stderr));
+            assert_eq!(
+                output.status.code(),
+                Some(i32::from(finds)),
+                "{example}: {}",
+                text(&output.stderr)
+            );
         }
     }
 }

@@ -1,6 +1,10 @@
 //! The page of `downbeat trace` as its readers meet it.
 
-#![expect(clippy::expect_used, clippy::panic, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "in a test, that is how a failure is told"
+)]
 
 mod shown;
 
@@ -29,12 +33,24 @@ fn read(folder: &Path, name: &str) -> String {
 #[test]
 fn a_correction_is_a_page_for_every_reader() {
     let folder = scratch("trace-page");
-    trace(&folder, "generate -o wrong.dbt --truth truth.dbt --nodes 4 --processes 2 --sessions 4");
-    let options = "--truth truth.dbt --threshold 1us --max-passes 3 --page page.html --svg pictures --json";
-    let document = trace(&folder, &format!("correct wrong.dbt -o right.dbt {options}"));
+    trace(
+        &folder,
+        "generate -o wrong.dbt --truth truth.dbt --nodes 4 --processes 2 --sessions 4",
+    );
+    let options =
+        "--truth truth.dbt --threshold 1us --max-passes 3 --page page.html --svg pictures --json";
+    let document = trace(
+        &folder,
+        &format!("correct wrong.dbt -o right.dbt {options}"),
+    );
     let document: Value = serde_json::from_str(&document).expect("it is JSON");
     let (html, figures) = (read(&folder, "page.html"), 7);
-    assert_eq!(fs::read_dir(folder.join("pictures")).expect("it was written").count(), figures);
+    assert_eq!(
+        fs::read_dir(folder.join("pictures"))
+            .expect("it was written")
+            .count(),
+        figures
+    );
 
     // What the page says is what the document says.
     let deviation = &document["deviation"];
@@ -42,7 +58,11 @@ fn a_correction_is_a_page_for_every_reader() {
     for histogram in ["displacement", "event_position", "event_distance"] {
         for bin in deviation[histogram]["bins"].as_array().expect("a list") {
             let [low, high] = ["low_nanos", "high_nanos"].map(|edge| bin[edge].to_string());
-            let edges = if low == high { low } else { format!("{low}-{high}") };
+            let edges = if low == high {
+                low
+            } else {
+                format!("{low}-{high}")
+            };
             let row = format!("<td>{edges}<td>{}\n", bin["count"]);
             assert!(html.contains(&row), "no {row} in {html}");
             bins += 1;
@@ -54,8 +74,14 @@ fn a_correction_is_a_page_for_every_reader() {
         assert_eq!(faults.len(), 10);
         for fault in faults {
             let fault = fault.as_str().expect("a text");
-            assert!(fault.contains(" of location ") && fault.contains(" (rank "), "{fault}");
-            assert!(html.contains(&format!("<td>{fault}\n")), "no {fault} in {html}");
+            assert!(
+                fault.contains(" of location ") && fault.contains(" (rank "),
+                "{fault}"
+            );
+            assert!(
+                html.contains(&format!("<td>{fault}\n")),
+                "no {fault} in {html}"
+            );
         }
         let messages = &document[stage]["messages"];
         let row = format!("<td>{}<td>{} (", messages["total"], messages["reversed"]);
@@ -65,11 +91,23 @@ fn a_correction_is_a_page_for_every_reader() {
     assert_eq!(farthest.len(), 8, "all of them are moved");
     for location in farthest {
         let name = location["name"].as_str().expect("a text");
-        let (number, [moved, events]) = (&location["location"], ["moved", "events"].map(|what| &location[what]));
-        assert!(html.contains(&format!("<td>{number}<td>{name}<td>")), "{name}");
-        assert!(html.contains(&format!("<td>{moved}<td>{events}<td>")), "{name}");
+        let (number, [moved, events]) = (
+            &location["location"],
+            ["moved", "events"].map(|what| &location[what]),
+        );
+        assert!(
+            html.contains(&format!("<td>{number}<td>{name}<td>")),
+            "{name}"
+        );
+        assert!(
+            html.contains(&format!("<td>{moved}<td>{events}<td>")),
+            "{name}"
+        );
     }
-    let moved = [&deviation["displacement"]["moved"], &deviation["displacement"]["events"]];
+    let moved = [
+        &deviation["displacement"]["moved"],
+        &deviation["displacement"]["events"],
+    ];
     let said = [
         &format!("{} of {} events (", moved[0], moved[1]),
         "No message and no collective operation violates its latency.",
@@ -80,7 +118,9 @@ fn a_correction_is_a_page_for_every_reader() {
     ];
     assert_eq!(document["passes"].as_array().map(Vec::len), Some(3));
 
-    let Some(browser) = Browser::find(&folder) else { return };
+    let Some(browser) = Browser::find(&folder) else {
+        return;
+    };
     let page = folder.join("page.html");
     for width in [390, 768, 1_200] {
         shows(&browser, &page, width, figures, &said[..5]);
@@ -88,8 +128,15 @@ fn a_correction_is_a_page_for_every_reader() {
     shows(&browser, &page, 1_200, figures, &said[5..]);
     for size in [(390, 5_000), (1_200, 3_500)] {
         let seen = browser.screenshot(&page, size);
-        assert!(seen.count(BLUE) > 2_000 && seen.count(ORANGE) > 500, "{size:?}");
-        assert!((0.02..0.6).contains(&seen.inked()), "{size:?}: {}", seen.inked());
+        assert!(
+            seen.count(BLUE) > 2_000 && seen.count(ORANGE) > 500,
+            "{size:?}"
+        );
+        assert!(
+            (0.02..0.6).contains(&seen.inked()),
+            "{size:?}: {}",
+            seen.inked()
+        );
     }
     assert!(browser.print(&page).starts_with(b"%PDF-"));
     let alone = browser.screenshot(&folder.join("pictures/moved-over-time.svg"), (480, 350));
@@ -104,15 +151,38 @@ fn a_check_has_a_page_also_where_something_is_wrong() {
     let found = downbeat(&folder, &words("check wrong.dbt --page wrong.html"));
     assert_eq!(found.status.code(), Some(1));
     let wrong = read(&folder, "wrong.html");
-    assert!(wrong.contains(" violations.</p>") && wrong.contains(" too early for event "), "{wrong}");
+    assert!(
+        wrong.contains(" violations.</p>") && wrong.contains(" too early for event "),
+        "{wrong}"
+    );
     assert!(!wrong.contains("moved events"), "nothing is known of that");
-    trace(&folder, "check right.dbt --against wrong.dbt --page right.html --svg pictures --histograms");
+    trace(
+        &folder,
+        "check right.dbt --against wrong.dbt --page right.html --svg pictures --histograms",
+    );
     let right = read(&folder, "right.html");
-    assert!(right.contains("Since wrong.dbt: moved events") && !right.contains(" too early for event "), "{right}");
+    assert!(
+        right.contains("Since wrong.dbt: moved events") && !right.contains(" too early for event "),
+        "{right}"
+    );
     assert!(folder.join("pictures/moved-over-time.svg").exists());
-    let Some(browser) = Browser::find(&folder) else { return };
-    shows(&browser, &folder.join("wrong.html"), 390, 1, &["Violations"]);
-    shows(&browser, &folder.join("right.html"), 390, 6, &["Locations that are moved the farthest"]);
+    let Some(browser) = Browser::find(&folder) else {
+        return;
+    };
+    shows(
+        &browser,
+        &folder.join("wrong.html"),
+        390,
+        1,
+        &["Violations"],
+    );
+    shows(
+        &browser,
+        &folder.join("right.html"),
+        390,
+        6,
+        &["Locations that are moved the farthest"],
+    );
 }
 
 #[test]
@@ -120,35 +190,67 @@ fn hostile_names_stay_text_and_empty_traces_have_a_page() {
     let folder = scratch("trace-page-hostile");
     let hostile = "<script>document.title='owned'</script><img/src=x/onerror=alert(1)> \u{202e}'\"&</h2></svg>";
     trace(&folder, "generate -o plain.dbt --events 2000");
-    let text = read(&folder, "plain.dbt").replace(" rank ", &format!(" {} {hostile} ", "long ".repeat(99)));
+    let text = read(&folder, "plain.dbt")
+        .replace(" rank ", &format!(" {} {hostile} ", "long ".repeat(99)));
     let early = text.replace(" rank ", &format!(" {hostile} "));
     assert_ne!(text, read(&folder, "plain.dbt"));
     fs::write(folder.join("a<b>&.dbt"), text).expect("a test may write here");
-    fs::write(folder.join("early.dbt"), early.replace(&"long ".repeat(99), "")).expect("a test may write here");
-    fs::write(folder.join("empty.dbt"), "# downbeat trace 1\nend 0\n").expect("a test may write here");
+    fs::write(
+        folder.join("early.dbt"),
+        early.replace(&"long ".repeat(99), ""),
+    )
+    .expect("a test may write here");
+    fs::write(folder.join("empty.dbt"), "# downbeat trace 1\nend 0\n")
+        .expect("a test may write here");
     trace(&folder, "correct a<b>&.dbt -o long.dbt --page long.html");
-    trace(&folder, "correct early.dbt -o right.dbt --page early.html --svg pictures");
+    trace(
+        &folder,
+        "correct early.dbt -o right.dbt --page early.html --svg pictures",
+    );
     trace(&folder, "correct empty.dbt -o none.dbt --page empty.html");
     let early = read(&folder, "early.html");
-    assert!(early.contains("&lt;script&gt;") && !early.contains("<script") && !early.contains("<img"), "{early}");
+    assert!(
+        early.contains("&lt;script&gt;") && !early.contains("<script") && !early.contains("<img"),
+        "{early}"
+    );
     assert!(read(&folder, "long.html").len() < 100_000);
     let empty = read(&folder, "empty.html");
-    assert!(empty.contains("0 of 0 events") && !empty.contains("NaN") && !empty.contains("<figure>"), "{empty}");
+    assert!(
+        empty.contains("0 of 0 events") && !empty.contains("NaN") && !empty.contains("<figure>"),
+        "{empty}"
+    );
     assert!(!read(&folder, "pictures/moved-over-time.svg").contains("<script"));
-    let Some(browser) = Browser::find(&folder) else { return };
+    let Some(browser) = Browser::find(&folder) else {
+        return;
+    };
     for page in ["long", "early"] {
-        shows(&browser, &folder.join(format!("{page}.html")), 390, 6, &["No message and no collective"]);
+        shows(
+            &browser,
+            &folder.join(format!("{page}.html")),
+            390,
+            6,
+            &["No message and no collective"],
+        );
     }
 }
 
 #[test]
 fn many_locations_are_a_page_that_is_not_larger() {
     let folder = scratch("trace-page-large");
-    trace(&folder, "generate -o wrong.dbtb --nodes 256 --processes 4 --events 200000 --traffic stencil");
+    trace(
+        &folder,
+        "generate -o wrong.dbtb --nodes 256 --processes 4 --events 200000 --traffic stencil",
+    );
     trace(&folder, "correct wrong.dbtb -o right.dbtb --page page.html");
     assert!(fs::metadata(folder.join("page.html")).is_ok_and(|page| page.len() < 300_000));
-    let Some(browser) = Browser::find(&folder) else { return };
-    let said = ["1024 locations", "16 locations in a row", "Locations that are moved the farthest"];
+    let Some(browser) = Browser::find(&folder) else {
+        return;
+    };
+    let said = [
+        "1024 locations",
+        "16 locations in a row",
+        "Locations that are moved the farthest",
+    ];
     shows(&browser, &folder.join("page.html"), 390, 6, &said);
 }
 
@@ -158,8 +260,13 @@ fn a_page_that_cannot_be_is_refused_before_the_work() {
     trace(&folder, "generate -o a.dbt --events 100");
     // The trace is not there: whoever reads it first fails otherwise.
     for command in ["correct missing.dbt -o out.dbt", "check missing.dbt"] {
-        let refuses = |options: &str, culprit| refuses(&folder, &words(&format!("{command} {options}")), culprit);
-        refuses("--page no/such/x.html", "--page: no/such/x.html: No such file");
+        let refuses = |options: &str, culprit| {
+            refuses(&folder, &words(&format!("{command} {options}")), culprit)
+        };
+        refuses(
+            "--page no/such/x.html",
+            "--page: no/such/x.html: No such file",
+        );
         refuses("--page /dev/full", "--page: /dev/full: it is not a file");
         refuses("--page -", "--page: standard output is for the text");
         refuses("--page ./missing.dbt", "--page: missing.dbt is a trace");
@@ -167,9 +274,17 @@ fn a_page_that_cannot_be_is_refused_before_the_work() {
         refuses("--page x.html --svg /proc/self", "--svg: /proc/self");
         refuses("--svg pictures", "--page <FILE>");
     }
-    refuses(&folder, &words("correct missing.dbt -o out.dbt --page ./out.dbt"), "--page: out.dbt is a trace");
+    refuses(
+        &folder,
+        &words("correct missing.dbt -o out.dbt --page ./out.dbt"),
+        "--page: out.dbt is a trace",
+    );
     refuses(&folder, &words("check a.dbt --histograms"), "--against");
     fs::hard_link(folder.join("a.dbt"), folder.join("link.html")).expect("links can be made");
-    refuses(&folder, &words("check a.dbt --page link.html"), "which is only read");
+    refuses(
+        &folder,
+        &words("check a.dbt --page link.html"),
+        "which is only read",
+    );
     assert!(!folder.join("x.html").exists() && !folder.join("out.dbt").exists());
 }

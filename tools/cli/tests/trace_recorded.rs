@@ -1,7 +1,10 @@
 //! Traces of programs that did run, on ranks that are threads and have wrong clocks: they are corrected, and what is known of
 //! the truth holds.
 
-#![expect(clippy::unwrap_used, reason = "in a test, that is how a failure is told")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test, that is how a failure is told"
+)]
 
 mod recorder;
 
@@ -17,9 +20,18 @@ use recorder::{Recorder, patterns};
 /// What `downbeat trace` says with these arguments.
 fn says(folder: &Path, arguments: &str) -> String {
     let mut program = Command::new(env!("CARGO_BIN_EXE_downbeat"));
-    let output = program.arg("trace").args(arguments.split_whitespace()).current_dir(folder).output().unwrap();
+    let output = program
+        .arg("trace")
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .output()
+        .unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    assert!(output.status.success(), "{arguments}: {}", text(output.stderr));
+    assert!(
+        output.status.success(),
+        "{arguments}: {}",
+        text(output.stderr)
+    );
     text(output.stdout)
 }
 
@@ -38,21 +50,37 @@ fn real_patterns_of_messages_are_corrected() {
         });
         run.unwrap();
 
-        let read = |name: &str| TraceFile::read(&folder.join(name), Matching::default()).unwrap().trace;
+        let read = |name: &str| {
+            TraceFile::read(&folder.join(name), Matching::default())
+                .unwrap()
+                .trace
+        };
         let truth = read("truth.dbtb");
         // Latencies of threads are not known, but no message arrived before it was sent.
         let happened = Verdict::of(&truth, &truth.times(), &Latencies::ZERO).unwrap();
-        assert_eq!((happened.messages.violated, happened.collectives.violated), (0, 0), "{:?}", happened.faults);
+        assert_eq!(
+            (happened.messages.violated, happened.collectives.violated),
+            (0, 0),
+            "{:?}",
+            happened.faults
+        );
 
         let options = "--truth truth.dbtb --latencies 0 --json";
         for method in ["none", "linear", "least-squares", "spline"] {
-            let said =
-                says(&folder, &format!("correct wrong.dbtb -o {method}.dbtb --pre-synchronization {method} {options}"));
+            let said = says(
+                &folder,
+                &format!(
+                    "correct wrong.dbtb -o {method}.dbtb --pre-synchronization {method} {options}"
+                ),
+            );
             let said: serde_json::Value = serde_json::from_str(&said).unwrap();
             let before = &said["pre_synchronized"]["messages"];
             assert!(before["violated"].as_u64() > Some(0), "{before}");
             assert_eq!(said["corrected"]["holds"], true);
-            says(&folder, &format!("check {method}.dbtb --against wrong.dbtb --latencies 0"));
+            says(
+                &folder,
+                &format!("check {method}.dbtb --against wrong.dbtb --latencies 0"),
+            );
             assert_eq!(read(&format!("{method}.dbtb")).difference(&truth), None);
             let centred = |stage: &str| said["truth"][stage]["centred_nanos"].as_f64().unwrap();
             println!(

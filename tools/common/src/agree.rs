@@ -10,7 +10,10 @@ use crate::Failure;
 /// # Errors
 /// If any rank failed, or is gone.
 pub async fn agree<T, M: Comm>(comm: &M, mine: Result<T, Failure>) -> Result<T, Failure> {
-    let Some(speaker) = collective::lowest_rank_where(comm, mine.is_err()).await.map_err(Failure::run)? else {
+    let Some(speaker) = collective::lowest_rank_where(comm, mine.is_err())
+        .await
+        .map_err(Failure::run)?
+    else {
         return mine;
     };
     let (kind, text) = match &mine {
@@ -20,7 +23,9 @@ pub async fn agree<T, M: Comm>(comm: &M, mine: Result<T, Failure>) -> Result<T, 
         Err(Failure::Run(text) | Failure::Signal(_, text)) => (RUN, text.as_str()),
     };
     let of_speaker = |kind| if comm.rank() == speaker { kind } else { 0 };
-    let told = collective::all_combine(comm, of_speaker(kind), u64::max).await.map_err(Failure::run)?;
+    let told = collective::all_combine(comm, of_speaker(kind), u64::max)
+        .await
+        .map_err(Failure::run)?;
     let text = send_text(comm, speaker, text).await.map_err(Failure::run)?;
     Err(match told {
         HELP => Failure::Help(text),
@@ -104,7 +109,10 @@ mod tests {
         let run = |comm: &downbeat_sync::ThreadComm| {
             let rank = comm.rank();
             let mine = match failing.iter().position(|failing| *failing == rank) {
-                Some(0) => Err(Failure::Input(format!("rank {rank} is {} off", "very ".repeat(30)))),
+                Some(0) => Err(Failure::Input(format!(
+                    "rank {rank} is {} off",
+                    "very ".repeat(30)
+                ))),
                 Some(_) => Err(Failure::Run("never mind".to_owned())),
                 None => Ok(rank),
             };
@@ -120,16 +128,26 @@ mod tests {
         }
         for (ranks, failing) in [(1, &[0][..]), (3, &[2]), (5, &[1, 3]), (8, &[0, 7])] {
             let found = outcome(ranks, failing);
-            let why = format!("Input(\"rank {} is {} off\")", failing[0], "very ".repeat(30));
+            let why = format!(
+                "Input(\"rank {} is {} off\")",
+                failing[0],
+                "very ".repeat(30)
+            );
             assert_eq!(found[0], Err(why), "{failing:?} of {ranks}");
-            assert!(found[1..].iter().all(|other| *other == Err("Input(\"\")".to_owned())), "{found:?}");
+            assert!(
+                found[1..]
+                    .iter()
+                    .all(|other| *other == Err("Input(\"\")".to_owned())),
+                "{found:?}"
+            );
         }
     }
 
     #[test]
     fn texts_of_any_length_arrive() {
         let text = |rank: u32| "é".repeat(rank as usize * 23);
-        let found = ThreadCluster::new(4).run(|comm| block_on_ready(gather_texts(comm, &text(comm.rank()))));
+        let found = ThreadCluster::new(4)
+            .run(|comm| block_on_ready(gather_texts(comm, &text(comm.rank()))));
         let found: Vec<Vec<String>> = found.unwrap().into_iter().map(Result::unwrap).collect();
         assert_eq!(found[0], (0..4).map(text).collect::<Vec<_>>());
         assert!(found[1..].iter().all(Vec::is_empty));

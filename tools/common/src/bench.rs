@@ -33,7 +33,10 @@ pub struct Plan {
 
 /// Who measured, and how.
 pub fn headline(who: &str, method: &Method) -> String {
-    format!("{who}, scheme {}, processing {}", method.scheme, method.processing)
+    format!(
+        "{who}, scheme {}, processing {}",
+        method.scheme, method.processing
+    )
 }
 
 /// Measures one group after the other, and keeps each as soon as it is known. All ranks call this, with equal groups; what
@@ -53,13 +56,18 @@ pub fn measure_all<M: Comm>(
     let seed = block_on_ready(collective::broadcast(comm, seed)).map_err(Failure::run)?;
     let mut groups = std::mem::take(&mut plan.groups);
     shuffle(&mut groups, seed);
-    let results = if comm.rank() == 0 { output.begin(plan, seed) } else { Ok(Results::default()) };
+    let results = if comm.rank() == 0 {
+        output.begin(plan, seed)
+    } else {
+        Ok(Results::default())
+    };
     let mut results = agree_blocking(comm, results)?;
     agree_blocking(comm, results.can_have(&groups))?;
     let progress = Progress::new(0.0);
     for (number, key) in groups.iter().enumerate() {
         let known = comm.rank() == 0 && results.has(key);
-        if block_on_ready(collective::broadcast(comm, u64::from(known))).map_err(Failure::run)? != 0 {
+        if block_on_ready(collective::broadcast(comm, u64::from(known))).map_err(Failure::run)? != 0
+        {
             continue;
         }
         if comm.rank() == 0 {
@@ -100,13 +108,21 @@ pub fn agree_on_measured<M: Comm>(
 
 /// What is kept of a measurement.
 fn group_of(key: &GroupKey, measured: &Measured) -> Group {
-    let figures = measured.figures.iter().map(|figure| (figure.name.to_owned(), figure.nanos));
-    let found = measured.found.iter().map(|(name, time)| ((*name).to_owned(), time.as_nanos() as f64));
+    let figures = measured
+        .figures
+        .iter()
+        .map(|figure| (figure.name.to_owned(), figure.nanos));
+    let found = measured
+        .found
+        .iter()
+        .map(|(name, time)| ((*name).to_owned(), time.as_nanos() as f64));
     Group {
         key: key.clone(),
         // The journal takes them from the observations.
         nanos: Vec::new(),
-        counts: State::ALL.map(|state| (state, measured.observations.count(state) as u64)).to_vec(),
+        counts: State::ALL
+            .map(|state| (state, measured.observations.count(state) as u64))
+            .to_vec(),
         figures: figures.chain(found).collect(),
     }
 }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use downbeat_timers::{
-    Calibration, Duration, SavedCalibration, SystemClock, SystemClockId, TscClock, TscUnavailable, calibrate_during,
+    Calibration, Duration, SavedCalibration, SystemClock, SystemClockId, TscClock, TscUnavailable,
+    calibrate_during,
 };
 
 use crate::Failure;
@@ -42,18 +43,28 @@ impl CalibrationOptions {
     ) -> Result<Option<Known>, Failure> {
         match (tsc, &self.file) {
             (Err(_), None) => Ok(None),
-            (Err(why), Some(_)) => {
-                Err(Failure::option("--calibration", format!("there is no counter that it could be used for: {why}")))
-            }
+            (Err(why), Some(_)) => Err(Failure::option(
+                "--calibration",
+                format!("there is no counter that it could be used for: {why}"),
+            )),
             (Ok(tsc), None) => {
                 let calibration = calibrate_during(tsc, raw, during).map_err(Failure::run)?;
-                Ok(Some(Known { calibration, reference: raw.id(), file: None }))
+                Ok(Some(Known {
+                    calibration,
+                    reference: raw.id(),
+                    file: None,
+                }))
             }
             (Ok(_), Some(path)) => {
                 let name = path.display().to_string();
                 let saved = SavedCalibration::load(path);
-                let saved = saved.map_err(|why| Failure::option("--calibration", format!("{name}: {why}")))?;
-                Ok(Some(Known { calibration: saved.calibration, reference: saved.reference, file: Some(name) }))
+                let saved = saved
+                    .map_err(|why| Failure::option("--calibration", format!("{name}: {why}")))?;
+                Ok(Some(Known {
+                    calibration: saved.calibration,
+                    reference: saved.reference,
+                    file: Some(name),
+                }))
             }
         }
     }

@@ -20,7 +20,10 @@ pub fn parse<A: Parser>() -> Result<A, Failure> {
 
 /// What clap says in its first paragraph, on one line; the rest is usage.
 fn first_paragraph(text: &str) -> String {
-    let lines = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    let lines = text
+        .lines()
+        .take_while(|line| !line.trim().is_empty())
+        .map(str::trim);
     let line = lines.collect::<Vec<_>>().join(" ");
     line.strip_prefix("error: ").unwrap_or(&line).to_owned()
 }
@@ -31,7 +34,11 @@ fn first_paragraph(text: &str) -> String {
 /// What is wrong with the text.
 pub fn positive(text: &str) -> Result<Duration, String> {
     let duration = not_negative(text)?;
-    if duration == Duration::ZERO { Err("must be longer than 0".to_owned()) } else { Ok(duration) }
+    if duration == Duration::ZERO {
+        Err("must be longer than 0".to_owned())
+    } else {
+        Ok(duration)
+    }
 }
 
 /// A duration of 0 or more.
@@ -39,8 +46,14 @@ pub fn positive(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// What is wrong with the text.
 pub fn not_negative(text: &str) -> Result<Duration, String> {
-    let time: Duration = text.parse().map_err(|why: downbeat_clock_core::ParseDurationError| why.to_string())?;
-    if time < Duration::ZERO { Err("must not be negative".to_owned()) } else { Ok(time) }
+    let time: Duration = text
+        .parse()
+        .map_err(|why: downbeat_clock_core::ParseDurationError| why.to_string())?;
+    if time < Duration::ZERO {
+        Err("must not be negative".to_owned())
+    } else {
+        Ok(time)
+    }
 }
 
 /// A share above 0 and below 1, as a percentage or a number: `5%`, `0.05`.
@@ -48,10 +61,18 @@ pub fn not_negative(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// What is wrong with the text.
 pub fn share(text: &str) -> Result<f64, String> {
-    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number.trim_end(), 100.0));
-    let share =
-        number.parse::<f64>().map_err(|_| "a share is a percentage, such as 5%, or a number".to_owned())? / unit;
-    if share > 0.0 && share < 1.0 { Ok(share) } else { Err("a share is above 0 % and below 100 %".to_owned()) }
+    let (number, unit) = text
+        .strip_suffix('%')
+        .map_or((text, 1.0), |number| (number.trim_end(), 100.0));
+    let share = number
+        .parse::<f64>()
+        .map_err(|_| "a share is a percentage, such as 5%, or a number".to_owned())?
+        / unit;
+    if share > 0.0 && share < 1.0 {
+        Ok(share)
+    } else {
+        Err("a share is above 0 % and below 100 %".to_owned())
+    }
 }
 
 /// Labels of algorithms, with commas between them.
@@ -98,7 +119,10 @@ mod tests {
 
     #[test]
     fn only_the_first_paragraph_is_kept() {
-        assert_eq!(first_paragraph("error: bad\n  <FILE>\n\nUsage: x\n"), "bad <FILE>");
+        assert_eq!(
+            first_paragraph("error: bad\n  <FILE>\n\nUsage: x\n"),
+            "bad <FILE>"
+        );
     }
 
     #[test]
@@ -113,8 +137,13 @@ mod tests {
 
     #[test]
     fn a_share_is_a_percentage_or_a_number_below_1() {
-        assert_eq!(["95%", "1 %", "0.05"].map(share), [Ok(0.95), Ok(0.01), Ok(0.05)]);
-        for text in ["", "%", "95", "0", "100%", "-5%", "NaN", "inf%", "8abc", "5%%"] {
+        assert_eq!(
+            ["95%", "1 %", "0.05"].map(share),
+            [Ok(0.95), Ok(0.01), Ok(0.05)]
+        );
+        for text in [
+            "", "%", "95", "0", "100%", "-5%", "NaN", "inf%", "8abc", "5%%",
+        ] {
             assert!(share(text).is_err(), "{text}");
         }
     }
@@ -124,11 +153,27 @@ mod tests {
         let text = "hca3/10/skampi/5,h2hca(jk/3/skampi/2,prop),none";
         let labels: Labels = text.parse().unwrap();
         let printed: Vec<String> = labels.0.iter().map(ToString::to_string).collect();
-        assert_eq!(printed, ["hca3/10/skampi/5", "h2hca(jk/3/skampi/2,prop)", "none"]);
-        for wrong in ["", "none,", ",none", "none,,prop", "h2hca(prop,prop", "prop),none", "hca3/8abc/skampi/3"] {
+        assert_eq!(
+            printed,
+            ["hca3/10/skampi/5", "h2hca(jk/3/skampi/2,prop)", "none"]
+        );
+        for wrong in [
+            "",
+            "none,",
+            ",none",
+            "none,,prop",
+            "h2hca(prop,prop",
+            "prop),none",
+            "hca3/8abc/skampi/3",
+        ] {
             let refused = wrong.parse::<Labels>();
             assert!(refused.is_err(), "{wrong}");
         }
-        assert!("none,hca9/1".parse::<Labels>().unwrap_err().starts_with("hca9/1: "));
+        assert!(
+            "none,hca9/1"
+                .parse::<Labels>()
+                .unwrap_err()
+                .starts_with("hca9/1: ")
+        );
     }
 }

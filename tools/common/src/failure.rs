@@ -28,7 +28,10 @@ impl Failure {
     }
 
     /// Tells the user in one line, which begins with the name of the program; returns the exit code.
-    #[expect(clippy::print_stderr, reason = "this is the one place that speaks to the user about failures")]
+    #[expect(
+        clippy::print_stderr,
+        reason = "this is the one place that speaks to the user about failures"
+    )]
     pub fn report(self, program: &str) -> ExitCode {
         match self {
             Self::Help(text) => match crate::output::print(&text) {

@@ -6,12 +6,19 @@ use downbeat_records::Factors;
 
 /// How the program was built, and what it runs on.
 pub fn factors(factors: Factors) -> Factors {
-    let build = if cfg!(debug_assertions) { "debug" } else { "release" };
+    let build = if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    };
     factors
         .with("build", &build)
         .with("kernel", &line_of("/proc/sys/kernel/osrelease"))
         .with("processor", &processor())
-        .with("governor", &line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
+        .with(
+            "governor",
+            &line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        )
         .with("turbo", &turbo())
 }
 
@@ -27,7 +34,9 @@ fn line_of(path: &str) -> String {
 
 fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let name = text
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     name.map_or_else(|| "unknown".to_owned(), |(_, name)| name.trim().to_owned())
 }
 

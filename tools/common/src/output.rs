@@ -39,7 +39,13 @@ pub fn time(nanos: f64) -> String {
 /// A time and the ends of its interval, all in one unit: `381.2 [379.9, 383.0] ns`.
 pub fn time_within(nanos: f64, [low, high]: [f64; 2]) -> String {
     let unit = Unit::of(nanos);
-    format!("{} [{}, {}] {}", unit.number(nanos), unit.number(low), unit.number(high), unit.name)
+    format!(
+        "{} [{}, {}] {}",
+        unit.number(nanos),
+        unit.number(low),
+        unit.number(high),
+        unit.name
+    )
 }
 
 /// What times are counted in.
@@ -58,7 +64,11 @@ impl Unit {
             small if small < 1e9 - 500.0 => (1e6, "ms", 3),
             _ => (1e9, "s", 3),
         };
-        Self { nanos: unit, name, digits }
+        Self {
+            nanos: unit,
+            name,
+            digits,
+        }
     }
 
     fn number(&self, nanos: f64) -> String {
@@ -83,7 +93,11 @@ pub fn percent(share: f64) -> String {
 
 /// A probability: `0.0412`, and `2.1e-9` where that would be zeros.
 pub fn probability(p: f64) -> String {
-    if p == 0.0 || p >= 0.000_95 { format!("{p:.4}") } else { format!("{p:.1e}") }
+    if p == 0.0 || p >= 0.000_95 {
+        format!("{p:.4}")
+    } else {
+        format!("{p:.1e}")
+    }
 }
 
 /// Rows of cells, laid out in columns.
@@ -95,7 +109,9 @@ pub struct Table {
 impl Table {
     /// A table with these headings.
     pub fn new<'a>(headings: impl IntoIterator<Item = &'a str>) -> Self {
-        Self { rows: vec![headings.into_iter().map(str::to_owned).collect()] }
+        Self {
+            rows: vec![headings.into_iter().map(str::to_owned).collect()],
+        }
     }
 
     /// Adds a row.
@@ -107,11 +123,18 @@ impl Table {
     pub fn render(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let cell = |row: &Vec<String>, column: usize| row.get(column).cloned().unwrap_or_default();
-        let width = |column| self.rows.iter().map(|row| cell(row, column).chars().count()).max().unwrap_or(0);
+        let width = |column| {
+            self.rows
+                .iter()
+                .map(|row| cell(row, column).chars().count())
+                .max()
+                .unwrap_or(0)
+        };
         let widths: Vec<usize> = (0..columns).map(width).collect();
         let is_number = |column| {
             self.rows.get(1).is_some_and(|row| {
-                cell(row, column).starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-'))
+                cell(row, column)
+                    .starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-'))
             })
         };
         let mut text = String::new();
@@ -138,17 +161,29 @@ mod tests {
 
     #[test]
     fn times_have_the_unit_that_reads_best() {
-        let shown = [0.0, -0.01, 381.25, -12.0, 999.94, 999.96, 4_200.0, 999_999.6, -1.5e6, 2.5e9, 1e15].map(time);
-        let expected = ["0.0 ns", "0.0 ns", "381.2 ns", "-12.0 ns", "999.9 ns", "1.000 us", "4.200 us", "1.000 ms"];
+        let shown = [
+            0.0, -0.01, 381.25, -12.0, 999.94, 999.96, 4_200.0, 999_999.6, -1.5e6, 2.5e9, 1e15,
+        ]
+        .map(time);
+        let expected = [
+            "0.0 ns", "0.0 ns", "381.2 ns", "-12.0 ns", "999.9 ns", "1.000 us", "4.200 us",
+            "1.000 ms",
+        ];
         assert_eq!(shown[..8], expected);
         assert_eq!(shown[8..], ["-1.500 ms", "2.500 s", "1000000.000 s"]);
-        assert_eq!(time_within(1_250.0, [990.0, 12_000.0]), "1.250 [0.990, 12.000] us");
+        assert_eq!(
+            time_within(1_250.0, [990.0, 12_000.0]),
+            "1.250 [0.990, 12.000] us"
+        );
     }
 
     #[test]
     fn shares_and_probabilities_keep_the_digits_that_matter() {
         let shown = [0.0, 0.000_4, 0.012_34, -0.5, 1.0, 3.0].map(percent);
-        assert_eq!(shown, ["0 %", "0.04 %", "1.2 %", "-50.0 %", "100 %", "300 %"]);
+        assert_eq!(
+            shown,
+            ["0 %", "0.04 %", "1.2 %", "-50.0 %", "100 %", "300 %"]
+        );
         assert_eq!(
             [1.0, 0.05, 0.001, 2.13e-9, 0.0].map(probability),
             ["1.0000", "0.0500", "0.0010", "2.1e-9", "0.0000"]
@@ -160,6 +195,9 @@ mod tests {
         let mut table = Table::new(["name", "ns", "note"]);
         table.row(["a".into(), "9.5".into(), String::new()]);
         table.row(["long one".into(), "120.0".into(), "x".into()]);
-        assert_eq!(table.render(), "name         ns  note\na           9.5\nlong one  120.0  x\n");
+        assert_eq!(
+            table.render(),
+            "name         ns  note\na           9.5\nlong one  120.0  x\n"
+        );
     }
 }

@@ -52,7 +52,11 @@ impl Table {
         for heading in headings {
             let _ = write!(html, "<th scope=\"col\">{}", escape(heading));
         }
-        Self { caption, html: html + "<tbody>", rows: 0 }
+        Self {
+            caption,
+            html: html + "<tbody>",
+            rows: 0,
+        }
     }
 
     /// Adds a row.
@@ -66,13 +70,28 @@ impl Table {
     }
 
     /// A row whose first cell leads to a section.
-    pub fn linked_row<S: AsRef<str>>(&mut self, id: &str, first: &str, others: impl IntoIterator<Item = S>) {
-        self.add(&format!("<tr><td><a href=\"#{id}\">{}</a>", escape(first)), others);
+    pub fn linked_row<S: AsRef<str>>(
+        &mut self,
+        id: &str,
+        first: &str,
+        others: impl IntoIterator<Item = S>,
+    ) {
+        self.add(
+            &format!("<tr><td><a href=\"#{id}\">{}</a>", escape(first)),
+            others,
+        );
     }
 
     /// A row that begins with a sample of how something is drawn.
-    pub fn keyed_row<S: AsRef<str>>(&mut self, class: &str, first: &str, others: impl IntoIterator<Item = S>) {
-        let sample = format!("<svg class=\"key\" viewBox=\"0 0 12 12\" aria-hidden=\"true\"><rect class=\"{class}\"");
+    pub fn keyed_row<S: AsRef<str>>(
+        &mut self,
+        class: &str,
+        first: &str,
+        others: impl IntoIterator<Item = S>,
+    ) {
+        let sample = format!(
+            "<svg class=\"key\" viewBox=\"0 0 12 12\" aria-hidden=\"true\"><rect class=\"{class}\""
+        );
         let sample = sample + " width=\"12\" height=\"12\"/></svg>";
         self.add(&format!("<tr><td>{sample}{}", escape(first)), others);
     }
@@ -112,7 +131,10 @@ impl Page {
     /// Pictures side by side, as many as there is room for; those that there are. Each has a name, from which that of
     /// its file is made.
     pub fn pictures(&mut self, pictures: impl IntoIterator<Item = (String, Option<Picture>)>) {
-        let there: Vec<_> = pictures.into_iter().filter_map(|(name, picture)| Some((name, picture?))).collect();
+        let there: Vec<_> = pictures
+            .into_iter()
+            .filter_map(|(name, picture)| Some((name, picture?)))
+            .collect();
         if there.is_empty() {
             return;
         }
@@ -133,11 +155,19 @@ impl Page {
 
     /// A name of a file that no other picture has, and that no system minds.
     fn free_name(&self, name: &str) -> String {
-        let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        let plain = |c: char| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_lowercase()
+            } else {
+                '-'
+            }
+        };
         let name: String = name.chars().take(100).map(plain).collect();
         let numbered = (2..).map(|number| format!("{name}-{number}.svg"));
         let mut names = [format!("{name}.svg")].into_iter().chain(numbered);
-        names.find(|name| !self.files.contains_key(name)).unwrap_or_default()
+        names
+            .find(|name| !self.files.contains_key(name))
+            .unwrap_or_default()
     }
 
     /// What is seen only by who wants to.
@@ -151,8 +181,15 @@ impl Page {
     pub fn table(&mut self, table: &Table) {
         if table.rows > 0 {
             // Who has no mouse can move what is wider than the screen, too.
-            let region = format!("role=\"region\" tabindex=\"0\" aria-label=\"{}\"", table.caption);
-            let _ = writeln!(self.html, "<div class=\"scroll\" {region}>{}</table></div>", table.html);
+            let region = format!(
+                "role=\"region\" tabindex=\"0\" aria-label=\"{}\"",
+                table.caption
+            );
+            let _ = writeln!(
+                self.html,
+                "<div class=\"scroll\" {region}>{}</table></div>",
+                table.html
+            );
         }
     }
 
@@ -170,16 +207,27 @@ impl Page {
     ///
     /// # Errors
     /// When there cannot be such files, by the option that named them; or when they cannot be filled.
-    pub fn write(self, title: &str, option: &str, output: &Path, pictures: Option<&Path>) -> Result<(), Failure> {
+    pub fn write(
+        self,
+        title: &str,
+        option: &str,
+        output: &Path,
+        pictures: Option<&Path>,
+    ) -> Result<(), Failure> {
         let (html, files) = self.finish(title);
         if let Some(folder) = pictures {
-            let failed = |why: io::Error| Failure::option("--svg", format!("{}: {why}", folder.display()));
+            let failed =
+                |why: io::Error| Failure::option("--svg", format!("{}: {why}", folder.display()));
             fs::create_dir_all(folder).map_err(failed)?;
             for (name, picture) in files {
                 write_file("--svg", &folder.join(name), &picture)?;
             }
         }
-        if output == Path::new("-") { print(&html) } else { write_file(option, output, &html) }
+        if output == Path::new("-") {
+            print(&html)
+        } else {
+            write_file(option, output, &html)
+        }
     }
 
     /// The whole page, and the files of its pictures.
@@ -205,7 +253,8 @@ impl Page {
 fn write_file(option: &str, path: &Path, text: &str) -> Result<(), Failure> {
     let said = |why: io::Error| format!("{}: {why}", path.display());
     let mut file = fs::File::create(path).map_err(|why| Failure::option(option, said(why)))?;
-    file.write_all(text.as_bytes()).map_err(|why| Failure::Run(said(why)))
+    file.write_all(text.as_bytes())
+        .map_err(|why| Failure::Run(said(why)))
 }
 
 #[cfg(test)]
@@ -223,7 +272,10 @@ mod tests {
         page.note(HOSTILE);
         page.links(&[("a", HOSTILE)]);
         let picture = Picture::new(HOSTILE.into(), HOSTILE.into(), 10.0, Canvas::default());
-        page.pictures([(HOSTILE.to_owned(), Some(picture)), ("none".to_owned(), None)]);
+        page.pictures([
+            (HOSTILE.to_owned(), Some(picture)),
+            ("none".to_owned(), None),
+        ]);
         let mut table = Table::of_text(HOSTILE, [HOSTILE]);
         table.row([HOSTILE]);
         table.marked_row([HOSTILE]);
@@ -231,18 +283,38 @@ mod tests {
         table.keyed_row("m c0", HOSTILE, [HOSTILE]);
         page.folded(HOSTILE, |page| page.table(&table));
         let (html, files) = page.finish(HOSTILE);
-        assert!(!html.contains("<script") && !html.contains("alert(1)<"), "{html}");
+        assert!(
+            !html.contains("<script") && !html.contains("alert(1)<"),
+            "{html}"
+        );
         assert_eq!(html.matches("&lt;script&gt;").count(), 19);
-        assert_eq!(files.keys().collect::<Vec<_>>(), ["-script-alert-1---script----.svg"]);
+        assert_eq!(
+            files.keys().collect::<Vec<_>>(),
+            ["-script-alert-1---script----.svg"]
+        );
     }
 
     #[test]
     fn files_have_names_of_their_own() {
         let mut page = Page::default();
-        let picture = || Some(Picture::new("t".into(), "d".into(), 10.0, Canvas::default()));
-        page.pictures([("a/b".to_owned(), picture()), ("A.b".to_owned(), picture()), ("../b".to_owned(), picture())]);
+        let picture = || {
+            Some(Picture::new(
+                "t".into(),
+                "d".into(),
+                10.0,
+                Canvas::default(),
+            ))
+        };
+        page.pictures([
+            ("a/b".to_owned(), picture()),
+            ("A.b".to_owned(), picture()),
+            ("../b".to_owned(), picture()),
+        ]);
         let (html, files) = page.finish("t");
-        assert_eq!(files.keys().collect::<Vec<_>>(), ["---b.svg", "a-b-2.svg", "a-b.svg"]);
+        assert_eq!(
+            files.keys().collect::<Vec<_>>(),
+            ["---b.svg", "a-b-2.svg", "a-b.svg"]
+        );
         assert!(html.contains("id=\"t3\"") && html.contains("aria-labelledby=\"t3 d3\""));
     }
 

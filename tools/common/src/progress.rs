@@ -21,7 +21,11 @@ impl Progress {
 
     /// The beginning of so many seconds.
     pub fn new(seconds: f64) -> Self {
-        Self { began: Instant::now(), seconds, drawn: Cell::new(false) }
+        Self {
+            began: Instant::now(),
+            seconds,
+            drawn: Cell::new(false),
+        }
     }
 
     /// Says what is going on, where nobody knows how long it takes.
@@ -55,7 +59,11 @@ impl Progress {
         let full = (passed / self.seconds * Self::WIDTH as f64) as usize;
         let bar = "#".repeat(full) + &".".repeat(Self::WIDTH - full);
         // A bar that cannot be drawn is not missed.
-        let _ = write!(io::stderr(), "\r[{bar}] {passed:.0} s of {:.0} s", self.seconds);
+        let _ = write!(
+            io::stderr(),
+            "\r[{bar}] {passed:.0} s of {:.0} s",
+            self.seconds
+        );
     }
 }
 

@@ -32,7 +32,10 @@ pub struct Report {
 ///
 /// # Errors
 /// Those of the serializer.
-pub fn serialize_factors<S: serde::Serializer>(factors: &Factors, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn serialize_factors<S: serde::Serializer>(
+    factors: &Factors,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_map(factors.iter())
 }
 
@@ -84,7 +87,8 @@ pub struct Largest {
 impl Largest {
     /// The one that is furthest from zero; of equal ones the lowest rank's.
     pub fn of(all: impl IntoIterator<Item = Self>) -> Option<Self> {
-        all.into_iter().min_by_key(|one| (std::cmp::Reverse(one.ns.unsigned_abs()), one.rank))
+        all.into_iter()
+            .min_by_key(|one| (std::cmp::Reverse(one.ns.unsigned_abs()), one.rank))
     }
 }
 
@@ -93,7 +97,9 @@ impl Record {
     pub fn new(trial: &Trial, run: u32, tried: &Tried, errors: &[Option<Largest>]) -> Self {
         let check = |i: usize, after: &Duration| {
             let seen: &[Seen] = tried.seen.get(i).map_or(&[], Vec::as_slice);
-            let samples = seen.iter().filter_map(|seen| Some((seen.rank, seen.sample?)));
+            let samples = seen
+                .iter()
+                .filter_map(|seen| Some((seen.rank, seen.sample?)));
             Check {
                 after_s: after.as_secs_f64(),
                 looked_at: seen.len(),
@@ -113,7 +119,12 @@ impl Record {
             residual_deviation_ns: tried.worst.residual_deviation,
             half_width_ns: tried.worst.half_width.map(Duration::as_nanos),
             left_out: tried.worst.left_out,
-            checks: trial.waits.iter().enumerate().map(|(i, after)| check(i, after)).collect(),
+            checks: trial
+                .waits
+                .iter()
+                .enumerate()
+                .map(|(i, after)| check(i, after))
+                .collect(),
         }
     }
 }
@@ -124,10 +135,15 @@ impl Record {
 /// That failure.
 pub fn all_or_first_failure<T>(found: Vec<Result<T, SyncError>>) -> Result<Vec<T>, Failure> {
     let of_others = |why: &SyncError| matches!(why, SyncError::OtherRank(_));
-    let failures = (0..).zip(&found).filter_map(|(rank, result)| Some((rank, result.as_ref().err()?)));
+    let failures = (0..)
+        .zip(&found)
+        .filter_map(|(rank, result)| Some((rank, result.as_ref().err()?)));
     match failures.min_by_key(|(rank, why)| (of_others(why), *rank)) {
         Some((rank, why)) => Err(Failure::Run(format!("rank {rank}: {why}"))),
-        None => found.into_iter().collect::<Result<_, _>>().map_err(Failure::run),
+        None => found
+            .into_iter()
+            .collect::<Result<_, _>>()
+            .map_err(Failure::run),
     }
 }
 
@@ -156,9 +172,16 @@ impl CsvFile {
     /// # Errors
     /// When it cannot be written.
     pub fn with_columns(path: &Path, factors: &Factors, columns: &str) -> Result<Self, Failure> {
-        let file = File::create(path).map_err(|why| Failure::option("--csv", format!("{}: {why}", path.display())))?;
-        let mut csv = Self { file, path: path.to_owned() };
-        let comments: String = factors.iter().map(|(name, value)| format!("# {name} = {value}\n")).collect();
+        let file = File::create(path)
+            .map_err(|why| Failure::option("--csv", format!("{}: {why}", path.display())))?;
+        let mut csv = Self {
+            file,
+            path: path.to_owned(),
+        };
+        let comments: String = factors
+            .iter()
+            .map(|(name, value)| format!("# {name} = {value}\n"))
+            .collect();
         csv.write(&format!("{comments}{columns}\n"))?;
         Ok(csv)
     }
@@ -196,7 +219,9 @@ impl CsvFile {
     /// When they cannot be written.
     pub fn write(&mut self, text: &str) -> Result<(), Failure> {
         let path = self.path.display();
-        self.file.write_all(text.as_bytes()).map_err(|why| Failure::Run(format!("cannot write to {path}: {why}")))
+        self.file
+            .write_all(text.as_bytes())
+            .map_err(|why| Failure::Run(format!("cannot write to {path}: {why}")))
     }
 }
 
@@ -205,34 +230,66 @@ fn or_empty(value: Option<impl ToString>) -> String {
 }
 
 fn largest_columns(largest: Option<Largest>) -> String {
-    let Some(Largest { ns, half_width_ns, rank }) = largest else { return ",,".to_owned() };
+    let Some(Largest {
+        ns,
+        half_width_ns,
+        rank,
+    }) = largest
+    else {
+        return ",,".to_owned();
+    };
     format!("{ns},{},{rank}", or_empty(half_width_ns))
 }
 
 /// The table of all runs: a row for each algorithm and wait.
 pub fn table(records: &[Record]) -> String {
-    let mut labels: Vec<&str> = records.iter().map(|record| record.algorithm.as_str()).collect();
+    let mut labels: Vec<&str> = records
+        .iter()
+        .map(|record| record.algorithm.as_str())
+        .collect();
     labels.sort_by_key(|label| records.iter().position(|record| record.algorithm == *label));
     labels.dedup();
     let runs = records.iter().map(|record| record.run).max().unwrap_or(0);
-    let of_runs = |what: &str| if runs > 1 { format!("{what}, median / worst") } else { what.to_owned() };
-    let truth = records.iter().flat_map(|record| &record.checks).any(|check| check.largest_error.is_some());
+    let of_runs = |what: &str| {
+        if runs > 1 {
+            format!("{what}, median / worst")
+        } else {
+            what.to_owned()
+        }
+    };
+    let truth = records
+        .iter()
+        .flat_map(|record| &record.checks)
+        .any(|check| check.largest_error.is_some());
     let (offset, error) = (of_runs("largest offset"), of_runs("largest true error"));
-    let mut table = Table::new(["algorithm", "took", "after", &offset, if truth { &error } else { "" }]);
+    let mut table = Table::new([
+        "algorithm",
+        "took",
+        "after",
+        &offset,
+        if truth { &error } else { "" },
+    ]);
     for label in labels {
-        let mine: Vec<&Record> = records.iter().filter(|record| record.algorithm == label).collect();
+        let mine: Vec<&Record> = records
+            .iter()
+            .filter(|record| record.algorithm == label)
+            .collect();
         let took = median(mine.iter().map(|record| record.duration_s).collect());
         for i in 0..mine.first().map_or(0, |record| record.checks.len()) {
             let of = |which: fn(&Check) -> Option<Largest>| {
-                let all: Vec<f64> =
-                    mine.iter().filter_map(|r| Some(which(r.checks.get(i)?)?.ns.unsigned_abs() as f64)).collect();
+                let all: Vec<f64> = mine
+                    .iter()
+                    .filter_map(|r| Some(which(r.checks.get(i)?)?.ns.unsigned_abs() as f64))
+                    .collect();
                 spread(all)
             };
             let first = |text: String| if i == 0 { text } else { String::new() };
             table.row([
                 first(label.to_owned()),
                 first(took.map_or_else(String::new, |seconds| time(seconds * 1e9))),
-                mine.first().map_or_else(String::new, |record| format!("{} s", record.checks[i].after_s)),
+                mine.first().map_or_else(String::new, |record| {
+                    format!("{} s", record.checks[i].after_s)
+                }),
                 of(|check| check.largest_offset),
                 of(|check| check.largest_error),
             ]);
@@ -265,7 +322,11 @@ mod tests {
     use super::*;
 
     fn largest(ns: i64, rank: u32) -> Largest {
-        Largest { ns, half_width_ns: Some(3), rank }
+        Largest {
+            ns,
+            half_width_ns: Some(3),
+            rank,
+        }
     }
 
     fn record(algorithm: &str, run: u32, offset: i64, error: Option<i64>) -> Record {
@@ -289,9 +350,15 @@ mod tests {
 
     #[test]
     fn the_largest_is_furthest_from_zero() {
-        assert_eq!(Largest::of([largest(5, 0), largest(-9, 3), largest(9, 1), largest(0, 2)]), Some(largest(9, 1)));
+        assert_eq!(
+            Largest::of([largest(5, 0), largest(-9, 3), largest(9, 1), largest(0, 2)]),
+            Some(largest(9, 1))
+        );
         assert_eq!(Largest::of([]), None);
-        assert_eq!(Largest::of([largest(i64::MIN, 0), largest(i64::MAX, 1)]), Some(largest(i64::MIN, 0)));
+        assert_eq!(
+            Largest::of([largest(i64::MIN, 0), largest(i64::MAX, 1)]),
+            Some(largest(i64::MIN, 0))
+        );
     }
 
     #[test]
@@ -304,8 +371,10 @@ mod tests {
             record("b", 3, 6, Some(1)),
         ];
         let shown = table(&runs);
-        let lines: Vec<Vec<&str>> =
-            shown.lines().map(|line| line.split("  ").filter(|s| !s.is_empty()).collect()).collect();
+        let lines: Vec<Vec<&str>> = shown
+            .lines()
+            .map(|line| line.split("  ").filter(|s| !s.is_empty()).collect())
+            .collect();
         assert_eq!(lines.len(), 5, "{shown}");
         assert_eq!(
             lines[1].iter().map(|cell| cell.trim()).collect::<Vec<_>>(),
@@ -316,34 +385,56 @@ mod tests {
             ["10 s", "7.000 us / 7.000 us", "1.000 us / 1.000 us"]
         );
         let one = table(&[record("a", 1, 7, None)]);
-        assert!(one.contains("7.000 us") && !one.contains("error") && !one.contains("median"), "{one}");
+        assert!(
+            one.contains("7.000 us") && !one.contains("error") && !one.contains("median"),
+            "{one}"
+        );
         assert_eq!(table(&[]).lines().count(), 1);
     }
 
     #[test]
     fn a_line_of_the_file_has_as_many_fields_as_there_are_columns() {
         let path = std::env::temp_dir().join(format!("downbeat-records-{}", std::process::id()));
-        let mut csv = CsvFile::create(&path, &Factors::default().with("ranks", &4).with("seed", &1)).unwrap();
-        csv.append(&record("h2hca(none,prop)", 1, -4, None)).unwrap();
+        let mut csv = CsvFile::create(
+            &path,
+            &Factors::default().with("ranks", &4).with("seed", &1),
+        )
+        .unwrap();
+        csv.append(&record("h2hca(none,prop)", 1, -4, None))
+            .unwrap();
         let written = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         let lines: Vec<&str> = written.lines().collect();
         assert_eq!(lines[..2], ["# ranks = 4", "# seed = 1"]);
-        assert_eq!(lines[3], "\"h2hca(none,prop)\",1,0.25,,40,1,0,3,0,-4,3,2,,,");
+        assert_eq!(
+            lines[3],
+            "\"h2hca(none,prop)\",1,0.25,,40,1,0,3,0,-4,3,2,,,"
+        );
         // One comma of the label is in quotes.
-        assert!(lines[3..].iter().all(|line| line.matches(',').count() == COLUMNS.matches(',').count() + 1));
+        assert!(
+            lines[3..]
+                .iter()
+                .all(|line| line.matches(',').count() == COLUMNS.matches(',').count() + 1)
+        );
         assert_eq!(lines.len(), 5);
     }
 
     #[test]
     fn a_file_that_cannot_be_written_is_named() {
-        let failure = CsvFile::create(Path::new("/nonexistent/x.csv"), &Factors::default()).unwrap_err();
-        assert!(matches!(failure, Failure::Input(why) if why.starts_with("--csv: /nonexistent/x.csv: ")));
+        let failure =
+            CsvFile::create(Path::new("/nonexistent/x.csv"), &Factors::default()).unwrap_err();
+        assert!(
+            matches!(failure, Failure::Input(why) if why.starts_with("--csv: /nonexistent/x.csv: "))
+        );
     }
 
     #[test]
     fn the_rank_that_failed_itself_speaks() {
-        let found = vec![Err(SyncError::OtherRank(2)), Ok(()), Err(SyncError::DifferentAlgorithms)];
+        let found = vec![
+            Err(SyncError::OtherRank(2)),
+            Ok(()),
+            Err(SyncError::DifferentAlgorithms),
+        ];
         let failure = all_or_first_failure(found).unwrap_err();
         assert!(matches!(failure, Failure::Run(why) if why.starts_with("rank 2: ")));
         assert_eq!(all_or_first_failure(vec![Ok(1), Ok(2)]).unwrap(), [1, 2]);

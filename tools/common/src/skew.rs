@@ -33,17 +33,29 @@ impl FromStr for SkewSpec {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut spec = Self::default();
         for part in text.split(',').filter(|part| *part != "none") {
-            let (key, value) = part.split_once('=').ok_or(format!("\"{part}\" is not of the form KEY=VALUE"))?;
+            let (key, value) = part
+                .split_once('=')
+                .ok_or(format!("\"{part}\" is not of the form KEY=VALUE"))?;
             match key {
                 "offset" => spec.offset = value.parse().map_err(|why| format!("offset: {why}"))?,
-                "drift" => spec.drift_ppm = ppm(value).ok_or(format!("drift: \"{value}\" is no number of ppm"))?,
-                "wander" => spec.wander_ppm = ppm(value).ok_or(format!("wander: \"{value}\" is no number of ppm"))?,
+                "drift" => {
+                    spec.drift_ppm =
+                        ppm(value).ok_or(format!("drift: \"{value}\" is no number of ppm"))?
+                }
+                "wander" => {
+                    spec.wander_ppm =
+                        ppm(value).ok_or(format!("wander: \"{value}\" is no number of ppm"))?
+                }
                 "step" => spec.step = Some(step(value).map_err(|why| format!("step: {why}"))?),
                 "seed" => spec.seed = value.parse().map_err(|why| format!("seed: {why}"))?,
                 "per" if value == "rank" => spec.per_node = false,
                 "per" if value == "node" => spec.per_node = true,
                 "per" => return Err(format!("per: \"{value}\" is neither rank nor node")),
-                _ => return Err(format!("there is no \"{key}\": there are offset, drift, wander, step, seed and per")),
+                _ => {
+                    return Err(format!(
+                        "there is no \"{key}\": there are offset, drift, wander, step, seed and per"
+                    ));
+                }
             }
         }
         Ok(spec)
@@ -52,13 +64,25 @@ impl FromStr for SkewSpec {
 
 /// A clock may run 10 % fast or slow; anything beyond is a mistake.
 fn ppm(text: &str) -> Option<f64> {
-    text.strip_suffix("ppm")?.trim().parse().ok().filter(|ppm: &f64| (-1e5..=1e5).contains(ppm))
+    text.strip_suffix("ppm")?
+        .trim()
+        .parse()
+        .ok()
+        .filter(|ppm: &f64| (-1e5..=1e5).contains(ppm))
 }
 
 fn step(text: &str) -> Result<Step, String> {
-    let (by, after) = text.split_once('@').ok_or(format!("\"{text}\" is not of the form TIME@TIME"))?;
-    let time = |text: &str| text.parse().map_err(|why: downbeat_clock_core::ParseDurationError| why.to_string());
-    Ok(Step { by: time(by)?, after: time(after)? })
+    let (by, after) = text
+        .split_once('@')
+        .ok_or(format!("\"{text}\" is not of the form TIME@TIME"))?;
+    let time = |text: &str| {
+        text.parse()
+            .map_err(|why: downbeat_clock_core::ParseDurationError| why.to_string())
+    };
+    Ok(Step {
+        by: time(by)?,
+        after: time(after)?,
+    })
 }
 
 impl SkewSpec {
@@ -77,7 +101,9 @@ impl SkewSpec {
             return Skew::default();
         }
         // The golden ratio spreads the clocks evenly between the extremes, whatever their number.
-        let spread = |salt: f64| 2.0 * ((f64::from(clock) + self.seed as f64) * 0.618_033_988_75 * salt).fract() - 1.0;
+        let spread = |salt: f64| {
+            2.0 * ((f64::from(clock) + self.seed as f64) * 0.618_033_988_75 * salt).fract() - 1.0
+        };
         let offset = self.offset.as_nanos() as f64 * spread(1.0);
         Skew {
             offset: Duration::from_nanos_f64(offset).unwrap_or_default(),
@@ -97,12 +123,27 @@ impl SkewSpec {
 /// As it is written on the command line.
 impl fmt::Display for SkewSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { offset, drift_ppm, wander_ppm, step, seed, per_node } = self;
-        write!(f, "offset={}ns,drift={drift_ppm}ppm,wander={wander_ppm}ppm", offset.as_nanos())?;
+        let Self {
+            offset,
+            drift_ppm,
+            wander_ppm,
+            step,
+            seed,
+            per_node,
+        } = self;
+        write!(
+            f,
+            "offset={}ns,drift={drift_ppm}ppm,wander={wander_ppm}ppm",
+            offset.as_nanos()
+        )?;
         if let Some(Step { by, after }) = step {
             write!(f, ",step={}ns@{}ns", by.as_nanos(), after.as_nanos())?;
         }
-        write!(f, ",seed={seed},per={}", if *per_node { "node" } else { "rank" })
+        write!(
+            f,
+            ",seed={seed},per={}",
+            if *per_node { "node" } else { "rank" }
+        )
     }
 }
 
@@ -112,21 +153,50 @@ mod tests {
 
     #[test]
     fn a_skew_is_read_and_what_is_none_is_named() {
-        let spec: SkewSpec = "offset=2ms,drift=30ppm,wander=0.1ppm,seed=7,step=-1ms@5s,per=node".parse().unwrap();
-        assert_eq!((spec.offset, spec.seed, spec.per_node), (Duration::from_millis(2), 7, true));
+        let spec: SkewSpec = "offset=2ms,drift=30ppm,wander=0.1ppm,seed=7,step=-1ms@5s,per=node"
+            .parse()
+            .unwrap();
+        assert_eq!(
+            (spec.offset, spec.seed, spec.per_node),
+            (Duration::from_millis(2), 7, true)
+        );
         assert!((spec.drift_ppm - 30.0).abs() < 1e-12 && (spec.wander_ppm - 0.1).abs() < 1e-12);
-        assert_eq!(spec.step, Some(Step { by: Duration::from_millis(-1), after: Duration::from_secs(5) }));
+        assert_eq!(
+            spec.step,
+            Some(Step {
+                by: Duration::from_millis(-1),
+                after: Duration::from_secs(5)
+            })
+        );
         assert_eq!(spec.to_string().parse(), Ok(spec));
         assert_eq!("none".parse(), Ok(SkewSpec::default()));
         let error = |text: &str| text.parse::<SkewSpec>().unwrap_err();
-        for text in ["", "offset", "speed=1ppm", "drift=1", "drift=NaNppm", "drift=infppm", "drift=8abcppm", "seed=-1"]
-        {
+        for text in [
+            "",
+            "offset",
+            "speed=1ppm",
+            "drift=1",
+            "drift=NaNppm",
+            "drift=infppm",
+            "drift=8abcppm",
+            "seed=-1",
+        ] {
             assert!(!error(text).is_empty(), "{text}");
         }
-        for text in ["step=1ms", "step=@", "step=1ms@", "step=1@2s", "per=core", "per="] {
+        for text in [
+            "step=1ms",
+            "step=@",
+            "step=1ms@",
+            "step=1@2s",
+            "per=core",
+            "per=",
+        ] {
             assert!(!error(text).is_empty(), "{text}");
         }
-        assert_eq!(error("offset=8abc"), "offset: a duration needs a unit: ns, us, ms, s, min or h");
+        assert_eq!(
+            error("offset=8abc"),
+            "offset: a duration needs a unit: ns, us, ms, s, min or h"
+        );
     }
 
     #[test]
@@ -134,7 +204,14 @@ mod tests {
         let spec: SkewSpec = "offset=1s,drift=20ppm".parse().unwrap();
         assert_eq!(spec.of(0), Skew::default());
         let skews: Vec<Skew> = (1..100).map(|clock| spec.of(clock)).collect();
-        assert!(skews.iter().all(|skew| skew.offset.abs() <= Duration::from_secs(1) && skew.drift.abs() <= 20e-6));
-        assert!(skews.iter().any(|skew| skew.drift > 10e-6) && skews.iter().any(|skew| skew.drift < -10e-6));
+        assert!(
+            skews.iter().all(
+                |skew| skew.offset.abs() <= Duration::from_secs(1) && skew.drift.abs() <= 20e-6
+            )
+        );
+        assert!(
+            skews.iter().any(|skew| skew.drift > 10e-6)
+                && skews.iter().any(|skew| skew.drift < -10e-6)
+        );
     }
 }

@@ -3,8 +3,8 @@
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::{
-    AccuracyCheck, Algorithm, Comm, OffsetAlgorithm, Quality, RankSample, Seen, SyncError, Synchronized, Timekeeper,
-    collective,
+    AccuracyCheck, Algorithm, Comm, OffsetAlgorithm, Quality, RankSample, Seen, SyncError,
+    Synchronized, Timekeeper, collective,
 };
 
 use crate::cli::not_negative;
@@ -31,7 +31,9 @@ pub struct TrialOptions {
 
 fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().map_err(|_| "a share is a number".to_owned())?;
-    RankSample::new(share, 0).map(|_| share).map_err(|why| why.to_string())
+    RankSample::new(share, 0)
+        .map(|_| share)
+        .map_err(|why| why.to_string())
 }
 
 /// One algorithm, to be tried once.
@@ -65,8 +67,15 @@ impl TrialOptions {
     /// None in fact: the share was looked at when it was read.
     pub fn trial(&self, algorithm: Algorithm) -> Result<Trial, String> {
         let ranks = RankSample::new(self.sample, self.seed).map_err(|why| why.to_string())?;
-        let check = AccuracyCheck { offset: self.check_by, ranks };
-        Ok(Trial { algorithm, check, waits: self.check.clone() })
+        let check = AccuracyCheck {
+            offset: self.check_by,
+            ranks,
+        };
+        Ok(Trial {
+            algorithm,
+            check,
+            waits: self.check.clone(),
+        })
     }
 }
 
@@ -90,8 +99,14 @@ impl Trial {
         let synchronized = self.algorithm.synchronize(me, comm).await?;
         let took = me.now() - began;
         // In a box, which there is not before: a million simulated ranks need the room for synchronizing.
-        let (worst, seen) = Box::pin(self.look_on(me, comm, &synchronized, &mut pause, &mut look)).await?;
-        Ok(Tried { synchronized, took, worst, seen })
+        let (worst, seen) =
+            Box::pin(self.look_on(me, comm, &synchronized, &mut pause, &mut look)).await?;
+        Ok(Tried {
+            synchronized,
+            took,
+            worst,
+            seen,
+        })
     }
 
     /// What is known, and what is seen after each wait.
@@ -110,7 +125,10 @@ impl Trial {
             pause((*wait - (me.now() - ended)).max(Duration::ZERO));
             // Ranks that woke up late are not taken for slow clocks.
             collective::barrier(comm).await?;
-            let checked = self.check.measure(me.clock(), synchronized.model, comm).await?;
+            let checked = self
+                .check
+                .measure(me.clock(), synchronized.model, comm)
+                .await?;
             // A million ranks that saw nothing need not keep that.
             if comm.rank() == 0 {
                 seen.push(checked);
@@ -124,7 +142,11 @@ impl Trial {
 /// The worse of each figure; what was left out is counted together.
 fn worse(a: Quality, b: Quality) -> Quality {
     Quality {
-        residual_deviation: a.residual_deviation.into_iter().chain(b.residual_deviation).reduce(f64::max),
+        residual_deviation: a
+            .residual_deviation
+            .into_iter()
+            .chain(b.residual_deviation)
+            .reduce(f64::max),
         half_width: a.half_width.zip(b.half_width).map(|(a, b)| a.max(b)),
         left_out: a.left_out.saturating_add(b.left_out),
     }

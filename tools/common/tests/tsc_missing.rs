@@ -8,7 +8,11 @@ use downbeat_timers::{TscClock, TscUnavailable};
 
 /// Switches reading the counter on or off for the calling thread.
 fn allow_counter(allowed: bool) {
-    let mode = if allowed { libc::PR_TSC_ENABLE } else { libc::PR_TSC_SIGSEGV };
+    let mode = if allowed {
+        libc::PR_TSC_ENABLE
+    } else {
+        libc::PR_TSC_SIGSEGV
+    };
     // SAFETY: the call takes a number. Nothing reads the counter while that is off, not even to tell the time.
     let done = unsafe { libc::prctl(libc::PR_SET_TSC, mode) };
     assert_eq!(done, 0, "the kernel cannot switch the counter off");
@@ -22,14 +26,30 @@ fn a_rank_without_a_counter_fails_all_ranks_and_says_why() {
             allow_counter(rank != without);
             let clock = TscClock::detect();
             allow_counter(true);
-            assert_eq!(clock.err() == Some(TscUnavailable::Trapped), rank == without);
-            let clock = clock.map_err(|why| Failure::Run(format!("rank {rank}: no time stamp counter: {why}")));
+            assert_eq!(
+                clock.err() == Some(TscUnavailable::Trapped),
+                rank == without
+            );
+            let clock = clock
+                .map_err(|why| Failure::Run(format!("rank {rank}: no time stamp counter: {why}")));
             block_on_ready(async { Ok::<_, CommError>(agree(comm, clock).await.map(drop)) })
         });
-        let why = format!("rank {without}: no time stamp counter: {}", TscUnavailable::Trapped);
+        let why = format!(
+            "rank {without}: no time stamp counter: {}",
+            TscUnavailable::Trapped
+        );
         for (rank, outcome) in found.unwrap().into_iter().enumerate() {
-            let Failure::Run(said) = outcome.unwrap().unwrap_err() else { unreachable!("it is no bad input") };
-            assert_eq!(said, if rank == 0 { why.clone() } else { String::new() });
+            let Failure::Run(said) = outcome.unwrap().unwrap_err() else {
+                unreachable!("it is no bad input")
+            };
+            assert_eq!(
+                said,
+                if rank == 0 {
+                    why.clone()
+                } else {
+                    String::new()
+                }
+            );
         }
     }
 }

@@ -4,12 +4,15 @@ use std::fmt::Display;
 
 use clap::Args;
 use downbeat_clock_core::Clock;
-use downbeat_common::bench::{GlobalTime, MethodOptions, NearnessOptions, Plan, headline, measure_all};
+use downbeat_common::bench::{
+    GlobalTime, MethodOptions, NearnessOptions, Plan, headline, measure_all,
+};
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::{
-    Measured, Method, MpiGroup, MpiOperation, OperationKind, OperationSettings, Root, Sizes, Stage, Time,
+    Measured, Method, MpiGroup, MpiOperation, OperationKind, OperationSettings, Root, Sizes, Stage,
+    Time,
 };
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, Timekeeper};
@@ -33,7 +36,12 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAMES", default_value = "allreduce", value_parser = kinds)]
     operation: Kinds,
     /// Sizes of messages in bytes: with commas, 2^10, 1Ki, and 2^10..2^20*2 for every second power between
-    #[arg(long, value_name = "SIZES", default_value = "8", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "SIZES",
+        default_value = "8",
+        allow_hyphen_values = true
+    )]
     sizes: Sizes,
     /// Among how many ranks, with commas [default: all]
     #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
@@ -56,7 +64,9 @@ pub(crate) struct Options {
 struct Kinds(Vec<OperationKind>);
 
 fn kinds(text: &str) -> Result<Kinds, String> {
-    OperationKind::list(text).map(Kinds).map_err(|why| why.to_string())
+    OperationKind::list(text)
+        .map(Kinds)
+        .map_err(|why| why.to_string())
 }
 
 pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
@@ -74,9 +84,22 @@ pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
         Kind::Tsc => Some(Tsc::calibrated(&ranks, &options.session.calibration)?),
         _ => None,
     };
-    let parts = sizes.into_iter().map(|size| Ok((size, MpiGroup::first(comm, size).map_err(Failure::run)?)));
+    let parts = sizes
+        .into_iter()
+        .map(|size| Ok((size, MpiGroup::first(comm, size).map_err(Failure::run)?)));
     let parts = parts.collect::<Result<_, Failure>>()?;
-    options.session.clock.give(&ranks, tsc.as_ref(), &Session { options, ranks: &ranks, settings, tsc, groups, parts })
+    options.session.clock.give(
+        &ranks,
+        tsc.as_ref(),
+        &Session {
+            options,
+            ranks: &ranks,
+            settings,
+            tsc,
+            groups,
+            parts,
+        },
+    )
 }
 
 /// Also operations that have no root have one for what is made of the observations.
@@ -84,7 +107,10 @@ fn has_root(ranks: u32, root: Root) -> Result<(), Failure> {
     match root {
         Root::Rank(root) if root >= ranks => {
             let among = count(ranks as usize, "rank");
-            Err(Failure::option("--root", format!("there is no rank {root} among {among}")))
+            Err(Failure::option(
+                "--root",
+                format!("there is no rank {root} among {among}"),
+            ))
         }
         _ => Ok(()),
     }
@@ -100,9 +126,16 @@ impl Options {
     fn rank_counts(&self, all: u32) -> Result<Vec<u32>, Failure> {
         if let Some(many) = self.ranks.iter().find(|ranks| **ranks > all) {
             let job = count(all as usize, "rank");
-            return Err(Failure::option("--ranks", format!("this job has {job}, and not {many}")));
+            return Err(Failure::option(
+                "--ranks",
+                format!("this job has {job}, and not {many}"),
+            ));
         }
-        let mut counts = if self.ranks.is_empty() { vec![all] } else { self.ranks.clone() };
+        let mut counts = if self.ranks.is_empty() {
+            vec![all]
+        } else {
+            self.ranks.clone()
+        };
         counts.sort_unstable();
         counts.dedup();
         Ok(counts)
@@ -112,13 +145,24 @@ impl Options {
     fn groups(&self, rank_counts: &[u32]) -> Result<Vec<GroupKey>, Failure> {
         let mut groups = Vec::new();
         for kind in &self.operation.0 {
-            let sizes = if kind.has_message() { self.sizes.as_slice() } else { &[0] };
+            let sizes = if kind.has_message() {
+                self.sizes.as_slice()
+            } else {
+                &[0]
+            };
             for ranks in rank_counts {
                 if *ranks < kind.least_ranks() {
                     let least = kind.least_ranks();
-                    return Err(Failure::option("--operation", format!("{kind} takes {least} ranks, and not {ranks}")));
+                    return Err(Failure::option(
+                        "--operation",
+                        format!("{kind} takes {least} ranks, and not {ranks}"),
+                    ));
                 }
-                let key = |bytes: &u64| GroupKey { operation: kind.to_string(), bytes: *bytes, ranks: *ranks };
+                let key = |bytes: &u64| GroupKey {
+                    operation: kind.to_string(),
+                    bytes: *bytes,
+                    ranks: *ranks,
+                };
                 groups.extend(sizes.iter().map(key));
             }
         }
@@ -127,8 +171,15 @@ impl Options {
 
     fn method(&self, bytes: u64, settings: &OperationSettings) -> Result<Method, Failure> {
         // Where every call has another root, there is none for the processing.
-        let root = if let Root::Rank(rank) = settings.root { rank } else { 0 };
-        Ok(Method { root, ..self.method.method(bytes)? })
+        let root = if let Root::Rank(rank) = settings.root {
+            rank
+        } else {
+            0
+        };
+        Ok(Method {
+            root,
+            ..self.method.method(bytes)?
+        })
     }
 }
 
@@ -153,7 +204,9 @@ impl ClockUser for Session<'_> {
             facts: factors::of_tsc(self.tsc.as_ref(), Factors::default()),
             headline: self.headline(&method),
         };
-        let me = Timekeeper::new(&base.clock, base.local).source(base.source).place(ranks.place);
+        let me = Timekeeper::new(&base.clock, base.local)
+            .source(base.source)
+            .place(ranks.place);
         let mut global = GlobalTime::new(ranks.all, me, &options.session.sync, &method)?;
         let results = measure_all(ranks.all, &options.session.output, plan, |key| {
             options.near.while_near(ranks.all, || {
@@ -161,21 +214,47 @@ impl ClockUser for Session<'_> {
                 self.measure(key, &base.clock, time)
             })
         })?;
-        let shown = if ranks.all.rank() == 0 { options.session.output.show(&results) } else { Ok(()) };
+        let shown = if ranks.all.rank() == 0 {
+            options.session.output.show(&results)
+        } else {
+            Ok(())
+        };
         agree_blocking(ranks.all, shown)
     }
 }
 
 impl Session<'_> {
     /// One group. Ranks that do not take part only hear how it went.
-    fn measure(&self, key: &GroupKey, clock: &impl Clock, time: Time) -> Result<Option<Measured>, Failure> {
-        let Self { options, ranks, settings, parts, .. } = self;
+    fn measure(
+        &self,
+        key: &GroupKey,
+        clock: &impl Clock,
+        time: Time,
+    ) -> Result<Option<Measured>, Failure> {
+        let Self {
+            options,
+            ranks,
+            settings,
+            parts,
+            ..
+        } = self;
         let method = options.method(key.bytes, settings)?;
-        let part = parts.iter().find(|(size, _)| *size == key.ranks).and_then(|(_, part)| part.as_ref());
-        let operation = agree_blocking(ranks.all, part.map(|part| self.prepare(key, part)).transpose())?;
+        let part = parts
+            .iter()
+            .find(|(size, _)| *size == key.ranks)
+            .and_then(|(_, part)| part.as_ref());
+        let operation = agree_blocking(
+            ranks.all,
+            part.map(|part| self.prepare(key, part)).transpose(),
+        )?;
         let mut measured = Ok(None);
         if let (Some(part), Some(mut operation)) = (part, operation) {
-            let stage = Stage { comm: part.comm(), together: part, clock, time };
+            let stage = Stage {
+                comm: part.comm(),
+                together: part,
+                clock,
+                time,
+            };
             measured = method.measure_blocking(&stage, &mut operation);
         }
         session::agree_on_measured(ranks, key, measured)
@@ -185,7 +264,8 @@ impl Session<'_> {
     fn prepare(&self, key: &GroupKey, part: &MpiGroup) -> Result<MpiOperation, Failure> {
         let failed = |why: &dyn Display| self.ranks.failure(format!("{key}: {why}"));
         let kind = kind_of(key)?;
-        let mut operation = MpiOperation::prepare(kind, part, key.bytes, &self.settings).map_err(|why| failed(&why))?;
+        let mut operation = MpiOperation::prepare(kind, part, key.bytes, &self.settings)
+            .map_err(|why| failed(&why))?;
         if self.options.verify {
             operation.verify().map_err(|why| failed(&why))?;
         }
@@ -196,13 +276,19 @@ impl Session<'_> {
     fn factors(&self, method: &Method) -> Result<Factors, Failure> {
         let Self { options, ranks, .. } = self;
         let factors = factors::of_machine(ranks, factors::of_job(ranks, options.session.clock));
-        let factors = options.session.sync.factors(options.near.factors(options.method.factors(factors)?), method)?;
+        let factors = options.session.sync.factors(
+            options.near.factors(options.method.factors(factors)?),
+            method,
+        )?;
         Ok(settings::factors(&self.settings, factors).with("verify", &options.verify))
     }
 
     fn headline(&self, method: &Method) -> String {
         let Self { ranks, .. } = self;
-        let (size, nodes) = (count(ranks.all.size() as usize, "rank"), count(ranks.nodes(), "node"));
+        let (size, nodes) = (
+            count(ranks.all.size() as usize, "rank"),
+            count(ranks.nodes(), "node"),
+        );
         headline(&format!("{size} on {nodes}"), method)
     }
 }

@@ -41,7 +41,9 @@ pub(crate) fn run(comm: &MpiComm) -> Result<(), Failure> {
     // A launcher can start every rank with other options.
     let options = number_of(&env::args().skip(1).collect::<Vec<_>>());
     if !block_on_ready(collective::all_equal(comm, options)).map_err(Failure::run)? {
-        return Err(Failure::Input("the ranks were given different options".to_owned()));
+        return Err(Failure::Input(
+            "the ranks were given different options".to_owned(),
+        ));
     }
     match arguments.command {
         Command::Sync(options) => sync::run(&options, comm),
@@ -53,6 +55,8 @@ pub(crate) fn run(comm: &MpiComm) -> Result<(), Failure> {
 }
 
 /// Ranks of MPI never suspend.
-pub(crate) fn block_on_ready_failure<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+pub(crate) fn block_on_ready_failure<T>(
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
     block_on_ready(async { Ok::<_, downbeat_sync::CommError>(work.await) }).map_err(Failure::run)?
 }

@@ -13,8 +13,8 @@ use downbeat_common::cli::positive;
 use downbeat_common::records::{CsvFile, Factors};
 use downbeat_common::{CalibrationOptions, Failure, Progress, SkewSpec, agree_blocking};
 use downbeat_measure::{
-    Method, MpiGroup, MpiOperation, OffsetSeries, OperationKind, OperationSettings, Processing, Round, Scheme, Series,
-    Stage, Stopping, Time, Watch,
+    Method, MpiGroup, MpiOperation, OffsetSeries, OperationKind, OperationSettings, Processing,
+    Round, Scheme, Series, Stage, Stopping, Time, Watch,
 };
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, OffsetAlgorithm, SyncError, block_on_ready, collective};
@@ -43,7 +43,12 @@ pub(crate) struct Options {
     #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = positive, allow_hyphen_values = true)]
     windows: Vec<Duration>,
     /// How to look at them: OFFSET ALGORITHM/EXCHANGES
-    #[arg(long, value_name = "LABEL", default_value = "skampi/100", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "LABEL",
+        default_value = "skampi/100",
+        allow_hyphen_values = true
+    )]
     check_by: OffsetAlgorithm,
     /// The clock that every rank reads
     #[arg(long, value_enum, default_value_t = Kind::Monotonic, ignore_case = true)]
@@ -71,11 +76,17 @@ const LEAST_IN_WINDOW: i64 = 3;
 impl Options {
     fn windows(&self) -> Result<Vec<Duration>, Failure> {
         if self.every > self.during {
-            let why = format!("{} is longer than the whole run of {}", self.every, self.during);
+            let why = format!(
+                "{} is longer than the whole run of {}",
+                self.every, self.during
+            );
             return Err(Failure::option("--every", why));
         }
         if self.watch().rounds() > MOST_ROUNDS {
-            return Err(Failure::option("--every", format!("{} is too often for {}", self.every, self.during)));
+            return Err(Failure::option(
+                "--every",
+                format!("{} is too often for {}", self.every, self.during),
+            ));
         }
         let least = Duration::from_nanos(self.every.as_nanos().saturating_mul(LEAST_IN_WINDOW));
         let fits = |window: Duration| window >= least && window <= self.during;
@@ -85,12 +96,18 @@ impl Options {
                 match *window > self.during {
                     true => format!("{window} is longer than the whole run of {}", self.during),
                     false => {
-                        format!("{window} does not hold {LEAST_IN_WINDOW} offsets: there is one every {}", self.every)
+                        format!(
+                            "{window} does not hold {LEAST_IN_WINDOW} offsets: there is one every {}",
+                            self.every
+                        )
                     }
                 },
             ));
         }
-        let usual = [10, 60].map(Duration::from_secs).into_iter().filter(|window| fits(*window));
+        let usual = [10, 60]
+            .map(Duration::from_secs)
+            .into_iter()
+            .filter(|window| fits(*window));
         let mut windows: Vec<Duration> = match self.windows.as_slice() {
             [] => usual.collect(),
             asked_for => asked_for.to_vec(),
@@ -104,13 +121,19 @@ impl Options {
     }
 
     fn watch(&self) -> Watch {
-        Watch { every: self.every, during: self.during, offset: self.check_by }
+        Watch {
+            every: self.every,
+            during: self.during,
+            offset: self.check_by,
+        }
     }
 }
 
 pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
     if comm.size() < 2 {
-        return Err(Failure::Input("clocks drift apart between ranks, and there is only one".to_owned()));
+        return Err(Failure::Input(
+            "clocks drift apart between ranks, and there is only one".to_owned(),
+        ));
     }
     let windows = options.windows()?;
     let ranks = Ranks::find(comm, &options.place)?;
@@ -118,7 +141,16 @@ pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
         Kind::Tsc => Some(Tsc::calibrated(&ranks, &options.calibration)?),
         _ => None,
     };
-    options.clock.give(&ranks, tsc.as_ref(), &Session { options, ranks: &ranks, windows, tsc })
+    options.clock.give(
+        &ranks,
+        tsc.as_ref(),
+        &Session {
+            options,
+            ranks: &ranks,
+            windows,
+            tsc,
+        },
+    )
 }
 
 struct Session<'a> {
@@ -152,16 +184,28 @@ impl Session<'_> {
         let Self { options, ranks, .. } = self;
         let factors = self.factors();
         let csv = options.csv.as_ref().filter(|_| ranks.all.rank() == 0);
-        let csv = csv.map(|path| CsvFile::with_columns(path, &factors, "after_s,rank,at_ns,offset_ns,half_width_ns"));
+        let csv = csv.map(|path| {
+            CsvFile::with_columns(path, &factors, "after_s,rank,at_ns,offset_ns,half_width_ns")
+        });
         let mut csv = agree_blocking(ranks.all, csv.transpose())?;
         let latencies = self.latencies(base)?;
         let all = ranks.all.size() as usize;
-        let mut seen = Seen { samples: vec![Vec::new(); all], contradictory: vec![0; all], ..Seen::default() };
+        let mut seen = Seen {
+            samples: vec![Vec::new(); all],
+            contradictory: vec![0; all],
+            ..Seen::default()
+        };
         let watched = {
-            let progress = Progress::new(if ranks.all.rank() == 0 { options.during.as_secs_f64() } else { 0.0 });
+            let progress = Progress::new(if ranks.all.rank() == 0 {
+                options.during.as_secs_f64()
+            } else {
+                0.0
+            });
             block_on_ready(collective::barrier(ranks.all)).map_err(Failure::run)?;
             let began = Instant::now();
-            let passed = || Duration::from_nanos(i64::try_from(began.elapsed().as_nanos()).unwrap_or(i64::MAX));
+            let passed = || {
+                Duration::from_nanos(i64::try_from(began.elapsed().as_nanos()).unwrap_or(i64::MAX))
+            };
             let pause = |time: Duration| progress.sleep(time.max(Duration::ZERO));
             let clock = (&base.clock, &base.local);
             let take = |round: Round<'_>| seen.take(round, csv.as_mut());
@@ -174,7 +218,11 @@ impl Session<'_> {
             Err(why) => Err(ranks.failure(why)),
         };
         agree_blocking(ranks.all, mine)?;
-        let shown = if ranks.all.rank() == 0 { self.show(&factors, seen, latencies) } else { Ok(()) };
+        let shown = if ranks.all.rank() == 0 {
+            self.show(&factors, seen, latencies)
+        } else {
+            Ok(())
+        };
         agree_blocking(ranks.all, shown)
     }
 
@@ -184,28 +232,60 @@ impl Session<'_> {
         let group = MpiGroup::all(ranks.all).map_err(Failure::run)?;
         // The mean of some calls, of which the median: neither depends on what any two clocks have in common.
         let scheme = Scheme::Series(Series::of(100));
-        let stopping = Stopping::TimeSlice { slice: Duration::from_millis(500), most: 21 };
-        let method = Method { warm_up: 10, scheme, stopping, processing: Processing::Median, root: 0 };
+        let stopping = Stopping::TimeSlice {
+            slice: Duration::from_millis(500),
+            most: 21,
+        };
+        let method = Method {
+            warm_up: 10,
+            scheme,
+            stopping,
+            processing: Processing::Median,
+            root: 0,
+        };
         let measure = |name: &str| {
             let kind: OperationKind = name.parse().map_err(Failure::run)?;
-            let prepared = MpiOperation::prepare(kind, &group, Latencies::BYTES, &OperationSettings::default());
-            let mut operation = agree_blocking(ranks.all, prepared.map_err(|why| ranks.failure(why)))?;
+            let prepared = MpiOperation::prepare(
+                kind,
+                &group,
+                Latencies::BYTES,
+                &OperationSettings::default(),
+            );
+            let mut operation =
+                agree_blocking(ranks.all, prepared.map_err(|why| ranks.failure(why)))?;
             let time = Time::Local(base.local);
-            let stage = Stage { comm: group.comm(), together: &group, clock: &base.clock, time };
+            let stage = Stage {
+                comm: group.comm(),
+                together: &group,
+                clock: &base.clock,
+                time,
+            };
             let measured = block_on_ready(method.measure(&stage, &mut operation));
-            let key = GroupKey { operation: name.to_owned(), bytes: Latencies::BYTES, ranks: group.size() };
+            let key = GroupKey {
+                operation: name.to_owned(),
+                bytes: Latencies::BYTES,
+                ranks: group.size(),
+            };
             let measured = session::agree_on_measured(ranks, &key, measured)?;
             Ok(measured.and_then(|measured| measured.figures.first().map(|figure| figure.nanos)))
         };
         let (ping_pong, allreduce) = (measure("ping-pong")?, measure("allreduce")?);
         Ok(ping_pong
             .zip(allreduce)
-            .map(|(both_ways, allreduce_ns)| Latencies { message_ns: both_ways / 2.0, allreduce_ns }))
+            .map(|(both_ways, allreduce_ns)| Latencies {
+                message_ns: both_ways / 2.0,
+                allreduce_ns,
+            }))
     }
 
     /// Everything that the result depends on, as rank 0 knows it.
     fn factors(&self) -> Factors {
-        let Self { options, ranks, tsc, .. } = self;
+        let Self {
+            options,
+            ranks,
+            tsc,
+            ..
+        } = self;
         let mut factors = factors::of_machine(ranks, factors::of_job(ranks, options.clock))
             .with("started", &downbeat_common::now())
             .with("during", &options.during)
@@ -218,12 +298,28 @@ impl Session<'_> {
         }
     }
 
-    fn show(&self, factors: &Factors, seen: Seen, latencies: Option<Latencies>) -> Result<(), Failure> {
+    fn show(
+        &self,
+        factors: &Factors,
+        seen: Seen,
+        latencies: Option<Latencies>,
+    ) -> Result<(), Failure> {
         let latencies = latencies.ok_or_else(|| Failure::run("latencies were not measured"))?;
-        let Self { options, ranks, windows, .. } = self;
+        let Self {
+            options,
+            ranks,
+            windows,
+            ..
+        } = self;
         let missed = options.watch().rounds() - seen.looks;
         let mut report = Report::new(factors, latencies, missed);
-        for (rank, (samples, contradictory)) in seen.samples.into_iter().zip(seen.contradictory).enumerate().skip(1) {
+        for (rank, (samples, contradictory)) in seen
+            .samples
+            .into_iter()
+            .zip(seen.contradictory)
+            .enumerate()
+            .skip(1)
+        {
             let series = OffsetSeries::new(samples);
             let series = series.map_err(|why| Failure::Run(format!("rank {rank}: {why}")))?;
             report.add(rank, contradictory, &series, windows, options.every);
@@ -242,8 +338,15 @@ impl Seen {
             let _ = write!(lines, "{},{}", round.after.as_secs_f64(), one.rank);
             let _ = match one.sample {
                 Some(sample) => {
-                    let width = sample.half_width.map_or_else(String::new, |width| width.as_nanos().to_string());
-                    writeln!(lines, ",{},{},{width}", sample.at.as_nanos(), sample.offset.as_nanos())
+                    let width = sample
+                        .half_width
+                        .map_or_else(String::new, |width| width.as_nanos().to_string());
+                    writeln!(
+                        lines,
+                        ",{},{},{width}",
+                        sample.at.as_nanos(),
+                        sample.offset.as_nanos()
+                    )
                 }
                 None => writeln!(lines, ",,,"),
             };
@@ -253,6 +356,10 @@ impl Seen {
             }
         }
         self.failure = csv.and_then(|csv| csv.write(&lines).err());
-        if self.failure.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.failure.is_some() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }

@@ -35,11 +35,16 @@ const TOLD_BY_LAUNCHERS: &str = "MPIR_CVAR_CH3_INTERFACE_HOSTNAME";
 /// Of the job and where it runs.
 pub(crate) fn of_job(ranks: &Ranks<'_>, clock: Kind) -> Factors {
     let library = mpi::environment::library_version().unwrap_or_else(|_| "unknown".to_owned());
-    let library = library.trim_matches(|c: char| c.is_whitespace() || c == '\0').replace('\n', "; ");
+    let library = library
+        .trim_matches(|c: char| c.is_whitespace() || c == '\0')
+        .replace('\n', "; ");
     let mut hosts = ranks.hosts.clone();
     hosts.dedup();
     Factors::default()
-        .with("program", &concat!("downbeat-mpi ", env!("CARGO_PKG_VERSION")))
+        .with(
+            "program",
+            &concat!("downbeat-mpi ", env!("CARGO_PKG_VERSION")),
+        )
         .with("ranks", &ranks.all.size())
         .with("nodes", &ranks.nodes())
         .with("hosts", &hosts.join(" "))
@@ -51,8 +56,17 @@ pub(crate) fn of_job(ranks: &Ranks<'_>, clock: Kind) -> Factors {
 pub(crate) fn of_machine(ranks: &Ranks<'_>, factors: Factors) -> Factors {
     let mut factors = machine::factors(factors).with("cores of ranks", &ranks.cores.join(" "));
     let mut told: Vec<(String, String)> = env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
-        .filter(|(name, _)| TOLD_BY_USERS.iter().any(|beginning| name.starts_with(beginning)))
+        .filter_map(|(name, value)| {
+            Some((
+                name.into_string().ok()?,
+                value.to_string_lossy().into_owned(),
+            ))
+        })
+        .filter(|(name, _)| {
+            TOLD_BY_USERS
+                .iter()
+                .any(|beginning| name.starts_with(beginning))
+        })
         .filter(|(name, _)| name != TOLD_BY_LAUNCHERS)
         .collect();
     told.sort();
@@ -67,7 +81,11 @@ pub(crate) fn of_skew(ranks: &Ranks<'_>, spec: &SkewSpec, factors: Factors) -> F
     let mut factors = factors.with("skew", spec);
     for (rank, place) in (0..).zip(&ranks.places) {
         let skew = spec.of(if spec.is_per_node() { place.node } else { rank });
-        let text = format!("offset {} ns, drift {} ppm", skew.offset.as_nanos(), skew.drift * 1e6);
+        let text = format!(
+            "offset {} ns, drift {} ppm",
+            skew.offset.as_nanos(),
+            skew.drift * 1e6
+        );
         factors = factors.with(&format!("skew of rank {rank}"), &text);
     }
     factors
@@ -76,5 +94,7 @@ pub(crate) fn of_skew(ranks: &Ranks<'_>, spec: &SkewSpec, factors: Factors) -> F
 /// Of the time stamp counter, if it was calibrated: another each time.
 pub(crate) fn of_tsc(tsc: Option<&Tsc>, factors: Factors) -> Factors {
     let Some(tsc) = tsc else { return factors };
-    factors.with("tsc_hz", &tsc.rate.hz()).with("tsc_uncertainty_ppm", &(tsc.uncertainty * 1e6))
+    factors
+        .with("tsc_hz", &tsc.rate.hz())
+        .with("tsc_uncertainty_ppm", &(tsc.uncertainty * 1e6))
 }

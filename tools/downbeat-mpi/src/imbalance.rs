@@ -11,9 +11,9 @@ use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::{
-    Barrier, BarrierOperation, Imbalance, ImbalanceError, MeasureError, Measured, Method, MpiGroup, MpiOperation,
-    OperationKind, OperationSettings, Processing, ProcessingError, Root, RoundTime, Scheme, Sizes, Stage, Stopping,
-    Time,
+    Barrier, BarrierOperation, Imbalance, ImbalanceError, MeasureError, Measured, Method, MpiGroup,
+    MpiOperation, OperationKind, OperationSettings, Processing, ProcessingError, Root, RoundTime,
+    Scheme, Sizes, Stage, Stopping, Time,
 };
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, Timekeeper, block_on_ready};
@@ -66,7 +66,13 @@ pub(crate) struct Options {
     )]
     methods: Vec<Timing>,
     /// Which operation, as for the command bench
-    #[arg(long, value_name = "NAME", default_value = "allreduce", requires = "latency", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "allreduce",
+        requires = "latency",
+        allow_hyphen_values = true
+    )]
     operation: OperationKind,
     /// The size of its messages in bytes
     #[arg(long, value_name = "BYTES", default_value = "8", value_parser = size, requires = "latency", allow_hyphen_values = true)]
@@ -77,7 +83,9 @@ pub(crate) struct Options {
 
 /// One size, written as one of a list.
 fn size(text: &str) -> Result<u64, String> {
-    let sizes: Sizes = text.parse().map_err(|why: downbeat_measure::SizesError| why.to_string())?;
+    let sizes: Sizes = text
+        .parse()
+        .map_err(|why: downbeat_measure::SizesError| why.to_string())?;
     match sizes.as_slice() {
         [size] => Ok(*size),
         _ => Err("one size is wanted".to_owned()),
@@ -98,7 +106,17 @@ pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
         _ => None,
     };
     let group = MpiGroup::all(comm).map_err(Failure::run)?;
-    options.session.clock.give(&ranks, tsc.as_ref(), &Session { options, ranks: &ranks, group, tsc, jobs })
+    options.session.clock.give(
+        &ranks,
+        tsc.as_ref(),
+        &Session {
+            options,
+            ranks: &ranks,
+            group,
+            tsc,
+            jobs,
+        },
+    )
 }
 
 /// One thing to be measured, and the name it has in records.
@@ -113,7 +131,12 @@ struct Job {
 impl Job {
     /// The name of the operation behind the barrier.
     fn operation(&self) -> String {
-        self.key.operation.split('/').next().unwrap_or_default().to_owned()
+        self.key
+            .operation
+            .split('/')
+            .next()
+            .unwrap_or_default()
+            .to_owned()
     }
 }
 
@@ -121,23 +144,42 @@ impl Options {
     fn jobs(&self, ranks: u32) -> Result<Vec<Job>, Failure> {
         let mut jobs: Vec<Job> = Vec::new();
         let mut add = |operation: String, bytes, barrier, timing| {
-            let key = GroupKey { operation, bytes, ranks };
+            let key = GroupKey {
+                operation,
+                bytes,
+                ranks,
+            };
             if jobs.iter().all(|job| job.key != key) {
-                jobs.push(Job { key, barrier, timing });
+                jobs.push(Job {
+                    key,
+                    barrier,
+                    timing,
+                });
             }
         };
-        let Self { operation, size, .. } = self;
+        let Self {
+            operation, size, ..
+        } = self;
         let size = if operation.has_message() { *size } else { 0 };
         for barrier in &self.barrier {
             add(format!("imbalance/{barrier}"), 0, *barrier, None);
             for timing in self.methods.iter().filter(|_| self.latency) {
-                let checked = MpiOperation::check(*operation, ranks, size, &settings(*operation, *timing));
+                let checked =
+                    MpiOperation::check(*operation, ranks, size, &settings(*operation, *timing));
                 checked.map_err(|why| Failure::option("--operation and --size", why))?;
-                add(format!("{operation}/{timing}/{barrier}"), size, *barrier, Some(*timing));
+                add(
+                    format!("{operation}/{timing}/{barrier}"),
+                    size,
+                    *barrier,
+                    Some(*timing),
+                );
             }
         }
         if self.latency && ranks < operation.least_ranks() {
-            let why = format!("{operation} takes {} ranks, and not {ranks}", operation.least_ranks());
+            let why = format!(
+                "{operation} takes {} ranks, and not {ranks}",
+                operation.least_ranks()
+            );
             return Err(Failure::option("--operation", why));
         }
         Ok(jobs)
@@ -145,7 +187,11 @@ impl Options {
 
     fn stopping(&self) -> Stopping {
         let most = self.reps.unwrap_or(REPS);
-        self.time_slice.map_or(Stopping::Count { most }, |slice| Stopping::TimeSlice { slice, most })
+        self.time_slice
+            .map_or(Stopping::Count { most }, |slice| Stopping::TimeSlice {
+                slice,
+                most,
+            })
     }
 
     /// How imbalance is measured.
@@ -162,9 +208,9 @@ impl Options {
     fn method(&self, job: &Job) -> Method {
         match job.timing {
             None => self.rounds(),
-            Some(timing) => {
-                timing.method(&self.rounds(), job.key.bytes, self.reps, self.time_slice).behind(job.barrier)
-            }
+            Some(timing) => timing
+                .method(&self.rounds(), job.key.bytes, self.reps, self.time_slice)
+                .behind(job.barrier),
         }
     }
 }
@@ -173,7 +219,10 @@ impl Options {
 fn settings(operation: OperationKind, timing: Timing) -> OperationSettings {
     let usual = OperationSettings::default();
     let rotates = operation.has_root() && timing.rotates_root();
-    OperationSettings { root: if rotates { Root::Rotating } else { usual.root }, ..usual }
+    OperationSettings {
+        root: if rotates { Root::Rotating } else { usual.root },
+        ..usual
+    }
 }
 
 struct Session<'a> {
@@ -195,7 +244,9 @@ impl ClockUser for Session<'_> {
             facts: factors::of_tsc(self.tsc.as_ref(), Factors::default()),
             headline: self.headline(),
         };
-        let me = Timekeeper::new(&base.clock, base.local).source(base.source).place(ranks.place);
+        let me = Timekeeper::new(&base.clock, base.local)
+            .source(base.source)
+            .place(ranks.place);
         let mut global = GlobalTime::new(ranks.all, me, &options.session.sync, &rounds)?;
         let mut found = Found::default();
         let results = measure_all(ranks.all, &options.session.output, plan, |key| {
@@ -203,18 +254,28 @@ impl ClockUser for Session<'_> {
             let job = job.ok_or_else(|| Failure::run(format!("{key}: nobody asked for this")))?;
             let method = options.method(job);
             // Methods that do with local clocks are to show what these see.
-            let time = if method.needs_global_time() { global.time()? } else { Time::Local(base.local) };
+            let time = if method.needs_global_time() {
+                global.time()?
+            } else {
+                Time::Local(base.local)
+            };
             let mut measured = self.measure(job, &method, &base.clock, time)?;
             // Where cores are crowded, ranks may never be there in time: that is a result, too. But a record is not complete
             // without a group, and can be gone on with.
-            if let Err(MeasureError::Processing(ProcessingError::NothingValid { late, .. })) = measured
+            if let Err(MeasureError::Processing(ProcessingError::NothingValid { late, .. })) =
+                measured
                 && !options.session.output.keeps_record()
             {
                 found.nothing(job, late);
                 measured = Ok(None);
             }
             let measured = session::agree_on_measured(ranks, key, measured)?;
-            agree_blocking(ranks.all, measured.map(|measured| found.take(job, measured)).transpose())
+            agree_blocking(
+                ranks.all,
+                measured
+                    .map(|measured| found.take(job, measured))
+                    .transpose(),
+            )
         })?;
         let shown = match ranks.all.rank() {
             0 => self.show(&mut found, &results),
@@ -233,10 +294,24 @@ impl Session<'_> {
         clock: &impl Clock,
         time: Time,
     ) -> Result<Result<Option<Measured>, MeasureError>, Failure> {
-        let Self { options, ranks, group, .. } = self;
-        let stage = Stage { comm: group.comm(), together: group, clock, time };
+        let Self {
+            options,
+            ranks,
+            group,
+            ..
+        } = self;
+        let stage = Stage {
+            comm: group.comm(),
+            together: group,
+            clock,
+            time,
+        };
         let Some(timing) = job.timing else {
-            let mut barrier = BarrierOperation { barrier: job.barrier, comm: group.comm(), together: group };
+            let mut barrier = BarrierOperation {
+                barrier: job.barrier,
+                comm: group.comm(),
+                together: group,
+            };
             return Ok(block_on_ready(method.measure(&stage, &mut barrier)));
         };
         let settings = settings(options.operation, timing);
@@ -248,11 +323,15 @@ impl Session<'_> {
 
     fn show(&self, found: &mut Found, results: &Results) -> Result<(), Failure> {
         if found.is_nothing() {
-            let why = "in no round were all ranks there in time: are there more of them than cores?";
+            let why =
+                "in no round were all ranks there in time: are there more of them than cores?";
             return Err(Failure::run(why));
         }
         found.sort_as(&self.jobs);
-        self.options.session.output.show_as(results, &found.report(results), &found.text(results))
+        self.options
+            .session
+            .output
+            .show_as(results, &found.report(results), &found.text(results))
     }
 
     /// Everything that the results depend on, as rank 0 knows it.
@@ -260,7 +339,9 @@ impl Session<'_> {
         let Self { options, ranks, .. } = self;
         let factors = factors::of_machine(ranks, factors::of_job(ranks, options.session.clock));
         let factors = options.session.sync.factors(factors, rounds)?;
-        let factors = factors.with("stop", &rounds.stopping).with("warm-up", &rounds.warm_up);
+        let factors = factors
+            .with("stop", &rounds.stopping)
+            .with("warm-up", &rounds.warm_up);
         Ok(match options.reps {
             Some(reps) if options.latency => factors.with("calls of suites", &reps),
             _ => factors,
@@ -269,12 +350,19 @@ impl Session<'_> {
 
     fn headline(&self) -> String {
         let Self { options, ranks, .. } = self;
-        let (size, nodes) = (count(ranks.all.size() as usize, "rank"), count(ranks.nodes(), "node"));
+        let (size, nodes) = (
+            count(ranks.all.size() as usize, "rank"),
+            count(ranks.nodes(), "node"),
+        );
         format!("{size} on {nodes}, clock {}", options.session.clock)
     }
 }
 
 /// Replaces the observations of a barrier by how far apart the ranks left it.
 fn leaving(measured: Measured, imbalance: &Imbalance) -> Measured {
-    Measured { observations: imbalance.leaving().clone(), figures: imbalance.figures(), ..measured }
+    Measured {
+        observations: imbalance.leaving().clone(),
+        figures: imbalance.figures(),
+        ..measured
+    }
 }

@@ -31,7 +31,9 @@ fn main() -> ExitCode {
     };
     end_all_ranks_on_panic();
     let world = universe.world();
-    let outcome = MpiComm::duplicate(&world).map_err(Failure::run).and_then(|comm| command_line::run(&comm));
+    let outcome = MpiComm::duplicate(&world)
+        .map_err(Failure::run)
+        .and_then(|comm| command_line::run(&comm));
     // All ranks fail alike; one speaks.
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

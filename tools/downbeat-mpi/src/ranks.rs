@@ -49,20 +49,37 @@ impl<'a> Ranks<'a> {
             None => all.node().map_err(Failure::run)?,
         };
         let of_node = block_on_ready(all.split(Some(node), all.rank())).map_err(Failure::run)?;
-        let of_node = of_node.ok_or_else(|| Failure::run("MPI gave this rank no communicator for its node"))?;
+        let of_node = of_node
+            .ok_or_else(|| Failure::run("MPI gave this rank no communicator for its node"))?;
         block_on_ready_failure(downbeat_common::agree(all, pin(options, of_node.rank())))?;
         let socket = match options.per_socket {
             Some(ranks) => of_node.rank() / ranks,
             None => current_core().and_then(socket_of).unwrap_or(0),
         };
         let boot = boot_number();
-        let one_machine = block_on_ready(collective::all_equal(all, boot)).map_err(Failure::run)? && boot != 0;
-        let places = block_on_ready(collective::gather(all, [node.into(), socket.into()])).map_err(Failure::run)?;
-        let places = places.into_iter().map(|[node, socket]| Place { node: node as u32, socket: socket as u32 });
-        let hosts = block_on_ready(gather_texts(all, &machine::host_name())).map_err(Failure::run)?;
-        let cores = block_on_ready(gather_texts(all, &ranges(&allowed_cores()))).map_err(Failure::run)?;
+        let one_machine =
+            block_on_ready(collective::all_equal(all, boot)).map_err(Failure::run)? && boot != 0;
+        let places = block_on_ready(collective::gather(all, [node.into(), socket.into()]))
+            .map_err(Failure::run)?;
+        let places = places.into_iter().map(|[node, socket]| Place {
+            node: node as u32,
+            socket: socket as u32,
+        });
+        let hosts =
+            block_on_ready(gather_texts(all, &machine::host_name())).map_err(Failure::run)?;
+        let cores =
+            block_on_ready(gather_texts(all, &ranges(&allowed_cores()))).map_err(Failure::run)?;
         let place = Place { node, socket };
-        Ok(Self { all, of_node, place, places: places.collect(), hosts, cores, one_machine, boot })
+        Ok(Self {
+            all,
+            of_node,
+            place,
+            places: places.collect(),
+            hosts,
+            cores,
+            one_machine,
+            boot,
+        })
     }
 
     /// What this rank has to say, though another may be the one that says it.
@@ -83,7 +100,10 @@ fn pin(options: &PlaceOptions, index: u32) -> Result<(), Failure> {
     let cores = allowed_cores();
     match cores.get(index as usize % cores.len().max(1)) {
         Some(core) if options.pin => pin_to(*core).map_err(|why| Failure::option("--pin", why)),
-        None if options.pin => Err(Failure::option("--pin", "the system does not say which cores there are")),
+        None if options.pin => Err(Failure::option(
+            "--pin",
+            "the system does not say which cores there are",
+        )),
         _ => Ok(()),
     }
 }

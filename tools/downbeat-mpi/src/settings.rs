@@ -36,7 +36,11 @@ impl SettingsOptions {
     /// The settings; with a root that changes if the method has one.
     pub(crate) fn settings(&self, rotates_root: bool) -> Result<OperationSettings, Failure> {
         let usual = OperationSettings::default();
-        let root = self.root.unwrap_or(if rotates_root { Root::Rotating } else { usual.root });
+        let root = self.root.unwrap_or(if rotates_root {
+            Root::Rotating
+        } else {
+            usual.root
+        });
         Ok(OperationSettings {
             datatype: self.datatype,
             reduction: self.reduction.unwrap_or(self.datatype.usual_reduction()),
@@ -52,18 +56,27 @@ impl SettingsOptions {
     fn cache_bytes(&self) -> Result<usize, Failure> {
         match (self.cache, self.cache_size) {
             (CacheState::Warm, None) => Ok(0),
-            (CacheState::Warm, Some(_)) => Err(Failure::option("--cache-size", "has no meaning for warm caches")),
+            (CacheState::Warm, Some(_)) => Err(Failure::option(
+                "--cache-size",
+                "has no meaning for warm caches",
+            )),
             (_, Some(bytes)) => Ok(bytes as usize),
             (_, None) => {
-                let core = current_core().ok_or_else(|| of_cache(&"the system does not tell the core"))?;
-                Ok(last_private_cache(core).map_err(|why| of_cache(&why))?.bytes as usize)
+                let core =
+                    current_core().ok_or_else(|| of_cache(&"the system does not tell the core"))?;
+                Ok(last_private_cache(core)
+                    .map_err(|why| of_cache(&why))?
+                    .bytes as usize)
             }
         }
     }
 }
 
 fn of_cache(why: &dyn std::fmt::Display) -> Failure {
-    Failure::option("--cache", format!("{why}; --cache-size says how large it is"))
+    Failure::option(
+        "--cache",
+        format!("{why}; --cache-size says how large it is"),
+    )
 }
 
 /// What the results depend on.
@@ -75,5 +88,9 @@ pub(crate) fn factors(settings: &OperationSettings, factors: Factors) -> Factors
         .with("in place", &settings.in_place)
         .with("alignment", &settings.alignment)
         .with("cache", &settings.cache);
-    if settings.cache == CacheState::Warm { factors } else { factors.with("cache size", &settings.cache_bytes) }
+    if settings.cache == CacheState::Warm {
+        factors
+    } else {
+        factors.with("cache size", &settings.cache_bytes)
+    }
 }

@@ -6,7 +6,9 @@ use clap::Args;
 use downbeat_common::cli::Labels;
 use downbeat_common::output::{self, count};
 use downbeat_common::records::{self, CsvFile, Factors, Largest, Record, Report};
-use downbeat_common::{CalibrationOptions, Failure, Progress, SkewSpec, Trial, TrialOptions, agree};
+use downbeat_common::{
+    CalibrationOptions, Failure, Progress, SkewSpec, Trial, TrialOptions, agree,
+};
 use downbeat_sync::{Comm, MpiComm, SyncError, Timekeeper, block_on_ready};
 
 use crate::clock::{ClockUser, Kind, Timebase, Tsc};
@@ -56,7 +58,15 @@ pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
         true => Some(Tsc::calibrated(&ranks, &options.calibration)?),
         false => None,
     };
-    options.clock.give(&ranks, tsc.as_ref(), &Session { options, ranks: &ranks, tsc })
+    options.clock.give(
+        &ranks,
+        tsc.as_ref(),
+        &Session {
+            options,
+            ranks: &ranks,
+            tsc,
+        },
+    )
 }
 
 struct Session<'a> {
@@ -82,7 +92,11 @@ impl Session<'_> {
         let csv = options.csv.as_ref().filter(|_| ranks.all.rank() == 0);
         let csv = csv.map(|path| CsvFile::create(path, &factors)).transpose();
         let mut csv = block_on_ready_failure(agree(ranks.all, csv))?;
-        let progress = Progress::new(if ranks.all.rank() == 0 { self.seconds() } else { 0.0 });
+        let progress = Progress::new(if ranks.all.rank() == 0 {
+            self.seconds()
+        } else {
+            0.0
+        });
         let mut runs = Vec::new();
         for run in 1..=options.trial.repeat {
             for algorithm in &options.algorithm.0 {
@@ -97,7 +111,11 @@ impl Session<'_> {
             }
         }
         drop(progress);
-        let shown = if ranks.all.rank() == 0 { self.show(factors, runs) } else { Ok(()) };
+        let shown = if ranks.all.rank() == 0 {
+            self.show(factors, runs)
+        } else {
+            Ok(())
+        };
         block_on_ready_failure(agree(ranks.all, shown))
     }
 
@@ -109,7 +127,9 @@ impl Session<'_> {
         progress: &Progress,
     ) -> Result<Option<Record>, Failure> {
         let ranks = self.ranks;
-        let me = Timekeeper::new(&base.clock, base.local).source(base.source).place(ranks.place);
+        let me = Timekeeper::new(&base.clock, base.local)
+            .source(base.source)
+            .place(ranks.place);
         let mut errors: Vec<Option<Largest>> = Vec::new();
         let tried = trial.run(
             &me,
@@ -134,13 +154,23 @@ impl Session<'_> {
 
     /// How long all this takes at least.
     fn seconds(&self) -> f64 {
-        let longest = self.options.trial.check.iter().max().map_or(0.0, |wait| wait.as_secs_f64());
+        let longest = self
+            .options
+            .trial
+            .check
+            .iter()
+            .max()
+            .map_or(0.0, |wait| wait.as_secs_f64());
         longest * self.options.algorithm.0.len() as f64 * f64::from(self.options.trial.repeat)
     }
 
     /// Everything that the result depends on, as rank 0 knows it.
     fn factors(&self) -> Factors {
-        let Self { options, ranks, tsc } = self;
+        let Self {
+            options,
+            ranks,
+            tsc,
+        } = self;
         let trial = &options.trial;
         let mut factors = factors::of_job(ranks, options.clock)
             .with("check", &trial.check_by)
@@ -156,13 +186,25 @@ impl Session<'_> {
 
     fn show(&self, factors: Factors, runs: Vec<Record>) -> Result<(), Failure> {
         if self.options.json {
-            return output::print_json(&Report { schema: "downbeat.sync_runs", version: 1, factors, runs });
+            return output::print_json(&Report {
+                schema: "downbeat.sync_runs",
+                version: 1,
+                factors,
+                runs,
+            });
         }
         let Self { options, ranks, .. } = self;
-        let (size, nodes) = (count(ranks.all.size() as usize, "rank"), count(ranks.nodes(), "node"));
+        let (size, nodes) = (
+            count(ranks.all.size() as usize, "rank"),
+            count(ranks.nodes(), "node"),
+        );
         let (clock, repeat) = (options.clock, count(options.trial.repeat as usize, "run"));
         let (table, check_by) = (records::table(&runs), options.trial.check_by);
-        let truth = if options.truth { "\nTrue errors: by the counter that all ranks share.\n" } else { "\n" };
+        let truth = if options.truth {
+            "\nTrue errors: by the counter that all ranks share.\n"
+        } else {
+            "\n"
+        };
         output::print(&format!(
             "{size} on {nodes}, clock {clock}, {repeat} of each\n\n{table}\nOffsets: to rank 0, as measured by \
              {check_by}.{truth}"

@@ -11,14 +11,15 @@ use std::path::Path;
 use clap::Args;
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_common::trace::{
-    ArchiveReport, Contents, CorrectionOptions, Document, LatencyReport, Movement, MovementWalk, PreSyncReport, Slices,
-    TruthStages, Violations, files,
+    ArchiveReport, Contents, CorrectionOptions, Document, LatencyReport, Movement, MovementWalk,
+    PreSyncReport, Slices, TruthStages, Violations, files,
 };
 use downbeat_common::{Failure, agree};
 use downbeat_sync::{Comm, CommError, MpiComm, block_on_ready, collective};
 use downbeat_trace::formats::{Sessions, TraceFile};
 use downbeat_trace::{
-    CorrectedPart, Deviation, Latencies, Location, PartBuilder, PartError, Shares, TracePart, TruthError, Verdict,
+    CorrectedPart, Deviation, Latencies, Location, PartBuilder, PartError, Shares, TracePart,
+    TruthError, Verdict,
 };
 
 use self::source::Source;
@@ -50,17 +51,30 @@ impl Options {
         let CorrectionOptions { input, truth, .. } = &self.correction;
         let is_first = comm.rank() == 0;
         // Nobody else begins anything.
-        let _unfinished = agree(comm, is_first.then(|| self.correction.begin()).transpose()).await?;
+        let _unfinished =
+            agree(comm, is_first.then(|| self.correction.begin()).transpose()).await?;
         let loads = source::loads_of(input);
         let shares = Shares::new(comm.size(), &loads);
         let apply_offsets = self.correction.applies_offsets();
-        let (mut file, applied, source) = self.read((input, apply_offsets), &shares, &loads, comm).await?;
+        let (mut file, applied, source) = self
+            .read((input, apply_offsets), &shares, &loads, comm)
+            .await?;
         let truth = match truth {
-            Some(path) => Some(self.read((path, true), &shares, &source::loads_of(path), comm).await?.0),
+            Some(path) => Some(
+                self.read((path, true), &shares, &source::loads_of(path), comm)
+                    .await?
+                    .0,
+            ),
             None => None,
         };
-        let document = self.correct((&mut file, applied, &source), truth.as_ref(), comm).await?;
-        let shown = if is_first { self.correction.show(&document, &file.names, false) } else { Ok(()) };
+        let document = self
+            .correct((&mut file, applied, &source), truth.as_ref(), comm)
+            .await?;
+        let shown = if is_first {
+            self.correction.show(&document, &file.names, false)
+        } else {
+            Ok(())
+        };
         agree(comm, shown).await
     }
 
@@ -76,21 +90,32 @@ impl Options {
         let mut builder = PartBuilder::new(matching, shares.clone(), comm.rank());
         let read = source::load(path, &mut builder, matching, apply_offsets);
         let after = read.as_ref().err().map_or(u64::MAX, |(after, _)| *after);
-        let first = collective::all_combine(comm, after, u64::min).await.map_err(Failure::run)?;
+        let first = collective::all_combine(comm, after, u64::min)
+            .await
+            .map_err(Failure::run)?;
         let read = match read {
             Ok(read) => Ok(Some(read)),
             Err((after, why)) if after == first => Err(Failure::Input(why)),
             // Another rank found a mistake before this one.
             Err(_) => Ok(None),
         };
-        let Some((file, applied, source)) = agree(comm, read).await? else { return Err(Failure::Input(String::new())) };
+        let Some((file, applied, source)) = agree(comm, read).await? else {
+            return Err(Failure::Input(String::new()));
+        };
         let is_same = file.loads == loads;
-        let is_same = agree(comm, is_same.then_some(()).ok_or_else(|| changed(path))).await.is_ok()
-            && collective::all_equal(comm, number_of(&loads)).await.map_err(Failure::run)?;
+        let is_same = agree(comm, is_same.then_some(()).ok_or_else(|| changed(path)))
+            .await
+            .is_ok()
+            && collective::all_equal(comm, number_of(&loads))
+                .await
+                .map_err(Failure::run)?;
         if !is_same {
             return Err(changed(path));
         }
-        let part = builder.finish(comm).await.map_err(|why| source.failure(path, why))?;
+        let part = builder
+            .finish(comm)
+            .await
+            .map_err(|why| source.failure(path, why))?;
         Ok((file.with(part), applied, source))
     }
 
@@ -101,13 +126,20 @@ impl Options {
         comm: &C,
     ) -> Result<Document, Failure> {
         let fail = |why: PartError| failure(&self.correction.input, why);
-        let (measured, sessions, pre_synchronization) = self.pre_synchronize(file, applied, comm).await?;
+        let (measured, sessions, pre_synchronization) =
+            self.pre_synchronize(file, applied, comm).await?;
         let measure = || block_on_ready(Latencies::measured_in_part(&file.trace, comm));
-        let latencies = self.correction.latencies.find_by(measure).map_err(Failure::run)?;
+        let latencies = self
+            .correction
+            .latencies
+            .find_by(measure)
+            .map_err(Failure::run)?;
         let before: Vec<_> = times(&file.trace).collect();
         let judge = async |times: &[&[Timestamp<Global>]]| {
             let verdict = Verdict::of_part(&file.trace, times, &latencies.latencies, comm).await;
-            verdict.map(|verdict| Violations::of(&verdict, &file.names)).map_err(fail)
+            verdict
+                .map(|verdict| Violations::of(&verdict, &file.names))
+                .map_err(fail)
         };
         let as_measured = match measured {
             Some(measured) => Some(judge(&slices(&measured)).await?),
@@ -118,20 +150,31 @@ impl Options {
         let clock = self.correction.clock(latencies.latencies);
         let mut corrected = clock.forward_part(&file.trace, comm).await.map_err(fail)?;
         let jumps = corrected.jumps().count() as u64;
-        let jumps = collective::all_combine(comm, jumps, |a, b| a + b).await.map_err(Failure::run)?;
+        let jumps = collective::all_combine(comm, jumps, |a, b| a + b)
+            .await
+            .map_err(Failure::run)?;
         if !self.correction.no_backward {
-            corrected.amortize(self.correction.gradient, comm).await.map_err(Failure::run)?;
+            corrected
+                .amortize(self.correction.gradient, comm)
+                .await
+                .map_err(Failure::run)?;
         }
         let found = judge(&slices(corrected.times())).await?;
         found.check_none_left(&self.correction.input)?;
-        let deviation = Deviation::of_part(&file.trace, corrected.times(), comm).await.map_err(fail)?;
+        let deviation = Deviation::of_part(&file.trace, corrected.times(), comm)
+            .await
+            .map_err(fail)?;
         let slices = slices_of(&file.trace, comm).await.map_err(Failure::run)?;
-        let movement = movement(file, slices, corrected.times(), comm).await.map_err(Failure::run)?;
+        let movement = movement(file, slices, corrected.times(), comm)
+            .await
+            .map_err(Failure::run)?;
         let truth = match truth {
             Some(truth) => Some(compare(file, &corrected, (truth, slices), comm).await?),
             None => None,
         };
-        let archive = self.write((file, source), corrected.times(), &sessions, comm).await?;
+        let archive = self
+            .write((file, source), corrected.times(), &sessions, comm)
+            .await?;
         let totals = file.trace.totals(comm).await.map_err(Failure::run)?;
         Ok(Document {
             schema: "downbeat.trace_correction",
@@ -158,7 +201,12 @@ impl Options {
         sessions: &Sessions,
         comm: &C,
     ) -> Result<Option<ArchiveReport>, Failure> {
-        let CorrectionOptions { input, output, rewrite, .. } = &self.correction;
+        let CorrectionOptions {
+            input,
+            output,
+            rewrite,
+            ..
+        } = &self.correction;
         match source {
             Source::File if *rewrite => Err(files::is_no_archive("--rewrite", input)),
             Source::File => {
@@ -171,7 +219,9 @@ impl Options {
             }
             #[cfg(feature = "otf2")]
             Source::Archive(source) => {
-                copies::write(source, &file.trace, times, (output, *rewrite), comm).await.map(Some)
+                copies::write(source, &file.trace, times, (output, *rewrite), comm)
+                    .await
+                    .map(Some)
             }
         }
     }
@@ -186,11 +236,18 @@ impl Options {
         // All ranks have all sessions, and find the same.
         let places: Vec<_> = file.trace.locations().iter().map(Location::place).collect();
         let ids: Vec<_> = file.trace.ids().collect();
-        let found = self.correction.clock_maps((&ids, &places), (&file.sessions, applied), file.master)?;
+        let found =
+            self.correction
+                .clock_maps((&ids, &places), (&file.sessions, applied), file.master)?;
         let (maps, sessions, report) = found;
-        let Some(maps) = maps else { return Ok((None, sessions, report)) };
+        let Some(maps) = maps else {
+            return Ok((None, sessions, report));
+        };
         let measured = times(&file.trace).map(<[_]>::to_vec).collect();
-        file.trace.correct(&maps, comm).await.map_err(|why| failure(&self.correction.input, why))?;
+        file.trace
+            .correct(&maps, comm)
+            .await
+            .map_err(|why| failure(&self.correction.input, why))?;
         Ok((Some(measured), sessions, report))
     }
 }
@@ -203,25 +260,47 @@ async fn compare<C: Comm>(
 ) -> Result<TruthStages, Failure> {
     let events = |file: &FilePart| times(&file.trace).map(<[_]>::len).collect::<Vec<_>>();
     let is_same = (events(file) == events(truth)).then_some(());
-    agree(comm, is_same.ok_or_else(|| TruthStages::of_another(&truth.path, &file.path))).await?;
+    agree(
+        comm,
+        is_same.ok_or_else(|| TruthStages::of_another(&truth.path, &file.path)),
+    )
+    .await?;
     let fail = |why: PartError| failure(&truth.path, why);
-    let (before, expected): (Vec<_>, Vec<_>) = (times(&file.trace).collect(), times(&truth.trace).collect());
+    let (before, expected): (Vec<_>, Vec<_>) =
+        (times(&file.trace).collect(), times(&truth.trace).collect());
     let groups = (slices.count, |time| slices.slice(time));
-    let before = TruthError::of_part(&file.trace, &before, &expected, groups, comm).await.map_err(fail)?;
-    let after = TruthError::of_part(&file.trace, corrected.times(), &expected, groups, comm).await.map_err(fail)?;
+    let before = TruthError::of_part(&file.trace, &before, &expected, groups, comm)
+        .await
+        .map_err(fail)?;
+    let after = TruthError::of_part(&file.trace, corrected.times(), &expected, groups, comm)
+        .await
+        .map_err(fail)?;
     Ok(TruthStages::of(slices, &[before, after]))
 }
 
 /// The time of a trace that ranks share.
 async fn slices_of<C: Comm>(part: &TracePart, comm: &C) -> Result<Slices, CommError> {
-    let ends = |times: &[Timestamp<Global>]| Some([times.first()?, times.last()?].map(|time| time.as_nanos()));
+    let ends = |times: &[Timestamp<Global>]| {
+        Some([times.first()?, times.last()?].map(|time| time.as_nanos()))
+    };
     let ends = || times(part).filter_map(ends);
     let begin = ends().map(|[first, _]| first).min().unwrap_or(i64::MAX);
     let end = ends().map(|[_, last]| last).max().unwrap_or(i64::MIN);
-    let widest = |a: [u64; 2], b: [u64; 2]| [(a[0] as i64).min(b[0] as i64), (a[1] as i64).max(b[1] as i64)];
-    let both = collective::all_combine(comm, [begin as u64, end as u64], |a, b| widest(a, b).map(|at| at as u64));
+    let widest = |a: [u64; 2], b: [u64; 2]| {
+        [
+            (a[0] as i64).min(b[0] as i64),
+            (a[1] as i64).max(b[1] as i64),
+        ]
+    };
+    let both = collective::all_combine(comm, [begin as u64, end as u64], |a, b| {
+        widest(a, b).map(|at| at as u64)
+    });
     let [begin, end] = both.await?.map(|at| Timestamp::from_nanos(at as i64));
-    Ok(if begin <= end { Slices::between(begin, end) } else { Slices::between(Timestamp::ORIGIN, Timestamp::ORIGIN) })
+    Ok(if begin <= end {
+        Slices::between(begin, end)
+    } else {
+        Slices::between(Timestamp::ORIGIN, Timestamp::ORIGIN)
+    })
 }
 
 /// How far locations are moved; all is known to rank 0 alone.
@@ -233,16 +312,31 @@ async fn movement<C: Comm>(
 ) -> Result<Movement, CommError> {
     let mut walk = MovementWalk::new(slices, &file.names);
     for (location, (before, after)) in times(&file.trace).zip(corrected).enumerate() {
-        before.iter().zip(after).for_each(|(before, after)| walk.take(location, *before, *after));
+        before
+            .iter()
+            .zip(after)
+            .for_each(|(before, after)| walk.take(location, *before, *after));
     }
-    let mut known: Vec<u8> = walk.known().into_iter().flat_map(u64::to_le_bytes).collect();
+    let mut known: Vec<u8> = walk
+        .known()
+        .into_iter()
+        .flat_map(u64::to_le_bytes)
+        .collect();
     if comm.rank() != 0 {
         comm.send_bytes(0, &known).await?;
         return Ok(walk.finish());
     }
     for other in 1..comm.size() {
         comm.recv_bytes(other, &mut known).await?;
-        walk.learn(&known.as_chunks().0.iter().copied().map(u64::from_le_bytes).collect::<Vec<_>>());
+        walk.learn(
+            &known
+                .as_chunks()
+                .0
+                .iter()
+                .copied()
+                .map(u64::from_le_bytes)
+                .collect::<Vec<_>>(),
+        );
     }
     Ok(walk.finish())
 }
@@ -266,5 +360,8 @@ fn failure(path: &Path, why: PartError) -> Failure {
 }
 
 fn changed(path: &Path) -> Failure {
-    Failure::Run(format!("{}: ranks did not read the same, or it was changed meanwhile", path.display()))
+    Failure::Run(format!(
+        "{}: ranks did not read the same, or it was changed meanwhile",
+        path.display()
+    ))
 }

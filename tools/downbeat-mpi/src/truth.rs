@@ -45,7 +45,14 @@ fn compared(clock: &impl Clock, tsc: &Tsc, then: Ticks) -> Option<(Ticks, u64)> 
     let now = Bracket::measure(&tsc.clock, clock)?;
     let since = now.middle().signed_since(then) as f64 * tsc.rate.nanos_per_tick();
     let half_width = now.width() as f64 * tsc.rate.nanos_per_tick() / 2.0;
-    Some((Ticks(now.reference.0.saturating_add_signed(-(since.round() as i64))), half_width.ceil() as u64))
+    Some((
+        Ticks(
+            now.reference
+                .0
+                .saturating_add_signed(-(since.round() as i64)),
+        ),
+        half_width.ceil() as u64,
+    ))
 }
 
 /// The largest true error of any rank's global clock, now, on rank 0. All ranks call this.
@@ -57,13 +64,19 @@ pub(crate) async fn largest_error(
 ) -> Result<Option<Largest>, CommError> {
     let then = collective::broadcast(ranks.all, tsc.clock.ticks()).await?;
     let shown = clock.shown_when(tsc, then);
-    let mine = shown.map_or([0; 3], |(ticks, width)| [1, global.apply(ticks).as_nanos() as u64, width]);
+    let mine = shown.map_or([0; 3], |(ticks, width)| {
+        [1, global.apply(ticks).as_nanos() as u64, width]
+    });
     let all = collective::gather(ranks.all, mine).await?;
-    let Some([1, reference, its_width]) = all.first().copied() else { return Ok(None) };
+    let Some([1, reference, its_width]) = all.first().copied() else {
+        return Ok(None);
+    };
     let known = (0..).zip(&all).filter(|(_, [known, ..])| *known == 1);
-    Ok(Largest::of(known.map(|(rank, [_, shown, width])| Largest {
-        ns: (*shown as i64).saturating_sub(reference as i64),
-        half_width_ns: Some((width + if rank == 0 { 0 } else { its_width }) as i64),
-        rank,
+    Ok(Largest::of(known.map(|(rank, [_, shown, width])| {
+        Largest {
+            ns: (*shown as i64).saturating_sub(reference as i64),
+            half_width_ns: Some((width + if rank == 0 { 0 } else { its_width }) as i64),
+            rank,
+        }
     })))
 }

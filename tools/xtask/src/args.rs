@@ -28,8 +28,15 @@ Example: cargo xtask test --quick
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     Help,
-    Test { quick: bool, only: String },
-    Bench { gate: bool, criterion: bool, only: String },
+    Test {
+        quick: bool,
+        only: String,
+    },
+    Bench {
+        gate: bool,
+        criterion: bool,
+        only: String,
+    },
 }
 
 pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> {
@@ -41,7 +48,10 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> 
     // All names contain nothing.
     let mut only = String::new();
     if let Some(at) = words.iter().position(|&word| word == "--only") {
-        only = words.get(at + 1).ok_or("`--only` needs a text")?.to_string();
+        only = words
+            .get(at + 1)
+            .ok_or("`--only` needs a text")?
+            .to_string();
         words.drain(at..=at + 1);
     }
     match words.as_slice() {
@@ -52,14 +62,22 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> 
         }
         ["bench", options @ ..] => {
             let [gate, criterion] = switches("bench", options, ["--gate", "--criterion"])?;
-            Ok(Task::Bench { gate, criterion, only })
+            Ok(Task::Bench {
+                gate,
+                criterion,
+                only,
+            })
         }
         [other, ..] => Err(format!("there is no task `{other}`")),
     }
 }
 
 /// Which of the `known` switches are among the options.
-fn switches<const N: usize>(task: &str, options: &[&str], known: [&str; N]) -> Result<[bool; N], String> {
+fn switches<const N: usize>(
+    task: &str,
+    options: &[&str],
+    known: [&str; N],
+) -> Result<[bool; N], String> {
     match options.iter().find(|option| !known.contains(option)) {
         Some(unknown) => Err(format!("`{task}` has no option `{unknown}`")),
         None => Ok(known.map(|switch| options.contains(&switch))),
@@ -76,8 +94,19 @@ mod tests {
 
     #[test]
     fn tasks_and_their_switches() {
-        let test = |quick, only: &str| Ok(Task::Test { quick, only: only.to_owned() });
-        let bench = |gate, criterion| Ok(Task::Bench { gate, criterion, only: String::new() });
+        let test = |quick, only: &str| {
+            Ok(Task::Test {
+                quick,
+                only: only.to_owned(),
+            })
+        };
+        let bench = |gate, criterion| {
+            Ok(Task::Bench {
+                gate,
+                criterion,
+                only: String::new(),
+            })
+        };
         assert_eq!(parsed("test"), test(false, ""));
         assert_eq!(parsed("test --quick"), test(true, ""));
         assert_eq!(parsed("test --only MPICH --quick"), test(true, "MPICH"));
@@ -90,8 +119,14 @@ mod tests {
     #[test]
     fn what_is_unknown_is_named() {
         assert_eq!(parsed("tset"), Err("there is no task `tset`".into()));
-        assert_eq!(parsed("test --quik"), Err("`test` has no option `--quik`".into()));
-        assert_eq!(parsed("test --gate"), Err("`test` has no option `--gate`".into()));
+        assert_eq!(
+            parsed("test --quik"),
+            Err("`test` has no option `--quik`".into())
+        );
+        assert_eq!(
+            parsed("test --gate"),
+            Err("`test` has no option `--gate`".into())
+        );
         assert!(parsed("").is_err());
     }
 }

@@ -31,9 +31,15 @@ const MPI_RATIOS: [(&str, &str, u32); 3] = [
 ];
 
 pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Step<'_>> {
-    let mut steps: Vec<Step<'_>> =
-        RATIOS.iter().map(|(package, name)| ratios(workspace, package, name, gate)).collect();
-    steps.extend(MPI_RATIOS.iter().map(|(package, name, ranks)| mpi::bench(workspace, package, name, *ranks, gate)));
+    let mut steps: Vec<Step<'_>> = RATIOS
+        .iter()
+        .map(|(package, name)| ratios(workspace, package, name, gate))
+        .collect();
+    steps.extend(
+        MPI_RATIOS
+            .iter()
+            .map(|(package, name, ranks)| mpi::bench(workspace, package, name, *ranks, gate)),
+    );
     steps.push(crowded::step(workspace, gate));
     steps.push(reproducibility::step(workspace, gate));
     if criterion {
@@ -52,24 +58,43 @@ fn ratios<'a>(workspace: &Workspace, package: &str, name: &str, gate: bool) -> S
 
 /// All benchmarks that print no table are criterion's.
 fn others(workspace: &Workspace) -> impl Iterator<Item = Step<'_>> {
-    let benches = workspace
-        .packages
-        .iter()
-        .flat_map(|package| package.targets_of("bench").map(|bench| (package.name.as_str(), bench.name.as_str())));
+    let benches = workspace.packages.iter().flat_map(|package| {
+        package
+            .targets_of("bench")
+            .map(|bench| (package.name.as_str(), bench.name.as_str()))
+    });
     let is_table = |package: &str, name: &str| {
-        RATIOS.contains(&(package, name)) || MPI_RATIOS.iter().any(|of_mpi| (of_mpi.0, of_mpi.1) == (package, name))
+        RATIOS.contains(&(package, name))
+            || MPI_RATIOS
+                .iter()
+                .any(|of_mpi| (of_mpi.0, of_mpi.1) == (package, name))
     };
     let others = benches.filter(move |(package, name)| !is_table(package, name));
-    others.map(|(package, name)| Step::command(format!("criterion: {package} {name}"), bench(workspace, package, name)))
+    others.map(|(package, name)| {
+        Step::command(
+            format!("criterion: {package} {name}"),
+            bench(workspace, package, name),
+        )
+    })
 }
 
 /// A benchmark, with all that its package can do without libraries that may not be there and that it does not need.
 fn bench(workspace: &Workspace, package: &str, name: &str) -> Command {
-    let packages = || workspace.packages.iter().filter(|known| known.name == package);
-    let benches = packages().flat_map(|known| known.targets_of("bench")).filter(|bench| bench.name == name);
+    let packages = || {
+        workspace
+            .packages
+            .iter()
+            .filter(|known| known.name == package)
+    };
+    let benches = packages()
+        .flat_map(|known| known.targets_of("bench"))
+        .filter(|bench| bench.name == name);
     let needed: Vec<&String> = benches.flat_map(|bench| &bench.required_features).collect();
-    let here = |feature: &&String| ![MPI, OTF2].contains(&feature.as_str()) || needed.contains(feature);
-    let features = packages().flat_map(|known| known.features.keys()).filter(here);
+    let here =
+        |feature: &&String| ![MPI, OTF2].contains(&feature.as_str()) || needed.contains(feature);
+    let features = packages()
+        .flat_map(|known| known.features.keys())
+        .filter(here);
     let mut bench = command(&format!("cargo bench -p {package} --bench {name}"));
     bench.args(features.flat_map(|feature| ["--features", feature]));
     bench

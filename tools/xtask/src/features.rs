@@ -8,10 +8,18 @@ use crate::workspace::Package;
 ///
 /// `default` is a name for others and not counted.
 pub(crate) fn powerset(package: &Package) -> BTreeSet<BTreeSet<&str>> {
-    let names: Vec<&str> = package.features.keys().map(String::as_str).filter(|&name| name != "default").collect();
+    let names: Vec<&str> = package
+        .features
+        .keys()
+        .map(String::as_str)
+        .filter(|&name| name != "default")
+        .collect();
     (0..1_usize << names.len())
         .map(|choice| {
-            let chosen = names.iter().enumerate().filter(|(bit, _)| choice >> bit & 1 == 1);
+            let chosen = names
+                .iter()
+                .enumerate()
+                .filter(|(bit, _)| choice >> bit & 1 == 1);
             closure(package, chosen.map(|(_, &name)| name))
         })
         .collect()
@@ -46,11 +54,18 @@ mod tests {
         let package = Package {
             name: "it".into(),
             categories: vec![],
-            features: features.map(|(name, on)| (name.into(), on.into_iter().map(String::from).collect())).into(),
+            features: features
+                .map(|(name, on)| (name.into(), on.into_iter().map(String::from).collect()))
+                .into(),
             targets: vec![],
         };
-        let sets: Vec<String> =
-            powerset(&package).iter().map(|set| set.iter().copied().collect::<Vec<_>>().join(",")).collect();
-        assert_eq!(sets, ["", "mpi,serde,std", "mpi,std", "serde", "serde,std", "std"]);
+        let sets: Vec<String> = powerset(&package)
+            .iter()
+            .map(|set| set.iter().copied().collect::<Vec<_>>().join(","))
+            .collect();
+        assert_eq!(
+            sets,
+            ["", "mpi,serde,std", "mpi,std", "serde", "serde,std", "std"]
+        );
     }
 }

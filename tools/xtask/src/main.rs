@@ -1,6 +1,10 @@
 //! `cargo xtask test` runs every check that the project promises, `cargo xtask bench` prints its tables of ratios.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a program, and this is its output")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this is a program, and this is its output"
+)]
 
 mod args;
 mod bench;
@@ -30,6 +34,10 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Task::Test { quick, only } => steps::run(&only, |workspace| checks::all(workspace, quick)),
-        Task::Bench { gate, criterion, only } => steps::run(&only, |workspace| bench::all(workspace, gate, criterion)),
+        Task::Bench {
+            gate,
+            criterion,
+            only,
+        } => steps::run(&only, |workspace| bench::all(workspace, gate, criterion)),
     }
 }

@@ -19,12 +19,17 @@ impl Programs {
     /// `downbeat`, and the examples that need no MPI. Of the whole workspace, as the tests are: what they depend on has the
     /// same features then, and is built once.
     pub(crate) fn usual() -> Result<Self, String> {
-        Self::build(&mut command("cargo build --workspace --bin downbeat --examples"))
+        Self::build(&mut command(
+            "cargo build --workspace --bin downbeat --examples",
+        ))
     }
 
     /// Where the program of that name is.
     pub(crate) fn executable(&self, name: &str) -> Result<PathBuf, String> {
-        let messages = self.0.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let messages = self
+            .0
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
         messages
             .filter(|message| message["target"]["name"] == name)
             .find_map(|message| message["executable"].as_str().map(PathBuf::from))

@@ -17,7 +17,10 @@ pub(crate) struct Step<'a> {
 
 impl<'a> Step<'a> {
     pub(crate) fn new(name: impl Into<String>, check: impl FnOnce() -> Outcome + 'a) -> Self {
-        Self { name: name.into(), check: Box::new(check) }
+        Self {
+            name: name.into(),
+            check: Box::new(check),
+        }
     }
 
     /// A step that passes when the command does.
@@ -36,11 +39,17 @@ struct Done {
 /// To run none at all is a failure.
 pub(crate) fn run(only: &str, plan: impl FnOnce(&Workspace) -> Vec<Step<'_>>) -> ExitCode {
     let mut done: Vec<Done> = match Workspace::read() {
-        Ok(workspace) => plan(&workspace).into_iter().filter(|step| step.name.contains(only)).map(run_one).collect(),
+        Ok(workspace) => plan(&workspace)
+            .into_iter()
+            .filter(|step| step.name.contains(only))
+            .map(run_one)
+            .collect(),
         Err(why) => vec![run_one(Step::new("read the workspace", || Err(why)))],
     };
     if done.is_empty() {
-        done.push(run_one(Step::new("find a step", || Err(format!("no step's name contains `{only}`")))));
+        done.push(run_one(Step::new("find a step", || {
+            Err(format!("no step's name contains `{only}`"))
+        })));
     }
     summarize(&done)
 }
@@ -54,12 +63,21 @@ fn run_one(step: Step<'_>) -> Done {
         Ok(()) => println!("-- ok, {:.1} s", took.as_secs_f64()),
         Err(why) => println!("-- FAILED, {:.1} s: {why}", took.as_secs_f64()),
     }
-    Done { name: step.name, outcome, took }
+    Done {
+        name: step.name,
+        outcome,
+        took,
+    }
 }
 
 fn summarize(done: &[Done]) -> ExitCode {
     println!("\n== summary");
-    for Done { name, outcome, took } in done {
+    for Done {
+        name,
+        outcome,
+        took,
+    } in done
+    {
         let verdict = if outcome.is_ok() { "ok    " } else { "FAILED" };
         println!("{verdict} {:7.1} s  {name}", took.as_secs_f64());
     }
@@ -70,5 +88,9 @@ fn summarize(done: &[Done]) -> ExitCode {
     }
     let failed = done.iter().filter(|step| step.outcome.is_err()).count();
     println!("{} passed, {failed} failed", done.len() - failed);
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }

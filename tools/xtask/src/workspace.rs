@@ -33,14 +33,22 @@ impl Workspace {
     /// Asks cargo, and goes to the root of the workspace: there the printed commands work.
     pub(crate) fn read() -> Result<Self, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        env::set_current_dir(&root).map_err(|why| format!("cannot go to {}: {why}", root.display()))?;
-        let text = shell::read(&mut shell::command("cargo metadata --no-deps --format-version 1"))?;
-        let metadata: Value = serde_json::from_str(&text).map_err(|why| format!("cargo metadata: {why}"))?;
+        env::set_current_dir(&root)
+            .map_err(|why| format!("cannot go to {}: {why}", root.display()))?;
+        let text = shell::read(&mut shell::command(
+            "cargo metadata --no-deps --format-version 1",
+        ))?;
+        let metadata: Value =
+            serde_json::from_str(&text).map_err(|why| format!("cargo metadata: {why}"))?;
 
         let target = PathBuf::from(string(&metadata["target_directory"]));
-        let below_root = target.strip_prefix(string(&metadata["workspace_root"])).map(Path::to_path_buf);
+        let below_root = target
+            .strip_prefix(string(&metadata["workspace_root"]))
+            .map(Path::to_path_buf);
         Ok(Self {
-            packages: array(&metadata["packages"]).map(Package::from_metadata).collect(),
+            packages: array(&metadata["packages"])
+                .map(Package::from_metadata)
+                .collect(),
             target: below_root.unwrap_or(target),
         })
     }
@@ -62,14 +70,20 @@ impl Package {
         Self {
             name: string(&package["name"]),
             categories: strings(&package["categories"]),
-            features: features.map(|(name, enables)| (name.clone(), strings(enables))).collect(),
-            targets: array(&package["targets"]).map(Target::from_metadata).collect(),
+            features: features
+                .map(|(name, enables)| (name.clone(), strings(enables)))
+                .collect(),
+            targets: array(&package["targets"])
+                .map(Target::from_metadata)
+                .collect(),
         }
     }
 
     /// The targets of a kind.
     pub(crate) fn targets_of(&self, kind: &str) -> impl Iterator<Item = &Target> {
-        self.targets.iter().filter(move |target| target.kind == kind)
+        self.targets
+            .iter()
+            .filter(move |target| target.kind == kind)
     }
 
     pub(crate) fn is_no_std(&self) -> bool {
@@ -90,7 +104,10 @@ pub(crate) const OTF2: &str = "otf2";
 impl Target {
     fn from_metadata(target: &Value) -> Self {
         Self {
-            kind: array(&target["kind"]).next().map(string).unwrap_or_default(),
+            kind: array(&target["kind"])
+                .next()
+                .map(string)
+                .unwrap_or_default(),
             name: string(&target["name"]),
             required_features: strings(&target["required-features"]),
         }
@@ -99,8 +116,14 @@ impl Target {
     /// What cargo wants to hear to build it along with other packages; programs that can have archives have them.
     pub(crate) fn features_of(&self, package: &Package) -> Vec<String> {
         let archives = (self.kind == "bin" && package.features.contains_key(OTF2)).then_some(OTF2);
-        let features = self.required_features.iter().map(String::as_str).chain(archives);
-        features.map(|feature| format!("--features={}/{feature}", package.name)).collect()
+        let features = self
+            .required_features
+            .iter()
+            .map(String::as_str)
+            .chain(archives);
+        features
+            .map(|feature| format!("--features={}/{feature}", package.name))
+            .collect()
     }
 
     pub(crate) fn needs_mpi(&self) -> bool {

@@ -31,13 +31,17 @@ pub struct ComparedGroup {
 impl ExperimentComparison {
     /// Compares two experiments; the confidence is that of the shifts' intervals.
     pub fn of(first: &Analysis, second: &Analysis, of: Average, confidence: Confidence) -> Self {
-        let mut keys: Vec<&GroupKey> =
-            [first, second].iter().flat_map(|one| &one.groups).map(|group| &group.key).collect();
+        let mut keys: Vec<&GroupKey> = [first, second]
+            .iter()
+            .flat_map(|one| &one.groups)
+            .map(|group| &group.key)
+            .collect();
         keys.sort_unstable();
         keys.dedup();
         let (mut compared, mut missing) = (Vec::new(), [Vec::new(), Vec::new()]);
         for key in keys {
-            let found = [first, second].map(|one| one.group(key).and_then(|group| averages(group, of)));
+            let found =
+                [first, second].map(|one| one.group(key).and_then(|group| averages(group, of)));
             if let [Some(first), Some(second)] = &found {
                 compared.push((key.clone(), Comparison::of(first, second, confidence)));
             }
@@ -47,12 +51,19 @@ impl ExperimentComparison {
                 }
             }
         }
-        let comparisons: Vec<Comparison> = compared.iter().map(|(_, comparison)| *comparison).collect();
+        let comparisons: Vec<Comparison> =
+            compared.iter().map(|(_, comparison)| *comparison).collect();
         let groups = compared.into_iter().zip(Comparison::adjusted(&comparisons));
         Self {
             of,
             factors: factor_differences(&first.factors, &second.factors),
-            groups: groups.map(|((key, comparison), adjusted)| ComparedGroup { key, comparison, adjusted }).collect(),
+            groups: groups
+                .map(|((key, comparison), adjusted)| ComparedGroup {
+                    key,
+                    comparison,
+                    adjusted,
+                })
+                .collect(),
             missing,
         }
     }
@@ -60,8 +71,15 @@ impl ExperimentComparison {
 
 /// Both averages of a group; where only one of them is asked for, it stands for both.
 fn averages(group: &GroupAnalysis, of: Average) -> Option<Averages<'_>> {
-    let means = if of == Average::Reported { Average::Reported } else { Average::Mean };
-    Some(Averages { medians: group.averages(of)?, means: group.averages(means)? })
+    let means = if of == Average::Reported {
+        Average::Reported
+    } else {
+        Average::Mean
+    };
+    Some(Averages {
+        medians: group.averages(of)?,
+        means: group.averages(means)?,
+    })
 }
 
 #[cfg(test)]
@@ -76,7 +94,11 @@ mod tests {
         Analysis::of(launches, &Settings::default()).unwrap()
     }
 
-    fn compare(first: &[(String, Launch)], second: &[(String, Launch)], of: Average) -> ExperimentComparison {
+    fn compare(
+        first: &[(String, Launch)],
+        second: &[(String, Launch)],
+        of: Average,
+    ) -> ExperimentComparison {
         ExperimentComparison::of(&analyse(first), &analyse(second), of, Confidence::USUAL)
     }
 
@@ -87,40 +109,91 @@ mod tests {
         let second = experiment(&[&[4.0], &[5.5], &[6.0]]);
         let found = compare(&first, &second, Average::Median);
         assert_eq!((found.groups.len(), &found.missing), (1, &[vec![], vec![]]));
-        let ComparedGroup { key: of, comparison, adjusted } = &found.groups[0];
-        assert_eq!((of, comparison.medians, comparison.launches), (&key(8), [2.0, 5.5], [3, 3]));
-        assert_eq!((comparison.mann_whitney.p.less, adjusted.less), (0.05, 0.05));
+        let ComparedGroup {
+            key: of,
+            comparison,
+            adjusted,
+        } = &found.groups[0];
+        assert_eq!(
+            (of, comparison.medians, comparison.launches),
+            (&key(8), [2.0, 5.5], [3, 3])
+        );
+        assert_eq!(
+            (comparison.mann_whitney.p.less, adjusted.less),
+            (0.05, 0.05)
+        );
         let (mut means, mut others) = ([2.0, 3.0, 4.0], [4.0, 5.5, 6.0]);
-        let welch = WelchTest::of(&Sample::new(&mut means).unwrap(), &Sample::new(&mut others).unwrap());
+        let welch = WelchTest::of(
+            &Sample::new(&mut means).unwrap(),
+            &Sample::new(&mut others).unwrap(),
+        );
         assert_eq!(comparison.welch, welch);
         // Means of 2, 3 and 4 against 4, 5.5 and 6: one tie.
         let of_means = compare(&first, &second, Average::Mean);
         assert_eq!(
-            (of_means.groups[0].comparison.mann_whitney.u, of_means.groups[0].comparison.medians[0]),
+            (
+                of_means.groups[0].comparison.mann_whitney.u,
+                of_means.groups[0].comparison.medians[0]
+            ),
             (0.5, 3.0)
         );
-        assert!(compare(&first, &second, Average::Reported).groups.is_empty());
+        assert!(
+            compare(&first, &second, Average::Reported)
+                .groups
+                .is_empty()
+        );
     }
 
     #[test]
     fn what_only_one_has_is_said_and_the_others_are_adjusted_together() {
         let of = |nanos: f64, sizes: &[u64]| {
             let launches = (0..4).map(|i| f64::from(i) + nanos).enumerate();
-            let groups = |nanos| sizes.iter().map(|bytes| group(*bytes, &[nanos])).collect::<Vec<_>>();
-            launches.map(|(i, nanos)| launch(&i.to_string(), &groups(nanos))).collect::<Vec<_>>()
+            let groups = |nanos| {
+                sizes
+                    .iter()
+                    .map(|bytes| group(*bytes, &[nanos]))
+                    .collect::<Vec<_>>()
+            };
+            launches
+                .map(|(i, nanos)| launch(&i.to_string(), &groups(nanos)))
+                .collect::<Vec<_>>()
         };
         let mut second = of(20.0, &[4, 8, 32]);
-        second.iter_mut().for_each(|(_, launch)| launch.factors = launch.factors.clone().with("mpi", &"B"));
+        second
+            .iter_mut()
+            .for_each(|(_, launch)| launch.factors = launch.factors.clone().with("mpi", &"B"));
         let found = compare(&of(10.0, &[4, 8, 16]), &second, Average::Median);
-        assert_eq!(found.groups.iter().map(|group| group.key.bytes).collect::<Vec<_>>(), [4, 8]);
+        assert_eq!(
+            found
+                .groups
+                .iter()
+                .map(|group| group.key.bytes)
+                .collect::<Vec<_>>(),
+            [4, 8]
+        );
         assert_eq!(found.missing, [vec![key(32)], vec![key(16)]]);
-        assert_eq!(found.factors.iter().map(|factor| factor.name.as_str()).collect::<Vec<_>>(), ["mpi"]);
+        assert_eq!(
+            found
+                .factors
+                .iter()
+                .map(|factor| factor.name.as_str())
+                .collect::<Vec<_>>(),
+            ["mpi"]
+        );
         for group in &found.groups {
-            assert_eq!((group.comparison.mann_whitney.p.less, group.adjusted.less), (1.0 / 70.0, 2.0 / 70.0));
+            assert_eq!(
+                (group.comparison.mann_whitney.p.less, group.adjusted.less),
+                (1.0 / 70.0, 2.0 / 70.0)
+            );
         }
         // One without a valid observation is missing, too.
         let mut invalid = of(10.0, &[8]);
-        invalid.iter_mut().for_each(|(_, launch)| launch.groups[0].nanos.clear());
-        assert_eq!(compare(&invalid, &of(1.0, &[8]), Average::Median).missing, [vec![key(8)], vec![]]);
+        invalid
+            .iter_mut()
+            .for_each(|(_, launch)| launch.groups[0].nanos.clear());
+        assert_eq!(
+            compare(&invalid, &of(1.0, &[8]), Average::Median).missing,
+            [vec![key(8)], vec![]]
+        );
     }
 }

@@ -38,11 +38,17 @@ impl fmt::Display for AnalysisError {
         match self {
             Self::NoLaunches => f.write_str("there is no launch"),
             Self::MixedFactors { launch, factor } => {
-                write!(f, "{launch}: the factor \"{factor}\" is not that of the first launch")
+                write!(
+                    f,
+                    "{launch}: the factor \"{factor}\" is not that of the first launch"
+                )
             }
             Self::Twice { launch, key } => write!(f, "{launch}: {key}: measured twice"),
             Self::NoTime { launch, key } => {
-                write!(f, "{launch}: {key}: a time is not a number, or longer than 292 years")
+                write!(
+                    f,
+                    "{launch}: {key}: a time is not a number, or longer than 292 years"
+                )
             }
         }
     }

@@ -13,11 +13,18 @@ pub struct FactorDifference {
 
 /// All factors that are not the same, in the order of the first experiment; those that only the second has come last.
 pub fn factor_differences(first: &Factors, second: &Factors) -> Vec<FactorDifference> {
-    let only_second = second.iter().map(|(name, _)| name).filter(|name| first.get(name).is_none());
+    let only_second = second
+        .iter()
+        .map(|(name, _)| name)
+        .filter(|name| first.get(name).is_none());
     let names = first.iter().map(|(name, _)| name).chain(only_second);
     let values = |name: &str| [first, second].map(|factors| factors.get(name).map(str::to_owned));
-    let all = names.map(|name| FactorDifference { name: name.to_owned(), values: values(name) });
-    all.filter(|factor| factor.values[0] != factor.values[1]).collect()
+    let all = names.map(|name| FactorDifference {
+        name: name.to_owned(),
+        values: values(name),
+    });
+    all.filter(|factor| factor.values[0] != factor.values[1])
+        .collect()
 }
 
 #[cfg(test)]
@@ -26,14 +33,23 @@ mod tests {
 
     #[test]
     fn what_differs_and_what_only_one_has_is_found() {
-        let first = Factors::default().with("ranks", &4).with("mpi", &"A").with("cache", &"warm");
-        let second = Factors::default().with("pinning", &"cores").with("mpi", &"B").with("ranks", &4);
+        let first = Factors::default()
+            .with("ranks", &4)
+            .with("mpi", &"A")
+            .with("cache", &"warm");
+        let second = Factors::default()
+            .with("pinning", &"cores")
+            .with("mpi", &"B")
+            .with("ranks", &4);
         let difference = |name: &str, [one, other]: [&str; 2]| FactorDifference {
             name: name.to_owned(),
             values: [one, other].map(|value| (!value.is_empty()).then(|| value.to_owned())),
         };
-        let expected =
-            [difference("mpi", ["A", "B"]), difference("cache", ["warm", ""]), difference("pinning", ["", "cores"])];
+        let expected = [
+            difference("mpi", ["A", "B"]),
+            difference("cache", ["warm", ""]),
+            difference("pinning", ["", "cores"]),
+        ];
         assert_eq!(factor_differences(&first, &second), expected);
         assert!(factor_differences(&first, &first).is_empty());
     }

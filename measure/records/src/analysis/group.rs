@@ -78,7 +78,11 @@ impl LaunchAverages {
 
     /// How many observations ended in this state.
     pub fn count(&self, state: State) -> u64 {
-        self.counts.iter().filter(|(known, _)| *known == state).map(|(_, count)| count).sum()
+        self.counts
+            .iter()
+            .filter(|(known, _)| *known == state)
+            .map(|(_, count)| count)
+            .sum()
     }
 }
 
@@ -103,21 +107,29 @@ impl GroupAnalysis {
             let kept = settings.outliers.kept(name, key, nanos)?;
             let found = averages_of(name, group, kept.as_ref());
             if found.reported.is_some_and(|nanos| !is_time(nanos)) {
-                return Err(AnalysisError::NoTime { launch: (*name).clone(), key: key.clone() });
+                return Err(AnalysisError::NoTime {
+                    launch: (*name).clone(),
+                    key: key.clone(),
+                });
             }
             of_launches.push(found);
             samples.extend(kept);
         }
         let variance = VarianceParts::of(&samples);
         let needed = |parts: &VarianceParts| {
-            parts.launches_needed(settings.interval, settings.confidence, parts.typical_observations.round() as usize)
+            parts.launches_needed(
+                settings.interval,
+                settings.confidence,
+                parts.typical_observations.round() as usize,
+            )
         };
         Ok(Self {
             key: key.clone(),
             missing,
             launches_needed: variance.as_ref().ok().and_then(needed),
             variance,
-            averages: Average::ALL.map(|which| sorted(of_launches.iter().filter_map(|of| of.average(which)))),
+            averages: Average::ALL
+                .map(|which| sorted(of_launches.iter().filter_map(|of| of.average(which)))),
             launches: of_launches,
         })
     }
@@ -178,47 +190,105 @@ mod tests {
     use crate::stats::{Confidence, Interval};
 
     fn analyse(launches: &[(String, Launch)], outliers: Outliers) -> Analysis {
-        Analysis::of(launches, &Settings { outliers, ..Settings::default() }).unwrap()
+        Analysis::of(
+            launches,
+            &Settings {
+                outliers,
+                ..Settings::default()
+            },
+        )
+        .unwrap()
     }
 
     /// Algorithm 3 by hand. Launch a: quartiles 12 and 16, so that the fence is 6 to 22. Launch b: 20.5 and 21.5, and
     /// 19 to 23. The third has the fence 30.
     #[test]
     fn each_launch_comes_to_a_median_and_a_mean_without_its_outliers() {
-        let launches = experiment(&[&[16.0, 10.0, 12.0, 100.0, 14.0], &[22.0, 21.0, 20.0], &[30.0]]);
+        let launches = experiment(&[
+            &[16.0, 10.0, 12.0, 100.0, 14.0],
+            &[22.0, 21.0, 20.0],
+            &[30.0],
+        ]);
         let analysis = analyse(&launches, Outliers::Tukey);
-        assert_eq!((analysis.launches.join(" "), analysis.groups.len()), ("a b c".to_owned(), 1));
+        assert_eq!(
+            (analysis.launches.join(" "), analysis.groups.len()),
+            ("a b c".to_owned(), 1)
+        );
         let found = &analysis.groups[0];
-        let launches: Vec<_> = found.launches.iter().map(|of| (of.valid, of.outliers, of.median, of.mean)).collect();
-        let expected = [(5, 1, Some(13.0), Some(13.0)), (3, 0, Some(21.0), Some(21.0)), (1, 0, Some(30.0), Some(30.0))];
+        let launches: Vec<_> = found
+            .launches
+            .iter()
+            .map(|of| (of.valid, of.outliers, of.median, of.mean))
+            .collect();
+        let expected = [
+            (5, 1, Some(13.0), Some(13.0)),
+            (3, 0, Some(21.0), Some(21.0)),
+            (1, 0, Some(30.0), Some(30.0)),
+        ];
         assert_eq!(launches, expected);
         assert_eq!(
-            (found.valid(), found.outliers(), found.count(State::Late), found.count(State::Valid)),
+            (
+                found.valid(),
+                found.outliers(),
+                found.count(State::Late),
+                found.count(State::Valid)
+            ),
             (9, 1, 3, 9)
         );
         let medians = found.averages(Average::Median).unwrap();
-        assert_eq!((medians.values(), medians.median()), (&[13.0, 21.0, 30.0][..], 21.0));
-        assert_eq!(medians.median_interval(Confidence::USUAL).unwrap().interval, Interval { low: 13.0, high: 30.0 });
+        assert_eq!(
+            (medians.values(), medians.median()),
+            (&[13.0, 21.0, 30.0][..], 21.0)
+        );
+        assert_eq!(
+            medians.median_interval(Confidence::USUAL).unwrap().interval,
+            Interval {
+                low: 13.0,
+                high: 30.0
+            }
+        );
         assert_eq!(found.averages(Average::Mean).unwrap().mean(), 64.0 / 3.0);
         assert_eq!(found.spread(Average::Median), Some(30.0 / 13.0 - 1.0));
-        assert_eq!((found.averages(Average::Reported), found.spread(Average::Reported)), (None, None));
+        assert_eq!(
+            (
+                found.averages(Average::Reported),
+                found.spread(Average::Reported)
+            ),
+            (None, None)
+        );
 
-        let kept = analyse(&experiment(&[&[16.0, 10.0, 12.0, 100.0, 14.0]]), Outliers::Keep);
+        let kept = analyse(
+            &experiment(&[&[16.0, 10.0, 12.0, 100.0, 14.0]]),
+            Outliers::Keep,
+        );
         let of = &kept.groups[0].launches[0];
-        assert_eq!((of.outliers, of.median, of.mean), (0, Some(14.0), Some(30.4)));
+        assert_eq!(
+            (of.outliers, of.median, of.mean),
+            (0, Some(14.0), Some(30.4))
+        );
     }
 
     /// Means 2 and 5, as in the test of the variance's parts: within 1, between (13.5 - 1) / 3.
     #[test]
     fn variance_is_divided_and_launches_are_planned() {
-        let found = &analyse(&experiment(&[&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]]), Outliers::Tukey).groups[0];
+        let found = &analyse(
+            &experiment(&[&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]]),
+            Outliers::Tukey,
+        )
+        .groups[0];
         let parts = found.variance.unwrap();
         assert_eq!((parts.within(), parts.between()), (1.0, 12.5 / 3.0));
         let usual = Settings::default();
-        assert_eq!(found.launches_needed, parts.launches_needed(usual.interval, usual.confidence, 3));
+        assert_eq!(
+            found.launches_needed,
+            parts.launches_needed(usual.interval, usual.confidence, 3)
+        );
         assert!(found.launches_needed.is_some_and(|needed| needed > 1_000));
         let one = &analyse(&experiment(&[&[1.0, 2.0, 3.0]]), Outliers::Tukey).groups[0];
-        assert_eq!((one.variance, one.launches_needed), (Err(GroupError::TooFewLaunches(1)), None));
+        assert_eq!(
+            (one.variance, one.launches_needed),
+            (Err(GroupError::TooFewLaunches(1)), None)
+        );
     }
 
     #[test]
@@ -229,10 +299,30 @@ mod tests {
             launch("third", &[group(16, &[7.0])]),
         ];
         let analysis = analyse(&launches, Outliers::Tukey);
-        assert_eq!(analysis.groups.iter().map(|group| group.key.bytes).collect::<Vec<_>>(), [8, 16]);
-        let (eight, sixteen) = (analysis.group(&key(8)).unwrap(), analysis.group(&key(16)).unwrap());
-        assert_eq!((eight.missing.join(" "), sixteen.missing.join(" ")), ("third".to_owned(), "second".to_owned()));
-        assert_eq!((eight.launches.len(), eight.launches[1].median, eight.count(State::Late)), (2, None, 2));
+        assert_eq!(
+            analysis
+                .groups
+                .iter()
+                .map(|group| group.key.bytes)
+                .collect::<Vec<_>>(),
+            [8, 16]
+        );
+        let (eight, sixteen) = (
+            analysis.group(&key(8)).unwrap(),
+            analysis.group(&key(16)).unwrap(),
+        );
+        assert_eq!(
+            (eight.missing.join(" "), sixteen.missing.join(" ")),
+            ("third".to_owned(), "second".to_owned())
+        );
+        assert_eq!(
+            (
+                eight.launches.len(),
+                eight.launches[1].median,
+                eight.count(State::Late)
+            ),
+            (2, None, 2)
+        );
         assert_eq!(eight.averages(Average::Median).unwrap().values(), [2.0]);
         assert_eq!(analysis.group(&key(32)), None);
     }
@@ -243,10 +333,22 @@ mod tests {
         launches[0].1.groups[0].figures = vec![("avg".to_owned(), 9.0), ("min".to_owned(), 1.0)];
         launches[1].1.groups[0].figures = vec![("avg".to_owned(), 6.0)];
         let analysis = analyse(&launches, Outliers::Tukey);
-        assert_eq!(analysis.groups[0].averages(Average::Reported).unwrap().values(), [6.0, 9.0]);
+        assert_eq!(
+            analysis.groups[0]
+                .averages(Average::Reported)
+                .unwrap()
+                .values(),
+            [6.0, 9.0]
+        );
         assert_eq!(analysis.groups[0].spread(Average::Reported), Some(0.5));
         launches[1].1.groups[0].figures[0].1 = f64::NAN;
         let refused = Analysis::of(&launches, &Settings::default());
-        assert_eq!(refused, Err(AnalysisError::NoTime { launch: "b".to_owned(), key: key(8) }));
+        assert_eq!(
+            refused,
+            Err(AnalysisError::NoTime {
+                launch: "b".to_owned(),
+                key: key(8)
+            })
+        );
     }
 }

@@ -20,13 +20,28 @@ impl ObservationsNeeded {
     ///
     /// # Errors
     /// When an observation is no time; the launch has a name for this.
-    pub fn of(launch: &str, group: &Group, check: &SampleSizeCheck, outliers: Outliers) -> Result<Self, AnalysisError> {
+    pub fn of(
+        launch: &str,
+        group: &Group,
+        check: &SampleSizeCheck,
+        outliers: Outliers,
+    ) -> Result<Self, AnalysisError> {
         let mut nanos = group.nanos.clone();
         let (observations, smallest) = match outliers.kept(launch, &group.key, &mut nanos)? {
             Some(kept) => (kept.len(), check.smallest(&kept)),
-            None => (0, Err(TestError::TooFew { needed: 1, found: 0 })),
+            None => (
+                0,
+                Err(TestError::TooFew {
+                    needed: 1,
+                    found: 0,
+                }),
+            ),
         };
-        Ok(Self { key: group.key.clone(), observations, smallest })
+        Ok(Self {
+            key: group.key.clone(),
+            observations,
+            smallest,
+        })
     }
 }
 
@@ -37,19 +52,44 @@ mod tests {
 
     #[test]
     fn each_launch_is_asked_for_itself() {
-        let nanos: Vec<f64> = (0..500_u32).map(|i| f64::from(i % 7) + if i % 50 == 0 { 300.0 } else { 0.0 }).collect();
-        let check = SampleSizeCheck { sizes: vec![10, 30, 100], means: 200, level: 0.05, seed: 1 };
-        let found = ObservationsNeeded::of("a", &group(8, &nanos), &check, Outliers::Tukey).unwrap();
+        let nanos: Vec<f64> = (0..500_u32)
+            .map(|i| f64::from(i % 7) + if i % 50 == 0 { 300.0 } else { 0.0 })
+            .collect();
+        let check = SampleSizeCheck {
+            sizes: vec![10, 30, 100],
+            means: 200,
+            level: 0.05,
+            seed: 1,
+        };
+        let found =
+            ObservationsNeeded::of("a", &group(8, &nanos), &check, Outliers::Tukey).unwrap();
         assert_eq!(found.observations, 490);
         assert_eq!(found.smallest.unwrap().unwrap().size(), 10);
         let all = ObservationsNeeded::of("a", &group(8, &nanos), &check, Outliers::Keep).unwrap();
         assert_eq!((all.observations, all.smallest), (500, Ok(None)));
 
         let none = ObservationsNeeded::of("a", &group(8, &[]), &check, Outliers::Keep).unwrap();
-        assert_eq!((none.observations, none.smallest), (0, Err(TestError::TooFew { needed: 1, found: 0 })));
-        let same = ObservationsNeeded::of("a", &group(8, &[5.0; 9]), &check, Outliers::Keep).unwrap();
+        assert_eq!(
+            (none.observations, none.smallest),
+            (
+                0,
+                Err(TestError::TooFew {
+                    needed: 1,
+                    found: 0
+                })
+            )
+        );
+        let same =
+            ObservationsNeeded::of("a", &group(8, &[5.0; 9]), &check, Outliers::Keep).unwrap();
         assert_eq!(same.smallest, Err(TestError::NoSpread));
-        let infinite = ObservationsNeeded::of("a", &group(8, &[f64::INFINITY]), &check, Outliers::Keep);
-        assert_eq!(infinite, Err(AnalysisError::NoTime { launch: "a".to_owned(), key: key(8) }));
+        let infinite =
+            ObservationsNeeded::of("a", &group(8, &[f64::INFINITY]), &check, Outliers::Keep);
+        assert_eq!(
+            infinite,
+            Err(AnalysisError::NoTime {
+                launch: "a".to_owned(),
+                key: key(8)
+            })
+        );
     }
 }

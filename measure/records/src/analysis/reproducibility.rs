@@ -30,11 +30,16 @@ pub struct TrialMean {
 impl Reproducibility {
     /// Looks at each group of any of the trials; each trial has a name.
     pub fn of(trials: &[(String, Analysis)], of: Average) -> Vec<Self> {
-        let mut keys: Vec<&GroupKey> =
-            trials.iter().flat_map(|(_, trial)| &trial.groups).map(|group| &group.key).collect();
+        let mut keys: Vec<&GroupKey> = trials
+            .iter()
+            .flat_map(|(_, trial)| &trial.groups)
+            .map(|group| &group.key)
+            .collect();
         keys.sort_unstable();
         keys.dedup();
-        keys.into_iter().map(|key| Self::of_group(key, trials, of)).collect()
+        keys.into_iter()
+            .map(|key| Self::of_group(key, trials, of))
+            .collect()
     }
 
     fn of_group(key: &GroupKey, trials: &[(String, Analysis)], of: Average) -> Self {
@@ -45,13 +50,21 @@ impl Reproducibility {
                 None => missing.push(trial.clone()),
             }
         }
-        let smallest = found.iter().map(|(.., mean)| *mean).fold(f64::INFINITY, f64::min);
+        let smallest = found
+            .iter()
+            .map(|(.., mean)| *mean)
+            .fold(f64::INFINITY, f64::min);
         let ratio = |mean: f64| (smallest > 0.0).then(|| mean / smallest);
         let trials = found.into_iter();
         Self {
             key: key.clone(),
             trials: trials
-                .map(|(trial, launches, mean)| TrialMean { trial, launches, mean, ratio: ratio(mean) })
+                .map(|(trial, launches, mean)| TrialMean {
+                    trial,
+                    launches,
+                    mean,
+                    ratio: ratio(mean),
+                })
                 .collect(),
             missing,
         }
@@ -63,7 +76,11 @@ impl Reproducibility {
         if self.trials.len() < 2 {
             return None;
         }
-        self.trials.iter().filter_map(|trial| trial.ratio).reduce(f64::max).map(|largest| largest - 1.0)
+        self.trials
+            .iter()
+            .filter_map(|trial| trial.ratio)
+            .reduce(f64::max)
+            .map(|largest| largest - 1.0)
     }
 }
 
@@ -76,7 +93,11 @@ mod tests {
 
     fn trials(all: &[Vec<(String, Launch)>]) -> Vec<(String, Analysis)> {
         let analyse = |launches: &Vec<_>| Analysis::of(launches, &Settings::default()).unwrap();
-        ["one", "two", "three"].iter().zip(all).map(|(name, all)| ((*name).to_owned(), analyse(all))).collect()
+        ["one", "two", "three"]
+            .iter()
+            .zip(all)
+            .map(|(name, all)| ((*name).to_owned(), analyse(all)))
+            .collect()
     }
 
     /// Medians 10 and 14, 12 and 18, and 11: their means are 12, 15 and 11, so the ratios 12/11, 15/11 and 1.
@@ -89,8 +110,16 @@ mod tests {
         ];
         let found = Reproducibility::of(&trials(&all), Average::Median);
         assert_eq!((found.len(), &found[0].key), (1, &key(8)));
-        let shown: Vec<_> = found[0].trials.iter().map(|trial| (trial.launches, trial.mean, trial.ratio)).collect();
-        let expected = [(2, 12.0, Some(12.0 / 11.0)), (2, 15.0, Some(15.0 / 11.0)), (1, 11.0, Some(1.0))];
+        let shown: Vec<_> = found[0]
+            .trials
+            .iter()
+            .map(|trial| (trial.launches, trial.mean, trial.ratio))
+            .collect();
+        let expected = [
+            (2, 12.0, Some(12.0 / 11.0)),
+            (2, 15.0, Some(15.0 / 11.0)),
+            (1, 11.0, Some(1.0)),
+        ];
         assert_eq!(shown, expected);
         assert_eq!(found[0].spread(), Some(15.0 / 11.0 - 1.0));
         // The mean of 9, 10 and 13 is not their median.
@@ -102,9 +131,18 @@ mod tests {
 
     #[test]
     fn what_cannot_be_compared_has_no_spread() {
-        let all = [vec![launch("a", &[group(8, &[2.0])])], vec![launch("a", &[group(16, &[0.0])])]];
+        let all = [
+            vec![launch("a", &[group(8, &[2.0])])],
+            vec![launch("a", &[group(16, &[0.0])])],
+        ];
         let found = Reproducibility::of(&trials(&all), Average::Median);
-        assert_eq!((found.len(), found[0].missing.join(" "), found[0].spread()), (2, "two".to_owned(), None));
-        assert_eq!((found[0].trials[0].ratio, found[1].trials[0].ratio), (Some(1.0), None));
+        assert_eq!(
+            (found.len(), found[0].missing.join(" "), found[0].spread()),
+            (2, "two".to_owned(), None)
+        );
+        assert_eq!(
+            (found[0].trials[0].ratio, found[1].trials[0].ratio),
+            (Some(1.0), None)
+        );
     }
 }

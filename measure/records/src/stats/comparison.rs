@@ -1,6 +1,9 @@
 //! Two experiments side by side.
 
-use super::{Confidence, HodgesLehmann, MannWhitney, PValues, Sample, ShapiroWilk, TestError, WelchTest, holm};
+use super::{
+    Confidence, HodgesLehmann, MannWhitney, PValues, Sample, ShapiroWilk, TestError, WelchTest,
+    holm,
+};
 
 /// The averages of one experiment: of every launch, one median and one mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,7 +49,10 @@ impl Comparison {
     /// Whether the t-test is to be doubted: at this level the means of one experiment are not normal, or cannot be
     /// tested.
     pub fn means_are_doubtful(&self, level: f64) -> bool {
-        !self.normality.iter().all(|tested| tested.is_ok_and(|tested| tested.is_normal(level)))
+        !self
+            .normality
+            .iter()
+            .all(|tested| tested.is_ok_and(|tested| tested.is_normal(level)))
     }
 
     /// The shift as a share of the second one's median; `None` if that is zero.
@@ -60,11 +66,22 @@ impl Comparison {
     /// Each alternative is adjusted for itself: it is one question, asked of every size.
     pub fn adjusted(comparisons: &[Self]) -> Vec<PValues> {
         let of = |side: fn(&PValues) -> f64| {
-            holm(&comparisons.iter().map(|comparison| side(&comparison.mann_whitney.p)).collect::<Vec<_>>())
+            holm(
+                &comparisons
+                    .iter()
+                    .map(|comparison| side(&comparison.mann_whitney.p))
+                    .collect::<Vec<_>>(),
+            )
         };
         let (two_sided, less, greater) = (of(|p| p.two_sided), of(|p| p.less), of(|p| p.greater));
         let sides = two_sided.into_iter().zip(less).zip(greater);
-        sides.map(|((two_sided, less), greater)| PValues { two_sided, less, greater }).collect()
+        sides
+            .map(|((two_sided, less), greater)| PValues {
+                two_sided,
+                less,
+                greater,
+            })
+            .collect()
     }
 }
 
@@ -77,11 +94,27 @@ mod tests {
     /// Compares medians, with means twice as large.
     fn compare(first: &[f64], second: &[f64]) -> Comparison {
         let twice = |values: &[f64]| values.iter().map(|value| 2.0 * value).collect::<Vec<_>>();
-        let (mut medians, mut means) = ([first.to_vec(), second.to_vec()], [twice(first), twice(second)]);
-        let [first_medians, second_medians] = medians.each_mut().map(|values| Sample::new(values).unwrap());
-        let [first_means, second_means] = means.each_mut().map(|values| Sample::new(values).unwrap());
-        let first = Averages { medians: first_medians, means: first_means };
-        Comparison::of(&first, &Averages { medians: second_medians, means: second_means }, Confidence::USUAL)
+        let (mut medians, mut means) = (
+            [first.to_vec(), second.to_vec()],
+            [twice(first), twice(second)],
+        );
+        let [first_medians, second_medians] = medians
+            .each_mut()
+            .map(|values| Sample::new(values).unwrap());
+        let [first_means, second_means] =
+            means.each_mut().map(|values| Sample::new(values).unwrap());
+        let first = Averages {
+            medians: first_medians,
+            means: first_means,
+        };
+        Comparison::of(
+            &first,
+            &Averages {
+                medians: second_medians,
+                means: second_means,
+            },
+            Confidence::USUAL,
+        )
     }
 
     #[test]
@@ -93,7 +126,10 @@ mod tests {
         assert_eq!(found.mann_whitney.p.less, 1.0 / 6_435.0);
         assert!(found.shift.is_evident());
         assert_eq!(found.relative_shift(), Some(found.shift.shift / 15.0));
-        let [mut x, mut y] = [FAST.map(|value| 2.0 * value).to_vec(), slow[..7].iter().map(|v| 2.0 * v).collect()];
+        let [mut x, mut y] = [
+            FAST.map(|value| 2.0 * value).to_vec(),
+            slow[..7].iter().map(|v| 2.0 * v).collect(),
+        ];
         let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
         assert_eq!(found.welch, WelchTest::of(&x, &y));
         assert_eq!(found.normality, [ShapiroWilk::of(&x), ShapiroWilk::of(&y)]);
@@ -106,9 +142,21 @@ mod tests {
         assert!(compare(&FAST, &skewed).means_are_doubtful(0.05));
         assert!(compare(&skewed, &FAST).means_are_doubtful(0.05));
         let too_few = compare(&FAST, &FAST[..2]);
-        assert_eq!(too_few.normality[1], Err(TestError::TooFew { needed: 3, found: 2 }));
+        assert_eq!(
+            too_few.normality[1],
+            Err(TestError::TooFew {
+                needed: 3,
+                found: 2
+            })
+        );
         assert!(too_few.means_are_doubtful(0.05));
-        assert_eq!(compare(&FAST, &[1.0]).welch, Err(TestError::TooFew { needed: 2, found: 1 }));
+        assert_eq!(
+            compare(&FAST, &[1.0]).welch,
+            Err(TestError::TooFew {
+                needed: 2,
+                found: 1
+            })
+        );
         assert_eq!(compare(&FAST, &[0.0]).relative_shift(), None);
     }
 

@@ -20,7 +20,10 @@ pub struct Density {
 impl Density {
     /// The places and the heights there.
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> {
-        self.heights.iter().enumerate().map(|(i, height)| (self.start + self.step * i as f64, *height))
+        self.heights
+            .iter()
+            .enumerate()
+            .map(|(i, height)| (self.start + self.step * i as f64, *height))
     }
 }
 
@@ -36,10 +39,16 @@ impl Sample<'_> {
     ///
     /// `None` if all values are the same.
     pub fn silverman_bandwidth(&self) -> Option<f64> {
-        let deviation = self.standard_deviation().filter(|deviation| *deviation > 0.0 && deviation.is_finite())?;
+        let deviation = self
+            .standard_deviation()
+            .filter(|deviation| *deviation > 0.0 && deviation.is_finite())?;
         let quartiles = (self.quantile(0.75) - self.quantile(0.25)) / 1.34;
         // If more than half of the values are the same, only the deviation tells of the others.
-        let spread = if quartiles > 0.0 { quartiles.min(deviation) } else { deviation };
+        let spread = if quartiles > 0.0 {
+            quartiles.min(deviation)
+        } else {
+            deviation
+        };
         Some(0.9 * spread * libm::pow(self.len() as f64, -0.2))
     }
 
@@ -58,11 +67,22 @@ impl Sample<'_> {
         let peak = 1.0 / (libm::sqrt(TAU) * bandwidth * self.len() as f64);
         let height = |place: f64| {
             let first = cells.partition_point(|(value, _)| *value < place - REACH * bandwidth);
-            let near = cells[first..].iter().take_while(|(value, _)| *value <= place + REACH * bandwidth);
-            peak * near.map(|(value, count)| count * kernel((place - value) / bandwidth)).sum::<f64>()
+            let near = cells[first..]
+                .iter()
+                .take_while(|(value, _)| *value <= place + REACH * bandwidth);
+            peak * near
+                .map(|(value, count)| count * kernel((place - value) / bandwidth))
+                .sum::<f64>()
         };
-        let heights = (0..places).map(|i| height(start + step * i as f64)).collect();
-        Some(Density { start, step, heights, bandwidth })
+        let heights = (0..places)
+            .map(|i| height(start + step * i as f64))
+            .collect();
+        Some(Density {
+            start,
+            step,
+            heights,
+            bandwidth,
+        })
     }
 
     /// Means of values that are within such a width, ascending, and how many they are.
@@ -90,7 +110,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn exact(values: &[f64], bandwidth: f64, place: f64) -> f64 {
-        let sum = values.iter().map(|value| kernel((place - value) / bandwidth)).sum::<f64>();
+        let sum = values
+            .iter()
+            .map(|value| kernel((place - value) / bandwidth))
+            .sum::<f64>();
         sum / (TAU.sqrt() * bandwidth * values.len() as f64)
     }
 
@@ -100,17 +123,27 @@ mod tests {
             let mut values = shape.values.to_vec();
             let sample = Sample::new(&mut values).unwrap();
             let bandwidth = sample.silverman_bandwidth().unwrap();
-            assert!((bandwidth / shape.bandwidth - 1.0).abs() < 1e-13, "{bandwidth} is not {}", shape.bandwidth);
+            assert!(
+                (bandwidth / shape.bandwidth - 1.0).abs() < 1e-13,
+                "{bandwidth} is not {}",
+                shape.bandwidth
+            );
             for (place, height) in shape.density {
                 // That our exact sum is R's, so that the property below holds for R's too.
-                assert!((exact(shape.values, bandwidth, *place) / height - 1.0).abs() < 1e-11, "at {place}");
+                assert!(
+                    (exact(shape.values, bandwidth, *place) / height - 1.0).abs() < 1e-11,
+                    "at {place}"
+                );
             }
         }
     }
 
     #[test]
     fn values_that_are_all_the_same_have_no_density() {
-        assert_eq!(Sample::new(&mut [3.0; 5]).unwrap().silverman_bandwidth(), None);
+        assert_eq!(
+            Sample::new(&mut [3.0; 5]).unwrap().silverman_bandwidth(),
+            None
+        );
         assert_eq!(Sample::new(&mut [3.0]).unwrap().silverman_bandwidth(), None);
         let mut two = [1.0, 2.0];
         let two = Sample::new(&mut two).unwrap();
@@ -120,7 +153,10 @@ mod tests {
         assert_eq!(two.density(1.0, 1), None);
         let density = two.density(0.5, 3).unwrap();
         assert_eq!((density.start, density.step), (-0.5, 2.0));
-        assert_eq!(density.points().map(|(place, _)| place).collect::<Vec<_>>(), [-0.5, 1.5, 3.5]);
+        assert_eq!(
+            density.points().map(|(place, _)| place).collect::<Vec<_>>(),
+            [-0.5, 1.5, 3.5]
+        );
     }
 
     proptest! {

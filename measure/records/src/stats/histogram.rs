@@ -20,7 +20,11 @@ impl Sample<'_> {
     /// `None` if all values are the same.
     pub fn bin_width(&self) -> Option<f64> {
         let quartiles = 2.0 * (self.quantile(0.75) - self.quantile(0.25));
-        let spread = if quartiles > 0.0 { quartiles } else { 3.5 * self.standard_deviation()? };
+        let spread = if quartiles > 0.0 {
+            quartiles
+        } else {
+            3.5 * self.standard_deviation()?
+        };
         (spread > 0.0 && spread.is_finite()).then(|| spread / libm::cbrt(self.len() as f64))
     }
 
@@ -29,7 +33,9 @@ impl Sample<'_> {
     /// `None` if all values are the same.
     pub fn grain(&self) -> Option<f64> {
         let distances = self.values().windows(2).map(|pair| pair[1] - pair[0]);
-        distances.filter(|distance| *distance > 0.0).reduce(f64::min)
+        distances
+            .filter(|distance| *distance > 0.0)
+            .reduce(f64::min)
     }
 
     /// A histogram with bins of about the width of [`bin_width`](Self::bin_width), but no more of them than so many.
@@ -40,7 +46,11 @@ impl Sample<'_> {
     pub fn histogram(&self, most: usize) -> Histogram {
         let least = self.values()[0];
         let Some(grain) = self.grain() else {
-            return Histogram { start: least, width: 0.0, counts: vec![self.len() as u64] };
+            return Histogram {
+                start: least,
+                width: 0.0,
+                counts: vec![self.len() as u64],
+            };
         };
         let bins = self.bins_wanted().clamp(1.0, most.max(1) as f64);
         let range = self.values()[self.len() - 1] - least;
@@ -49,15 +59,23 @@ impl Sample<'_> {
         let bins = libm::floor((range + 0.5 * grain) / width) as usize + 1;
         let mut below = 0;
         let mut up_to = |end: usize| (end - core::mem::replace(&mut below, end)) as u64;
-        let ends = (1..bins).map(|bin| self.values().partition_point(|value| *value < start + width * bin as f64));
+        let ends = (1..bins).map(|bin| {
+            self.values()
+                .partition_point(|value| *value < start + width * bin as f64)
+        });
         let counts = ends.chain([self.len()]).map(&mut up_to).collect();
-        Histogram { start, width, counts }
+        Histogram {
+            start,
+            width,
+            counts,
+        }
     }
 
     /// How many bins of the width of the rule the values need; R's `nclass.FD`.
     fn bins_wanted(&self) -> f64 {
         let range = self.values()[self.len() - 1] - self.values()[0];
-        self.bin_width().map_or(1.0, |width| libm::ceil(range / width))
+        self.bin_width()
+            .map_or(1.0, |width| libm::ceil(range / width))
     }
 }
 
@@ -84,25 +102,49 @@ mod tests {
         // Quartiles 1 and 3, so that bins are to be 4 / 5^(1/3) = 2.34 wide: two bins, of three grains.
         let mut values = [4.0, 0.0, 1.0, 2.0, 3.0];
         let found = Sample::new(&mut values).unwrap().histogram(9);
-        assert_eq!(found, Histogram { start: -0.5, width: 3.0, counts: vec![3, 2] });
+        assert_eq!(
+            found,
+            Histogram {
+                start: -0.5,
+                width: 3.0,
+                counts: vec![3, 2]
+            }
+        );
         assert_eq!(Sample::new(&mut values).unwrap().histogram(1).counts, [5]);
         // A flat distribution of whole numbers stays flat but for its end, though bins are to be 5.45 wide.
         let mut flat: Vec<f64> = (0..6_000).map(|i| f64::from(i % 100)).collect();
         let found = Sample::new(&mut flat).unwrap().histogram(60);
         assert_eq!((found.width, found.counts.len()), (6.0, 17));
-        assert!(found.counts[..16].iter().all(|count| *count == 360), "{found:?}");
+        assert!(
+            found.counts[..16].iter().all(|count| *count == 360),
+            "{found:?}"
+        );
     }
 
     #[test]
     fn few_different_values_have_bins_too() {
         let same = Sample::new(&mut [7.0; 4]).unwrap().histogram(9);
-        assert_eq!(same, Histogram { start: 7.0, width: 0.0, counts: vec![4] });
+        assert_eq!(
+            same,
+            Histogram {
+                start: 7.0,
+                width: 0.0,
+                counts: vec![4]
+            }
+        );
         // Scott: the standard deviation is 1, so bins of 3.5 / 100^(1/3) = 0.75.
         let mut values = vec![0.0; 100];
         values[99] = 10.0;
         let sample = Sample::new(&mut values).unwrap();
         assert_eq!((sample.bins_wanted(), sample.grain()), (14.0, Some(10.0)));
-        assert_eq!(sample.histogram(50), Histogram { start: -5.0, width: 10.0, counts: vec![99, 1] });
+        assert_eq!(
+            sample.histogram(50),
+            Histogram {
+                start: -5.0,
+                width: 10.0,
+                counts: vec![99, 1]
+            }
+        );
     }
 
     proptest! {

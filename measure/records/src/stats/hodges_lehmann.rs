@@ -28,7 +28,10 @@ impl HodgesLehmann {
     /// Estimates the shift; takes some hundred passes over both samples, and no memory.
     #[must_use]
     pub fn of(first: &Sample<'_>, second: &Sample<'_>, confidence: Confidence) -> Self {
-        let differences = Differences { first: first.values(), second: second.values() };
+        let differences = Differences {
+            first: first.values(),
+            second: second.values(),
+        };
         let pairs = differences.count();
         let (skipped, beyond, method) = if Ranks::of(first, second).countable() {
             let sums = RankSums::count(first.len(), second.len());
@@ -36,14 +39,26 @@ impl HodgesLehmann {
             (skipped, beyond, RankMethod::Exact)
         } else {
             // A shift that is none of the differences leaves ties only within the samples.
-            let deviation = deviation(first.len(), second.len(), ties_within(first) + ties_within(second));
+            let deviation = deviation(
+                first.len(),
+                second.len(),
+                ties_within(first) + ties_within(second),
+            );
             let middle = 0.5 * pairs as f64;
             let at_most = |count| normal_above((middle - 0.5 - count as f64) / deviation);
             let (skipped, beyond) = skip(pairs, confidence, at_most);
             (skipped, beyond, RankMethod::Normal)
         };
-        let interval = Interval { low: differences.nth(skipped), high: differences.nth(pairs - 1 - skipped) };
-        Self { shift: differences.median(), interval, confidence: (1.0 - 2.0 * beyond).max(0.0), method }
+        let interval = Interval {
+            low: differences.nth(skipped),
+            high: differences.nth(pairs - 1 - skipped),
+        };
+        Self {
+            shift: differences.median(),
+            interval,
+            confidence: (1.0 - 2.0 * beyond).max(0.0),
+            method,
+        }
     }
 
     /// Whether the interval excludes that there is no shift.
@@ -72,7 +87,11 @@ fn skip(pairs: usize, confidence: Confidence, at_most: impl Fn(usize) -> f64) ->
 
 /// The sum of `t^3 - t` over the values that occur `t` times in this sample.
 fn ties_within(sample: &Sample<'_>) -> f64 {
-    sample.values().chunk_by(|a, b| a == b).map(|same| cube_less_one(same.len())).sum()
+    sample
+        .values()
+        .chunk_by(|a, b| a == b)
+        .map(|same| cube_less_one(same.len()))
+        .sum()
 }
 
 /// All differences of a value of the first sample and one of the second; both are sorted.
@@ -137,7 +156,11 @@ fn order(value: f64) -> u64 {
 
 /// The float of such a number.
 fn unorder(order: u64) -> f64 {
-    f64::from_bits(if order & SIGN == 0 { !order } else { order & !SIGN })
+    f64::from_bits(if order & SIGN == 0 {
+        !order
+    } else {
+        order & !SIGN
+    })
 }
 
 #[cfg(test)]
@@ -155,15 +178,36 @@ mod tests {
             let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
             for (level, (low, high)) in LEVELS.into_iter().zip(pair.intervals) {
                 let found = HodgesLehmann::of(&x, &y, Confidence::new(level).unwrap());
-                assert_eq!(found.method == RankMethod::Exact, pair.wilcoxon.1, "{}", pair.name);
+                assert_eq!(
+                    found.method == RankMethod::Exact,
+                    pair.wilcoxon.1,
+                    "{}",
+                    pair.name
+                );
                 let [median, numeric] = pair.shifts;
                 let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.abs().max(1.0);
-                assert!(close(found.shift, median), "{}: {} is not {median}", pair.name, found.shift);
-                assert!(close(found.interval.low, low) && close(found.interval.high, high), "{}: {found:?}", pair.name);
-                let differences = Differences { first: x.values(), second: y.values() };
+                assert!(
+                    close(found.shift, median),
+                    "{}: {} is not {median}",
+                    pair.name,
+                    found.shift
+                );
+                assert!(
+                    close(found.interval.low, low) && close(found.interval.high, high),
+                    "{}: {found:?}",
+                    pair.name
+                );
+                let differences = Differences {
+                    first: x.values(),
+                    second: y.values(),
+                };
                 let count = differences.count();
                 let middle = differences.nth((count - 1) / 2)..=differences.nth(count / 2);
-                assert!(numeric >= middle.start() - 1e-9 && numeric <= middle.end() + 1e-9, "{}: {numeric}", pair.name);
+                assert!(
+                    numeric >= middle.start() - 1e-9 && numeric <= middle.end() + 1e-9,
+                    "{}: {numeric}",
+                    pair.name
+                );
             }
         }
     }
@@ -174,20 +218,47 @@ mod tests {
         let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
         let found = HodgesLehmann::of(&x, &y, Confidence::USUAL);
         // Of 20 orders, one has all of the first sample below the second.
-        assert_eq!((found.interval, found.confidence), (Interval { low: -12.0, high: -7.5 }, 0.9));
+        assert_eq!(
+            (found.interval, found.confidence),
+            (
+                Interval {
+                    low: -12.0,
+                    high: -7.5
+                },
+                0.9
+            )
+        );
         assert!(found.is_evident());
-        let of_one =
-            HodgesLehmann::of(&Sample::new(&mut [1.0]).unwrap(), &Sample::new(&mut [1.0]).unwrap(), Confidence::USUAL);
-        assert_eq!((of_one.shift, of_one.confidence, of_one.is_evident()), (0.0, 0.0, false));
+        let of_one = HodgesLehmann::of(
+            &Sample::new(&mut [1.0]).unwrap(),
+            &Sample::new(&mut [1.0]).unwrap(),
+            Confidence::USUAL,
+        );
+        assert_eq!(
+            (of_one.shift, of_one.confidence, of_one.is_evident()),
+            (0.0, 0.0, false)
+        );
     }
 
     #[test]
     fn a_probability_that_is_the_tail_but_for_rounding_is_not_below_it() {
         // Three of 20 orders have at most two pairs, and the tail of 70 % is 0.15000000000000002. R agrees.
-        let (mut x, mut y) = ([0.0], core::array::from_fn::<f64, 19, _>(|i| i as f64 + 1.0));
+        let (mut x, mut y) = (
+            [0.0],
+            core::array::from_fn::<f64, 19, _>(|i| i as f64 + 1.0),
+        );
         let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
         let found = HodgesLehmann::of(&x, &y, Confidence::new(0.7).unwrap());
-        assert_eq!((found.interval, found.confidence), (Interval { low: -18.0, high: -2.0 }, 0.8));
+        assert_eq!(
+            (found.interval, found.confidence),
+            (
+                Interval {
+                    low: -18.0,
+                    high: -2.0
+                },
+                0.8
+            )
+        );
     }
 
     fn values() -> impl Strategy<Value = Vec<f64>> {
@@ -198,7 +269,10 @@ mod tests {
     }
 
     fn odd_values() -> impl Strategy<Value = Vec<f64>> {
-        prop::collection::vec(prop_oneof![Just(0.0), Just(-0.0), Just(1e-310), Just(-1e300), -1.0..1.0], 1..20)
+        prop::collection::vec(
+            prop_oneof![Just(0.0), Just(-0.0), Just(1e-310), Just(-1e300), -1.0..1.0],
+            1..20,
+        )
     }
 
     proptest! {

@@ -11,7 +11,9 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![1.0; p.len()];
     let mut largest = 0.0_f64;
     for (done, place) in by_size.into_iter().enumerate() {
-        largest = largest.max((p.len() - done) as f64 * evidence(place)).min(1.0);
+        largest = largest
+            .max((p.len() - done) as f64 * evidence(place))
+            .min(1.0);
         adjusted[place] = largest;
     }
     adjusted
@@ -28,7 +30,10 @@ mod tests {
         for [p, expected] in golden::HOLM {
             let found = holm(p);
             assert_eq!(found.len(), expected.len());
-            let close = found.iter().zip(*expected).all(|(found, expected)| (found - expected).abs() < 1e-15);
+            let close = found
+                .iter()
+                .zip(*expected)
+                .all(|(found, expected)| (found - expected).abs() < 1e-15);
             assert!(close, "{found:?} is not {expected:?}");
         }
         assert!(holm(&[]).is_empty());

@@ -35,7 +35,11 @@ pub struct ConfidenceError(f64);
 
 impl fmt::Display for ConfidenceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a confidence is above 0 and below 1, which {} is not", self.0)
+        write!(
+            f,
+            "a confidence is above 0 and below 1, which {} is not",
+            self.0
+        )
     }
 }
 
@@ -50,7 +54,11 @@ impl Confidence {
     /// # Errors
     /// When it is not above 0 and below 1.
     pub fn new(share: f64) -> Result<Self, ConfidenceError> {
-        if share > 0.0 && share < 1.0 { Ok(Self(share)) } else { Err(ConfidenceError(share)) }
+        if share > 0.0 && share < 1.0 {
+            Ok(Self(share))
+        } else {
+            Err(ConfidenceError(share))
+        }
     }
 
     /// The share.
@@ -85,7 +93,10 @@ mod tests {
 
     #[test]
     fn an_interval_includes_its_ends() {
-        let interval = Interval { low: -1.0, high: 4.0 };
+        let interval = Interval {
+            low: -1.0,
+            high: 4.0,
+        };
         assert!(interval.contains(-1.0) && interval.contains(4.0));
         assert!(!interval.contains(-1.1) && !interval.contains(4.1));
         assert_eq!(interval.half_width(), 2.5);

@@ -42,7 +42,11 @@ impl MannWhitney {
         let pairs = ranks.u as usize;
         let sums = RankSums::count(ranks.first, ranks.second);
         let p = PValues::of_tails(sums.at_most(pairs), sums.at_least(pairs));
-        Self { u: ranks.u, method: RankMethod::Exact, p }
+        Self {
+            u: ranks.u,
+            method: RankMethod::Exact,
+            p,
+        }
     }
 
     /// Compares two samples by the normal distribution even if they could be counted: for a table in which some rows
@@ -62,7 +66,11 @@ impl MannWhitney {
         } else {
             PValues::NO_EVIDENCE
         };
-        Self { u: ranks.u, method: RankMethod::Normal, p }
+        Self {
+            u: ranks.u,
+            method: RankMethod::Normal,
+            p,
+        }
     }
 }
 
@@ -92,7 +100,12 @@ impl Ranks {
             ties += cube_less_one(here + there);
             (rest, others) = (&rest[here..], &others[there..]);
         }
-        Self { first: first.len(), second: second.len(), u, ties }
+        Self {
+            first: first.len(),
+            second: second.len(),
+            u,
+            ties,
+        }
     }
 
     /// Whether p is found by counting.
@@ -113,7 +126,9 @@ impl Ranks {
 /// The standard deviation of the rank sum of samples of two sizes with this sum of `t^3 - t` over their ties.
 pub(super) fn deviation(first: usize, second: usize, ties: f64) -> f64 {
     let (pairs, all) = (first as f64 * second as f64, (first + second) as f64);
-    (pairs / 12.0 * (all + 1.0 - ties / (all * (all - 1.0)))).max(0.0).sqrt()
+    (pairs / 12.0 * (all + 1.0 - ties / (all * (all - 1.0))))
+        .max(0.0)
+        .sqrt()
 }
 
 /// What a value that occurs so many times adds to the sum over ties.
@@ -134,7 +149,10 @@ mod tests {
 
     fn assert_close(found: PValues, expected: &[f64; 3], of: &str) {
         for (found, expected) in sides(found).iter().zip(expected) {
-            assert!((found / expected - 1.0).abs() < 1e-12, "{of}: {found} is not {expected}");
+            assert!(
+                (found / expected - 1.0).abs() < 1e-12,
+                "{of}: {found} is not {expected}"
+            );
         }
     }
 
@@ -145,10 +163,20 @@ mod tests {
             let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
             let found = MannWhitney::of(&x, &y);
             let (u, exact, p) = pair.wilcoxon;
-            assert_eq!((found.u, found.method == RankMethod::Exact), (u, exact), "{}", pair.name);
+            assert_eq!(
+                (found.u, found.method == RankMethod::Exact),
+                (u, exact),
+                "{}",
+                pair.name
+            );
             assert_close(found.p, &p, pair.name);
             let approximate = MannWhitney::approximate(&x, &y);
-            assert_eq!((approximate.u, approximate.method), (u, RankMethod::Normal), "{}", pair.name);
+            assert_eq!(
+                (approximate.u, approximate.method),
+                (u, RankMethod::Normal),
+                "{}",
+                pair.name
+            );
             assert_close(approximate.p, &pair.approximate, pair.name);
         }
     }
@@ -156,8 +184,14 @@ mod tests {
     /// `tests/golden/mann_whitney.py` prints them.
     #[test]
     fn p_values_are_those_of_scipy_by_the_same_method() {
-        let steps = |count: u32, by: f64| (1..=count).map(|i| f64::from(i * 37 % 101) + by).collect::<Vec<_>>();
-        let test = |(mut x, mut y): (Vec<f64>, Vec<f64>), exact: Option<[f64; 3]>, normal: [f64; 3]| {
+        let steps = |count: u32, by: f64| {
+            (1..=count)
+                .map(|i| f64::from(i * 37 % 101) + by)
+                .collect::<Vec<_>>()
+        };
+        let test = |(mut x, mut y): (Vec<f64>, Vec<f64>),
+                    exact: Option<[f64; 3]>,
+                    normal: [f64; 3]| {
             let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
             let (found, approximate) = (MannWhitney::of(&x, &y), MannWhitney::approximate(&x, &y));
             assert_eq!(found.method == RankMethod::Exact, exact.is_some());
@@ -165,7 +199,10 @@ mod tests {
             assert_close(approximate.p, &normal, "SciPy");
         };
         test(
-            (vec![1.25, 7.5, 3.0, 12.0], vec![2.5, 9.0, 10.0, 15.5, 20.0, 3.75]),
+            (
+                vec![1.25, 7.5, 3.0, 12.0],
+                vec![2.5, 9.0, 10.0, 15.5, 20.0, 3.75],
+            ),
             Some([0.35238095238095235, 0.17619047619047618, 0.8714285714285714]),
             [0.3373556517763615, 0.16867782588818075, 0.879522665649215],
         );
@@ -175,7 +212,10 @@ mod tests {
             [0.12661627356189578, 0.06330813678094789, 0.9377782327474374],
         );
         test(
-            (vec![1.0, 2.0, 2.0, 3.0, 5.0], vec![2.0, 3.0, 3.0, 8.0, 9.0, 9.0]),
+            (
+                vec![1.0, 2.0, 2.0, 3.0, 5.0],
+                vec![2.0, 3.0, 3.0, 8.0, 9.0, 9.0],
+            ),
             None,
             [0.1130499788563229, 0.05652498942816145, 0.9617245753150733],
         );
@@ -201,11 +241,15 @@ mod tests {
     fn enumerated(x: &[f64], y: &[f64]) -> [f64; 3] {
         let all = [x, y].concat();
         let larger = |chosen: u32| {
-            let of = |picked| (0..all.len()).filter(move |place| (chosen >> place & 1 == 1) == picked);
-            of(true).map(|place| of(false).filter(|other| all[*other] < all[place]).count()).sum::<usize>()
+            let of =
+                |picked| (0..all.len()).filter(move |place| (chosen >> place & 1 == 1) == picked);
+            of(true)
+                .map(|place| of(false).filter(|other| all[*other] < all[place]).count())
+                .sum::<usize>()
         };
         let found = larger((1 << x.len()) - 1);
-        let choices = (0_u32..1 << all.len()).filter(|chosen| chosen.count_ones() as usize == x.len());
+        let choices =
+            (0_u32..1 << all.len()).filter(|chosen| chosen.count_ones() as usize == x.len());
         let (mut less, mut greater, mut count) = (0, 0, 0);
         for u in choices.map(larger) {
             count += 1;
@@ -219,11 +263,15 @@ mod tests {
 
     /// Values of which no two are the same, divided in two.
     fn without_ties() -> impl Strategy<Value = (Vec<f64>, Vec<f64>)> {
-        (prop::collection::hash_set(-1_000_i32..1_000, 2..10), 0.0..1.0).prop_map(|(values, share)| {
-            let values: Vec<f64> = values.into_iter().map(f64::from).collect();
-            let (x, y) = values.split_at(1 + (share * (values.len() - 1) as f64) as usize);
-            (x.to_vec(), y.to_vec())
-        })
+        (
+            prop::collection::hash_set(-1_000_i32..1_000, 2..10),
+            0.0..1.0,
+        )
+            .prop_map(|(values, share)| {
+                let values: Vec<f64> = values.into_iter().map(f64::from).collect();
+                let (x, y) = values.split_at(1 + (share * (values.len() - 1) as f64) as usize);
+                (x.to_vec(), y.to_vec())
+            })
     }
 
     fn whole_numbers() -> impl Strategy<Value = Vec<f64>> {

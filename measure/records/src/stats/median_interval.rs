@@ -22,8 +22,14 @@ impl Sample<'_> {
             return None;
         }
         let (skipped, beyond) = skip(self.len(), confidence);
-        let interval = Interval { low: self.sorted[skipped], high: self.sorted[self.len() - 1 - skipped] };
-        Some(MedianInterval { interval, confidence: (1.0 - 2.0 * beyond).max(0.0) })
+        let interval = Interval {
+            low: self.sorted[skipped],
+            high: self.sorted[self.len() - 1 - skipped],
+        };
+        Some(MedianInterval {
+            interval,
+            confidence: (1.0 - 2.0 * beyond).max(0.0),
+        })
     }
 }
 
@@ -60,7 +66,10 @@ mod tests {
 
     fn of(count: u32, share: f64) -> MedianInterval {
         let mut values: Vec<f64> = (1..=count).map(f64::from).collect();
-        Sample::new(&mut values).unwrap().median_interval(Confidence::new(share).unwrap()).unwrap()
+        Sample::new(&mut values)
+            .unwrap()
+            .median_interval(Confidence::new(share).unwrap())
+            .unwrap()
     }
 
     /// R: `k <- qbinom(a/2, n, .5); if (pbinom(k, n, .5) > a/2) k <- k - 1`, then `k + 1`, `n - k` and
@@ -78,8 +87,16 @@ mod tests {
         ];
         for (count, share, low, high, confidence) in golden {
             let found = of(count, share);
-            assert_eq!((found.interval.low, found.interval.high), (low, high), "{count}, {share}");
-            assert!((found.confidence - confidence).abs() < 1e-10, "{count}, {share}: {}", found.confidence);
+            assert_eq!(
+                (found.interval.low, found.interval.high),
+                (low, high),
+                "{count}, {share}"
+            );
+            assert!(
+                (found.confidence - confidence).abs() < 1e-10,
+                "{count}, {share}: {}",
+                found.confidence
+            );
         }
     }
 
@@ -89,26 +106,49 @@ mod tests {
         for count in 2..=120_u32 {
             let mut ways = vec![1_u128];
             for _ in 0..count {
-                let next = |i: usize| ways.get(i).unwrap_or(&0) + if i > 0 { ways[i - 1] } else { 0 };
+                let next =
+                    |i: usize| ways.get(i).unwrap_or(&0) + if i > 0 { ways[i - 1] } else { 0 };
                 ways = (0..=ways.len()).map(next).collect();
             }
-            let at_most = |heads: usize| ways[..=heads].iter().sum::<u128>() as f64 / 2_f64.powi(count as i32);
+            let at_most = |heads: usize| {
+                ways[..=heads].iter().sum::<u128>() as f64 / 2_f64.powi(count as i32)
+            };
             for share in [0.5, 0.75, 0.95, 0.999] {
                 let found = of(count, share);
                 let skipped = found.interval.low as usize - 1;
                 assert_eq!(found.interval.high as usize, count as usize - skipped);
                 let confidence = (1.0 - 2.0 * at_most(skipped)).max(0.0);
-                assert!((found.confidence - confidence).abs() < 1e-12, "{count}, {share}: {found:?}");
-                assert!(skipped == 0 || confidence >= share - 1e-9, "{count}, {share}: {found:?}");
-                assert!(1.0 - 2.0 * at_most(skipped + 1) < share, "{count}, {share}: {found:?}");
+                assert!(
+                    (found.confidence - confidence).abs() < 1e-12,
+                    "{count}, {share}: {found:?}"
+                );
+                assert!(
+                    skipped == 0 || confidence >= share - 1e-9,
+                    "{count}, {share}: {found:?}"
+                );
+                assert!(
+                    1.0 - 2.0 * at_most(skipped + 1) < share,
+                    "{count}, {share}: {found:?}"
+                );
             }
         }
     }
 
     #[test]
     fn few_values_have_less_confidence() {
-        assert_eq!(Sample::new(&mut [1.0]).unwrap().median_interval(Confidence::USUAL), None);
-        assert_eq!(of(5, 0.95).interval, Interval { low: 1.0, high: 5.0 });
+        assert_eq!(
+            Sample::new(&mut [1.0])
+                .unwrap()
+                .median_interval(Confidence::USUAL),
+            None
+        );
+        assert_eq!(
+            of(5, 0.95).interval,
+            Interval {
+                low: 1.0,
+                high: 5.0
+            }
+        );
         assert!((of(5, 0.95).confidence - 0.9375).abs() < 1e-12);
     }
 }

@@ -34,7 +34,10 @@ fn ratio(x: f64, [above, below]: &Rational) -> f64 {
 
 /// The polynomial with these coefficients, from the constant up.
 pub(super) fn polynomial(x: f64, coefficients: &[f64]) -> f64 {
-    coefficients.iter().rev().fold(0.0, |sum, coefficient| sum * x + coefficient)
+    coefficients
+        .iter()
+        .rev()
+        .fold(0.0, |sum, coefficient| sum * x + coefficient)
 }
 
 const NEAR: Rational = [
@@ -116,18 +119,30 @@ mod tests {
     fn tails_and_quantiles_are_those_of_r() {
         for [z, share] in golden::NORMAL_TAILS {
             let found = normal_above(*z);
-            assert!((found / share - 1.0).abs() < 1e-12, "above {z}: {found} is not {share}");
+            assert!(
+                (found / share - 1.0).abs() < 1e-12,
+                "above {z}: {found} is not {share}"
+            );
         }
         for [share, z] in golden::NORMAL_QUANTILES {
             let found = normal_quantile(*share);
-            assert!((found - z).abs() <= 1e-14 * z.abs(), "at {share}: {found} is not {z}");
+            assert!(
+                (found - z).abs() <= 1e-14 * z.abs(),
+                "at {share}: {found} is not {z}"
+            );
         }
     }
 
     #[test]
     fn the_ends_are_infinite() {
-        assert_eq!((normal_quantile(0.0), normal_quantile(1.0)), (f64::NEG_INFINITY, f64::INFINITY));
-        assert_eq!((normal_above(f64::INFINITY), normal_above(f64::NEG_INFINITY)), (0.0, 1.0));
+        assert_eq!(
+            (normal_quantile(0.0), normal_quantile(1.0)),
+            (f64::NEG_INFINITY, f64::INFINITY)
+        );
+        assert_eq!(
+            (normal_above(f64::INFINITY), normal_above(f64::NEG_INFINITY)),
+            (0.0, 1.0)
+        );
     }
 
     proptest! {

@@ -23,13 +23,22 @@ impl ShapiroWilk {
     pub fn of(sample: &Sample<'_>) -> Result<Self, TestError> {
         let found = sample.len();
         if found < *KNOWN.start() {
-            return Err(TestError::TooFew { needed: *KNOWN.start(), found });
+            return Err(TestError::TooFew {
+                needed: *KNOWN.start(),
+                found,
+            });
         }
         if found > *KNOWN.end() {
-            return Err(TestError::TooMany { allowed: *KNOWN.end(), found });
+            return Err(TestError::TooMany {
+                allowed: *KNOWN.end(),
+                found,
+            });
         }
         let unexplained = unexplained(sample)?;
-        Ok(Self { w: 1.0 - unexplained, p: p(unexplained, found) })
+        Ok(Self {
+            w: 1.0 - unexplained,
+            p: p(unexplained, found),
+        })
     }
 
     /// Whether the sample may be from a normal distribution, as far as a test at this level can tell.
@@ -50,10 +59,19 @@ fn unexplained(sample: &Sample<'_>) -> Result<f64, TestError> {
     }
     // The weights are antisymmetric, so a sum over all values is one over the pairs from both ends.
     let weights = weights(values.len());
-    let pairs = values.iter().zip(values.iter().rev()).map(|(low, high)| (high - low) / range);
-    let explained = pairs.zip(&weights).map(|(distance, weight)| weight * distance).sum::<f64>();
+    let pairs = values
+        .iter()
+        .zip(values.iter().rev())
+        .map(|(low, high)| (high - low) / range);
+    let explained = pairs
+        .zip(&weights)
+        .map(|(distance, weight)| weight * distance)
+        .sum::<f64>();
     let mean = sample.mean();
-    let squares = values.iter().map(|value| ((value - mean) / range).powi(2)).sum::<f64>();
+    let squares = values
+        .iter()
+        .map(|value| ((value - mean) / range).powi(2))
+        .sum::<f64>();
     let norm = (squares * 2.0 * weights.iter().map(|weight| weight * weight).sum::<f64>()).sqrt();
     // Perfect but for rounding is perfect.
     Ok(((norm - explained) * (norm + explained) / (norm * norm)).max(0.0))
@@ -70,7 +88,11 @@ fn weights(count: usize) -> Vec<f64> {
     let length = 2.0 * weights.iter().map(|weight| weight * weight).sum::<f64>();
     // Royston's corrections of the outermost weights; the others share what is left of the length.
     let rare = 1.0 / (count as f64).sqrt();
-    let corrections: &[[f64; 6]] = if count > 5 { &[OUTERMOST, NEXT] } else { &[OUTERMOST] };
+    let corrections: &[[f64; 6]] = if count > 5 {
+        &[OUTERMOST, NEXT]
+    } else {
+        &[OUTERMOST]
+    };
     let (mut before, mut after) = (length, 1.0);
     for (weight, correction) in weights.iter_mut().zip(corrections) {
         before -= 2.0 * *weight * *weight;
@@ -78,7 +100,10 @@ fn weights(count: usize) -> Vec<f64> {
         after -= 2.0 * *weight * *weight;
     }
     let scale = (after / before).sqrt();
-    weights.iter_mut().skip(corrections.len()).for_each(|weight| *weight *= scale);
+    weights
+        .iter_mut()
+        .skip(corrections.len())
+        .for_each(|weight| *weight *= scale);
     weights
 }
 
@@ -93,15 +118,25 @@ fn p(unexplained: f64, count: usize) -> f64 {
     let (value, mean, deviation) = if count <= 11.0 {
         // No four values leave so much unexplained that the limit is reached, and more values have a larger one.
         let limit = 0.459 * count - 2.273;
-        (-(limit - unexplained.ln()).ln(), polynomial(count, &FEW_MEAN), polynomial(count, &FEW_DEVIATION).exp())
+        (
+            -(limit - unexplained.ln()).ln(),
+            polynomial(count, &FEW_MEAN),
+            polynomial(count, &FEW_DEVIATION).exp(),
+        )
     } else {
-        (unexplained.ln(), polynomial(log, &MANY_MEAN), polynomial(log, &MANY_DEVIATION).exp())
+        (
+            unexplained.ln(),
+            polynomial(log, &MANY_MEAN),
+            polynomial(log, &MANY_DEVIATION).exp(),
+        )
     };
     normal_above((value - mean) / deviation)
 }
 
 const OUTERMOST: [f64; 6] = [0.0, 0.221_157, -0.147_981, -2.071_19, 4.434_685, -2.706_056];
-const NEXT: [f64; 6] = [0.0, 0.042_981, -0.293_762, -1.752_461, 5.682_633, -3.582_633];
+const NEXT: [f64; 6] = [
+    0.0, 0.042_981, -0.293_762, -1.752_461, 5.682_633, -3.582_633,
+];
 const FEW_MEAN: [f64; 4] = [0.544, -0.399_78, 0.025_054, -6.714e-4];
 const FEW_DEVIATION: [f64; 4] = [1.382_2, -0.778_57, 0.062_767, -0.002_032_2];
 const MANY_MEAN: [f64; 4] = [-1.586_1, -0.310_82, -0.083_751, 0.003_891_5];
@@ -115,8 +150,16 @@ mod tests {
 
     fn assert_found(mut values: Vec<f64>, w: f64, p: f64) {
         let found = ShapiroWilk::of(&Sample::new(&mut values).unwrap()).unwrap();
-        assert!((found.w - w).abs() < 1e-12, "of {}: {found:?} is not {w}", values.len());
-        assert!((found.p - p).abs() <= 1e-9 * p, "of {}: {found:?} is not {p}", values.len());
+        assert!(
+            (found.w - w).abs() < 1e-12,
+            "of {}: {found:?} is not {w}",
+            values.len()
+        );
+        assert!(
+            (found.p - p).abs() <= 1e-9 * p,
+            "of {}: {found:?} is not {p}",
+            values.len()
+        );
     }
 
     #[test]
@@ -127,20 +170,45 @@ mod tests {
             }
         }
         for (count, w, p) in golden::SHAPIRO_OF_SQUARES {
-            assert_found((1..=*count).map(|i| ((7_919 * i % 5_003) as f64).powi(2)).collect(), *w, *p);
+            assert_found(
+                (1..=*count)
+                    .map(|i| ((7_919 * i % 5_003) as f64).powi(2))
+                    .collect(),
+                *w,
+                *p,
+            );
         }
         for (count, w, p) in golden::SHAPIRO_OF_NORMAL {
             let count = *count as usize;
             let points = (0..count).map(|place| super::super::qq::plotting_position(place, count));
-            assert_found(points.map(|share| (1e3 * normal_quantile(share)).round()).collect(), *w, *p);
+            assert_found(
+                points
+                    .map(|share| (1e3 * normal_quantile(share)).round())
+                    .collect(),
+                *w,
+                *p,
+            );
         }
     }
 
     #[test]
     fn it_says_what_it_cannot_test() {
-        let error = |mut values: Vec<f64>| ShapiroWilk::of(&Sample::new(&mut values).unwrap()).unwrap_err();
-        assert_eq!(error(vec![1.0, 2.0]), TestError::TooFew { needed: 3, found: 2 });
-        assert_eq!(error(vec![1.0; 5_001]), TestError::TooMany { allowed: 5_000, found: 5_001 });
+        let error =
+            |mut values: Vec<f64>| ShapiroWilk::of(&Sample::new(&mut values).unwrap()).unwrap_err();
+        assert_eq!(
+            error(vec![1.0, 2.0]),
+            TestError::TooFew {
+                needed: 3,
+                found: 2
+            }
+        );
+        assert_eq!(
+            error(vec![1.0; 5_001]),
+            TestError::TooMany {
+                allowed: 5_000,
+                found: 5_001
+            }
+        );
         assert_eq!(error(vec![0.1; 7]), TestError::NoSpread);
         assert_eq!(error(vec![-1e308, 0.0, 1e308]), TestError::TooWide);
     }
@@ -150,17 +218,27 @@ mod tests {
         let mut values = vec![1.0; 4_999];
         values.push(2.0);
         let found = ShapiroWilk::of(&Sample::new(&mut values).unwrap()).unwrap();
-        assert!(found.w < 0.01 && found.p < 1e-60 && !found.is_normal(1e-9), "{found:?}");
+        assert!(
+            found.w < 0.01 && found.p < 1e-60 && !found.is_normal(1e-9),
+            "{found:?}"
+        );
     }
 
     #[test]
     fn what_is_perfectly_normal_passes() {
         for count in 3..200 {
             let larger = weights(count);
-            let mut values: Vec<f64> = larger.iter().map(|weight| -weight).chain(larger.iter().copied()).collect();
+            let mut values: Vec<f64> = larger
+                .iter()
+                .map(|weight| -weight)
+                .chain(larger.iter().copied())
+                .collect();
             values.extend((count % 2 == 1).then_some(0.0));
             let found = ShapiroWilk::of(&Sample::new(&mut values).unwrap()).unwrap();
-            assert!(found.w > 1.0 - 1e-14 && found.p > 0.999, "of {count}: {found:?}");
+            assert!(
+                found.w > 1.0 - 1e-14 && found.p > 0.999,
+                "of {count}: {found:?}"
+            );
         }
     }
 
@@ -169,7 +247,10 @@ mod tests {
         for far in [1.0, 2.0, 1e3, 1e300] {
             let mut values = [0.0, 0.0, 0.0, far];
             let found = ShapiroWilk::of(&Sample::new(&mut values).unwrap()).unwrap();
-            assert!((found.w - 0.629_8).abs() < 1e-3 && (found.p - 0.001_2).abs() < 1e-3, "{found:?}");
+            assert!(
+                (found.w - 0.629_8).abs() < 1e-3 && (found.p - 0.001_2).abs() < 1e-3,
+                "{found:?}"
+            );
         }
     }
 

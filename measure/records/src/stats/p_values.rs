@@ -13,11 +13,19 @@ pub struct PValues {
 
 impl PValues {
     /// Of a result that is no evidence for anything.
-    pub(super) const NO_EVIDENCE: Self = Self { two_sided: 1.0, less: 1.0, greater: 1.0 };
+    pub(super) const NO_EVIDENCE: Self = Self {
+        two_sided: 1.0,
+        less: 1.0,
+        greater: 1.0,
+    };
 
     /// From the two tails; each of them includes the result itself.
     pub(super) fn of_tails(less: f64, greater: f64) -> Self {
-        Self { two_sided: (2.0 * less.min(greater)).min(1.0), less, greater }
+        Self {
+            two_sided: (2.0 * less.min(greater)).min(1.0),
+            less,
+            greater,
+        }
     }
 }
 
@@ -37,7 +45,18 @@ mod tests {
 
     #[test]
     fn a_bound_is_enough_for_its_stars() {
-        let shown = [0.0, 0.001, 0.001_1, 0.01, 0.010_1, 0.05, 0.050_1, 1.0, f64::NAN].map(stars);
+        let shown = [
+            0.0,
+            0.001,
+            0.001_1,
+            0.01,
+            0.010_1,
+            0.05,
+            0.050_1,
+            1.0,
+            f64::NAN,
+        ]
+        .map(stars);
         assert_eq!(shown, ["***", "***", "**", "**", "*", "*", "", "", ""]);
     }
 }

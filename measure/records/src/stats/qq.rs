@@ -9,7 +9,10 @@ impl Sample<'_> {
     pub fn normal_points(&self) -> impl ExactSizeIterator<Item = (f64, f64)> {
         let count = self.len();
         let expected = move |place| normal_quantile(plotting_position(place, count));
-        self.values().iter().enumerate().map(move |(place, value)| (expected(place), *value))
+        self.values()
+            .iter()
+            .enumerate()
+            .map(move |(place, value)| (expected(place), *value))
     }
 }
 
@@ -31,8 +34,13 @@ mod tests {
             let mut values: Vec<f64> = (0..expected.len()).rev().map(|i| i as f64 * 7.0).collect();
             let sample = Sample::new(&mut values).unwrap();
             assert_eq!(sample.normal_points().len(), expected.len());
-            for (place, ((theory, value), expected)) in sample.normal_points().zip(*expected).enumerate() {
-                assert!((theory - expected).abs() < 1e-14, "{theory} is not {expected}");
+            for (place, ((theory, value), expected)) in
+                sample.normal_points().zip(*expected).enumerate()
+            {
+                assert!(
+                    (theory - expected).abs() < 1e-14,
+                    "{theory} is not {expected}"
+                );
                 assert_eq!(value, place as f64 * 7.0);
             }
         }

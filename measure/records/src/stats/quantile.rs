@@ -26,16 +26,28 @@ mod tests {
     #[test]
     fn quantiles_are_those_of_python() {
         let golden: [(&[f64], [f64; 7]); 3] = [
-            (&[3.0, 1.0, 2.0, 5.0], [1.375, 1.75, 2.125, 2.5, 2.875, 3.5, 4.25]),
-            (&[10.5, -2.0, 7.25, 7.25, 0.0, 100.0], [-0.75, 1.8125, 6.34375, 7.25, 7.65625, 9.6875, 44.0625]),
-            (&[2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0], [4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0]),
+            (
+                &[3.0, 1.0, 2.0, 5.0],
+                [1.375, 1.75, 2.125, 2.5, 2.875, 3.5, 4.25],
+            ),
+            (
+                &[10.5, -2.0, 7.25, 7.25, 0.0, 100.0],
+                [-0.75, 1.8125, 6.34375, 7.25, 7.65625, 9.6875, 44.0625],
+            ),
+            (
+                &[2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0],
+                [4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0],
+            ),
         ];
         for (data, quantiles) in golden {
             let mut data = data.to_vec();
             let sample = Sample::new(&mut data).unwrap();
             for (i, expected) in quantiles.into_iter().enumerate() {
                 let found = sample.quantile((i + 1) as f64 / 8.0);
-                assert!((found - expected).abs() < 1e-12, "{found} is not {expected}");
+                assert!(
+                    (found - expected).abs() < 1e-12,
+                    "{found} is not {expected}"
+                );
             }
         }
     }

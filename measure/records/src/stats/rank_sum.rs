@@ -31,7 +31,9 @@ impl RankSums {
             *sum += ways;
             Some(*sum)
         });
-        Self { at_most: sums.collect() }
+        Self {
+            at_most: sums.collect(),
+        }
     }
 
     /// How many pairs there are: the largest value of the statistic.
@@ -46,7 +48,9 @@ impl RankSums {
 
     /// The probability of at least so many pairs: the distribution is symmetric.
     pub(super) fn at_least(&self, pairs: usize) -> f64 {
-        self.pairs().checked_sub(pairs).map_or(0.0, |mirrored| self.at_most(mirrored))
+        self.pairs()
+            .checked_sub(pairs)
+            .map_or(0.0, |mirrored| self.at_most(mirrored))
     }
 }
 
@@ -60,7 +64,10 @@ mod tests {
         for places in 0_u32..1 << (first + second) {
             if places.count_ones() as usize == first {
                 let chosen = (0..first + second).filter(|place| places >> place & 1 == 1);
-                ways[chosen.enumerate().map(|(before, place)| place - before).sum::<usize>()] += 1;
+                ways[chosen
+                    .enumerate()
+                    .map(|(before, place)| place - before)
+                    .sum::<usize>()] += 1;
             }
         }
         ways
@@ -68,13 +75,21 @@ mod tests {
 
     #[test]
     fn counts_are_those_of_an_enumeration() {
-        for (first, second) in (1..=7).flat_map(|first| (1..=7).map(move |second| (first, second))) {
+        for (first, second) in (1..=7).flat_map(|first| (1..=7).map(move |second| (first, second)))
+        {
             let (counted, ways) = (RankSums::count(first, second), enumerated(first, second));
-            let sums: Vec<u128> = (0..ways.len()).map(|end| ways[..=end].iter().sum()).collect();
+            let sums: Vec<u128> = (0..ways.len())
+                .map(|end| ways[..=end].iter().sum())
+                .collect();
             assert_eq!(counted.at_most, sums, "{first} and {second}");
             for pairs in 0..ways.len() {
-                let expected = ways[pairs..].iter().sum::<u128>() as f64 / sums[sums.len() - 1] as f64;
-                assert_eq!(counted.at_least(pairs), expected, "{first} and {second}, {pairs}");
+                let expected =
+                    ways[pairs..].iter().sum::<u128>() as f64 / sums[sums.len() - 1] as f64;
+                assert_eq!(
+                    counted.at_least(pairs),
+                    expected,
+                    "{first} and {second}, {pairs}"
+                );
             }
         }
     }

@@ -24,7 +24,12 @@ impl SampleSizeCheck {
     /// What the paper did: 500 means of each of 10, 20, ... 500 observations.
     #[must_use]
     pub fn as_published(seed: u64) -> Self {
-        Self { sizes: (1..=50).map(|tens| 10 * tens).collect(), means: 500, level: 0.05, seed }
+        Self {
+            sizes: (1..=50).map(|tens| 10 * tens).collect(),
+            means: 500,
+            level: 0.05,
+            seed,
+        }
     }
 
     /// Draws and tests the means of each size.
@@ -32,7 +37,10 @@ impl SampleSizeCheck {
     /// # Errors
     /// When there are too few or too many means for the test, or all are the same, as those of no observations are.
     pub fn of(&self, observations: &Sample<'_>) -> Result<Vec<MeansOfSize>, TestError> {
-        self.sizes.iter().map(|size| self.of_size(*size, observations)).collect()
+        self.sizes
+            .iter()
+            .map(|size| self.of_size(*size, observations))
+            .collect()
     }
 
     /// The first of the sizes whose means pass the test; `None` if none does.
@@ -51,7 +59,10 @@ impl SampleSizeCheck {
 
     fn of_size(&self, size: usize, observations: &Sample<'_>) -> Result<MeansOfSize, TestError> {
         if size == 0 {
-            return Err(TestError::TooFew { needed: 1, found: 0 });
+            return Err(TestError::TooFew {
+                needed: 1,
+                found: 0,
+            });
         }
         let mut random = Rng::with_seed(self.seed ^ (size as u64).rotate_left(32));
         let values = observations.values();
@@ -64,10 +75,17 @@ impl SampleSizeCheck {
         let mut means: Vec<f64> = (0..self.means).map(|_| mean()).collect();
         means.sort_unstable_by(f64::total_cmp);
         if means.is_empty() {
-            return Err(TestError::TooFew { needed: 3, found: 0 });
+            return Err(TestError::TooFew {
+                needed: 3,
+                found: 0,
+            });
         }
         let normality = ShapiroWilk::of(&Sample { sorted: &means })?;
-        Ok(MeansOfSize { size, means, normality })
+        Ok(MeansOfSize {
+            size,
+            means,
+            normality,
+        })
     }
 }
 
@@ -87,7 +105,9 @@ impl MeansOfSize {
 
     /// The means; [`Sample::normal_points`] of them are the paper's Q-Q plot.
     pub fn means(&self) -> Sample<'_> {
-        Sample { sorted: &self.means }
+        Sample {
+            sorted: &self.means,
+        }
     }
 
     /// What the test says of the means.
@@ -102,11 +122,18 @@ mod tests {
 
     /// Run-times with a second peak and a long tail.
     fn skewed() -> Vec<f64> {
-        (0..2_000_u32).map(|i| 400.0 + f64::from(i % 7) + if i % 50 == 0 { 300.0 } else { 0.0 }).collect()
+        (0..2_000_u32)
+            .map(|i| 400.0 + f64::from(i % 7) + if i % 50 == 0 { 300.0 } else { 0.0 })
+            .collect()
     }
 
     fn check(sizes: &[usize]) -> SampleSizeCheck {
-        SampleSizeCheck { sizes: sizes.to_vec(), means: 500, level: 0.05, seed: 1 }
+        SampleSizeCheck {
+            sizes: sizes.to_vec(),
+            means: 500,
+            level: 0.05,
+            seed: 1,
+        }
     }
 
     #[test]
@@ -114,12 +141,24 @@ mod tests {
         let mut values = skewed();
         let sample = Sample::new(&mut values).unwrap();
         let tested = check(&[30, 20_000]).of(&sample).unwrap();
-        assert!(!tested[0].normality().is_normal(1e-6), "{:?}", tested[0].normality());
-        assert!(tested[1].normality().is_normal(0.001), "{:?}", tested[1].normality());
+        assert!(
+            !tested[0].normality().is_normal(1e-6),
+            "{:?}",
+            tested[0].normality()
+        );
+        assert!(
+            tested[1].normality().is_normal(0.001),
+            "{:?}",
+            tested[1].normality()
+        );
         // Even ones need few.
         let mut values: Vec<f64> = (0..2_000).map(f64::from).collect();
         let even = check(&[30]).of(&Sample::new(&mut values).unwrap()).unwrap();
-        assert!(even[0].normality().is_normal(0.001), "{:?}", even[0].normality());
+        assert!(
+            even[0].normality().is_normal(0.001),
+            "{:?}",
+            even[0].normality()
+        );
     }
 
     #[test]
@@ -130,8 +169,15 @@ mod tests {
         let all = check.of(&sample).unwrap();
         let first = all.iter().find(|tested| tested.normality().p >= 0.05);
         assert_eq!(check.smallest(&sample).unwrap().as_ref(), first);
-        assert!(first.is_some_and(|tested| tested.size() >= 100), "{:?}", first.map(MeansOfSize::size));
-        let none = SampleSizeCheck { level: 1.1, ..check };
+        assert!(
+            first.is_some_and(|tested| tested.size() >= 100),
+            "{:?}",
+            first.map(MeansOfSize::size)
+        );
+        let none = SampleSizeCheck {
+            level: 1.1,
+            ..check
+        };
         assert_eq!(none.smallest(&sample).unwrap(), None);
     }
 
@@ -151,9 +197,22 @@ mod tests {
     fn means_of_one_are_observations_and_those_of_two_are_drawn_apart() {
         let mut values = skewed();
         let sample = Sample::new(&mut values).unwrap();
-        let of = |size, means| SampleSizeCheck { means, ..check(&[size]) }.of(&sample).unwrap().remove(0);
+        let of = |size, means| {
+            SampleSizeCheck {
+                means,
+                ..check(&[size])
+            }
+            .of(&sample)
+            .unwrap()
+            .remove(0)
+        };
         let (ones, twos) = (of(1, 1_000), of(2, 500));
-        assert!(ones.means().values().iter().all(|mean| sample.values().contains(mean)));
+        assert!(
+            ones.means()
+                .values()
+                .iter()
+                .all(|mean| sample.values().contains(mean))
+        );
         // From one stream of chances, pairs of the former would be the latter.
         assert!((ones.means().mean() - twos.means().mean()).abs() > 1e-6);
     }
@@ -164,23 +223,64 @@ mod tests {
         let sample = Sample::new(&mut values).unwrap();
         let of = |check: SampleSizeCheck| check.of(&sample).unwrap().pop().unwrap();
         assert_eq!(of(check(&[10, 40])), of(check(&[40])));
-        let other = SampleSizeCheck { seed: 2, ..check(&[40]) };
+        let other = SampleSizeCheck {
+            seed: 2,
+            ..check(&[40])
+        };
         assert_ne!(of(other), of(check(&[40])));
         let published = SampleSizeCheck::as_published(1);
-        assert_eq!((published.sizes.len(), published.sizes[0], published.sizes[49]), (50, 10, 500));
+        assert_eq!(
+            (
+                published.sizes.len(),
+                published.sizes[0],
+                published.sizes[49]
+            ),
+            (50, 10, 500)
+        );
         let other_size = check(&[41]);
-        assert_ne!(of(other_size).means().values(), of(check(&[40])).means().values());
+        assert_ne!(
+            of(other_size).means().values(),
+            of(check(&[40])).means().values()
+        );
     }
 
     #[test]
     fn what_cannot_be_tested_is_said() {
-        let error =
-            |check: SampleSizeCheck, mut values: Vec<f64>| check.of(&Sample::new(&mut values).unwrap()).unwrap_err();
-        assert_eq!(error(check(&[0]), skewed()), TestError::TooFew { needed: 1, found: 0 });
+        let error = |check: SampleSizeCheck, mut values: Vec<f64>| {
+            check.of(&Sample::new(&mut values).unwrap()).unwrap_err()
+        };
+        assert_eq!(
+            error(check(&[0]), skewed()),
+            TestError::TooFew {
+                needed: 1,
+                found: 0
+            }
+        );
         assert_eq!(error(check(&[10]), vec![5.0; 9]), TestError::NoSpread);
-        let means = |means| SampleSizeCheck { means, ..check(&[10]) };
-        assert_eq!(error(means(0), skewed()), TestError::TooFew { needed: 3, found: 0 });
-        assert_eq!(error(means(2), skewed()), TestError::TooFew { needed: 3, found: 2 });
-        assert_eq!(error(means(5_001), skewed()), TestError::TooMany { allowed: 5_000, found: 5_001 });
+        let means = |means| SampleSizeCheck {
+            means,
+            ..check(&[10])
+        };
+        assert_eq!(
+            error(means(0), skewed()),
+            TestError::TooFew {
+                needed: 3,
+                found: 0
+            }
+        );
+        assert_eq!(
+            error(means(2), skewed()),
+            TestError::TooFew {
+                needed: 3,
+                found: 2
+            }
+        );
+        assert_eq!(
+            error(means(5_001), skewed()),
+            TestError::TooMany {
+                allowed: 5_000,
+                found: 5_001
+            }
+        );
     }
 }

@@ -29,7 +29,8 @@ impl Sample<'_> {
 
     /// The standard error of the mean, if the values do not depend on each other.
     pub fn standard_error(&self) -> Option<f64> {
-        self.variance().map(|variance| (variance / self.len() as f64).sqrt())
+        self.variance()
+            .map(|variance| (variance / self.len() as f64).sqrt())
     }
 
     /// The standard deviation as a share of the mean's size; `None` also if that is zero.
@@ -48,7 +49,10 @@ impl Sample<'_> {
     pub fn mean_interval(&self, confidence: Confidence) -> Option<Interval> {
         let reach = self.standard_error()? * confidence.critical_t((self.len() - 1) as f64);
         let mean = self.mean();
-        Some(Interval { low: mean - reach, high: mean + reach })
+        Some(Interval {
+            low: mean - reach,
+            high: mean + reach,
+        })
     }
 
     fn of_the_mean(&self, spread: f64) -> Option<f64> {
@@ -69,15 +73,31 @@ mod tests {
             let mut x = pair.x.to_vec();
             let sample = Sample::new(&mut x).unwrap();
             let Some((deviation, intervals)) = pair.spread else {
-                assert!(sample.variance().is_none_or(|variance| variance == 0.0), "{}", pair.name);
+                assert!(
+                    sample.variance().is_none_or(|variance| variance == 0.0),
+                    "{}",
+                    pair.name
+                );
                 continue;
             };
             let found = sample.standard_deviation().unwrap();
-            assert!((found / deviation - 1.0).abs() < 1e-13, "{}: {found} is not {deviation}", pair.name);
+            assert!(
+                (found / deviation - 1.0).abs() < 1e-13,
+                "{}: {found} is not {deviation}",
+                pair.name
+            );
             for (level, (low, high)) in [0.95, 0.99].into_iter().zip(intervals) {
-                let found = sample.mean_interval(Confidence::new(level).unwrap()).unwrap();
-                let close = |a: f64, b: f64| (a - b).abs() <= 1e-12 * (b - sample.mean()).abs() + 1e-15 * b.abs();
-                assert!(close(found.low, low) && close(found.high, high), "{}: {found:?}", pair.name);
+                let found = sample
+                    .mean_interval(Confidence::new(level).unwrap())
+                    .unwrap();
+                let close = |a: f64, b: f64| {
+                    (a - b).abs() <= 1e-12 * (b - sample.mean()).abs() + 1e-15 * b.abs()
+                };
+                assert!(
+                    close(found.low, low) && close(found.high, high),
+                    "{}: {found:?}",
+                    pair.name
+                );
             }
         }
     }
@@ -86,19 +106,44 @@ mod tests {
     fn one_value_has_no_spread_and_zero_no_shares() {
         let mut one = [5.0];
         let one = Sample::new(&mut one).unwrap();
-        assert_eq!((one.variance(), one.standard_deviation(), one.standard_error()), (None, None, None));
-        assert_eq!((one.coefficient_of_variation(), one.relative_standard_error()), (None, None));
+        assert_eq!(
+            (
+                one.variance(),
+                one.standard_deviation(),
+                one.standard_error()
+            ),
+            (None, None, None)
+        );
+        assert_eq!(
+            (
+                one.coefficient_of_variation(),
+                one.relative_standard_error()
+            ),
+            (None, None)
+        );
         assert_eq!(one.mean_interval(Confidence::USUAL), None);
         let mut around_zero = [-1.0, 1.0];
         let around_zero = Sample::new(&mut around_zero).unwrap();
-        assert_eq!((around_zero.variance(), around_zero.standard_error()), (Some(2.0), Some(1.0)));
-        assert_eq!((around_zero.coefficient_of_variation(), around_zero.relative_standard_error()), (None, None));
+        assert_eq!(
+            (around_zero.variance(), around_zero.standard_error()),
+            (Some(2.0), Some(1.0))
+        );
+        assert_eq!(
+            (
+                around_zero.coefficient_of_variation(),
+                around_zero.relative_standard_error()
+            ),
+            (None, None)
+        );
     }
 
     #[test]
     fn a_variance_that_is_too_large_is_infinite() {
         let mut values = [0.0, 1e200, 3e199, 7.7e199, 1.3e199];
-        assert_eq!(Sample::new(&mut values).unwrap().variance(), Some(f64::INFINITY));
+        assert_eq!(
+            Sample::new(&mut values).unwrap().variance(),
+            Some(f64::INFINITY)
+        );
     }
 
     #[test]

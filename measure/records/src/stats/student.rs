@@ -77,7 +77,11 @@ fn half_step_of_gamma(a: f64) -> f64 {
 fn beta_fraction(a: f64, b: f64, x: f64, rest: f64) -> f64 {
     let denominator = |m: f64| {
         let straight = (a + m) * (a * rest - b * x + 1.0 + m * (2.0 - x)) / (a + 2.0 * m + 1.0);
-        if m > 0.0 { m + m * (b - m) * x / (a + 2.0 * m - 1.0) + straight } else { straight }
+        if m > 0.0 {
+            m + m * (b - m) * x / (a + 2.0 * m - 1.0) + straight
+        } else {
+            straight
+        }
     };
     // One that comes out as zero on the way would be divided by.
     const TINY: f64 = 1e-300;
@@ -109,20 +113,32 @@ mod tests {
     fn tails_and_quantiles_are_those_of_r() {
         for [freedom, t, share] in golden::STUDENT_TAILS {
             let found = student_above(*t, *freedom);
-            assert!((found / share - 1.0).abs() < 1e-12, "above {t} of {freedom}: {found} is not {share}");
+            assert!(
+                (found / share - 1.0).abs() < 1e-12,
+                "above {t} of {freedom}: {found} is not {share}"
+            );
             assert!((student_above(-t, *freedom) + share - 1.0).abs() < 1e-14);
         }
         for [freedom, share, t] in golden::STUDENT_QUANTILES {
             let found = student_beyond(*share, *freedom);
-            assert!((found / t - 1.0).abs() < 1e-12, "{share} of {freedom}: {found} is not {t}");
+            assert!(
+                (found / t - 1.0).abs() < 1e-12,
+                "{share} of {freedom}: {found} is not {t}"
+            );
         }
     }
 
     #[test]
     fn one_and_two_degrees_of_freedom_have_a_formula() {
         for t in [0.0, 0.3, 1.0, 2.0, 7.5] {
-            assert!((student_above(t, 1.0) - (0.5 - t.atan() / PI)).abs() < 1e-15, "{t}");
-            assert!((student_above(t, 2.0) - (0.5 - t / (2.0 * (2.0 + t * t).sqrt()))).abs() < 1e-15, "{t}");
+            assert!(
+                (student_above(t, 1.0) - (0.5 - t.atan() / PI)).abs() < 1e-15,
+                "{t}"
+            );
+            assert!(
+                (student_above(t, 2.0) - (0.5 - t / (2.0 * (2.0 + t * t).sqrt()))).abs() < 1e-15,
+                "{t}"
+            );
         }
         assert_eq!(student_above(f64::INFINITY, 3.0), 0.0);
         assert_eq!(student_above(f64::NEG_INFINITY, 3.0), 1.0);
@@ -132,9 +148,15 @@ mod tests {
     fn steps_of_gamma_are_exact_at_halves() {
         // gamma(1) / gamma(1/2), gamma(3/2) / gamma(1), and 20 steps of the recurrence further.
         let root = PI.sqrt();
-        assert!((half_step_of_gamma(0.5) * root - 1.0).abs() < 1e-14, "{}", half_step_of_gamma(0.5) * root - 1.0);
+        assert!(
+            (half_step_of_gamma(0.5) * root - 1.0).abs() < 1e-14,
+            "{}",
+            half_step_of_gamma(0.5) * root - 1.0
+        );
         assert!((half_step_of_gamma(1.0) * 2.0 / root - 1.0).abs() < 1e-14);
-        let far = (0..40).fold(root / 2.0, |ratio, i| ratio * (f64::from(i) + 1.5) / (f64::from(i) + 1.0));
+        let far = (0..40).fold(root / 2.0, |ratio, i| {
+            ratio * (f64::from(i) + 1.5) / (f64::from(i) + 1.0)
+        });
         assert!((half_step_of_gamma(41.0) / far - 1.0).abs() < 1e-14);
     }
 

@@ -25,7 +25,10 @@ impl WelchTest {
     pub fn of(first: &Sample<'_>, second: &Sample<'_>) -> Result<Self, TestError> {
         let of_mean = |sample: &Sample<'_>| match sample.variance() {
             Some(variance) => Ok(variance / sample.len() as f64),
-            None => Err(TestError::TooFew { needed: 2, found: sample.len() }),
+            None => Err(TestError::TooFew {
+                needed: 2,
+                found: sample.len(),
+            }),
         };
         let (first_part, second_part) = (of_mean(first)?, of_mean(second)?);
         let variance = first_part + second_part;
@@ -37,9 +40,14 @@ impl WelchTest {
         }
         let t = (first.mean() - second.mean()) / variance.sqrt();
         // As shares of the sum, so that no square overflows or vanishes.
-        let lost = |part: f64, sample: &Sample<'_>| (part / variance).powi(2) / (sample.len() - 1) as f64;
+        let lost =
+            |part: f64, sample: &Sample<'_>| (part / variance).powi(2) / (sample.len() - 1) as f64;
         let freedom = 1.0 / (lost(first_part, first) + lost(second_part, second));
-        Ok(Self { t, freedom, p: PValues::of_tails(student_above(-t, freedom), student_above(t, freedom)) })
+        Ok(Self {
+            t,
+            freedom,
+            p: PValues::of_tails(student_above(-t, freedom), student_above(t, freedom)),
+        })
     }
 }
 
@@ -60,11 +68,19 @@ mod tests {
             };
             let found = found.unwrap();
             // A billion in front of the values costs R's variances and ours seven digits.
-            let bound = if pair.name == "far from zero" { 1e-8 } else { 1e-10 };
+            let bound = if pair.name == "far from zero" {
+                1e-8
+            } else {
+                1e-10
+            };
             let close = |a: f64, b: f64| (a - b).abs() <= bound * b.abs();
             let p_found = [found.p.two_sided, found.p.less, found.p.greater];
             let all_close = close(found.t, t) && close(found.freedom, freedom);
-            assert!(all_close && p_found.iter().zip(p).all(|(a, b)| close(*a, b)), "{}: {found:?}", pair.name);
+            assert!(
+                all_close && p_found.iter().zip(p).all(|(a, b)| close(*a, b)),
+                "{}: {found:?}",
+                pair.name
+            );
         }
     }
 
@@ -73,12 +89,25 @@ mod tests {
         let error = |x: &mut [f64], y: &mut [f64]| {
             WelchTest::of(&Sample::new(x).unwrap(), &Sample::new(y).unwrap()).unwrap_err()
         };
-        assert_eq!(error(&mut [1.0, 2.0], &mut [3.0]), TestError::TooFew { needed: 2, found: 1 });
-        assert_eq!(error(&mut [1.0], &mut [3.0, 4.0]), TestError::TooFew { needed: 2, found: 1 });
+        assert_eq!(
+            error(&mut [1.0, 2.0], &mut [3.0]),
+            TestError::TooFew {
+                needed: 2,
+                found: 1
+            }
+        );
+        assert_eq!(
+            error(&mut [1.0], &mut [3.0, 4.0]),
+            TestError::TooFew {
+                needed: 2,
+                found: 1
+            }
+        );
         assert_eq!(error(&mut [0.1; 3], &mut [0.7; 5]), TestError::NoSpread);
         assert_eq!(error(&mut [0.0, 1e200], &mut [0.7; 5]), TestError::TooWide);
         let (mut x, mut y) = ([1.0, 2.0], [3.0; 5]);
-        let found = WelchTest::of(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap()).unwrap();
+        let found =
+            WelchTest::of(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap()).unwrap();
         assert_eq!((found.t, found.freedom), (-3.0, 1.0));
     }
 

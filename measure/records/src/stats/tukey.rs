@@ -12,7 +12,9 @@ impl<'a> Sample<'a> {
         let reach = 1.5 * (third - first);
         let begin = self.sorted.partition_point(|value| *value < first - reach);
         let end = self.sorted.partition_point(|value| *value <= third + reach);
-        Sample { sorted: &self.sorted[begin..end] }
+        Sample {
+            sorted: &self.sorted[begin..end],
+        }
     }
 }
 
@@ -27,9 +29,15 @@ mod tests {
         let mut data = [-1.0, 2.0, 3.0, 4.0, 7.0];
         assert_eq!(Sample::new(&mut data).unwrap().without_outliers().len(), 5);
         let mut data = [-1.1, 2.0, 3.0, 4.0, 7.0];
-        assert_eq!(Sample::new(&mut data).unwrap().without_outliers().values(), [2.0, 3.0, 4.0, 7.0]);
+        assert_eq!(
+            Sample::new(&mut data).unwrap().without_outliers().values(),
+            [2.0, 3.0, 4.0, 7.0]
+        );
         let mut data = [-1.0, 2.0, 3.0, 4.0, 7.1];
-        assert_eq!(Sample::new(&mut data).unwrap().without_outliers().values(), [-1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(
+            Sample::new(&mut data).unwrap().without_outliers().values(),
+            [-1.0, 2.0, 3.0, 4.0]
+        );
     }
 
     proptest! {

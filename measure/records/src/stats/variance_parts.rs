@@ -38,7 +38,10 @@ pub enum GroupError {
 impl fmt::Display for GroupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooFewLaunches(count) => write!(f, "two launches are needed to compare them, and there are {count}"),
+            Self::TooFewLaunches(count) => write!(
+                f,
+                "two launches are needed to compare them, and there are {count}"
+            ),
             Self::NoRepetition => f.write_str("no launch has two observations"),
         }
     }
@@ -66,7 +69,11 @@ impl VarianceParts {
         let from_origin = |launch: &Sample<'_>| launch.mean() - origin;
         let centre = sum(&|launch| launch.len() as f64 * from_origin(launch)) / all;
         let between = sum(&|launch| launch.len() as f64 * (from_origin(launch) - centre).powi(2));
-        let within = sum(&|launch| launch.variance().map_or(0.0, |variance| variance * (launch.len() - 1) as f64));
+        let within = sum(&|launch| {
+            launch
+                .variance()
+                .map_or(0.0, |variance| variance * (launch.len() - 1) as f64)
+        });
         let squared_sizes = sum(&|launch| (launch.len() as f64).powi(2));
         Ok(Self {
             launches: launches.len(),
@@ -101,7 +108,12 @@ impl VarianceParts {
     /// By Student's distribution of the launches' means, as these are what is independent; the variance of this
     /// experiment is taken for that of the next one. At least two. `None` if the mean or the wanted share is zero or
     /// less, there are no observations, or 2^32 launches are not enough.
-    pub fn launches_needed(&self, share: f64, confidence: Confidence, observations: usize) -> Option<u64> {
+    pub fn launches_needed(
+        &self,
+        share: f64,
+        confidence: Confidence,
+        observations: usize,
+    ) -> Option<u64> {
         let reach = share * self.mean.abs();
         if !(reach > 0.0 && observations > 0) {
             return None;
@@ -129,18 +141,36 @@ mod tests {
     use proptest::prelude::*;
 
     fn parts_of(groups: &mut [Vec<f64>]) -> Result<VarianceParts, GroupError> {
-        let samples: Vec<Sample<'_>> = groups.iter_mut().map(|group| Sample::new(group).unwrap()).collect();
+        let samples: Vec<Sample<'_>> = groups
+            .iter_mut()
+            .map(|group| Sample::new(group).unwrap())
+            .collect();
         VarianceParts::of(&samples)
     }
 
     #[test]
     fn mean_squares_and_plans_are_those_of_r() {
-        for golden::Launches { groups, mean_squares: (between, within), needed } in golden::LAUNCHES {
+        for golden::Launches {
+            groups,
+            mean_squares: (between, within),
+            needed,
+        } in golden::LAUNCHES
+        {
             let mut groups: Vec<Vec<f64>> = groups.iter().map(|group| group.to_vec()).collect();
             let found = parts_of(&mut groups).unwrap();
-            assert!((found.between_mean_square / between - 1.0).abs() < 1e-10, "{found:?}");
-            assert!((found.within_mean_square / within - 1.0).abs() < 1e-10, "{found:?}");
-            assert_eq!(found.launches_needed(0.01, Confidence::USUAL, 10), Some(*needed), "{found:?}");
+            assert!(
+                (found.between_mean_square / between - 1.0).abs() < 1e-10,
+                "{found:?}"
+            );
+            assert!(
+                (found.within_mean_square / within - 1.0).abs() < 1e-10,
+                "{found:?}"
+            );
+            assert_eq!(
+                found.launches_needed(0.01, Confidence::USUAL, 10),
+                Some(*needed),
+                "{found:?}"
+            );
         }
     }
 
@@ -148,29 +178,56 @@ mod tests {
     fn parts_by_hand() {
         // Means 2 and 5; squares within 2 and 2, between 6 times 1.5^2.
         let found = parts_of(&mut [vec![1.0, 2.0, 3.0], vec![4.0, 5.0, 6.0]]).unwrap();
-        assert_eq!((found.launches, found.observations, found.mean), (2, 6, 3.5));
-        assert_eq!((found.between_mean_square, found.within_mean_square, found.typical_observations), (13.5, 1.0, 3.0));
+        assert_eq!(
+            (found.launches, found.observations, found.mean),
+            (2, 6, 3.5)
+        );
+        assert_eq!(
+            (
+                found.between_mean_square,
+                found.within_mean_square,
+                found.typical_observations
+            ),
+            (13.5, 1.0, 3.0)
+        );
         assert_eq!((found.between(), found.within()), (12.5 / 3.0, 1.0));
         assert!((found.between_share().unwrap() - 12.5 / 15.5).abs() < 1e-15);
         let alike = parts_of(&mut [vec![1.0, 5.0], vec![2.0, 4.0]]).unwrap();
         assert_eq!((alike.between(), alike.between_share()), (0.0, Some(0.0)));
         let same = parts_of(&mut [vec![7.0, 7.0], vec![7.0]]).unwrap();
-        assert_eq!((same.between_share(), same.launches_needed(0.01, Confidence::USUAL, 1)), (None, Some(2)));
+        assert_eq!(
+            (
+                same.between_share(),
+                same.launches_needed(0.01, Confidence::USUAL, 1)
+            ),
+            (None, Some(2))
+        );
     }
 
     #[test]
     fn groups_that_tell_nothing_are_refused() {
         assert_eq!(parts_of(&mut []), Err(GroupError::TooFewLaunches(0)));
-        assert_eq!(parts_of(&mut [vec![1.0, 2.0]]), Err(GroupError::TooFewLaunches(1)));
-        assert_eq!(parts_of(&mut [vec![1.0], vec![2.0], vec![4.0]]), Err(GroupError::NoRepetition));
+        assert_eq!(
+            parts_of(&mut [vec![1.0, 2.0]]),
+            Err(GroupError::TooFewLaunches(1))
+        );
+        assert_eq!(
+            parts_of(&mut [vec![1.0], vec![2.0], vec![4.0]]),
+            Err(GroupError::NoRepetition)
+        );
         let told = GroupError::TooFewLaunches(1).to_string();
-        assert_eq!(told, "two launches are needed to compare them, and there are 1");
+        assert_eq!(
+            told,
+            "two launches are needed to compare them, and there are 1"
+        );
     }
 
     #[test]
     fn plans_that_cannot_be_made_are_none() {
         let needed = |groups: &mut [Vec<f64>], share, observations| {
-            parts_of(groups).unwrap().launches_needed(share, Confidence::USUAL, observations)
+            parts_of(groups)
+                .unwrap()
+                .launches_needed(share, Confidence::USUAL, observations)
         };
         let groups = || [vec![1.0, 2.0, 3.0], vec![4.0, 5.0, 6.0]];
         assert!(needed(&mut groups(), 0.5, 1).is_some());

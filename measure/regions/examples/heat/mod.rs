@@ -50,10 +50,17 @@ impl Tile {
         let rows = deal.rows_of(rank, ranks);
         let mut heat = vec![0; (rows.len() + 2) * COLUMNS];
         // A spot in the middle is hot.
-        for row in rows.clone().filter(|row| (ROWS / 3..ROWS / 2).contains(row)) {
+        for row in rows
+            .clone()
+            .filter(|row| (ROWS / 3..ROWS / 2).contains(row))
+        {
             heat[(row + 1 - rows.start) * COLUMNS..][COLUMNS / 4..COLUMNS / 2].fill(HOT);
         }
-        Self { rows, next: heat.clone(), heat }
+        Self {
+            rows,
+            next: heat.clone(),
+            heat,
+        }
     }
 
     /// Without the copies.
@@ -72,12 +79,17 @@ impl Tile {
             let of = |row: usize| &self.heat[row * COLUMNS..(row + 1) * COLUMNS];
             let (here, above, below) = (of(row), of(row - 1), of(row + 1));
             let (is_first, is_last) = (self.rows.start + row == 1, self.rows.start + row == ROWS);
-            for (column, next) in self.next[row * COLUMNS..(row + 1) * COLUMNS].iter_mut().enumerate() {
+            for (column, next) in self.next[row * COLUMNS..(row + 1) * COLUMNS]
+                .iter_mut()
+                .enumerate()
+            {
                 let heat = here[column];
                 let flow = |other: i64| (other - heat) / 8;
-                let rows =
-                    if is_first { 0 } else { flow(above[column]) } + if is_last { 0 } else { flow(below[column]) };
-                let left = here.get(column.wrapping_sub(1)).map_or(0, |left| flow(*left));
+                let rows = if is_first { 0 } else { flow(above[column]) }
+                    + if is_last { 0 } else { flow(below[column]) };
+                let left = here
+                    .get(column.wrapping_sub(1))
+                    .map_or(0, |left| flow(*left));
                 *next = heat + rows + left + here.get(column + 1).map_or(0, |right| flow(*right));
             }
         }
@@ -96,7 +108,12 @@ impl Tile {
                 true if self.rows.end < ROWS => {
                     let last = self.rows.len();
                     send_row(&self.heat[last * COLUMNS..], comm, comm.rank() + 1).await?;
-                    receive_row(&mut self.heat[(last + 1) * COLUMNS..], comm, comm.rank() + 1).await?;
+                    receive_row(
+                        &mut self.heat[(last + 1) * COLUMNS..],
+                        comm,
+                        comm.rank() + 1,
+                    )
+                    .await?;
                 }
                 false if self.rows.start > 0 => {
                     receive_row(&mut self.heat, comm, comm.rank() - 1).await?;
@@ -109,19 +126,26 @@ impl Tile {
     }
 
     pub(crate) fn total(&self) -> u64 {
-        self.own().iter().fold(0, |sum, heat| sum.wrapping_add(*heat as u64))
+        self.own()
+            .iter()
+            .fold(0, |sum, heat| sum.wrapping_add(*heat as u64))
     }
 
     /// Differs if any cell does, but not by who has it.
     pub(crate) fn fingerprint(&self) -> u64 {
         let cells = (self.rows.start * COLUMNS..).zip(self.own());
-        let mixed = cells.map(|(cell, heat)| (*heat as u64 ^ (cell as u64) << 44).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mixed = cells.map(|(cell, heat)| {
+            (*heat as u64 ^ (cell as u64) << 44).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        });
         mixed.fold(0, |sum, mixed| sum.wrapping_add(mixed ^ mixed >> 29))
     }
 }
 
 async fn send_row<M: Comm>(from: &[i64], comm: &M, to: u32) -> Result<(), CommError> {
-    let bytes: Vec<u8> = from[..COLUMNS].iter().flat_map(|heat| heat.to_le_bytes()).collect();
+    let bytes: Vec<u8> = from[..COLUMNS]
+        .iter()
+        .flat_map(|heat| heat.to_le_bytes())
+        .collect();
     comm.send_bytes(to, &bytes).await
 }
 
@@ -169,7 +193,10 @@ pub(crate) async fn spread<M: Comm>(deal: Deal, comm: &M) -> Result<Outcome, Com
         }
     }
     let fingerprint = collective::all_combine(comm, tile.fingerprint(), u64::wrapping_add).await?;
-    Ok(Outcome { heat: [before, after], fingerprint })
+    Ok(Outcome {
+        heat: [before, after],
+        fingerprint,
+    })
 }
 
 /// What a plate comes to that nobody shares, and nobody times.
@@ -177,5 +204,8 @@ pub(crate) fn alone() -> Outcome {
     let mut tile = Tile::new(Deal::Balanced, 0, 1);
     let before = tile.total();
     (0..STEPS).for_each(|_| tile.relax());
-    Outcome { heat: [before, tile.total()], fingerprint: tile.fingerprint() }
+    Outcome {
+        heat: [before, tile.total()],
+        fingerprint: tile.fingerprint(),
+    }
 }

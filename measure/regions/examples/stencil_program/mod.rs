@@ -14,7 +14,11 @@ pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 /// Settles that a tick is a microsecond: nothing here needs a finer one. Now, and not where it would be timed.
 pub(crate) fn configure() -> Result<(), Failure> {
     let tick = Duration::from_micros(1);
-    Ok(downbeat_regions::configure(Settings { clock: ClockChoice::Cheapest, tick, subtract_own: false })?)
+    Ok(downbeat_regions::configure(Settings {
+        clock: ClockChoice::Cheapest,
+        tick,
+        subtract_own: false,
+    })?)
 }
 
 /// What the user wants.
@@ -26,13 +30,20 @@ pub(crate) struct Options {
 impl Options {
     /// `--balanced`, and `--save FILE`.
     pub(crate) fn from_arguments(arguments: impl Iterator<Item = String>) -> Result<Self, Failure> {
-        let mut options = Self { deal: Deal::Packed, save: None };
+        let mut options = Self {
+            deal: Deal::Packed,
+            save: None,
+        };
         let mut arguments = arguments.skip(1);
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--balanced" => options.deal = Deal::Balanced,
-                "--save" => options.save = Some(arguments.next().ok_or("--save: which file?")?.into()),
-                other => return Err(format!("{other}: there are --balanced and --save FILE").into()),
+                "--save" => {
+                    options.save = Some(arguments.next().ok_or("--save: which file?")?.into())
+                }
+                other => {
+                    return Err(format!("{other}: there are --balanced and --save FILE").into());
+                }
             }
         }
         Ok(options)
@@ -46,15 +57,24 @@ pub(crate) async fn conclude<M: Comm>(
     options: &Options,
     comm: &M,
 ) -> Result<Option<String>, Failure> {
-    let Some(report) = downbeat_regions::gather(profile, comm).await? else { return Ok(None) };
+    let Some(report) = downbeat_regions::gather(profile, comm).await? else {
+        return Ok(None);
+    };
     if outcome != alone() {
-        return Err(format!("the ranks have {outcome:?}, and who works alone has {:?}", alone()).into());
+        return Err(format!(
+            "the ranks have {outcome:?}, and who works alone has {:?}",
+            alone()
+        )
+        .into());
     }
     if let Some(path) = &options.save {
         report.save(path)?;
     }
     let text = report.text(&TextOptions::default());
-    let Outcome { heat: [before, after], fingerprint } = outcome;
+    let Outcome {
+        heat: [before, after],
+        fingerprint,
+    } = outcome;
     Ok(Some(format!(
         "rank 0 of {}: {ROWS} x {COLUMNS} cells, on {} of them; heat {before} before, {after} after; {fingerprint:x}, as for \
          one rank alone\n\n{text}",

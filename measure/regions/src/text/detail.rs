@@ -12,7 +12,13 @@ use crate::report::{EventReport, RankEvent, RankTotal, RegionReport};
 /// No line of ranks is longer.
 const LINE: usize = 88;
 
-pub(super) fn of(region: &RegionReport, ranks: u32, unit: &Unit, options: &TextOptions, text: &mut String) {
+pub(super) fn of(
+    region: &RegionReport,
+    ranks: u32,
+    unit: &Unit,
+    options: &TextOptions,
+    text: &mut String,
+) {
     let _ = writeln!(text, "*** {}", region.name);
     if let Some(events) = &region.events {
         list("", &events.ranks, options, text);
@@ -55,36 +61,85 @@ fn statistics(found: &EventReport, unit: &Unit, text: &mut String) {
     let average = found.count / u64::from(tasks.max(1));
     let EventReport { most, fewest, .. } = found;
     let plural = if tasks == 1 { "task" } else { "tasks" };
-    let _ =
-        writeln!(text, "events per task: {} max, {} min, {average} avg ({tasks} {plural})", most.count, fewest.count);
+    let _ = writeln!(
+        text,
+        "events per task: {} max, {} min, {average} avg ({tasks} {plural})",
+        most.count, fewest.count
+    );
     if found.threads > 1 {
         let _ = writeln!(text, "threads per task: {} max", found.threads);
     }
     let mut line = |label: &str, ticks: u128, rest: String| {
-        let _ = writeln!(text, "  {:<20} {}{rest}", format!("{label}:"), unit.time(ticks));
+        let _ = writeln!(
+            text,
+            "  {:<20} {}{rest}",
+            format!("{label}:"),
+            unit.time(ticks)
+        );
     };
     let of_event = |event: &RankEvent| {
-        let thread = if found.threads > 1 { format!(", thread {}", event.thread) } else { String::new() };
+        let thread = if found.threads > 1 {
+            format!(", thread {}", event.thread)
+        } else {
+            String::new()
+        };
         format!(", task {}{thread}, event {}", event.rank, event.number)
     };
     let of_total = |total: &RankTotal| format!(", task {}, {} event(s)", total.rank, total.events);
-    line("longest event", found.longest.length.into(), of_event(&found.longest));
+    line(
+        "longest event",
+        found.longest.length.into(),
+        of_event(&found.longest),
+    );
     if let Some(second) = &found.second_longest {
         line("max 2nd longest", second.length.into(), of_event(second));
     }
-    line("shortest event", found.shortest.length.into(), of_event(&found.shortest));
-    line("longest avg event", found.longest_average.average().into(), of_total(&found.longest_average));
-    line("shortest avg event", found.shortest_average.average().into(), of_total(&found.shortest_average));
-    line("avg event", found.average(), format!(", {} event(s)", found.count));
-    line("max total", found.greatest_total.total.into(), of_total(&found.greatest_total));
-    line("min total", found.least_total.total.into(), of_total(&found.least_total));
-    line("avg total", found.average_total(), format!(", {tasks} {plural}"));
+    line(
+        "shortest event",
+        found.shortest.length.into(),
+        of_event(&found.shortest),
+    );
+    line(
+        "longest avg event",
+        found.longest_average.average().into(),
+        of_total(&found.longest_average),
+    );
+    line(
+        "shortest avg event",
+        found.shortest_average.average().into(),
+        of_total(&found.shortest_average),
+    );
+    line(
+        "avg event",
+        found.average(),
+        format!(", {} event(s)", found.count),
+    );
+    line(
+        "max total",
+        found.greatest_total.total.into(),
+        of_total(&found.greatest_total),
+    );
+    line(
+        "min total",
+        found.least_total.total.into(),
+        of_total(&found.least_total),
+    );
+    line(
+        "avg total",
+        found.average_total(),
+        format!(", {tasks} {plural}"),
+    );
     line("aggregate total", found.total, String::new());
 }
 
 /// What else there is to know; usually nothing.
 fn remarks(region: &RegionReport, text: &mut String) {
-    let Some(first) = region.remarked.filter(|_| region.remarks != Remarks::default()) else { return };
+    let Some(first) = region
+        .remarked
+        .filter(|_| region.remarks != Remarks::default())
+    else {
+        return;
+    };
     let said: Vec<String> = region
         .remarks
         .named()
@@ -100,12 +155,29 @@ fn histogram(group: &HistogramGroup, ranks: u32, options: &TextOptions, text: &m
     list("event histogram for ", &group.ranks, options, text);
     let digits = |number: u64| number.checked_ilog10().unwrap_or(0) as usize + 1;
     let task = digits(u64::from(ranks.saturating_sub(1)));
-    let count = group.bins.iter().map(|counts| digits(counts.most.count)).max().unwrap_or(1);
-    let of = |CountOf { count: number, rank }: CountOf, name| format!("{number:0count$} {name} (task {rank:0task$})");
+    let count = group
+        .bins
+        .iter()
+        .map(|counts| digits(counts.most.count))
+        .max()
+        .unwrap_or(1);
+    let of = |CountOf {
+                  count: number,
+                  rank,
+              }: CountOf,
+              name| format!("{number:0count$} {name} (task {rank:0task$})");
     for counts in group.bins.iter().rev() {
-        let unit = if counts.bin.low() == counts.bin.high() { "tick(s)" } else { "ticks" };
+        let unit = if counts.bin.low() == counts.bin.high() {
+            "tick(s)"
+        } else {
+            "ticks"
+        };
         let average = counts.sum / u64::from(group.ranks.len().max(1));
         let (max, min) = (of(counts.most, "max"), of(counts.least, "min"));
-        let _ = writeln!(text, "{} {unit}: {max}, {min}, {average:0count$} avg", counts.bin);
+        let _ = writeln!(
+            text,
+            "{} {unit}: {max}, {min}, {average:0count$} avg",
+            counts.bin
+        );
     }
 }

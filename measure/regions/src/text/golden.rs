@@ -12,9 +12,18 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// A region whose events fell into bins, each with this number and so many.
 fn region(name: &str, bins: &[(u64, u64)]) -> RegionProfile {
-    let mut bins: Vec<_> = bins.iter().filter(|(_, n)| *n > 0).map(|(at, n)| (DecimalBin::of(*at), *n)).collect();
+    let mut bins: Vec<_> = bins
+        .iter()
+        .filter(|(_, n)| *n > 0)
+        .map(|(at, n)| (DecimalBin::of(*at), *n))
+        .collect();
     bins.sort_unstable();
-    let event = |length, number| Some(ThreadEvent { event: Event { length, number }, thread: 0 });
+    let event = |length, number| {
+        Some(ThreadEvent {
+            event: Event { length, number },
+            thread: 0,
+        })
+    };
     RegionProfile {
         threads: 1,
         events: bins.iter().map(|(_, count)| count).sum(),
@@ -27,30 +36,59 @@ fn region(name: &str, bins: &[(u64, u64)]) -> RegionProfile {
 
 /// What all ranks saw, by their numbers.
 fn report(ranks: u32, region_of: impl Fn(u32) -> RegionProfile) -> Report {
-    let of = |rank| Report::of(&Profile::new("clock", MILLISECOND, Overhead::default(), vec![region_of(rank)]));
+    let of = |rank| {
+        Report::of(&Profile::new(
+            "clock",
+            MILLISECOND,
+            Overhead::default(),
+            vec![region_of(rank)],
+        ))
+    };
     (1..ranks).fold(of(0), |all, rank| all.beside(of(rank)).unwrap())
 }
 
 /// Without the statistics, which the figures of histograms leave out.
 fn histograms(report: &Report) -> String {
     let text = report.text(&TextOptions::default());
-    text.split_once("event histogram").map(|(_, rest)| format!("event histogram{rest}")).unwrap_or_default()
+    text.split_once("event histogram")
+        .map(|(_, rest)| format!("event histogram{rest}"))
+        .unwrap_or_default()
 }
 
 /// The ranks of a list as the paper writes it.
 fn listed(list: &str) -> Vec<u32> {
-    let runs = list.split(',').map(|run| run.trim().split_once('-').unwrap_or((run.trim(), run.trim())));
-    runs.flat_map(|(first, last)| first.parse::<u32>().unwrap()..=last.parse().unwrap()).collect()
+    let runs = list.split(',').map(|run| {
+        run.trim()
+            .split_once('-')
+            .unwrap_or((run.trim(), run.trim()))
+    });
+    runs.flat_map(|(first, last)| first.parse::<u32>().unwrap()..=last.parse().unwrap())
+        .collect()
 }
 
 #[test]
 fn figures_1_and_2() {
-    let total = |total, rank| RankTotal { total, events: 128, rank };
-    let event = |length, number, rank| RankEvent { length, rank, thread: 0, number };
+    let total = |total, rank| RankTotal {
+        total,
+        events: 128,
+        rank,
+    };
+    let event = |length, number, rank| RankEvent {
+        length,
+        rank,
+        thread: 0,
+        number,
+    };
     let barotropic = EventReport {
         ranks: (0..360).collect(),
-        most: CountOf { count: 128, rank: 0 },
-        fewest: CountOf { count: 128, rank: 0 },
+        most: CountOf {
+            count: 128,
+            rank: 0,
+        },
+        fewest: CountOf {
+            count: 128,
+            rank: 0,
+        },
         count: 46_080,
         longest: event(6_262, 1, 359),
         second_longest: Some(event(6_210, 2, 359)),
@@ -78,7 +116,11 @@ fn figures_1_and_2() {
         ranks: 360,
         clock: "clock".to_owned(),
         tick: MILLISECOND,
-        overhead: Overhead { within_picos: 9_212, whole_picos: 18_628, subtracted: false },
+        overhead: Overhead {
+            within_picos: 9_212,
+            whole_picos: 18_628,
+            subtracted: false,
+        },
         regions: vec![
             with("baroclinic_driver", 697_030, 6_820, 570_620 * 360),
             with("barotropic_driver", 760_647, 70_280, 65_493_795),
@@ -87,7 +129,10 @@ fn figures_1_and_2() {
             with("step", 841_110, 841_080, 841_090 * 360),
         ],
     };
-    let text = report.text(&TextOptions { most_details: 2, ..TextOptions::default() });
+    let text = report.text(&TextOptions {
+        most_details: 2,
+        ..TextOptions::default()
+    });
     let expected = "\
 *** profile for 360 tasks ***
 max total | min total | avg total | timer
@@ -279,14 +324,20 @@ fn what_went_wrong_is_told_and_threads_where_there_are_several() {
     let found = report(3, |rank| {
         let mut region = region("solve", &[(6, 2)]);
         if rank > 0 {
-            region.remarks = Remarks { started_while_running: 2, running: 1, ..Remarks::default() };
+            region.remarks = Remarks {
+                started_while_running: 2,
+                running: 1,
+                ..Remarks::default()
+            };
             region.threads = 4;
         }
         region
     });
     let text = found.text(&TextOptions::default());
     assert!(
-        text.contains("\n  note: started while running 4 time(s), still running 2 time(s); first on task 1\n"),
+        text.contains(
+            "\n  note: started while running 4 time(s), still running 2 time(s); first on task 1\n"
+        ),
         "{text}"
     );
     assert!(text.contains("\nthreads per task: 4 max\n"), "{text}");
@@ -296,15 +347,29 @@ fn what_went_wrong_is_told_and_threads_where_there_are_several() {
 #[test]
 fn a_region_without_events_and_a_program_without_regions() {
     let misused = RegionProfile {
-        remarks: Remarks { stopped_while_stopped: 1, ..Remarks::default() },
+        remarks: Remarks {
+            stopped_while_stopped: 1,
+            ..Remarks::default()
+        },
         ..RegionProfile::new("never run")
     };
     let text = report(1, |_| misused.clone()).text(&TextOptions::default());
-    assert!(text.contains("        - |         - |         - | never run\n"), "{text}");
+    assert!(
+        text.contains("        - |         - |         - | never run\n"),
+        "{text}"
+    );
     assert!(
         text.ends_with("*** never run\nno events\n  note: stopped while not running 1 time(s); first on task 0\n"),
         "{text}"
     );
-    let none = Report::of(&Profile::new("clock", MILLISECOND, Overhead::default(), vec![]));
-    assert!(none.text(&TextOptions::default()).starts_with("*** profile for 1 task ***\n"));
+    let none = Report::of(&Profile::new(
+        "clock",
+        MILLISECOND,
+        Overhead::default(),
+        vec![],
+    ));
+    assert!(
+        none.text(&TextOptions::default())
+            .starts_with("*** profile for 1 task ***\n")
+    );
 }

@@ -14,8 +14,13 @@ const DIGITS: usize = 9;
 impl Unit {
     pub(super) fn of(tick: Duration) -> Self {
         let nanos = u128::from(tick.as_nanos().unsigned_abs());
-        let zeros = (1..=6).take_while(|zeros| nanos.is_multiple_of(10_u128.pow(*zeros))).count();
-        Self { nanos, digits: DIGITS - zeros }
+        let zeros = (1..=6)
+            .take_while(|zeros| nanos.is_multiple_of(10_u128.pow(*zeros)))
+            .count();
+        Self {
+            nanos,
+            digits: DIGITS - zeros,
+        }
     }
 
     /// In seconds, exactly: `6.262`.
@@ -72,7 +77,12 @@ mod tests {
     fn columns_have_two_digits_or_as_many_as_show_something() {
         let digits = |nanos, ticks| Unit::of(Duration::from_nanos(nanos)).digits_for(ticks);
         assert_eq!(
-            [digits(1_000_000, 841_110), digits(1_000_000, 12), digits(1, 12_000_000), digits(1, 0)],
+            [
+                digits(1_000_000, 841_110),
+                digits(1_000_000, 12),
+                digits(1, 12_000_000),
+                digits(1, 0)
+            ],
             [2, 3, 4, 9]
         );
     }

@@ -11,46 +11,82 @@ struct Setting {
 impl Setting {
     fn new(locations: u32, matching: Matching) -> Self {
         let mut builder = TraceBuilder::new(matching);
-        let place = |process| Place { node: process, process };
-        let ids: Vec<LocationId> = (0..locations).map(|i| builder.add_location(place(i)).unwrap()).collect();
+        let place = |process| Place {
+            node: process,
+            process,
+        };
+        let ids: Vec<LocationId> = (0..locations)
+            .map(|i| builder.add_location(place(i)).unwrap())
+            .collect();
         let world = builder.add_communicator(&ids).unwrap();
-        Self { builder, ids, world, now: 0 }
+        Self {
+            builder,
+            ids,
+            world,
+            now: 0,
+        }
     }
 
     fn push(&mut self, location: usize, action: Action) -> Result<(), TraceError> {
         self.now += 1;
-        self.builder.push(self.ids[location], Timestamp::from_nanos(self.now), action)
+        self.builder
+            .push(self.ids[location], Timestamp::from_nanos(self.now), action)
     }
 
     fn send(&mut self, from: usize, to: usize, tag: i32) {
-        let action = Action::Send { to: self.ids[to], communicator: self.world, tag };
+        let action = Action::Send {
+            to: self.ids[to],
+            communicator: self.world,
+            tag,
+        };
         self.push(from, action).unwrap();
     }
 
     fn receive(&mut self, to: usize, from: usize, tag: i32) {
-        let action = Action::Receive { from: self.ids[from], communicator: self.world, tag };
+        let action = Action::Receive {
+            from: self.ids[from],
+            communicator: self.world,
+            tag,
+        };
         self.push(to, action).unwrap();
     }
 
     fn enter(&mut self, location: usize) {
-        let action = Action::Enter { communicator: self.world };
+        let action = Action::Enter {
+            communicator: self.world,
+        };
         self.push(location, action).unwrap();
     }
 
     fn exit(&mut self, location: usize, kind: CollectiveKind, root: u32) -> Result<(), TraceError> {
-        let action = Action::Exit { communicator: self.world, kind, root, sent: true, received: true };
+        let action = Action::Exit {
+            communicator: self.world,
+            kind,
+            root,
+            sent: true,
+            received: true,
+        };
         self.push(location, action)
     }
 
     fn event(&self, location: usize, event: u32) -> EventId {
-        EventId { location: self.ids[location], event }
+        EventId {
+            location: self.ids[location],
+            event,
+        }
     }
 }
 
-const LENIENT: Matching = Matching { lenient: true, skip_alltoallv: false };
+const LENIENT: Matching = Matching {
+    lenient: true,
+    skip_alltoallv: false,
+};
 
 fn messages(trace: &Trace) -> Vec<(EventId, EventId)> {
-    trace.messages().map(|Message { send, receive }| (send, receive)).collect()
+    trace
+        .messages()
+        .map(|Message { send, receive }| (send, receive))
+        .collect()
 }
 
 #[test]
@@ -62,7 +98,8 @@ fn messages_of_one_channel_do_not_overtake_each_other_and_others_may() {
     for tag in [2, 1, 1] {
         of.receive(1, 0, tag);
     }
-    let expected = [(2, 0), (0, 1), (1, 2)].map(|(sent, received)| (of.event(0, sent), of.event(1, received)));
+    let expected =
+        [(2, 0), (0, 1), (1, 2)].map(|(sent, received)| (of.event(0, sent), of.event(1, received)));
     let trace = of.builder.finish().unwrap();
     assert_eq!(messages(&trace), expected);
     assert_eq!(trace.events(), 6);
@@ -82,7 +119,11 @@ fn any_number_of_messages_waits_for_the_other_end() {
             }
         }
         let trace = of.builder.finish().unwrap();
-        assert!(trace.messages().all(|message| message.send.event == message.receive.event));
+        assert!(
+            trace
+                .messages()
+                .all(|message| message.send.event == message.receive.event)
+        );
         assert_eq!(trace.messages().count(), 20_000);
     }
 }
@@ -102,26 +143,54 @@ fn what_has_no_other_end_is_named_or_counted() {
     let first = of.event(1, 1);
     let why = of.builder.finish().unwrap_err();
     assert_eq!(why, TraceError::UnmatchedSend(first));
-    assert_eq!(why.to_string(), "event 1 of location 1 sends a message that nobody receives");
+    assert_eq!(
+        why.to_string(),
+        "event 1 of location 1 sends a message that nobody receives"
+    );
     let trace = build(LENIENT).builder.finish().unwrap();
-    assert_eq!(trace.left_out(), LeftOut { sends: 1, receives: 1, collectives: 0 });
+    assert_eq!(
+        trace.left_out(),
+        LeftOut {
+            sends: 1,
+            receives: 1,
+            collectives: 0
+        }
+    );
     assert_eq!(trace.messages().count(), 1);
 }
 
 #[test]
 fn time_that_decreases_or_is_too_far_is_refused() {
     let mut of = Setting::new(1, Matching::default());
-    let push = |of: &mut Setting, nanos| of.builder.push(of.ids[0], Timestamp::from_nanos(nanos), Action::Internal);
+    let push = |of: &mut Setting, nanos| {
+        of.builder
+            .push(of.ids[0], Timestamp::from_nanos(nanos), Action::Internal)
+    };
     push(&mut of, 5).unwrap();
     push(&mut of, 5).unwrap();
-    assert_eq!(push(&mut of, 4), Err(TraceError::Decreasing(of.event(0, 2))));
-    assert_eq!(push(&mut of, i64::MAX), Err(TraceError::TooFar(of.event(0, 2))));
+    assert_eq!(
+        push(&mut of, 4),
+        Err(TraceError::Decreasing(of.event(0, 2)))
+    );
+    assert_eq!(
+        push(&mut of, i64::MAX),
+        Err(TraceError::TooFar(of.event(0, 2)))
+    );
     let other = Setting::new(4, Matching::default()).ids[3];
     let unknown = of.builder.push(other, Timestamp::ORIGIN, Action::Internal);
     assert_eq!(unknown, Err(TraceError::UnknownLocation(other)));
-    assert_eq!(of.builder.add_thread(other), Err(TraceError::UnknownLocation(other)));
-    assert_eq!(of.builder.add_communicator(&[other]), Err(TraceError::UnknownLocation(other)));
-    assert_eq!(of.builder.add_communicator(&[of.ids[0]; 2]), Err(TraceError::MemberTwice(of.ids[0])));
+    assert_eq!(
+        of.builder.add_thread(other),
+        Err(TraceError::UnknownLocation(other))
+    );
+    assert_eq!(
+        of.builder.add_communicator(&[other]),
+        Err(TraceError::UnknownLocation(other))
+    );
+    assert_eq!(
+        of.builder.add_communicator(&[of.ids[0]; 2]),
+        Err(TraceError::MemberTwice(of.ids[0]))
+    );
 }
 
 #[test]
@@ -129,11 +198,31 @@ fn events_that_name_what_there_is_not_are_refused() {
     let mut of = Setting::new(1, Matching::default());
     let stranger = Setting::new(4, Matching::default()).ids[3];
     let (world, none) = (of.world, CommunicatorId(7));
-    let send = Action::Send { to: stranger, communicator: world, tag: 0 };
-    assert_eq!(of.push(0, send), Err(TraceError::UnknownPeer(of.event(0, 0))));
-    for action in [Action::Send { to: of.ids[0], communicator: none, tag: 0 }, Action::Enter { communicator: none }] {
+    let send = Action::Send {
+        to: stranger,
+        communicator: world,
+        tag: 0,
+    };
+    assert_eq!(
+        of.push(0, send),
+        Err(TraceError::UnknownPeer(of.event(0, 0)))
+    );
+    for action in [
+        Action::Send {
+            to: of.ids[0],
+            communicator: none,
+            tag: 0,
+        },
+        Action::Enter { communicator: none },
+    ] {
         let event = of.event(0, of.builder.locations[0].times.len() as u32);
-        assert_eq!(of.push(0, action), Err(TraceError::NotAMember { event, communicator: none }));
+        assert_eq!(
+            of.push(0, action),
+            Err(TraceError::NotAMember {
+                event,
+                communicator: none
+            })
+        );
     }
 }
 
@@ -148,16 +237,32 @@ fn members_that_disagree_are_named() {
     };
     let mut of = setting();
     let [event, other] = [of.event(1, 1), of.event(0, 1)];
-    assert_eq!(of.exit(1, CollectiveKind::Reduce, 1), Err(TraceError::OtherKind { event, other }));
-    assert_eq!(setting().exit(1, CollectiveKind::Broadcast, 0), Err(TraceError::OtherRoot { event, other }));
-    assert_eq!(setting().exit(1, CollectiveKind::Broadcast, 2), Err(TraceError::OtherRoot { event, other: event }));
+    assert_eq!(
+        of.exit(1, CollectiveKind::Reduce, 1),
+        Err(TraceError::OtherKind { event, other })
+    );
+    assert_eq!(
+        setting().exit(1, CollectiveKind::Broadcast, 0),
+        Err(TraceError::OtherRoot { event, other })
+    );
+    assert_eq!(
+        setting().exit(1, CollectiveKind::Broadcast, 2),
+        Err(TraceError::OtherRoot {
+            event,
+            other: event
+        })
+    );
     let event = of.event(0, 2);
-    assert_eq!(setting().exit(0, CollectiveKind::Broadcast, 1), Err(TraceError::NotEntered(event)));
+    assert_eq!(
+        setting().exit(0, CollectiveKind::Broadcast, 1),
+        Err(TraceError::NotEntered(event))
+    );
     // Without a root it does not matter what is said of it.
     let mut of = Setting::new(2, Matching::default());
     for location in 0..2 {
         of.enter(location);
-        of.exit(location, CollectiveKind::Allreduce, 7 + location as u32).unwrap();
+        of.exit(location, CollectiveKind::Allreduce, 7 + location as u32)
+            .unwrap();
     }
     of.builder.finish().unwrap();
 }
@@ -174,14 +279,20 @@ fn operations_that_not_all_take_part_in_are_named_or_counted() {
     };
     let of = build(Matching::default(), true);
     let (event, absent) = (of.event(0, 1), of.ids[2]);
-    assert_eq!(of.builder.finish().unwrap_err(), TraceError::Absent { event, absent });
+    assert_eq!(
+        of.builder.finish().unwrap_err(),
+        TraceError::Absent { event, absent }
+    );
     let of = build(Matching::default(), false);
     let event = of.event(0, 0);
     assert_eq!(of.builder.finish().unwrap_err(), TraceError::NotLeft(event));
 
     let members = |trace: &Trace| -> Vec<(bool, bool)> {
         let operation = trace.collectives().next().unwrap();
-        operation.members().map(|member| (member.enter.is_some(), member.exit.is_some())).collect()
+        operation
+            .members()
+            .map(|member| (member.enter.is_some(), member.exit.is_some()))
+            .collect()
     };
     let trace = build(LENIENT, true).builder.finish().unwrap();
     assert_eq!(trace.left_out().collectives, 1);
@@ -195,7 +306,10 @@ fn threads_without_a_fork_or_a_join_are_named() {
     let mut of = Setting::new(2, Matching::default());
     let (team, event) = (of.world, of.event(1, 0));
     of.push(1, Action::Begin { team }).unwrap();
-    assert_eq!(of.builder.finish().unwrap_err(), TraceError::NotEntered(event));
+    assert_eq!(
+        of.builder.finish().unwrap_err(),
+        TraceError::NotEntered(event)
+    );
     let mut of = Setting::new(2, Matching::default());
     of.push(1, Action::End { team }).unwrap();
     assert_eq!(of.builder.finish().unwrap_err(), TraceError::NotLeft(event));
@@ -204,15 +318,24 @@ fn threads_without_a_fork_or_a_join_are_named() {
 #[test]
 fn alltoallv_can_be_skipped() {
     for skip_alltoallv in [false, true] {
-        let mut of = Setting::new(2, Matching { skip_alltoallv, lenient: false });
+        let mut of = Setting::new(
+            2,
+            Matching {
+                skip_alltoallv,
+                lenient: false,
+            },
+        );
         for location in 0..2 {
             of.enter(location);
             of.exit(location, CollectiveKind::Alltoallv, 0).unwrap();
         }
         let trace = of.builder.finish().unwrap();
-        let all = trace.collectives().flat_map(|operation| operation.members());
+        let all = trace
+            .collectives()
+            .flat_map(|operation| operation.members());
         assert_eq!(
-            all.filter(|member| member.enter.or(member.exit).is_some()).count(),
+            all.filter(|member| member.enter.or(member.exit).is_some())
+                .count(),
             if skip_alltoallv { 0 } else { 2 }
         );
     }
@@ -236,8 +359,11 @@ fn threads_speak_for_their_rank() {
     let expected = (of.event(2, 0), of.event(1, 0));
     let trace = of.builder.finish().unwrap();
     assert_eq!(messages(&trace), [expected]);
-    let members: Vec<LocationId> =
-        trace.collectives().flat_map(|operation| operation.members()).map(|m| m.location).collect();
+    let members: Vec<LocationId> = trace
+        .collectives()
+        .flat_map(|operation| operation.members())
+        .map(|m| m.location)
+        .collect();
     assert_eq!(members, [2, 1, 0, 2].map(LocationId));
     assert_eq!(trace.locations()[2].place(), trace.locations()[0].place());
 }
@@ -249,7 +375,9 @@ fn times_can_be_mapped_in_order() {
     let id = of.ids[0];
     let event = of.event(0, 1);
     let mut trace = of.builder.finish().unwrap();
-    trace.map_times(id, |time| Timestamp::from_nanos(time.as_nanos() * 10)).unwrap();
+    trace
+        .map_times(id, |time| Timestamp::from_nanos(time.as_nanos() * 10))
+        .unwrap();
     assert_eq!(trace.time(event), Some(Timestamp::from_nanos(20)));
     let reversed = trace.map_times(id, |time| Timestamp::from_nanos(-time.as_nanos()));
     assert_eq!(reversed, Err(TraceError::Decreasing(event)));

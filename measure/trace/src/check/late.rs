@@ -28,18 +28,32 @@ pub(crate) struct Counter {
 }
 
 impl Party {
-    pub(crate) fn new(member: Member, trace: &Trace, time: impl Fn(EventId) -> Timestamp<Global>) -> Self {
+    pub(crate) fn new(
+        member: Member,
+        trace: &Trace,
+        time: impl Fn(EventId) -> Timestamp<Global>,
+    ) -> Self {
         let at = |event: u32| {
-            let event = EventId { location: member.location, event };
+            let event = EventId {
+                location: member.location,
+                event,
+            };
             (event, time(event).as_nanos())
         };
         let place = trace.locations()[member.location.index()].place();
-        Self { place, enter: member.enter.map(at), exit: member.exit.map(at) }
+        Self {
+            place,
+            enter: member.enter.map(at),
+            exit: member.exit.map(at),
+        }
     }
 
     /// How long a message to another party takes at least.
     fn latency(&self, other: &Self, latencies: [i64; 3]) -> i64 {
-        match (self.place.node == other.place.node, self.place.process == other.place.process) {
+        match (
+            self.place.node == other.place.node,
+            self.place.process == other.place.process,
+        ) {
             (true, true) => latencies[0],
             (true, false) => latencies[1],
             (false, _) => latencies[2],
@@ -54,12 +68,30 @@ fn in_ranks(pattern: Pattern) -> bool {
 
 impl Counter {
     /// How many relations there are, and of every rank how many enters its exit is too early for: all 0, or nothing.
-    pub(super) fn count(&mut self, parties: &[Party], pattern: Pattern, latencies: [i64; 3]) -> (Relations, &[i64]) {
+    pub(super) fn count(
+        &mut self,
+        parties: &[Party],
+        pattern: Pattern,
+        latencies: [i64; 3],
+    ) -> (Relations, &[i64]) {
         self.late.clear();
-        let mut found = Relations { total: total(parties, in_ranks(pattern)), ..Relations::default() };
-        let latest = parties.iter().filter_map(|party| party.enter).map(|(_, at)| at).max();
-        let earliest = parties.iter().filter_map(|party| party.exit).map(|(_, at)| at).min();
-        let (Some(latest), Some(earliest)) = (latest, earliest) else { return (found, &self.late) };
+        let mut found = Relations {
+            total: total(parties, in_ranks(pattern)),
+            ..Relations::default()
+        };
+        let latest = parties
+            .iter()
+            .filter_map(|party| party.enter)
+            .map(|(_, at)| at)
+            .max();
+        let earliest = parties
+            .iter()
+            .filter_map(|party| party.exit)
+            .map(|(_, at)| at)
+            .min();
+        let (Some(latest), Some(earliest)) = (latest, earliest) else {
+            return (found, &self.late);
+        };
         // Mostly that is all.
         if latest.saturating_add(latencies[2]) <= earliest {
             return (found, &self.late);
@@ -104,7 +136,12 @@ impl Counter {
     /// Adds to every exit of a group, `sign` times, the enters of the group that it is too early for.
     fn add(&mut self, parties: &[Party], group: &[usize], in_ranks: bool, latency: i64, sign: i64) {
         self.enters.clear();
-        self.enters.extend(group.iter().filter_map(|rank| parties[*rank].enter).map(|(_, at)| at));
+        self.enters.extend(
+            group
+                .iter()
+                .filter_map(|rank| parties[*rank].enter)
+                .map(|(_, at)| at),
+        );
         self.enters.sort_unstable();
         let bound = |rank: usize| parties[rank].exit.map(|(_, at)| at.saturating_sub(latency));
         if !in_ranks {
@@ -164,10 +201,20 @@ pub(super) fn first_sender(
     latencies: [i64; 3],
 ) -> Option<(EventId, EventId, Duration)> {
     let (receive, received) = parties[rank].exit?;
-    let senders = if in_ranks(pattern) { &parties[..rank] } else { parties };
-    senders.iter().enumerate().filter(|(sender, _)| *sender != rank).find_map(|(_, party)| {
-        let (send, sent) = party.enter?;
-        let by = sent.saturating_add(party.latency(&parties[rank], latencies)).saturating_sub(received);
-        (by > 0).then_some((send, receive, Duration::from_nanos(by)))
-    })
+    let senders = if in_ranks(pattern) {
+        &parties[..rank]
+    } else {
+        parties
+    };
+    senders
+        .iter()
+        .enumerate()
+        .filter(|(sender, _)| *sender != rank)
+        .find_map(|(_, party)| {
+            let (send, sent) = party.enter?;
+            let by = sent
+                .saturating_add(party.latency(&parties[rank], latencies))
+                .saturating_sub(received);
+            (by > 0).then_some((send, receive, Duration::from_nanos(by)))
+        })
 }

@@ -25,7 +25,9 @@ impl fmt::Display for Difference {
         match self {
             Self::Locations => f.write_str("the traces have not as many locations"),
             Self::Place(location) => write!(f, "location {} is somewhere else", location.index()),
-            Self::Events(location) => write!(f, "location {} has not as many events", location.index()),
+            Self::Events(location) => {
+                write!(f, "location {} has not as many events", location.index())
+            }
             Self::Message(event) => write!(f, "{event} does not receive the same message"),
             Self::Collective(number) => write!(f, "collective operation {number} is not the same"),
         }
@@ -48,12 +50,17 @@ impl Trace {
         }
         let message = first_difference(self.messages(), other.messages());
         if let Some((_, ours, theirs)) = message {
-            let receives = [ours, theirs].into_iter().flatten().map(|message| message.receive);
+            let receives = [ours, theirs]
+                .into_iter()
+                .flatten()
+                .map(|message| message.receive);
             return receives.min().map(Difference::Message);
         }
-        let collectives = |trace| Trace::collectives(trace).map(|of| (of.kind(), of.root(), of.members()));
+        let collectives =
+            |trace| Trace::collectives(trace).map(|of| (of.kind(), of.root(), of.members()));
         first_difference(
-            collectives(self).map(|(kind, root, members)| (kind, root, members.collect::<Vec<_>>())),
+            collectives(self)
+                .map(|(kind, root, members)| (kind, root, members.collect::<Vec<_>>())),
             collectives(other).map(|(kind, root, members)| (kind, root, members.collect())),
         )
         .map(|(number, ..)| Difference::Collective(number))

@@ -44,7 +44,9 @@ impl First {
     }
 
     fn add(&mut self, at: (u64, u32), fault: Option<Fault>) {
-        let Some(fault) = fault.filter(|_| self.has_room(at)) else { return };
+        let Some(fault) = fault.filter(|_| self.has_room(at)) else {
+            return;
+        };
         let place = self.0.partition_point(|(other, _)| *other < at);
         self.0.insert(place, (at, fault));
         self.0.truncate(Verdict::MOST_FAULTS);
@@ -81,10 +83,14 @@ impl<'a> StreamedVerdict<'a> {
                 self.sent.insert(message, (id, time));
             }
             Link::Receive { message } => {
-                let Some((send, sent)) = self.sent.remove(&message) else { return };
+                let Some((send, sent)) = self.sent.remove(&message) else {
+                    return;
+                };
                 let [from, to] = [send, id].map(|event| self.census.site(event.location.0));
                 let message = Message { send, receive: id };
-                let fault = self.verdict.message(message, [sent, time], self.latencies.of(from, to));
+                let fault =
+                    self.verdict
+                        .message(message, [sent, time], self.latencies.of(from, to));
                 self.first[1].add(of_event, fault);
             }
             Link::Enter { of } => {
@@ -92,7 +98,13 @@ impl<'a> StreamedVerdict<'a> {
                 party.enter = Some((id, time.as_nanos()));
                 self.end(of);
             }
-            Link::Exit { of, kind, root, sends, receives } => {
+            Link::Exit {
+                of,
+                kind,
+                root,
+                sends,
+                receives,
+            } => {
                 let party = self.party(of, id);
                 party.exit = receives.then_some((id, time.as_nanos()));
                 if let Some(ongoing) = self.ongoing.get_mut(&of.number) {
@@ -108,7 +120,14 @@ impl<'a> StreamedVerdict<'a> {
     fn party(&mut self, of: Operation, id: EventId) -> &mut Party {
         let place = self.census.site(id.location.0).place;
         let ongoing = self.ongoing.entry(of.number).or_insert_with(|| Ongoing {
-            parties: vec![Party { place, enter: None, exit: None }; of.members as usize],
+            parties: vec![
+                Party {
+                    place,
+                    enter: None,
+                    exit: None
+                };
+                of.members as usize
+            ],
             told: None,
             silent: vec![],
         });
@@ -119,15 +138,25 @@ impl<'a> StreamedVerdict<'a> {
 
     /// After its last event, an operation can be looked at.
     fn end(&mut self, of: Operation) {
-        let Some(mut ongoing) = of.is_last.then(|| self.ongoing.remove(&of.number)).flatten() else { return };
-        let Some((kind, root)) = ongoing.told else { return };
+        let Some(mut ongoing) = of
+            .is_last
+            .then(|| self.ongoing.remove(&of.number))
+            .flatten()
+        else {
+            return;
+        };
+        let Some((kind, root)) = ongoing.told else {
+            return;
+        };
         for rank in ongoing.silent {
             ongoing.parties[rank as usize].enter = None;
         }
         for (rank, party) in (0..).zip(&mut ongoing.parties) {
             party.enter = party.enter.filter(|_| sends(kind, root, rank));
         }
-        let late = self.verdict.look_at(kind, &ongoing.parties, &mut self.counter, &self.latencies);
+        let late = self
+            .verdict
+            .look_at(kind, &ongoing.parties, &mut self.counter, &self.latencies);
         for (rank, fault) in late {
             let at = (of.number, rank as u32);
             if self.first[2].has_room(at) {
@@ -139,7 +168,10 @@ impl<'a> StreamedVerdict<'a> {
     /// Of all events.
     pub fn finish(mut self) -> Verdict {
         let all = self.first.into_iter().flat_map(|first| first.0);
-        self.verdict.faults = all.map(|(_, fault)| fault).take(Verdict::MOST_FAULTS).collect();
+        self.verdict.faults = all
+            .map(|(_, fault)| fault)
+            .take(Verdict::MOST_FAULTS)
+            .collect();
         self.verdict
     }
 }

@@ -16,7 +16,14 @@ fn builder(places: &[(u32, u32)]) -> (TraceBuilder, Vec<LocationId>, crate::Comm
     let mut builder = TraceBuilder::new(Matching::default());
     let ids: Vec<_> = places
         .iter()
-        .map(|(node, process)| builder.add_location(Place { node: *node, process: *process }).unwrap())
+        .map(|(node, process)| {
+            builder
+                .add_location(Place {
+                    node: *node,
+                    process: *process,
+                })
+                .unwrap()
+        })
         .collect();
     let world = builder.add_communicator(&ids).unwrap();
     (builder, ids, world)
@@ -26,9 +33,23 @@ fn builder(places: &[(u32, u32)]) -> (TraceBuilder, Vec<LocationId>, crate::Comm
 fn messages_are_counted_by_what_is_wrong_with_them() {
     let (mut builder, ids, communicator) = builder(&[(0, 0), (0, 1), (1, 2)]);
     let mut message = |from: usize, to: usize, sent, received| {
-        let send = Action::Send { to: ids[to], communicator, tag: 0 };
+        let send = Action::Send {
+            to: ids[to],
+            communicator,
+            tag: 0,
+        };
         builder.push(ids[from], at(sent), send).unwrap();
-        builder.push(ids[to], at(received), Action::Receive { from: ids[from], communicator, tag: 0 }).unwrap();
+        builder
+            .push(
+                ids[to],
+                at(received),
+                Action::Receive {
+                    from: ids[from],
+                    communicator,
+                    tag: 0,
+                },
+            )
+            .unwrap();
     };
     // Within a node it takes 10, between nodes 100.
     message(0, 1, 0, 10);
@@ -41,32 +62,82 @@ fn messages_are_counted_by_what_is_wrong_with_them() {
     let trace = builder.finish().unwrap();
     let found = Verdict::of(&trace, &trace.times(), &latencies([1, 10, 100])).unwrap();
     assert_eq!(found.events, 14);
-    assert_eq!(found.messages, Relations { total: 7, reversed: 2, violated: 4 });
-    assert_eq!(found.reversal, Reversal { total: 55, largest: Duration::from_nanos(50) });
-    assert_eq!((found.collectives, found.all()), (Relations::default(), found.messages));
+    assert_eq!(
+        found.messages,
+        Relations {
+            total: 7,
+            reversed: 2,
+            violated: 4
+        }
+    );
+    assert_eq!(
+        found.reversal,
+        Reversal {
+            total: 55,
+            largest: Duration::from_nanos(50)
+        }
+    );
+    assert_eq!(
+        (found.collectives, found.all()),
+        (Relations::default(), found.messages)
+    );
     let said: Vec<_> = found.faults.iter().map(ToString::to_string).collect();
-    assert_eq!(said[0], "event 4 of location 0 is 150 ns too early for event 3 of location 2, a message");
+    assert_eq!(
+        said[0],
+        "event 4 of location 0 is 150 ns too early for event 3 of location 2, a message"
+    );
     assert_eq!(said.len(), 4);
     let found = Verdict::of(&trace, &trace.times(), &Latencies::ZERO).unwrap();
-    assert_eq!(found.messages, Relations { total: 7, reversed: 2, violated: 2 });
+    assert_eq!(
+        found.messages,
+        Relations {
+            total: 7,
+            reversed: 2,
+            violated: 2
+        }
+    );
 }
 
 #[test]
 fn times_must_not_decrease_nor_merge() {
     let (mut builder, ids, _) = builder(&[(0, 0), (1, 1)]);
     for (location, time) in [(0, 1), (0, 2), (0, 3), (0, 3), (0, 4), (1, 5)] {
-        builder.push(ids[location], at(time), Action::Internal).unwrap();
+        builder
+            .push(ids[location], at(time), Action::Internal)
+            .unwrap();
     }
     let trace = builder.finish().unwrap();
-    let verdict =
-        |times: [i64; 5]| Verdict::of(&trace, &[times.map(at).to_vec(), vec![at(0)]], &Latencies::ZERO).unwrap();
+    let verdict = |times: [i64; 5]| {
+        Verdict::of(
+            &trace,
+            &[times.map(at).to_vec(), vec![at(0)]],
+            &Latencies::ZERO,
+        )
+        .unwrap()
+    };
     assert!(verdict([1, 2, 3, 3, 4]).holds());
     assert!(verdict([10, 20, 30, 31, 32]).holds());
     let found = verdict([2, 2, 1, 1, 1]);
-    assert_eq!((found.merged, found.decreasing, found.holds()), (2, 1, false));
-    let event = |event| EventId { location: ids[0], event };
-    assert_eq!(found.faults, [Fault::Merged(event(1)), Fault::Decreasing(event(2)), Fault::Merged(event(4))]);
-    assert_eq!(found.faults[1].to_string(), "event 2 of location 0 is earlier than the event before it");
+    assert_eq!(
+        (found.merged, found.decreasing, found.holds()),
+        (2, 1, false)
+    );
+    let event = |event| EventId {
+        location: ids[0],
+        event,
+    };
+    assert_eq!(
+        found.faults,
+        [
+            Fault::Merged(event(1)),
+            Fault::Decreasing(event(2)),
+            Fault::Merged(event(4))
+        ]
+    );
+    assert_eq!(
+        found.faults[1].to_string(),
+        "event 2 of location 0 is earlier than the event before it"
+    );
     let misfit = Verdict::of(&trace, &[vec![at(0); 5]], &Latencies::ZERO).unwrap_err();
     assert_eq!(misfit.location, ids[1]);
     assert!(Verdict::of(&trace, &[vec![at(0); 4], vec![at(0)]], &Latencies::ZERO).is_err());
@@ -77,14 +148,29 @@ fn of_a_thousand_members_a_million_pairs_count() {
     let places: Vec<_> = (0..1_000).map(|i| (i / 10, i)).collect();
     let (mut builder, ids, communicator) = builder(&places);
     for (i, id) in ids.iter().enumerate() {
-        builder.push(*id, at(i as i64), Action::Enter { communicator }).unwrap();
-        let exit = Action::Exit { communicator, kind: CollectiveKind::Barrier, root: 0, sent: false, received: false };
+        builder
+            .push(*id, at(i as i64), Action::Enter { communicator })
+            .unwrap();
+        let exit = Action::Exit {
+            communicator,
+            kind: CollectiveKind::Barrier,
+            root: 0,
+            sent: false,
+            received: false,
+        };
         builder.push(*id, at(i as i64), exit).unwrap();
     }
     let trace = builder.finish().unwrap();
     let found = Verdict::of(&trace, &trace.times(), &Latencies::ZERO).unwrap();
     // Everyone leaves before all who come after him enter.
-    assert_eq!(found.collectives, Relations { total: 999_000, reversed: 499_500, violated: 499_500 });
+    assert_eq!(
+        found.collectives,
+        Relations {
+            total: 999_000,
+            reversed: 499_500,
+            violated: 499_500
+        }
+    );
     assert_eq!(found.faults.len(), Verdict::MOST_FAULTS);
 }
 
@@ -93,7 +179,16 @@ type Stay = ((u32, u32), i64, i64, bool, bool);
 
 fn stays() -> impl Strategy<Value = Vec<Stay>> {
     let place = (0_u32..3, 0_u32..3).prop_map(|(node, process)| (node, 10 * node + process));
-    prop::collection::vec((place, 0_i64..60, 0_i64..40, prop::bool::weighted(0.8), prop::bool::weighted(0.8)), 1..10)
+    prop::collection::vec(
+        (
+            place,
+            0_i64..60,
+            0_i64..40,
+            prop::bool::weighted(0.8),
+            prop::bool::weighted(0.8),
+        ),
+        1..10,
+    )
 }
 
 fn kind() -> impl Strategy<Value = CollectiveKind> {
@@ -169,16 +264,50 @@ proptest! {
 fn traces_may_differ_in_time_only() {
     let build = |places: &[(u32, u32)], tag: i32, extra: bool, root: u32| {
         let (mut builder, ids, communicator) = builder(places);
-        let mut push = |location: usize, action| builder.push(ids[location], at(location as i64), action).unwrap();
-        push(0, Action::Send { to: ids[1], communicator, tag });
-        push(0, Action::Send { to: ids[1], communicator, tag: 5 });
+        let mut push = |location: usize, action| {
+            builder
+                .push(ids[location], at(location as i64), action)
+                .unwrap()
+        };
+        push(
+            0,
+            Action::Send {
+                to: ids[1],
+                communicator,
+                tag,
+            },
+        );
+        push(
+            0,
+            Action::Send {
+                to: ids[1],
+                communicator,
+                tag: 5,
+            },
+        );
         for tag in [5, 3] {
-            push(1, Action::Receive { from: ids[0], communicator, tag });
+            push(
+                1,
+                Action::Receive {
+                    from: ids[0],
+                    communicator,
+                    tag,
+                },
+            );
         }
         for location in 0..2 {
             push(location, Action::Enter { communicator });
             let kind = CollectiveKind::Broadcast;
-            push(location, Action::Exit { communicator, kind, root, sent: true, received: true });
+            push(
+                location,
+                Action::Exit {
+                    communicator,
+                    kind,
+                    root,
+                    sent: true,
+                    received: true,
+                },
+            );
         }
         if extra {
             push(1, Action::Internal);
@@ -188,14 +317,25 @@ fn traces_may_differ_in_time_only() {
     let near = [(0, 0), (0, 1)];
     let trace = build(&near, 3, false, 0).unwrap();
     let mut later = build(&near, 3, false, 0).unwrap();
-    later.map_times(later.ids().next().unwrap(), |time| time + Duration::from_nanos(7)).unwrap();
+    later
+        .map_times(later.ids().next().unwrap(), |time| {
+            time + Duration::from_nanos(7)
+        })
+        .unwrap();
     assert_eq!(trace.difference(&later), None);
     let location = trace.ids().nth(1).unwrap();
-    let differs = |other: Trace| trace.difference(&other).map(|found| (found, found.to_string()));
+    let differs = |other: Trace| {
+        trace
+            .difference(&other)
+            .map(|found| (found, found.to_string()))
+    };
     let said = |found, text: &str| Some((found, text.to_owned()));
     assert_eq!(
         differs(build(&[(0, 0), (0, 1), (0, 2)][..2], 3, true, 0).unwrap()),
-        said(Difference::Events(location), "location 1 has not as many events")
+        said(
+            Difference::Events(location),
+            "location 1 has not as many events"
+        )
     );
     assert_eq!(
         differs(build(&[(0, 0), (1, 1)], 3, false, 0).unwrap()),
@@ -203,23 +343,50 @@ fn traces_may_differ_in_time_only() {
     );
     assert_eq!(
         differs(build(&near, 3, false, 1).unwrap()),
-        said(Difference::Collective(0), "collective operation 0 is not the same")
+        said(
+            Difference::Collective(0),
+            "collective operation 0 is not the same"
+        )
     );
     let single = TraceBuilder::new(Matching::default()).finish().unwrap();
-    assert_eq!(differs(single), said(Difference::Locations, "the traces have not as many locations"));
+    assert_eq!(
+        differs(single),
+        said(
+            Difference::Locations,
+            "the traces have not as many locations"
+        )
+    );
 
     let one_way = |twice: bool| {
         let (mut builder, ids, communicator) = builder(&near);
-        let mut push = |location: usize, action| builder.push(ids[location], at(0), action).unwrap();
+        let mut push =
+            |location: usize, action| builder.push(ids[location], at(0), action).unwrap();
         let (first, second) = if twice { (0, 1) } else { (1, 0) };
         for tag in [0, 1] {
-            push(0, Action::Send { to: ids[1], communicator, tag });
+            push(
+                0,
+                Action::Send {
+                    to: ids[1],
+                    communicator,
+                    tag,
+                },
+            );
         }
         for tag in [first, second] {
-            push(1, Action::Receive { from: ids[0], communicator, tag });
+            push(
+                1,
+                Action::Receive {
+                    from: ids[0],
+                    communicator,
+                    tag,
+                },
+            );
         }
         builder.finish().unwrap()
     };
     let event = EventId { location, event: 0 };
-    assert_eq!(one_way(true).difference(&one_way(false)), Some(Difference::Message(event)));
+    assert_eq!(
+        one_way(true).difference(&one_way(false)),
+        Some(Difference::Message(event))
+    );
 }

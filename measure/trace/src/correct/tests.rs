@@ -11,14 +11,28 @@ impl Setting {
     /// Each on a node of its own.
     fn new(locations: u32) -> Self {
         let mut builder = TraceBuilder::new(Matching::default());
-        let ids: Vec<LocationId> =
-            (0..locations).map(|i| builder.add_location(Place { node: i, process: i }).unwrap()).collect();
+        let ids: Vec<LocationId> = (0..locations)
+            .map(|i| {
+                builder
+                    .add_location(Place {
+                        node: i,
+                        process: i,
+                    })
+                    .unwrap()
+            })
+            .collect();
         let world = builder.add_communicator(&ids).unwrap();
-        Self { builder, ids, world }
+        Self {
+            builder,
+            ids,
+            world,
+        }
     }
 
     fn push(&mut self, location: usize, nanos: i64, action: Action) {
-        self.builder.push(self.ids[location], Timestamp::from_nanos(nanos), action).unwrap();
+        self.builder
+            .push(self.ids[location], Timestamp::from_nanos(nanos), action)
+            .unwrap();
     }
 
     fn idle(&mut self, location: usize, nanos: i64) {
@@ -26,19 +40,51 @@ impl Setting {
     }
 
     fn send(&mut self, location: usize, nanos: i64, to: usize) {
-        self.push(location, nanos, Action::Send { to: self.ids[to], communicator: self.world, tag: 0 });
+        self.push(
+            location,
+            nanos,
+            Action::Send {
+                to: self.ids[to],
+                communicator: self.world,
+                tag: 0,
+            },
+        );
     }
 
     fn receive(&mut self, location: usize, nanos: i64, from: usize) {
-        self.push(location, nanos, Action::Receive { from: self.ids[from], communicator: self.world, tag: 0 });
+        self.push(
+            location,
+            nanos,
+            Action::Receive {
+                from: self.ids[from],
+                communicator: self.world,
+                tag: 0,
+            },
+        );
     }
 
     fn enter(&mut self, location: usize, nanos: i64) {
-        self.push(location, nanos, Action::Enter { communicator: self.world });
+        self.push(
+            location,
+            nanos,
+            Action::Enter {
+                communicator: self.world,
+            },
+        );
     }
 
     fn exit(&mut self, location: usize, nanos: i64, kind: CollectiveKind, root: u32) {
-        self.push(location, nanos, Action::Exit { communicator: self.world, kind, root, sent: true, received: true });
+        self.push(
+            location,
+            nanos,
+            Action::Exit {
+                communicator: self.world,
+                kind,
+                root,
+                sent: true,
+                received: true,
+            },
+        );
     }
 }
 
@@ -52,7 +98,10 @@ fn clock() -> ControlledLogicalClock {
 }
 
 fn nanos(corrected: &Corrected<'_>, location: usize) -> Vec<i64> {
-    corrected.times()[location].iter().map(|time| time.as_nanos()).collect()
+    corrected.times()[location]
+        .iter()
+        .map(|time| time.as_nanos())
+        .collect()
 }
 
 #[test]
@@ -67,12 +116,27 @@ fn a_message_that_arrives_too_early_moves_what_is_around_it() {
     // To 1,010, by 100; then half as fast, until the clock has caught up.
     assert_eq!(nanos(&corrected, 1), [400, 700, 1_010, 1_030, 1_200]);
     assert_eq!(nanos(&corrected, 0), [1_000]);
-    let id = EventId { location: trace.ids().nth(1).unwrap(), event: 2 };
-    assert_eq!(corrected.jumps().collect::<Vec<_>>(), [(id, Duration::from_nanos(100))]);
-    assert_eq!(corrected.passes(), [Pass { control: clock().rule.control, error: Duration::from_nanos(100) }]);
+    let id = EventId {
+        location: trace.ids().nth(1).unwrap(),
+        event: 2,
+    };
+    assert_eq!(
+        corrected.jumps().collect::<Vec<_>>(),
+        [(id, Duration::from_nanos(100))]
+    );
+    assert_eq!(
+        corrected.passes(),
+        [Pass {
+            control: clock().rule.control,
+            error: Duration::from_nanos(100)
+        }]
+    );
     // The line rises from nothing at -90 to 100 at 910.
     corrected.amortize(clock().gradient);
-    assert_eq!(nanos(&corrected, 1), [400 + 49, 700 + 79, 1_010, 1_030, 1_200]);
+    assert_eq!(
+        nanos(&corrected, 1),
+        [400 + 49, 700 + 79, 1_010, 1_030, 1_200]
+    );
     assert_eq!(corrected.time(id), Some(Timestamp::from_nanos(1_010)));
     assert_eq!(corrected.into_times()[0], [Timestamp::from_nanos(1_000)]);
 }
@@ -88,7 +152,10 @@ fn the_root_of_a_broadcast_leaves_when_it_likes() {
     }
     let trace = of.builder.finish().unwrap();
     let corrected = clock().forward(&trace).unwrap();
-    assert_eq!([0, 1, 2].map(|location| nanos(&corrected, location)), [[500, 503], [100, 510], [600, 700]]);
+    assert_eq!(
+        [0, 1, 2].map(|location| nanos(&corrected, location)),
+        [[500, 503], [100, 510], [600, 700]]
+    );
 }
 
 #[test]
@@ -115,7 +182,10 @@ fn a_circle_of_messages_is_named() {
 /// Location 0 leaves a barrier before it sends what location 1 receives before it enters.
 #[test]
 fn a_circle_through_a_collective_operation_is_named_and_one_through_a_scan_that_is_none_is_not() {
-    for (kind, is_circle) in [(CollectiveKind::Barrier, true), (CollectiveKind::Scan, false)] {
+    for (kind, is_circle) in [
+        (CollectiveKind::Barrier, true),
+        (CollectiveKind::Scan, false),
+    ] {
         let mut of = Setting::new(2);
         of.enter(0, 0);
         of.exit(0, 1, kind, 0);
@@ -125,9 +195,16 @@ fn a_circle_through_a_collective_operation_is_named_and_one_through_a_scan_that_
         of.exit(1, 5, kind, 0);
         let trace = of.builder.finish().unwrap();
         let found = clock().correct(&trace);
-        let events = |[receive, send]: [EventId; 2]| [receive, send].map(|id| (id.location.index(), id.event));
-        let waits = found.err().map(|cycle| cycle.waits.into_iter().map(events).collect::<Vec<_>>());
-        assert_eq!(waits, is_circle.then(|| vec![[(0, 1), (1, 1)], [(1, 0), (0, 2)]]));
+        let events = |[receive, send]: [EventId; 2]| {
+            [receive, send].map(|id| (id.location.index(), id.event))
+        };
+        let waits = found
+            .err()
+            .map(|cycle| cycle.waits.into_iter().map(events).collect::<Vec<_>>());
+        assert_eq!(
+            waits,
+            is_circle.then(|| vec![[(0, 1), (1, 1)], [(1, 0), (0, 2)]])
+        );
     }
 }
 
@@ -158,19 +235,36 @@ fn passes_end_at_the_threshold_or_when_they_are_in_vain() {
         clock.rule.control = ControlVariable::new(0.9).unwrap();
         (clock.threshold, clock.most_passes) = (threshold, most_passes);
         let corrected = clock.forward(&trace).unwrap();
-        let passes =
-            corrected.passes().iter().map(|pass| ((pass.control.get() * 10.0).round() / 10.0, pass.error.as_nanos()));
+        let passes = corrected.passes().iter().map(|pass| {
+            (
+                (pass.control.get() * 10.0).round() / 10.0,
+                pass.error.as_nanos(),
+            )
+        });
         (passes.collect::<Vec<_>>(), nanos(&corrected, 2))
     };
     // The first receive is at 1,010. The second send is at 1,910, or 1,810, and so on, and is received 10 ns later.
     let ns = |nanos| Some(Duration::from_nanos(nanos));
     assert_eq!(run(None, 8), (vec![(0.9, 1_420)], vec![1_920]));
     assert_eq!(run(ns(1_420), 8), (vec![(0.9, 1_420)], vec![1_920]));
-    assert_eq!(run(ns(1_400), 8), (vec![(0.9, 1_420), (0.8, 1_320)], vec![1_820]));
+    assert_eq!(
+        run(ns(1_400), 8),
+        (vec![(0.9, 1_420), (0.8, 1_320)], vec![1_820])
+    );
     assert_eq!(run(ns(1_010), 2).0.len(), 2);
     // The first receive cannot be helped: when the error is no longer lowered, the pass before counts, done again.
     let (passes, last) = run(ns(1_000), 8);
-    assert_eq!(passes, [(0.9, 1_420), (0.8, 1_320), (0.6, 1_120), (0.2, 1_010), (0.0, 1_010), (0.2, 1_010)]);
+    assert_eq!(
+        passes,
+        [
+            (0.9, 1_420),
+            (0.8, 1_320),
+            (0.6, 1_120),
+            (0.2, 1_010),
+            (0.0, 1_010),
+            (0.2, 1_010)
+        ]
+    );
     assert_eq!(last, [1_220]);
 }
 
@@ -180,5 +274,8 @@ fn there_is_nothing_to_correct_in_nothing() {
     assert!(clock().correct(&trace).unwrap().times().is_empty());
     let trace = Setting::new(2).builder.finish().unwrap();
     let corrected = clock().correct(&trace).unwrap();
-    assert_eq!((corrected.times(), corrected.jumps().count()), (&[vec![], vec![]][..], 0));
+    assert_eq!(
+        (corrected.times(), corrected.jumps().count()),
+        (&[vec![], vec![]][..], 0)
+    );
 }

@@ -10,59 +10,131 @@ fn at(nanos: i64) -> Timestamp<Global> {
 fn deviation(before: &[&[i64]], after: &[&[i64]]) -> Deviation {
     let mut builder = TraceBuilder::new(Matching::default());
     for (number, times) in before.iter().enumerate() {
-        let place = Place { node: number as u32, process: number as u32 };
+        let place = Place {
+            node: number as u32,
+            process: number as u32,
+        };
         let location = builder.add_location(place).unwrap();
         for time in *times {
             builder.push(location, at(*time), Action::Internal).unwrap();
         }
     }
     let trace = builder.finish().unwrap();
-    let after: Vec<Vec<_>> = after.iter().map(|times| times.iter().map(|time| at(*time)).collect()).collect();
+    let after: Vec<Vec<_>> = after
+        .iter()
+        .map(|times| times.iter().map(|time| at(*time)).collect())
+        .collect();
     Deviation::between(&trace, &after).unwrap()
 }
 
 fn above(of: &Intervals) -> Vec<(u64, u128)> {
-    of.above.iter().map(|above| (above.intervals, above.length)).collect()
+    of.above
+        .iter()
+        .map(|above| (above.intervals, above.length))
+        .collect()
 }
 
 /// Every number worked out by hand.
 #[test]
 fn tables_are_filled_as_in_the_paper() {
     // Intervals before: 1,000, 10,000, 0; 20,000. After: 1,001, 10,000, 3; 50,000.
-    let found =
-        deviation(&[&[0, 1_000, 11_000, 11_000], &[], &[5, 20_005]], &[&[0, 1_001, 11_001, 11_004], &[], &[4, 50_004]]);
-    let Displacement { events, moved, largest, total, forward, bins } = &found.displacement;
-    assert_eq!((*events, *moved, *largest), (6, 5, Duration::from_nanos(29_999)));
+    let found = deviation(
+        &[&[0, 1_000, 11_000, 11_000], &[], &[5, 20_005]],
+        &[&[0, 1_001, 11_001, 11_004], &[], &[4, 50_004]],
+    );
+    let Displacement {
+        events,
+        moved,
+        largest,
+        total,
+        forward,
+        bins,
+    } = &found.displacement;
+    assert_eq!(
+        (*events, *moved, *largest),
+        (6, 5, Duration::from_nanos(29_999))
+    );
     assert_eq!((*total, *forward), (30_006, 30_004));
-    assert_eq!((found.displacement.mean(), found.displacement.bias()), (5_001.0, 30_004.0 / 6.0));
+    assert_eq!(
+        (found.displacement.mean(), found.displacement.bias()),
+        (5_001.0, 30_004.0 / 6.0)
+    );
     let bins: Vec<_> = bins.iter().map(|(bin, count)| (bin.low(), count)).collect();
     assert_eq!(bins, [(0, 1), (1, 3), (4, 1), (20_000, 1)]);
 
     let distance = &found.distance;
-    assert_eq!((distance.intervals, distance.length, distance.deviation), (4, 31_000, 30_004));
-    assert_eq!((distance.largest, distance.largest_share), (Duration::from_nanos(30_000), f64::INFINITY));
-    assert_eq!((distance.mean(), distance.mean_share()), (7_501.0, 30_004.0 / 31_000.0));
+    assert_eq!(
+        (distance.intervals, distance.length, distance.deviation),
+        (4, 31_000, 30_004)
+    );
+    assert_eq!(
+        (distance.largest, distance.largest_share),
+        (Duration::from_nanos(30_000), f64::INFINITY)
+    );
+    assert_eq!(
+        (distance.mean(), distance.mean_share()),
+        (7_501.0, 30_004.0 / 31_000.0)
+    );
     // 1 of 1,000 is 0.1 % and not more; 3 of 0 is more than anything, and takes no time.
-    let by_share = [(3, 21_000), (3, 21_000), (2, 20_000), (2, 20_000), (2, 20_000), (2, 20_000)];
+    let by_share = [
+        (3, 21_000),
+        (3, 21_000),
+        (2, 20_000),
+        (2, 20_000),
+        (2, 20_000),
+        (2, 20_000),
+    ];
     assert_eq!(above(distance), by_share);
     assert_eq!(distance.shares()[1], (0.75, 21.0 / 31.0));
-    assert_eq!(format!("{:?}", distance.bins), r#"{"0": 1, "1": 1, "3": 1, "30000-39999": 1}"#);
+    assert_eq!(
+        format!("{:?}", distance.bins),
+        r#"{"0": 1, "1": 1, "3": 1, "30000-39999": 1}"#
+    );
 
     // From the first events: 1,000, 11,000, 11,000; 20,000. After: 1,001, 11,001, 11,004; 50,000.
     let position = &found.position;
-    assert_eq!((position.intervals, position.length, position.deviation), (4, 43_000, 30_006));
-    assert_eq!((position.largest, position.largest_share), (Duration::from_nanos(30_000), 1.5));
-    assert_eq!(above(position), [(4, 43_000), (3, 32_000), (1, 20_000), (1, 20_000), (1, 20_000), (1, 20_000)]);
+    assert_eq!(
+        (position.intervals, position.length, position.deviation),
+        (4, 43_000, 30_006)
+    );
+    assert_eq!(
+        (position.largest, position.largest_share),
+        (Duration::from_nanos(30_000), 1.5)
+    );
+    assert_eq!(
+        above(position),
+        [
+            (4, 43_000),
+            (3, 32_000),
+            (1, 20_000),
+            (1, 20_000),
+            (1, 20_000),
+            (1, 20_000)
+        ]
+    );
 }
 
 #[test]
 fn nothing_is_changed_by_nothing() {
     let found = deviation(&[&[1, 2, 4], &[7]], &[&[1, 2, 4], &[7]]);
-    assert_eq!((found.displacement.events, found.displacement.moved), (4, 0));
-    assert_eq!((found.distance.mean_share(), found.distance.largest_share), (0.0, 0.0));
+    assert_eq!(
+        (found.displacement.events, found.displacement.moved),
+        (4, 0)
+    );
+    assert_eq!(
+        (found.distance.mean_share(), found.distance.largest_share),
+        (0.0, 0.0)
+    );
     assert_eq!(above(&found.position), [(0, 0); 6]);
     let none = deviation(&[], &[]);
-    assert_eq!((none.displacement.mean(), none.distance.mean(), none.position.shares()), (0.0, 0.0, [(0.0, 0.0); 6]));
+    assert_eq!(
+        (
+            none.displacement.mean(),
+            none.distance.mean(),
+            none.position.shares()
+        ),
+        (0.0, 0.0, [(0.0, 0.0); 6])
+    );
 }
 
 /// `mean(e)`, `sqrt(mean((e - mean(e))^2))` and `max(abs(e - mean(e)))` of R 4.
@@ -74,11 +146,18 @@ fn errors_against_the_truth_are_those_of_r() {
             error.add(at(1_000 + by + far), at(1_000));
         }
         assert_eq!((error.events(), error.bias()), (8, (far as f64) + 7.5));
-        assert!((error.centred() - 60.029_159_580_990_3).abs() < 1e-9, "{}", error.centred());
+        assert!(
+            (error.centred() - 60.029_159_580_990_3).abs() < 1e-9,
+            "{}",
+            error.centred()
+        );
         assert_eq!(error.largest_centred(), 86.5);
     }
     let none = TruthError::default();
-    assert_eq!((none.bias(), none.centred(), none.largest_centred()), (0.0, 0.0, 0.0));
+    assert_eq!(
+        (none.bias(), none.centred(), none.largest_centred()),
+        (0.0, 0.0, 0.0)
+    );
 }
 
 proptest! {

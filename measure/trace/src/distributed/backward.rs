@@ -14,9 +14,17 @@ use super::{CorrectedPart, TracePart};
 use downbeat_sync::{Comm, CommError};
 
 /// Replaces what stamps have of sends and enters by their limits, on all ranks.
-pub(super) async fn find_limits<C: Comm>(of: &CorrectedPart<'_>, comm: &C) -> Result<(), CommError> {
+pub(super) async fn find_limits<C: Comm>(
+    of: &CorrectedPart<'_>,
+    comm: &C,
+) -> Result<(), CommError> {
     let (part, corrected) = (of.part, &of.corrected);
-    let (trace, times, stamps, latencies) = (&part.trace, &corrected.times, &corrected.stamps, &corrected.latencies);
+    let (trace, times, stamps, latencies) = (
+        &part.trace,
+        &corrected.times,
+        &corrected.stamps,
+        &corrected.latencies,
+    );
     for location in part.own() {
         of_sends(trace, times, latencies, stamps, location as usize);
     }
@@ -34,7 +42,9 @@ pub(super) async fn find_limits<C: Comm>(of: &CorrectedPart<'_>, comm: &C) -> Re
     let mut limits: Vec<_> = inbox.iter().map(|words| words.iter()).collect();
     for (location, receiver, mark) in sends_abroad(part) {
         if let Some(limit) = limits[receiver as usize].next() {
-            stamps.of(location, mark).store(*limit as i64, Ordering::Relaxed);
+            stamps
+                .of(location, mark)
+                .store(*limit as i64, Ordering::Relaxed);
         }
     }
     go_through(part, &mut Exits { of }, comm).await
@@ -43,13 +53,19 @@ pub(super) async fn find_limits<C: Comm>(of: &CorrectedPart<'_>, comm: &C) -> Re
 /// The sends elsewhere of messages that are received here, by locations and in their order: whose, on which rank, which
 /// mark.
 pub(super) fn foreign_sends(part: &TracePart) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
-    let others = (0..).zip(&part.owners).filter(|(_, owner)| **owner != part.rank);
-    others.flat_map(move |(location, owner)| sends_of(part, location).map(move |(mark, _)| (location, *owner, mark)))
+    let others = (0..)
+        .zip(&part.owners)
+        .filter(|(_, owner)| **owner != part.rank);
+    others.flat_map(move |(location, owner)| {
+        sends_of(part, location).map(move |(mark, _)| (location, *owner, mark))
+    })
 }
 
 /// The same seen from where they are sent: on each pair of ranks, in the same order.
 pub(super) fn sends_abroad(part: &TracePart) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
-    let all = part.own().flat_map(move |location| sends_of(part, location).map(move |send| (location, send)));
+    let all = part
+        .own()
+        .flat_map(move |location| sends_of(part, location).map(move |send| (location, send)));
     let all = all.map(|(location, (mark, peer))| (location, part.owners[peer as usize], mark));
     all.filter(|(_, receiver, _)| *receiver != part.rank)
 }
@@ -57,7 +73,9 @@ pub(super) fn sends_abroad(part: &TracePart) -> impl Iterator<Item = (u32, u32, 
 /// The marks of sends, and to whom they go.
 fn sends_of(part: &TracePart, location: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
     let marks = (0..).zip(&part.trace.locations[location as usize].marks);
-    marks.filter(|(_, mark)| mark.role() == Role::Send).map(|(id, mark)| (id, mark.peer()))
+    marks
+        .filter(|(_, mark)| mark.role() == Role::Send)
+        .map(|(id, mark)| (id, mark.peer()))
 }
 
 /// When members of this rank left; of a scan, every one, with its rank.
@@ -70,7 +88,11 @@ impl Teller for Exits<'_> {
     fn tell(&mut self, instance: u32, words: &mut Vec<u64>) -> Vec<u32> {
         let part = self.of.part;
         if part.is_ordered(instance) {
-            words.extend(self.ranks(instance).into_iter().flat_map(|(rank, time)| [rank.into(), time as u64]));
+            words.extend(
+                self.ranks(instance)
+                    .into_iter()
+                    .flat_map(|(rank, time)| [rank.into(), time as u64]),
+            );
         } else if part.takers(instance).contains(&part.rank) {
             words.extend(words_of(&self.extremes(instance)));
         } else {
@@ -96,7 +118,13 @@ impl Teller for Exits<'_> {
         }
         for (rank, slot) in slots.iter().enumerate().rev() {
             if slot.enter != NONE && part.is_own(slot.location) {
-                limit(&part.trace, slot, &exits, &corrected.latencies, &corrected.stamps);
+                limit(
+                    &part.trace,
+                    slot,
+                    &exits,
+                    &corrected.latencies,
+                    &corrected.stamps,
+                );
             }
             if let Some(time) = later.get(&(rank as u32)) {
                 exits.add(-time, part.trace.site(LocationId(slot.location)));
@@ -110,7 +138,9 @@ impl Exits<'_> {
     fn ranks(&self, instance: u32) -> BTreeMap<u32, i64> {
         let (trace, times) = (&self.of.part.trace, &self.of.corrected.times);
         let slots = (0..).zip(trace.slots_of(self.of.part.instance(instance)));
-        slots.filter_map(|(rank, slot)| Some((rank, exit_of(trace, times, slot)?))).collect()
+        slots
+            .filter_map(|(rank, slot)| Some((rank, exit_of(trace, times, slot)?)))
+            .collect()
     }
 
     fn extremes(&self, instance: u32) -> Extremes {

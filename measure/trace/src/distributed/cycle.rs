@@ -25,15 +25,25 @@ const EVENT: u64 = 1;
 const OPERATION: u64 = 2;
 
 /// From the first location that waits for ever, the circle of those that wait for each other. All ranks follow it together.
-pub(super) async fn find<C: Comm>(part: &TracePart, shared: &Shared<'_>, comm: &C) -> Result<Cycle, CommError> {
+pub(super) async fn find<C: Comm>(
+    part: &TracePart,
+    shared: &Shared<'_>,
+    comm: &C,
+) -> Result<Cycle, CommError> {
     let stuck = unfinished(shared).next().map_or(u64::MAX, u64::from);
     let mut at = all_combine(comm, stuck, u64::min).await? as u32;
     let mut seen: Vec<(u32, [EventId; 2])> = vec![];
     loop {
         if let Some(start) = seen.iter().position(|(location, _)| *location == at) {
-            return Ok(Cycle { waits: seen[start..].iter().map(|(_, wait)| *wait).collect() });
+            return Ok(Cycle {
+                waits: seen[start..].iter().map(|(_, wait)| *wait).collect(),
+            });
         }
-        let mine = if part.is_own(at) { wait(part, shared, at) } else { [0; 3] };
+        let mine = if part.is_own(at) {
+            wait(part, shared, at)
+        } else {
+            [0; 3]
+        };
         let [kind, event, other] = all_combine(comm, mine, heard).await?;
         let other = match kind {
             EVENT => Some(other),
@@ -44,7 +54,9 @@ pub(super) async fn find<C: Comm>(part: &TracePart, shared: &Shared<'_>, comm: &
             }
             _ => None,
         };
-        let Some(other) = other.map(event_of) else { return Ok(Cycle { waits: vec![] }) };
+        let Some(other) = other.map(event_of) else {
+            return Ok(Cycle { waits: vec![] });
+        };
         seen.push((at, [event_of(event), other]));
         at = other.location.0;
     }
@@ -52,19 +64,29 @@ pub(super) async fn find<C: Comm>(part: &TracePart, shared: &Shared<'_>, comm: &
 
 /// What a location of this rank waits for.
 fn wait(part: &TracePart, shared: &Shared<'_>, at: u32) -> Wait {
-    let replay = shared.replays[at as usize].lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(mark) = replay.trace.marks.get(replay.mark) else { return [NOTHING; 3] };
-    let event = word_of(EventId { location: LocationId(at), event: mark.event });
+    let replay = shared.replays[at as usize]
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let Some(mark) = replay.trace.marks.get(replay.mark) else {
+        return [NOTHING; 3];
+    };
+    let event = word_of(EventId {
+        location: LocationId(at),
+        event: mark.event,
+    });
     if mark.role() == Role::Exit && part.is_shared(mark.partner) && !part.is_ordered(mark.partner) {
         return [OPERATION, event, part.names[mark.partner as usize]];
     }
     let other = match mark.role() {
-        Role::Exit => {
-            shared.gates.missing(mark.partner, mark.peer(), shared.stamps).map(|(_, slot)| (slot.location, slot.enter))
-        }
+        Role::Exit => shared
+            .gates
+            .missing(mark.partner, mark.peer(), shared.stamps)
+            .map(|(_, slot)| (slot.location, slot.enter)),
         _ => Some((mark.peer(), mark.partner)),
     };
-    other.map_or([NOTHING; 3], |(location, mark)| [EVENT, event, word_of(event_at(part, location, mark))])
+    other.map_or([NOTHING; 3], |(location, mark)| {
+        [EVENT, event, word_of(event_at(part, location, mark))]
+    })
 }
 
 /// Which member of this rank has not entered: its rank in the operation, and its enter.
@@ -72,10 +94,16 @@ fn absent(part: &TracePart, shared: &Shared<'_>, name: u64) -> Option<[u64; 2]> 
     let instance = part.named(name)?;
     let (number, slot) = shared.gates.missing(instance, u32::MAX, shared.stamps)?;
     let rank = part.team(instance).kept[number];
-    Some([rank.into(), word_of(event_at(part, slot.location, slot.enter))])
+    Some([
+        rank.into(),
+        word_of(event_at(part, slot.location, slot.enter)),
+    ])
 }
 
 fn event_at(part: &TracePart, location: u32, mark: u32) -> EventId {
     let event = part.trace.locations[location as usize].marks[mark as usize].event;
-    EventId { location: LocationId(location), event }
+    EventId {
+        location: LocationId(location),
+        event,
+    }
 }

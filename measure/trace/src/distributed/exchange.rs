@@ -19,7 +19,9 @@ pub(super) fn others<C: Comm>(comm: &C) -> Vec<u32> {
 /// one who waits for another, and so on in a circle.
 pub(super) fn in_turns<C: Comm>(comm: &C, ranks: impl IntoIterator<Item = u32>) -> Vec<u32> {
     let mut ranks: Vec<u32> = ranks.into_iter().collect();
-    ranks.sort_unstable_by_key(|other| (u64::from(*other) + u64::from(comm.rank())) % u64::from(comm.size()));
+    ranks.sort_unstable_by_key(|other| {
+        (u64::from(*other) + u64::from(comm.rank())) % u64::from(comm.size())
+    });
     ranks.dedup();
     ranks
 }
@@ -38,7 +40,10 @@ pub(super) async fn exchange<C: Comm>(
         let words = &out[*to as usize];
         let mut first = [0; MAX_WORDS];
         first[0] = words.len() as u64;
-        first[1..].iter_mut().zip(words).for_each(|(to, word)| *to = *word);
+        first[1..]
+            .iter_mut()
+            .zip(words)
+            .for_each(|(to, word)| *to = *word);
         comm.send(*to, first).await?;
     }
     for from in with {
@@ -50,7 +55,11 @@ pub(super) async fn exchange<C: Comm>(
     }
     for other in with {
         let (out, inbox) = (&mut out[*other as usize], &mut inbox[*other as usize]);
-        let bytes: Vec<u8> = out.iter().skip(FEW).flat_map(|word| word.to_le_bytes()).collect();
+        let bytes: Vec<u8> = out
+            .iter()
+            .skip(FEW)
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
         out.clear();
         if comm.rank() < *other {
             comm.send_bytes(*other, &bytes).await?;
@@ -69,7 +78,10 @@ pub(super) async fn exchange<C: Comm>(
 }
 
 /// The words of all ranks, on all of them, by ranks.
-pub(super) async fn gather_everywhere<C: Comm>(comm: &C, mine: Vec<u64>) -> Result<Boxes, CommError> {
+pub(super) async fn gather_everywhere<C: Comm>(
+    comm: &C,
+    mine: Vec<u64>,
+) -> Result<Boxes, CommError> {
     let mut out = vec![mine; comm.size() as usize];
     let mut all = boxes(comm);
     exchange(comm, &others(comm), &mut out, &mut all).await?;
@@ -92,7 +104,9 @@ mod tests {
     #[test]
     fn everybody_gets_what_is_for_him() {
         let words = |round: u64, from: u64, to: u64| -> Vec<u64> {
-            (0..(from * 7 + to * 3 + round * 5) % 13 * (round % 3) * 9).map(|i| i << 32 | from << 8 | to).collect()
+            (0..(from * 7 + to * 3 + round * 5) % 13 * (round % 3) * 9)
+                .map(|i| i << 32 | from << 8 | to)
+                .collect()
         };
         for ranks in [1, 2, 3, 4, 5, 8] {
             let done = ThreadCluster::new(ranks).run(|comm| {
@@ -100,7 +114,9 @@ mod tests {
                 let (mut out, mut inbox) = (boxes(comm), boxes(comm));
                 block_on_ready(async {
                     for round in 0..30 {
-                        others.iter().for_each(|to| out[*to as usize] = words(round, this, u64::from(*to)));
+                        others
+                            .iter()
+                            .for_each(|to| out[*to as usize] = words(round, this, u64::from(*to)));
                         exchange(comm, &others, &mut out, &mut inbox).await?;
                         for from in &others {
                             assert_eq!(inbox[*from as usize], words(round, u64::from(*from), this));
@@ -108,7 +124,10 @@ mod tests {
                         assert!(out.iter().all(Vec::is_empty));
                     }
                     let all = gather_everywhere(comm, vec![this; 20]).await?;
-                    assert!(all.into_iter().eq((0..u64::from(ranks)).map(|rank| vec![rank; 20])));
+                    assert!(
+                        all.into_iter()
+                            .eq((0..u64::from(ranks)).map(|rank| vec![rank; 20]))
+                    );
                     Ok::<_, CommError>(())
                 })
             });

@@ -45,15 +45,35 @@ impl ControlledLogicalClock {
         let mut passes = Passes::new(self);
         let mut rule = self.rule;
         loop {
-            let forward = Forward { trace, rule, latencies: self.latencies, groups: &groups };
+            let forward = Forward {
+                trace,
+                rule,
+                latencies: self.latencies,
+                groups: &groups,
+            };
             let error;
             (error, times) = run(part, &forward, &stamps, times, comm).await?;
-            let Some(control) = passes.next(Pass { control: rule.control, error }) else { break };
+            let Some(control) = passes.next(Pass {
+                control: rule.control,
+                error,
+            }) else {
+                break;
+            };
             rule.control = control;
             stamps.clear();
         }
         let (passes, latencies) = (passes.done, self.latencies);
-        Ok(CorrectedPart { part, corrected: Corrected { trace, latencies, times, stamps, passes, groups } })
+        Ok(CorrectedPart {
+            part,
+            corrected: Corrected {
+                trace,
+                latencies,
+                times,
+                stamps,
+                passes,
+                groups,
+            },
+        })
     }
 }
 
@@ -70,14 +90,20 @@ impl CorrectedPart<'_> {
 
     /// As [`Corrected::jumps`], of this rank's locations.
     pub fn jumps(&self) -> impl Iterator<Item = (EventId, Duration)> + '_ {
-        self.corrected.jumps().filter(|(event, _)| self.part.is_own(event.location.0))
+        self.corrected
+            .jumps()
+            .filter(|(event, _)| self.part.is_own(event.location.0))
     }
 
     /// Moves what came before the jumps, too. To be done once, by all ranks.
     ///
     /// # Errors
     /// When a rank is gone.
-    pub async fn amortize<C: Comm>(&mut self, gradient: Gradient, comm: &C) -> Result<(), CommError> {
+    pub async fn amortize<C: Comm>(
+        &mut self,
+        gradient: Gradient,
+        comm: &C,
+    ) -> Result<(), CommError> {
         backward::find_limits(self, comm).await?;
         self.corrected.stretch(gradient);
         Ok(())
@@ -94,8 +120,13 @@ async fn run<C: Comm>(
 ) -> Result<(Duration, Times), PartError> {
     let beyond = |instance: u32| {
         let (givers, takers) = (part.givers(instance), part.takers(instance));
-        let waits = part.is_shared(instance) && !part.is_ordered(instance) && takers.contains(&part.rank);
-        if waits { givers.iter().filter(|giver| **giver != part.rank).count() as u32 } else { 0 }
+        let waits =
+            part.is_shared(instance) && !part.is_ordered(instance) && takers.contains(&part.rank);
+        if waits {
+            givers.iter().filter(|giver| **giver != part.rank).count() as u32
+        } else {
+            0
+        }
     };
     let shared = forward.begin(stamps, times, 0, beyond);
     let mut ready: Vec<u32> = part.own().collect();
@@ -108,8 +139,10 @@ async fn run<C: Comm>(
         if schedule.is_to_look() {
             let unfinished = unfinished(&shared).next().is_some();
             let sent = std::mem::take(&mut mail.sent);
-            let [unfinished, sent] =
-                all_combine(comm, [u64::from(unfinished), sent], |a, b| [a[0] | b[0], a[1] + b[1]]).await?;
+            let [unfinished, sent] = all_combine(comm, [u64::from(unfinished), sent], |a, b| {
+                [a[0] | b[0], a[1] + b[1]]
+            })
+            .await?;
             if unfinished == 0 {
                 break;
             }
@@ -118,7 +151,9 @@ async fn run<C: Comm>(
             }
         }
         exchange(comm, &part.neighbours, &mut mail.out, &mut inbox).await?;
-        inbox.iter().for_each(|words| mail.deliver(words, &mut ready));
+        inbox
+            .iter()
+            .for_each(|words| mail.deliver(words, &mut ready));
     }
     let (replays, _) = shared.end();
     let error = all_combine(comm, largest_error(&replays), Duration::max).await?;
@@ -127,8 +162,15 @@ async fn run<C: Comm>(
 
 /// The locations that have not come to their end, in order.
 pub(super) fn unfinished<'a>(shared: &'a Shared<'_>) -> impl Iterator<Item = u32> + 'a {
-    let is_done = |location: usize| shared.replays[location].lock().unwrap_or_else(PoisonError::into_inner).is_done();
-    (0..shared.replays.len()).filter(move |location| !is_done(*location)).map(|location| location as u32)
+    let is_done = |location: usize| {
+        shared.replays[location]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_done()
+    };
+    (0..shared.replays.len())
+        .filter(move |location| !is_done(*location))
+        .map(|location| location as u32)
 }
 
 /// When ranks look whether any of them can go on: soon at first, then seldom, for all of them have to wait for that.
@@ -175,12 +217,22 @@ const MEMBERS: u64 = 2;
 impl<'s, 'a> Mail<'s, 'a> {
     fn new<C: Comm>(part: &'s TracePart, shared: &'s Shared<'a>, comm: &C) -> Self {
         let trace = &part.trace;
-        let missing = trace
-            .instances
-            .iter()
-            .map(|instance| trace.slots_of(instance).iter().filter(|slot| slot.enter != NONE).count() as u32);
+        let missing = trace.instances.iter().map(|instance| {
+            trace
+                .slots_of(instance)
+                .iter()
+                .filter(|slot| slot.enter != NONE)
+                .count() as u32
+        });
         let next = vec![0; trace.locations.len()];
-        let mut mail = Self { part, shared, out: boxes(comm), sent: 0, next, missing: missing.collect() };
+        let mut mail = Self {
+            part,
+            shared,
+            out: boxes(comm),
+            sent: 0,
+            next,
+            missing: missing.collect(),
+        };
         for instance in part.shared().filter(|instance| !part.is_ordered(*instance)) {
             if mail.missing[instance as usize] == 0 {
                 mail.send_members(instance);
@@ -199,12 +251,18 @@ impl<'s, 'a> Mail<'s, 'a> {
         let (part, shared) = (self.part, self.shared);
         for location in part.own() {
             let at = location as usize;
-            let reached = shared.replays[at].lock().unwrap_or_else(PoisonError::into_inner).mark as u32;
+            let reached = shared.replays[at]
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .mark as u32;
             for id in self.next[at]..reached {
                 let mark = part.trace.locations[at].marks[id as usize];
                 match mark.role() {
                     Role::Send if !part.is_own(mark.peer()) => {
-                        let event = EventId { location: LocationId(location), event: mark.event };
+                        let event = EventId {
+                            location: LocationId(location),
+                            event: mark.event,
+                        };
                         let time = shared.stamps.of(location, id).load(Ordering::Relaxed);
                         let to = part.owners[mark.peer() as usize];
                         self.send(to, &[SEND << TAG | word_of(event), time as u64]);
@@ -224,7 +282,12 @@ impl<'s, 'a> Mail<'s, 'a> {
         let part = self.part;
         if part.is_ordered(instance) {
             let name = MEMBER << TAG | part.names[instance as usize];
-            for to in part.team(instance).owners.iter().filter(|to| **to != part.rank) {
+            for to in part
+                .team(instance)
+                .owners
+                .iter()
+                .filter(|to| **to != part.rank)
+            {
                 self.send(*to, &[name, rank.into(), time as u64]);
             }
             return;
@@ -263,12 +326,17 @@ impl<'s, 'a> Mail<'s, 'a> {
             let mut wake = |location: u32| ready.push(location);
             let length = match (first >> TAG, rest) {
                 (SEND, [time, ..]) => {
-                    let EventId { location: LocationId(location), event } = event_of(*first);
+                    let EventId {
+                        location: LocationId(location),
+                        event,
+                    } = event_of(*first);
                     let marks = &part.trace.locations[location as usize].marks;
                     let next = &mut self.next[location as usize];
                     // Sends come in the order of their location.
                     let ahead = marks[*next as usize..].iter();
-                    *next += ahead.take_while(|mark| mark.event != event || mark.role() != Role::Send).count() as u32;
+                    *next += ahead
+                        .take_while(|mark| mark.event != event || mark.role() != Role::Send)
+                        .count() as u32;
                     if let Some(mark) = marks.get(*next as usize)
                         && tell(shared.stamps.of(location, *next), *time as i64)
                     {
@@ -280,12 +348,19 @@ impl<'s, 'a> Mail<'s, 'a> {
                     if let Some(instance) = named(*first) {
                         let slot = part.trace.slots_of(part.instance(instance))[*rank as usize];
                         tell(shared.stamps.of(slot.location, slot.enter), *time as i64);
-                        shared.gates.enter(instance, slot.location, *time as i64, shared.stamps, wake);
+                        shared.gates.enter(
+                            instance,
+                            slot.location,
+                            *time as i64,
+                            shared.stamps,
+                            wake,
+                        );
                     }
                     2
                 }
                 (MEMBERS, [..]) => {
-                    if let Some((instance, (seen, _))) = named(*first).zip(rest.split_first_chunk()) {
+                    if let Some((instance, (seen, _))) = named(*first).zip(rest.split_first_chunk())
+                    {
                         shared.gates.merge(instance, &extremes_of(part, seen), wake);
                     }
                     5
@@ -306,5 +381,9 @@ pub(super) fn words_of(seen: &Extremes) -> [u64; 5] {
 pub(super) fn extremes_of(part: &TracePart, [latest, at, beside @ ..]: &[u64; 5]) -> Extremes {
     let site = |location: u32| -> Site { part.trace.site(LocationId(location)) };
     let at = u32::try_from(*at).ok().map(site);
-    Extremes { latest: *latest as i64, at, beside: beside.map(|time| time as i64) }
+    Extremes {
+        latest: *latest as i64,
+        at,
+        beside: beside.map(|time| time as i64),
+    }
 }

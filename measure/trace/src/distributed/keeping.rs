@@ -40,16 +40,22 @@ impl Shares {
         let mut events = vec![0; locations.len()];
         for (location, (stands, count)) in locations.iter().enumerate() {
             // One that stands for a process of another one's is a thread of that.
-            let process = process_of.get(*stands as usize).copied().unwrap_or(location);
+            let process = process_of
+                .get(*stands as usize)
+                .copied()
+                .unwrap_or(location);
             process_of.push(process);
             events[process] += count;
         }
-        let processes: Vec<usize> =
-            (0..locations.len()).filter(|location| process_of[*location] == *location).collect();
+        let processes: Vec<usize> = (0..locations.len())
+            .filter(|location| process_of[*location] == *location)
+            .collect();
         let loads: Vec<u64> = processes.iter().map(|process| events[*process]).collect();
         let mut owners = vec![0; locations.len()];
         for (rank, group) in (0..).zip(balanced(&loads, ranks as usize)) {
-            processes[group].iter().for_each(|process| owners[*process] = rank);
+            processes[group]
+                .iter()
+                .for_each(|process| owners[*process] = rank);
         }
         Self { owners }
     }
@@ -62,7 +68,12 @@ impl Shares {
 
 impl Keeping {
     pub(super) fn new(shares: Shares, rank: u32) -> Self {
-        Self { rank, shares, others: vec![], added: 0 }
+        Self {
+            rank,
+            shares,
+            others: vec![],
+            added: 0,
+        }
     }
 
     /// Whether the events of a process are kept.
@@ -88,15 +99,27 @@ impl Keeping {
             return found.add(this, time);
         }
         if self.others.len() <= this.index() {
-            self.others.resize(this.index() + 1, Seen { events: 0, last: Timestamp::ORIGIN });
+            self.others.resize(
+                this.index() + 1,
+                Seen {
+                    events: 0,
+                    last: Timestamp::ORIGIN,
+                },
+            );
         }
         let seen = &mut self.others[this.index()];
         if seen.events == NONE {
             return Err(TraceError::TooManyEvents(this));
         }
-        let event = EventId { location: this, event: seen.events };
+        let event = EventId {
+            location: this,
+            event: seen.events,
+        };
         check_time((seen.events > 0).then_some(seen.last), time, event)?;
-        *seen = Seen { events: seen.events + 1, last: time };
+        *seen = Seen {
+            events: seen.events + 1,
+            last: time,
+        };
         Ok(event)
     }
 }
@@ -109,13 +132,24 @@ mod tests {
     fn processes_are_shared_out_with_their_threads() {
         let owners = |ranks, locations: &[(u32, u64)]| {
             let shares = Shares::new(ranks, locations);
-            locations.iter().map(|(process, _)| shares.owner(*process)).collect::<Vec<_>>()
+            locations
+                .iter()
+                .map(|(process, _)| shares.owner(*process))
+                .collect::<Vec<_>>()
         };
         assert_eq!(owners(2, &[(0, 5), (1, 5), (2, 5), (3, 5)]), [0, 0, 1, 1]);
         // The threads of the last two processes are at the end.
-        assert_eq!(owners(2, &[(0, 30), (1, 5), (2, 5), (1, 10), (2, 10)]), [0, 1, 1, 1, 1]);
+        assert_eq!(
+            owners(2, &[(0, 30), (1, 5), (2, 5), (1, 10), (2, 10)]),
+            [0, 1, 1, 1, 1]
+        );
         assert_eq!(owners(4, &[(0, 1), (1, 1), (0, 9)]), [0, 1, 0]);
         assert_eq!(owners(3, &[]), [0; 0]);
-        assert_eq!(Shares::new(2, &[(0, 1), (0, 1), (2, 2), (1, 2)]), Shares { owners: vec![0, 0, 1, 0] });
+        assert_eq!(
+            Shares::new(2, &[(0, 1), (0, 1), (2, 2), (1, 2)]),
+            Shares {
+                owners: vec![0, 0, 1, 0]
+            }
+        );
     }
 }

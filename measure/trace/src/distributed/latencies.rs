@@ -44,9 +44,15 @@ impl Latencies {
                     trips.see(pair, way, message.arrival);
                 }
             }
-            let least =
-                |one: [u64; 6], other: [u64; 6]| std::array::from_fn(|i| (one[i] as i64).min(other[i] as i64) as u64);
-            let known = all_combine(comm, trips.known().map(|took| took.as_nanos() as u64), least).await?;
+            let least = |one: [u64; 6], other: [u64; 6]| {
+                std::array::from_fn(|i| (one[i] as i64).min(other[i] as i64) as u64)
+            };
+            let known = all_combine(
+                comm,
+                trips.known().map(|took| took.as_nanos() as u64),
+                least,
+            )
+            .await?;
             trips.learn(known.map(|nanos| Duration::from_nanos(nanos as i64)));
             if !trips.has_another_pass() {
                 return Ok(Self::of_levels(trips.least()));
@@ -67,18 +73,45 @@ async fn meet<C: Comm>(part: &TracePart, comm: &C) -> Result<Vec<Met>, CommError
     let (mut out, mut inbox, mut all) = (boxes(comm), boxes(comm), vec![]);
     for (message, [sent, received]) in messages(part, &times, &sent) {
         let EventId { location, event } = message.receive;
-        let before = event.checked_sub(1).map(|before| times[location.index()][before as usize]);
+        let before = event
+            .checked_sub(1)
+            .map(|before| times[location.index()][before as usize]);
         let waited = before.map_or(Duration::ZERO, |before| received - before);
         let from = message.send.location.0;
-        let found = Met { from, to: location.0, arrival: Arrival { sent, received, waited } };
-        let Some((Pair { level, ends: [first, _] }, _)) = found.pair(part) else { continue };
-        let judge = if level == 0 { part.owners.get(first as usize) } else { owners.get(&first) };
+        let found = Met {
+            from,
+            to: location.0,
+            arrival: Arrival {
+                sent,
+                received,
+                waited,
+            },
+        };
+        let Some((
+            Pair {
+                level,
+                ends: [first, _],
+            },
+            _,
+        )) = found.pair(part)
+        else {
+            continue;
+        };
+        let judge = if level == 0 {
+            part.owners.get(first as usize)
+        } else {
+            owners.get(&first)
+        };
         match judge.filter(|judge| **judge != part.rank) {
             None => all.push(found),
             Some(judge) => {
                 // Both locations are in one word, as an event would be.
-                let ends = word_of(EventId { location: LocationId(from), event: location.0 });
-                let times = [sent.as_nanos(), received.as_nanos(), waited.as_nanos()].map(|nanos| nanos as u64);
+                let ends = word_of(EventId {
+                    location: LocationId(from),
+                    event: location.0,
+                });
+                let times = [sent.as_nanos(), received.as_nanos(), waited.as_nanos()]
+                    .map(|nanos| nanos as u64);
                 out[*judge as usize].push(ends);
                 out[*judge as usize].extend(times);
             }
@@ -86,10 +119,21 @@ async fn meet<C: Comm>(part: &TracePart, comm: &C) -> Result<Vec<Met>, CommError
     }
     exchange(comm, &others(comm), &mut out, &mut inbox).await?;
     for [ends, times @ ..] in inbox.iter().flat_map(|words| words.as_chunks::<4>().0) {
-        let EventId { location: LocationId(from), event: to } = event_of(*ends);
+        let EventId {
+            location: LocationId(from),
+            event: to,
+        } = event_of(*ends);
         let [sent, received, waited] = times.map(|nanos| nanos as i64);
         let [sent, received] = [sent, received].map(Timestamp::from_nanos);
-        all.push(Met { from, to, arrival: Arrival { sent, received, waited: Duration::from_nanos(waited) } });
+        all.push(Met {
+            from,
+            to,
+            arrival: Arrival {
+                sent,
+                received,
+                waited: Duration::from_nanos(waited),
+            },
+        });
     }
     Ok(all)
 }

@@ -21,7 +21,11 @@ pub(super) trait Teller {
 }
 
 /// Goes through all of them, in the order that they have on all ranks.
-pub(super) async fn go_through<C: Comm>(part: &TracePart, teller: &mut impl Teller, comm: &C) -> Result<(), CommError> {
+pub(super) async fn go_through<C: Comm>(
+    part: &TracePart,
+    teller: &mut impl Teller,
+    comm: &C,
+) -> Result<(), CommError> {
     let shared: Vec<u32> = part.shared().collect();
     let name = |instance: &u32| part.names[*instance as usize];
     let (mut out, mut inbox, mut words) = (boxes(comm), boxes(comm), vec![]);
@@ -32,7 +36,11 @@ pub(super) async fn go_through<C: Comm>(part: &TracePart, teller: &mut impl Tell
         rest = others;
         for instance in block {
             words.clear();
-            for to in teller.tell(*instance, &mut words).iter().filter(|to| **to != part.rank) {
+            for to in teller
+                .tell(*instance, &mut words)
+                .iter()
+                .filter(|to| **to != part.rank)
+            {
                 out[*to as usize].extend([name(instance), words.len() as u64]);
                 out[*to as usize].extend_from_slice(&words);
             }

@@ -5,7 +5,9 @@ use std::ops::{Deref, DerefMut};
 
 use super::super::builder::FaultKey;
 use super::super::trace::{Instance, Mark, NONE, Role, Slot};
-use super::super::{ClockMaps, EventId, Location, LocationId, Matching, Pattern, Trace, TraceBuilder, TraceError};
+use super::super::{
+    ClockMaps, EventId, Location, LocationId, Matching, Pattern, Trace, TraceBuilder, TraceError,
+};
 use super::PartError;
 use super::exchange::{boxes, exchange, heard, in_turns};
 use super::keeping::{Keeping, Shares};
@@ -118,15 +120,33 @@ impl PartBuilder {
         let left = self.builder.channels.left(&self.builder.locations);
         agree(comm, self.builder.first_fault(&left)).await?;
         let (trace, matched, processes, keeping) = self.builder.close(left);
-        let owner = |process: &u32| keeping.as_ref().map_or(0, |keeping| keeping.shares.owner(*process));
+        let owner = |process: &u32| {
+            keeping
+                .as_ref()
+                .map_or(0, |keeping| keeping.shares.owner(*process))
+        };
         let owners: Vec<u32> = processes.iter().map(owner).collect();
         let team = |(members, kept): (Vec<u32>, Option<Vec<u32>>)| {
-            let owners: BTreeSet<u32> = members.iter().map(|member| owners[*member as usize]).collect();
-            Team { members, kept: kept.unwrap_or_default(), owners: owners.into_iter().collect() }
+            let owners: BTreeSet<u32> = members
+                .iter()
+                .map(|member| owners[*member as usize])
+                .collect();
+            Team {
+                members,
+                kept: kept.unwrap_or_default(),
+                owners: owners.into_iter().collect(),
+            }
         };
         let teams = matched.teams.into_iter().map(team).collect();
         let names = matched.names;
-        let mut part = TracePart { trace, rank: comm.rank(), owners, teams, names, neighbours: vec![] };
+        let mut part = TracePart {
+            trace,
+            rank: comm.rank(),
+            owners,
+            teams,
+            names,
+            neighbours: vec![],
+        };
         part.neighbours = in_turns(comm, part.find_neighbours());
         part.complete_ordered(comm).await?;
         Ok(part)
@@ -134,12 +154,26 @@ impl PartBuilder {
 }
 
 /// All ranks fail with the first of all faults, or none does.
-async fn agree<C: Comm>(comm: &C, fault: Option<(FaultKey, Option<TraceError>)>) -> Result<(), PartError> {
+async fn agree<C: Comm>(
+    comm: &C,
+    fault: Option<(FaultKey, Option<TraceError>)>,
+) -> Result<(), PartError> {
     const NOTHING: [u64; 3] = [u64::MAX; 3];
     let (mine, why) = match fault {
         Some(([a, b, c, d], why)) => {
-            let speaker = if why.is_some() { comm.rank().into() } else { u64::MAX };
-            ([u64::from(a) << 32 | u64::from(b), u64::from(c) << 32 | u64::from(d), speaker], why)
+            let speaker = if why.is_some() {
+                comm.rank().into()
+            } else {
+                u64::MAX
+            };
+            (
+                [
+                    u64::from(a) << 32 | u64::from(b),
+                    u64::from(c) << 32 | u64::from(d),
+                    speaker,
+                ],
+                why,
+            )
         }
         None => (NOTHING, None),
     };
@@ -148,7 +182,9 @@ async fn agree<C: Comm>(comm: &C, fault: Option<(FaultKey, Option<TraceError>)>)
         return Ok(());
     }
     let words = why.filter(|_| mine == first).map_or([0; 3], words_of);
-    Err(PartError::Trace(error_of(all_combine(comm, words, heard).await?)))
+    Err(PartError::Trace(error_of(
+        all_combine(comm, words, heard).await?,
+    )))
 }
 
 /// An event in a word.
@@ -158,7 +194,10 @@ pub(super) fn word_of(event: EventId) -> u64 {
 
 /// The event of a word.
 pub(super) fn event_of(word: u64) -> EventId {
-    EventId { location: LocationId((word >> 32) as u32), event: word as u32 }
+    EventId {
+        location: LocationId((word >> 32) as u32),
+        event: word as u32,
+    }
 }
 
 /// Of those errors that are found when all events are there.
@@ -184,7 +223,10 @@ fn error_of([kind, event, absent]: [u64; 3]) -> TraceError {
         0 => TraceError::UnmatchedSend(event),
         1 => TraceError::UnmatchedReceive(event),
         2 => TraceError::NotEntered(event),
-        3 => TraceError::Absent { event, absent: LocationId(absent as u32) },
+        3 => TraceError::Absent {
+            event,
+            absent: LocationId(absent as u32),
+        },
         4 => TraceError::Decreasing(event),
         5 => TraceError::TooFar(event),
         _ => TraceError::NotLeft(event),
@@ -230,7 +272,10 @@ impl TracePart {
 
     /// Those whose events are kept here.
     pub(super) fn own(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..).zip(&self.owners).filter(|(_, owner)| **owner == self.rank).map(|(location, _)| location)
+        (0..)
+            .zip(&self.owners)
+            .filter(|(_, owner)| **owner == self.rank)
+            .map(|(location, _)| location)
     }
 
     pub(super) fn is_own(&self, location: u32) -> bool {
@@ -248,7 +293,10 @@ impl TracePart {
     /// What a name stands for here.
     pub(super) fn named(&self, name: u64) -> Option<u32> {
         // They were given in order.
-        self.names.binary_search(&name).ok().map(|instance| instance as u32)
+        self.names
+            .binary_search(&name)
+            .ok()
+            .map(|instance| instance as u32)
     }
 
     /// Collective operations in which members of other ranks take part, too.
@@ -286,30 +334,55 @@ impl TracePart {
     }
 
     fn find_neighbours(&self) -> BTreeSet<u32> {
-        let of_messages = self.own().flat_map(|location| &self.trace.locations[location as usize].marks);
-        let of_messages = of_messages.filter(|mark| matches!(mark.role(), Role::Send | Role::Receive));
-        let mut found: BTreeSet<u32> = of_messages.map(|mark| self.owners[mark.peer() as usize]).collect();
-        let teams: BTreeSet<u32> = self.shared().map(|instance| self.instance(instance).team).collect();
-        found.extend(teams.into_iter().flat_map(|team| &self.teams[team as usize].owners));
+        let of_messages = self
+            .own()
+            .flat_map(|location| &self.trace.locations[location as usize].marks);
+        let of_messages =
+            of_messages.filter(|mark| matches!(mark.role(), Role::Send | Role::Receive));
+        let mut found: BTreeSet<u32> = of_messages
+            .map(|mark| self.owners[mark.peer() as usize])
+            .collect();
+        let teams: BTreeSet<u32> = self
+            .shared()
+            .map(|instance| self.instance(instance).team)
+            .collect();
+        found.extend(
+            teams
+                .into_iter()
+                .flat_map(|team| &self.teams[team as usize].owners),
+        );
         found.remove(&self.rank);
         found
     }
 
     /// Has ranks tell each other which of their members count in scans and exscans: there it matters who is before whom.
     async fn complete_ordered<C: Comm>(&mut self, comm: &C) -> Result<(), CommError> {
-        let ordered: Vec<u32> = self.shared().filter(|instance| self.is_ordered(*instance)).collect();
+        let ordered: Vec<u32> = self
+            .shared()
+            .filter(|instance| self.is_ordered(*instance))
+            .collect();
         let (mut out, mut inbox) = (boxes(comm), boxes(comm));
         for instance in &ordered {
             let (found, name) = (*self.instance(*instance), self.names[*instance as usize]);
             let team = &self.teams[found.team as usize];
             let mut slots = vec![];
-            slots.extend(team.members.iter().map(|location| Slot { location: *location, enter: NONE, exit: NONE }));
+            slots.extend(team.members.iter().map(|location| Slot {
+                location: *location,
+                enter: NONE,
+                exit: NONE,
+            }));
             for (rank, slot) in team.kept.iter().zip(self.trace.slots_of(&found)) {
                 slots[*rank as usize] = *slot;
-                let Some(mark) = self.trace.locations[slot.location as usize].marks.get(slot.enter as usize) else {
+                let Some(mark) = self.trace.locations[slot.location as usize]
+                    .marks
+                    .get(slot.enter as usize)
+                else {
                     continue;
                 };
-                let event = EventId { location: LocationId(slot.location), event: mark.event };
+                let event = EventId {
+                    location: LocationId(slot.location),
+                    event: mark.event,
+                };
                 for owner in team.owners.iter().filter(|owner| **owner != self.rank) {
                     out[*owner as usize].extend([name, (*rank).into(), word_of(event)]);
                 }
@@ -320,8 +393,13 @@ impl TracePart {
         }
         exchange(comm, &self.neighbours, &mut out, &mut inbox).await?;
         for [name, rank, event] in inbox.iter().flat_map(|words| words.as_chunks().0) {
-            let Some(instance) = self.named(*name) else { continue };
-            let (at, event) = (self.instance(instance).first + *rank as usize, event_of(*event));
+            let Some(instance) = self.named(*name) else {
+                continue;
+            };
+            let (at, event) = (
+                self.instance(instance).first + *rank as usize,
+                event_of(*event),
+            );
             let marks = &mut self.trace.locations[event.location.index()].marks;
             self.trace.slots[at].location = event.location.0;
             self.trace.slots[at].enter = marks.len() as u32;

@@ -5,9 +5,9 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 use fastrand::Rng;
 
 use super::super::{
-    Action, CollectiveKind, CommunicatorId, ControlledLogicalClock, Deviation, EventId, Gradient, Latencies,
-    LocationId, Matching, Pass, Place, SyntheticError, SyntheticProgram, Trace, TraceBuilder, TraceError, Traffic,
-    TruthError, Verdict,
+    Action, CollectiveKind, CommunicatorId, ControlledLogicalClock, Deviation, EventId, Gradient,
+    Latencies, LocationId, Matching, Pass, Place, SyntheticError, SyntheticProgram, Trace,
+    TraceBuilder, TraceError, Traffic, TruthError, Verdict,
 };
 use super::*;
 use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
@@ -31,8 +31,9 @@ struct Outcome {
 
 /// What the truth is taken to be: anything.
 fn truth(location: usize, times: &[Timestamp<Global>]) -> Vec<Timestamp<Global>> {
-    let truth =
-        |(i, time): (usize, &Timestamp<Global>)| *time + Duration::from_nanos(((i * 7 + location * 3) % 40) as i64);
+    let truth = |(i, time): (usize, &Timestamp<Global>)| {
+        *time + Duration::from_nanos(((i * 7 + location * 3) % 40) as i64)
+    };
     times.iter().enumerate().map(truth).collect()
 }
 
@@ -43,7 +44,11 @@ fn group(time: Timestamp<Global>) -> usize {
 }
 
 fn truths<'a>(locations: impl IntoIterator<Item = &'a [Timestamp<Global>]>) -> Nanos {
-    locations.into_iter().enumerate().map(|(location, times)| truth(location, times)).collect()
+    locations
+        .into_iter()
+        .enumerate()
+        .map(|(location, times)| truth(location, times))
+        .collect()
 }
 
 /// Where the first event that cannot be added is, and why not; all that is found later fails at the end.
@@ -63,13 +68,21 @@ fn serially(trace: &Trace, clock: &ControlledLogicalClock) -> Result<Outcome, Fa
     corrected.amortize(clock.gradient);
     let verdict = |times: &Nanos| Verdict::of(trace, times, &clock.latencies).unwrap();
     let mut errors = vec![TruthError::default(); 1 + GROUPS];
-    for (before, (times, truth)) in trace.times().into_iter().zip(corrected.times().iter().zip(&truth)) {
+    for (before, (times, truth)) in trace
+        .times()
+        .into_iter()
+        .zip(corrected.times().iter().zip(&truth))
+    {
         for (before, (time, truth)) in before.iter().zip(times.iter().zip(truth)) {
             errors[0].add(*time, *truth);
             errors[1 + group(*before)].add(*time, *truth);
         }
     }
-    let exits = trace.collectives().flat_map(|of| of.members()).filter(|member| member.exit.is_some()).count();
+    let exits = trace
+        .collectives()
+        .flat_map(|of| of.members())
+        .filter(|member| member.exit.is_some())
+        .count();
     let totals = Totals {
         events: trace.events(),
         messages: trace.messages().count() as u64,
@@ -80,9 +93,11 @@ fn serially(trace: &Trace, clock: &ControlledLogicalClock) -> Result<Outcome, Fa
     Ok(Outcome {
         totals,
         latencies: measured,
-        verdicts: [Verdict::of(trace, &trace.times(), &clock.latencies).unwrap(), verdict(&truth), {
-            verdict(&corrected.times().to_vec())
-        }],
+        verdicts: [
+            Verdict::of(trace, &trace.times(), &clock.latencies).unwrap(),
+            verdict(&truth),
+            { verdict(&corrected.times().to_vec()) },
+        ],
         passes: corrected.passes().to_vec(),
         jumps,
         deviation: Deviation::between(trace, corrected.times()).unwrap(),
@@ -152,16 +167,28 @@ fn shared_by(
         match (&mut whole, other) {
             (Ok(whole), Ok(mut other)) => {
                 whole.jumps.append(&mut other.jumps);
-                let parts = [(&mut whole.forward, &mut other.forward), (&mut whole.times, &mut other.times)];
+                let parts = [
+                    (&mut whole.forward, &mut other.forward),
+                    (&mut whole.times, &mut other.times),
+                ];
                 for (whole, other) in parts {
                     for (whole, other) in whole.iter_mut().zip(other) {
-                        assert!(whole.is_empty() || other.is_empty(), "both have events of a location");
+                        assert!(
+                            whole.is_empty() || other.is_empty(),
+                            "both have events of a location"
+                        );
                         whole.append(other);
                     }
                 }
-                let of_parts = |of: &Outcome| (of.jumps.clone(), of.forward.clone(), of.times.clone());
+                let of_parts =
+                    |of: &Outcome| (of.jumps.clone(), of.forward.clone(), of.times.clone());
                 let (jumps, forward, times) = of_parts(whole);
-                let rest = Outcome { jumps, forward, times, ..other };
+                let rest = Outcome {
+                    jumps,
+                    forward,
+                    times,
+                    ..other
+                };
                 assert_eq!(*whole, rest, "ranks do not agree");
             }
             (Err(one), Err(other)) => assert_eq!(*one, other, "ranks do not agree"),
@@ -195,11 +222,16 @@ fn programs_are_corrected_alike() {
         let trace = program.trace(Matching::default()).unwrap();
         let expected = serially(&trace, &clock).unwrap();
         assert!(expected.verdicts[0].all().violated > 0 && expected.verdicts[2].holds());
-        let add =
-            |builder: &mut TraceBuilder| program.build(builder).map_err(|why: SyntheticError| (0, why.to_string()));
+        let add = |builder: &mut TraceBuilder| {
+            program
+                .build(builder)
+                .map_err(|why: SyntheticError| (0, why.to_string()))
+        };
         for ranks in RANKS {
-            let loads: Vec<(u32, u64)> =
-                (0..).zip(trace.locations()).map(|(number, of)| (number, of.times().len() as u64)).collect();
+            let loads: Vec<(u32, u64)> = (0..)
+                .zip(trace.locations())
+                .map(|(number, of)| (number, of.times().len() as u64))
+                .collect();
             let shares = Shares::new(ranks, &loads);
             let found = shared_by(ranks, &shares, Matching::default(), &clock, add);
             assert!(found == Ok(expected.clone()), "seed {seed}, {ranks} ranks");
@@ -222,14 +254,22 @@ impl Chaos {
     /// What could have happened, seen by clocks that are no good; and sometimes not even that.
     fn new(rng: &mut Rng) -> Self {
         let processes = rng.u32(1..9);
-        let place = |process: u32| Place { node: process / 2, process };
-        let mut locations: Vec<(u32, Place)> = (0..processes).map(|process| (process, place(process))).collect();
-        let threads = (0..rng.u32(0..4)).map(|_| rng.u32(0..processes)).map(|process| (process, place(process)));
+        let place = |process: u32| Place {
+            node: process / 2,
+            process,
+        };
+        let mut locations: Vec<(u32, Place)> = (0..processes)
+            .map(|process| (process, place(process)))
+            .collect();
+        let threads = (0..rng.u32(0..4))
+            .map(|_| rng.u32(0..processes))
+            .map(|process| (process, place(process)));
         locations.extend(threads);
         let count = locations.len() as u32;
         let communicator = |rng: &mut Rng| {
             // Some are of threads, too.
-            let mut members: Vec<u32> = (0..if rng.u8(..) < 60 { count } else { processes }).collect();
+            let mut members: Vec<u32> =
+                (0..if rng.u8(..) < 60 { count } else { processes }).collect();
             rng.shuffle(&mut members);
             members.truncate(rng.usize(1..=members.len()));
             members
@@ -246,7 +286,11 @@ impl Chaos {
         if rng.u8(..) < 90 {
             spoil(rng, &mut of);
         }
-        Self { locations, communicators, events: mixed(rng, of) }
+        Self {
+            locations,
+            communicators,
+            events: mixed(rng, of),
+        }
     }
 
     fn add(&self, builder: &mut TraceBuilder) -> Result<(), Failure> {
@@ -264,14 +308,23 @@ impl Chaos {
             builder.add_communicator(&members).map_err(wrong(0))?;
         }
         for (at, (location, time, action)) in self.events.iter().enumerate() {
-            builder.push(LocationId(*location), Timestamp::from_nanos(*time), *action).map_err(wrong(at))?;
+            builder
+                .push(LocationId(*location), Timestamp::from_nanos(*time), *action)
+                .map_err(wrong(at))?;
         }
         Ok(())
     }
 
     fn shares(&self, ranks: u32) -> Shares {
-        let count = |location: u32| self.events.iter().filter(|(of, ..)| *of == location).count() as u64;
-        let loads = (0..).zip(&self.locations).map(|(location, (process, _))| (*process, count(location)));
+        let count = |location: u32| {
+            self.events
+                .iter()
+                .filter(|(of, ..)| *of == location)
+                .count() as u64
+        };
+        let loads = (0..)
+            .zip(&self.locations)
+            .map(|(location, (process, _))| (*process, count(location)));
         Shares::new(ranks, &loads.collect::<Vec<_>>())
     }
 }
@@ -279,8 +332,16 @@ impl Chaos {
 fn message(rng: &mut Rng, locations: u32, of: &mut [Vec<Action>]) {
     let [from, to] = [0; 2].map(|_| rng.u32(0..locations));
     let (communicator, tag) = (CommunicatorId(rng.u32(0..3)), rng.i32(0..2));
-    of[from as usize].push(Action::Send { to: LocationId(to), communicator, tag });
-    of[to as usize].push(Action::Receive { from: LocationId(from), communicator, tag });
+    of[from as usize].push(Action::Send {
+        to: LocationId(to),
+        communicator,
+        tag,
+    });
+    of[to as usize].push(Action::Receive {
+        from: LocationId(from),
+        communicator,
+        tag,
+    });
     of[rng.usize(0..locations as usize)].push(Action::Internal);
 }
 
@@ -292,16 +353,30 @@ fn collective(rng: &mut Rng, communicators: &[Vec<u32>], of: &mut [Vec<Action>])
         let master = members[rng.usize(..members.len())];
         of[master as usize].push(Action::Fork { team: communicator });
         for member in members.iter().filter(|member| **member != master) {
-            of[*member as usize].extend([Action::Begin { team: communicator }, Action::End { team: communicator }]);
+            of[*member as usize].extend([
+                Action::Begin { team: communicator },
+                Action::End { team: communicator },
+            ]);
         }
         of[master as usize].push(Action::Join { team: communicator });
         return;
     }
-    let (kind, root) = (KINDS[rng.usize(..KINDS.len())], rng.u32(..members.len() as u32));
-    members.iter().for_each(|member| of[*member as usize].push(Action::Enter { communicator }));
+    let (kind, root) = (
+        KINDS[rng.usize(..KINDS.len())],
+        rng.u32(..members.len() as u32),
+    );
+    members
+        .iter()
+        .for_each(|member| of[*member as usize].push(Action::Enter { communicator }));
     for member in members {
         let [sent, received] = [rng.u8(..) < 220, rng.u8(..) < 220];
-        of[*member as usize].push(Action::Exit { communicator, kind, root, sent, received });
+        of[*member as usize].push(Action::Exit {
+            communicator,
+            kind,
+            root,
+            sent,
+            received,
+        });
     }
 }
 
@@ -330,11 +405,18 @@ fn spoil(rng: &mut Rng, of: &mut [Vec<Action>]) {
 /// The events of all locations, each in its order, as they may be in a file.
 fn mixed(rng: &mut Rng, of: Vec<Vec<Action>>) -> Vec<(u32, i64, Action)> {
     let mut times: Vec<i64> = of.iter().map(|_| rng.i64(0..200)).collect();
-    let mut left: Vec<_> = of.into_iter().map(|actions| actions.into_iter().peekable()).collect();
+    let mut left: Vec<_> = of
+        .into_iter()
+        .map(|actions| actions.into_iter().peekable())
+        .collect();
     let mut events = vec![];
     let by_location = rng.bool();
     while let Some(first) = left.iter_mut().position(|rest| rest.peek().is_some()) {
-        let location = if by_location { first } else { rng.usize(..left.len()) };
+        let location = if by_location {
+            first
+        } else {
+            rng.usize(..left.len())
+        };
         if let Some(action) = left[location].next() {
             times[location] += rng.i64(0..30);
             events.push((location as u32, times[location], action));
@@ -350,7 +432,10 @@ fn anything_is_corrected_alike_or_refused_alike() {
     let mut seen = std::collections::BTreeMap::<String, u32>::new();
     for case in 0..300 {
         let chaos = Chaos::new(&mut rng);
-        let matching = Matching { lenient: rng.bool(), skip_alltoallv: rng.u8(..) < 50 };
+        let matching = Matching {
+            lenient: rng.bool(),
+            skip_alltoallv: rng.u8(..) < 50,
+        };
         let mut clock = ControlledLogicalClock::new(Latencies::ZERO);
         let nanos = Duration::from_nanos;
         if rng.bool() {
@@ -365,16 +450,32 @@ fn anything_is_corrected_alike_or_refused_alike() {
         let trace = built.and_then(|()| builder.finish().map_err(|why| (END, why.to_string())));
         let expected = trace.and_then(|trace| serially(&trace, &clock));
         let ranks = [2, 3, RANKS[case / 3 % 6]][case % 3];
-        let found = shared_by(ranks, &chaos.shares(ranks), matching, &clock, |builder| chaos.add(builder));
+        let found = shared_by(ranks, &chaos.shares(ranks), matching, &clock, |builder| {
+            chaos.add(builder)
+        });
         assert_eq!(found, expected, "case {case}, {ranks} ranks: {chaos:?}");
-        let kind = expected.map_or_else(|(_, why)| why.replace(|c: char| c.is_ascii_digit(), "#"), |_| String::new());
+        let kind = expected.map_or_else(
+            |(_, why)| why.replace(|c: char| c.is_ascii_digit(), "#"),
+            |_| String::new(),
+        );
         *seen.entry(kind).or_default() += 1;
     }
-    let of = |part: &str| seen.iter().filter(|(kind, _)| kind.contains(part)).map(|(_, count)| count).sum::<u32>();
+    let of = |part: &str| {
+        seen.iter()
+            .filter(|(kind, _)| kind.contains(part))
+            .map(|(_, count)| count)
+            .sum::<u32>()
+    };
     assert!(seen[""] > 100, "{seen:?}");
-    for part in
-        ["nobody receives", "nobody sent", "in a circle", "not entered", "never left", "different roots", "missing in"]
-    {
+    for part in [
+        "nobody receives",
+        "nobody sent",
+        "in a circle",
+        "not entered",
+        "never left",
+        "different roots",
+        "missing in",
+    ] {
         assert!(of(part) > 0, "{part}: {seen:?}");
     }
 }

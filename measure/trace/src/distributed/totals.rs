@@ -35,11 +35,18 @@ impl TracePart {
     pub async fn totals<C: Comm>(&self, comm: &C) -> Result<Totals, CommError> {
         let messages = self.own().map(|location| {
             let marks = &self.trace.locations[location as usize].marks;
-            marks.iter().filter(|mark| mark.role() == Role::Receive).count() as u64
+            marks
+                .iter()
+                .filter(|mark| mark.role() == Role::Receive)
+                .count() as u64
         });
         // Each counts where its first member is.
         let mine = |instance: &u32| self.team(*instance).kept.first() == Some(&0);
-        let exits = self.trace.instances.iter().flat_map(|instance| self.trace.slots_of(instance));
+        let exits = self
+            .trace
+            .instances
+            .iter()
+            .flat_map(|instance| self.trace.slots_of(instance));
         let exits = exits.filter(|slot| slot.exit != NONE).count() as u64;
         let messages = messages.sum::<u64>();
         let mut totals = Totals {
@@ -91,7 +98,10 @@ impl TruthError {
         let events = || {
             let locations = (0_u64..).zip(part.locations()).zip(times.iter().zip(truth));
             locations.flat_map(|((location, found), (times, truth))| {
-                let events = found.times().iter().zip(times.as_ref().iter().zip(truth.as_ref()));
+                let events = found
+                    .times()
+                    .iter()
+                    .zip(times.as_ref().iter().zip(truth.as_ref()));
                 events.map(move |(at, (time, truth))| (location, *at, *time, *truth))
             })
         };
@@ -105,7 +115,10 @@ impl TruthError {
             }
         }
         for others in gather_everywhere(comm, firsts.concat()).await? {
-            firsts.iter_mut().zip(others.as_chunks().0).for_each(|(first, other)| *first = (*first).min(*other));
+            firsts
+                .iter_mut()
+                .zip(others.as_chunks().0)
+                .for_each(|(first, other)| *first = (*first).min(*other));
         }
         let mut errors = vec![Self::default(); 1 + groups];
         for (error, [location, time, truth]) in errors.iter_mut().zip(firsts) {
@@ -114,7 +127,10 @@ impl TruthError {
         }
         for (_, at, time, truth) in events() {
             for of in [0, 1 + group(at)] {
-                errors.get_mut(of).into_iter().for_each(|error| error.add(time, truth));
+                errors
+                    .get_mut(of)
+                    .into_iter()
+                    .for_each(|error| error.add(time, truth));
             }
         }
         total(&mut errors, comm).await?;
@@ -128,10 +144,14 @@ pub(super) async fn agree_on_fit<T: AsRef<[Timestamp<Global>]>, C: Comm>(
     times: &[T],
     comm: &C,
 ) -> Result<(), PartError> {
-    let misfit = check_fit(&part.trace, times).err().map_or(u64::MAX, |of| of.location.0.into());
+    let misfit = check_fit(&part.trace, times)
+        .err()
+        .map_or(u64::MAX, |of| of.location.0.into());
     match all_combine(comm, misfit, u64::min).await? {
         u64::MAX => Ok(()),
-        misfit => Err(PartError::Misfit(Misfit { location: LocationId(misfit as u32) })),
+        misfit => Err(PartError::Misfit(Misfit {
+            location: LocationId(misfit as u32),
+        })),
     }
 }
 
@@ -147,7 +167,11 @@ pub(super) async fn total<C: Comm>(mine: &mut impl Numbers, comm: &C) -> Result<
         count += 1;
     });
     let all = gather_everywhere(comm, words).await?;
-    for words in (0..).zip(&all).filter(|(rank, _)| *rank != comm.rank()).map(|(_, words)| words) {
+    for words in (0..)
+        .zip(&all)
+        .filter(|(rank, _)| *rank != comm.rank())
+        .map(|(_, words)| words)
+    {
         let (mut words, mut count) = (words.as_chunks::<3>().0.iter().peekable(), 0);
         mine.numbers(&mut |number| {
             if let Some([_, low, high]) = words.next_if(|[of, ..]| *of == count) {
@@ -179,7 +203,9 @@ impl Number<'_> {
             Self::Signed(number) => *number += word as i128,
             Self::Least(number) => *number = (*number).min(word as i128),
             Self::Greatest(number) => *number = (*number).max(word as i128),
-            Self::Longest(duration) => *duration = (*duration).max(Duration::from_nanos(low as i64)),
+            Self::Longest(duration) => {
+                *duration = (*duration).max(Duration::from_nanos(low as i64))
+            }
             Self::Largest(share) => *share = share.max(f64::from_bits(low)),
         }
     }
@@ -187,10 +213,30 @@ impl Number<'_> {
 
 impl Numbers for Totals {
     fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
-        let Self { events, messages, collectives, arrivals, left_out } = self;
-        let LeftOut { sends, receives, collectives: incomplete } = left_out;
-        let counts = [events, messages, collectives, arrivals, sends, receives, incomplete];
-        counts.into_iter().for_each(|count| see(Number::Count(count)));
+        let Self {
+            events,
+            messages,
+            collectives,
+            arrivals,
+            left_out,
+        } = self;
+        let LeftOut {
+            sends,
+            receives,
+            collectives: incomplete,
+        } = left_out;
+        let counts = [
+            events,
+            messages,
+            collectives,
+            arrivals,
+            sends,
+            receives,
+            incomplete,
+        ];
+        counts
+            .into_iter()
+            .for_each(|count| see(Number::Count(count)));
     }
 }
 
@@ -203,11 +249,27 @@ impl<T: Numbers> Numbers for Vec<T> {
 /// All but the faults.
 impl Numbers for Verdict {
     fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
-        let Self { events, decreasing, merged, messages, collectives, reversal, faults: _ } = self;
-        [events, decreasing, merged].into_iter().for_each(|count| see(Number::Count(count)));
+        let Self {
+            events,
+            decreasing,
+            merged,
+            messages,
+            collectives,
+            reversal,
+            faults: _,
+        } = self;
+        [events, decreasing, merged]
+            .into_iter()
+            .for_each(|count| see(Number::Count(count)));
         for of in [messages, collectives] {
-            let Relations { total, reversed, violated } = of;
-            [total, reversed, violated].into_iter().for_each(|count| see(Number::Count(count)));
+            let Relations {
+                total,
+                reversed,
+                violated,
+            } = of;
+            [total, reversed, violated]
+                .into_iter()
+                .for_each(|count| see(Number::Count(count)));
         }
         see(Number::Sum(&mut reversal.total));
         see(Number::Longest(&mut reversal.largest));

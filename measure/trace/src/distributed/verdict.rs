@@ -35,9 +35,16 @@ impl Verdict {
     ) -> Result<Self, PartError> {
         agree_on_fit(part, times, comm).await?;
         let trace = &part.trace;
-        let mut all = Self { events: trace.events(), ..Self::default() };
+        let mut all = Self {
+            events: trace.events(),
+            ..Self::default()
+        };
         for location in part.own().map(LocationId) {
-            all.order(location, trace.locations()[location.index()].times(), times[location.index()].as_ref());
+            all.order(
+                location,
+                trace.locations()[location.index()].times(),
+                times[location.index()].as_ref(),
+            );
         }
         let mut faults: Vec<Placed> = placed(all.faults.drain(..), 0).collect();
         let sent = sent_elsewhere(part, times, comm).await?;
@@ -47,12 +54,23 @@ impl Verdict {
             all.say(fault);
         }
         faults.extend(placed(all.faults.drain(..), 0));
-        let mut judge = Judge { part, times, latencies, all, faults, counter: Counter::default() };
-        for instance in (0..trace.instances.len() as u32).filter(|instance| !part.is_shared(*instance)) {
+        let mut judge = Judge {
+            part,
+            times,
+            latencies,
+            all,
+            faults,
+            counter: Counter::default(),
+        };
+        for instance in
+            (0..trace.instances.len() as u32).filter(|instance| !part.is_shared(*instance))
+        {
             judge.hear(instance, &vec![]);
         }
         go_through(part, &mut judge, comm).await?;
-        let Judge { mut all, faults, .. } = judge;
+        let Judge {
+            mut all, faults, ..
+        } = judge;
         total(&mut all, comm).await?;
         all.faults = first_of_all(faults, comm).await?;
         Ok(all)
@@ -73,7 +91,13 @@ pub(super) async fn sent_elsewhere<T: AsRef<[Timestamp<Global>]>, C: Comm>(
     }
     exchange(comm, &part.neighbours, &mut out, &mut inbox).await?;
     let marks = (0..).zip(&part.trace.locations);
-    let marks = marks.map(|(location, of)| if part.is_own(location) { 0 } else { of.marks.len() });
+    let marks = marks.map(|(location, of)| {
+        if part.is_own(location) {
+            0
+        } else {
+            of.marks.len()
+        }
+    });
     let mut sent: Vec<_> = marks.map(|marks| vec![Timestamp::ORIGIN; marks]).collect();
     let mut found: Vec<_> = inbox.iter().map(|words| words.iter()).collect();
     for (location, owner, mark) in foreign_sends(part) {
@@ -91,11 +115,17 @@ pub(super) fn messages<'a, T: AsRef<[Timestamp<Global>]>>(
     sent: &'a [Vec<Timestamp<Global>>],
 ) -> impl Iterator<Item = (Message, [Timestamp<Global>; 2])> + 'a {
     let time = |event: EventId| times[event.location.index()].as_ref()[event.event as usize];
-    part.own().flat_map(move |location| part.trace.received_by(LocationId(location))).map(move |(message, mark)| {
-        let from = message.send.location;
-        let sent = if part.is_own(from.0) { time(message.send) } else { sent[from.index()][mark as usize] };
-        (message, [sent, time(message.receive)])
-    })
+    part.own()
+        .flat_map(move |location| part.trace.received_by(LocationId(location)))
+        .map(move |(message, mark)| {
+            let from = message.send.location;
+            let sent = if part.is_own(from.0) {
+                time(message.send)
+            } else {
+                sent[from.index()][mark as usize]
+            };
+            (message, [sent, time(message.receive)])
+        })
 }
 
 /// Those of one location come in its order, and so do those of one operation, which has a name.
@@ -103,7 +133,11 @@ fn placed(faults: impl Iterator<Item = Fault>, name: u64) -> impl Iterator<Item 
     faults.map(move |fault| {
         let place = match fault {
             Fault::Decreasing(event) | Fault::Merged(event) => [0, word_of(event)],
-            Fault::Early { receive, kind: None, .. } => [1, word_of(receive)],
+            Fault::Early {
+                receive,
+                kind: None,
+                ..
+            } => [1, word_of(receive)],
             Fault::Early { kind: Some(_), .. } => [2, name],
         };
         Placed { place, fault }
@@ -124,7 +158,9 @@ impl<T: AsRef<[Timestamp<Global>]>> Teller for Judge<'_, T> {
     fn tell(&mut self, instance: u32, words: &mut Vec<u64>) -> Vec<u32> {
         for (rank, slot) in self.slots(instance) {
             let [enter, exit] = [slot.enter, slot.exit].map(|mark| self.event(slot, mark));
-            let word = |found: Option<(EventId, i64)>| found.map_or([u64::MAX, 0], |(id, at)| [word_of(id), at as u64]);
+            let word = |found: Option<(EventId, i64)>| {
+                found.map_or([u64::MAX, 0], |(id, at)| [word_of(id), at as u64])
+            };
             words.push(rank.into());
             words.extend([enter, exit].into_iter().flat_map(word));
         }
@@ -138,19 +174,26 @@ impl<T: AsRef<[Timestamp<Global>]>> Teller for Judge<'_, T> {
         let part = self.part;
         let place = |location: &u32| part.trace.locations()[*location as usize].place();
         let members = part.team(instance).members.iter();
-        let mut parties: Vec<Party> =
-            members.map(|member| Party { place: place(member), enter: None, exit: None }).collect();
+        let mut parties: Vec<Party> = members
+            .map(|member| Party {
+                place: place(member),
+                enter: None,
+                exit: None,
+            })
+            .collect();
         for (rank, slot) in self.slots(instance) {
             let party = &mut parties[rank as usize];
             [party.enter, party.exit] = [slot.enter, slot.exit].map(|mark| self.event(slot, mark));
         }
-        for [rank, enter, entered, exit, left] in told.iter().flat_map(|words| words.as_chunks().0) {
+        for [rank, enter, entered, exit, left] in told.iter().flat_map(|words| words.as_chunks().0)
+        {
             let found = |id: u64, at: u64| (id != u64::MAX).then(|| (event_of(id), at as i64));
             let party = &mut parties[*rank as usize];
             (party.enter, party.exit) = (found(*enter, *entered), found(*exit, *left));
         }
         let kind = part.instance(instance).kind;
-        self.all.judge(kind, &parties, &mut self.counter, self.latencies);
+        self.all
+            .judge(kind, &parties, &mut self.counter, self.latencies);
         let name = part.names[instance as usize];
         self.faults.extend(placed(self.all.faults.drain(..), name));
         if self.faults.len() > 100 * Verdict::MOST_FAULTS {
@@ -169,15 +212,28 @@ impl<T: AsRef<[Timestamp<Global>]>> Judge<'_, T> {
     /// The members of this rank, by their ranks in the operation.
     fn slots(&self, instance: u32) -> impl Iterator<Item = (u32, Slot)> + use<'_, T> {
         let part = self.part;
-        let (slots, kept) = (part.trace.slots_of(part.instance(instance)), &part.team(instance).kept);
+        let (slots, kept) = (
+            part.trace.slots_of(part.instance(instance)),
+            &part.team(instance).kept,
+        );
         let in_full = slots.len() == part.team(instance).members.len();
-        (0..).zip(kept).map(move |(number, rank)| (*rank, slots[if in_full { *rank as usize } else { number }]))
+        (0..).zip(kept).map(move |(number, rank)| {
+            (*rank, slots[if in_full { *rank as usize } else { number }])
+        })
     }
 
     fn event(&self, slot: Slot, mark: u32) -> Option<(EventId, i64)> {
-        let mark = self.part.trace.locations[slot.location as usize].marks.get(mark as usize)?;
+        let mark = self.part.trace.locations[slot.location as usize]
+            .marks
+            .get(mark as usize)?;
         let time = self.times[slot.location as usize].as_ref()[mark.event as usize];
-        Some((EventId { location: LocationId(slot.location), event: mark.event }, time.as_nanos()))
+        Some((
+            EventId {
+                location: LocationId(slot.location),
+                event: mark.event,
+            },
+            time.as_nanos(),
+        ))
     }
 }
 
@@ -191,7 +247,11 @@ fn keep_first(faults: &mut Vec<Placed>) {
 async fn first_of_all<C: Comm>(mut faults: Vec<Placed>, comm: &C) -> Result<Vec<Fault>, CommError> {
     keep_first(&mut faults);
     let all = gather_everywhere(comm, faults.iter().flat_map(words_of).collect()).await?;
-    let mut all: Vec<Placed> = all.iter().flat_map(|words| words.as_chunks().0).map(placed_of).collect();
+    let mut all: Vec<Placed> = all
+        .iter()
+        .flat_map(|words| words.as_chunks().0)
+        .map(placed_of)
+        .collect();
     keep_first(&mut all);
     Ok(all.into_iter().map(|placed| placed.fault).collect())
 }
@@ -207,7 +267,12 @@ fn words_of(placed: &Placed) -> [u64; 6] {
     let [what, send, receive, by] = match placed.fault {
         Fault::Decreasing(event) => [DECREASING, 0, word_of(event), 0],
         Fault::Merged(event) => [MERGED, 0, word_of(event), 0],
-        Fault::Early { send, receive, by, kind } => [
+        Fault::Early {
+            send,
+            receive,
+            by,
+            kind,
+        } => [
             kind.map_or(MESSAGE, |kind| OPERATION + kind as u64),
             word_of(send),
             word_of(receive),
@@ -218,12 +283,29 @@ fn words_of(placed: &Placed) -> [u64; 6] {
 }
 
 fn placed_of([first, second, what, send, receive, by]: &[u64; 6]) -> Placed {
-    let (send, receive, by) = (event_of(*send), event_of(*receive), Duration::from_nanos(*by as i64));
+    let (send, receive, by) = (
+        event_of(*send),
+        event_of(*receive),
+        Duration::from_nanos(*by as i64),
+    );
     let fault = match *what {
         DECREASING => Fault::Decreasing(receive),
         MERGED => Fault::Merged(receive),
-        MESSAGE => Fault::Early { send, receive, by, kind: None },
-        operation => Fault::Early { send, receive, by, kind: CollectiveKind::of_number(operation - OPERATION) },
+        MESSAGE => Fault::Early {
+            send,
+            receive,
+            by,
+            kind: None,
+        },
+        operation => Fault::Early {
+            send,
+            receive,
+            by,
+            kind: CollectiveKind::of_number(operation - OPERATION),
+        },
     };
-    Placed { place: [*first, *second], fault }
+    Placed {
+        place: [*first, *second],
+        fault,
+    }
 }

@@ -71,45 +71,70 @@ pub(super) fn read<'a, R: Read>(
         state.at = location(bytes)?;
     };
     if tag >= tag::ENTER {
-        let time = state.last.get(state.at as usize).copied().unwrap_or(0).wrapping_add(bytes.signed()?);
+        let time = state
+            .last
+            .get(state.at as usize)
+            .copied()
+            .unwrap_or(0)
+            .wrapping_add(bytes.signed()?);
         let what = event(bytes, tag, offset, &mut scratch.text)?;
         if let Some(last) = state.last.get_mut(state.at as usize) {
             *last = time;
         }
-        return Ok(Ok(Item::Event { location: state.at, time: Timestamp::from_nanos(time), what }));
+        return Ok(Ok(Item::Event {
+            location: state.at,
+            time: Timestamp::from_nanos(time),
+            what,
+        }));
     }
     Ok(Ok(match tag {
         tag::END => return Ok(Err(bytes.number()?)),
         tag::LOCATION => {
             state.last.push(0);
-            let place =
-                Place { node: bytes.u32("the number of a node")?, process: bytes.u32("the number of a process")? };
+            let place = Place {
+                node: bytes.u32("the number of a node")?,
+                process: bytes.u32("the number of a process")?,
+            };
             bytes.text(LONGEST_NAME, &mut scratch.text)?;
-            Item::Location { place, name: &scratch.text }
+            Item::Location {
+                place,
+                name: &scratch.text,
+            }
         }
         tag::THREAD => {
             state.last.push(0);
             let rank = location(bytes)?;
             bytes.text(LONGEST_NAME, &mut scratch.text)?;
-            Item::Thread { rank, name: &scratch.text }
+            Item::Thread {
+                rank,
+                name: &scratch.text,
+            }
         }
         tag::COMMUNICATOR => {
             let members = bytes.number()?;
             if members > definitions.locations().into() {
-                let why = format!("a communicator has {members} members, which is more than there are locations");
+                let why = format!(
+                    "a communicator has {members} members, which is more than there are locations"
+                );
                 return Err(Flaw::Byte(offset, why));
             }
             scratch.members.clear();
             for _ in 0..members {
                 scratch.members.push(location(bytes)?);
             }
-            Item::Communicator { members: &scratch.members }
+            Item::Communicator {
+                members: &scratch.members,
+            }
         }
         tag::REGION => {
             bytes.text(LONGEST_NAME, &mut scratch.text)?;
-            Item::Region { name: &scratch.text }
+            Item::Region {
+                name: &scratch.text,
+            }
         }
-        tag::MASTER => Item::Master { location: location(bytes)? },
+        tag::MASTER => Item::Master {
+            location: location(bytes)?,
+        },
         tag::SAMPLE => Item::Sample {
             location: location(bytes)?,
             session: bytes.u32("the number of a session")?,
@@ -128,36 +153,70 @@ fn unknown(offset: u64, tag: u8) -> Flaw {
     Flaw::Byte(offset, format!("nothing begins with a byte {tag}"))
 }
 
-fn event<'a, R: Read>(bytes: &mut Bytes<R>, tag: u8, offset: u64, text: &'a mut String) -> Result<What<'a>, Flaw> {
+fn event<'a, R: Read>(
+    bytes: &mut Bytes<R>,
+    tag: u8,
+    offset: u64,
+    text: &'a mut String,
+) -> Result<What<'a>, Flaw> {
     fn communicator<R: Read>(bytes: &mut Bytes<R>) -> Result<u32, Flaw> {
         bytes.u32("the number of a communicator")
     }
     Ok(match tag {
-        tag::ENTER => What::Enter { region: bytes.u32("the number of a region")? },
-        tag::LEAVE => What::Leave { region: bytes.u32("the number of a region")? },
+        tag::ENTER => What::Enter {
+            region: bytes.u32("the number of a region")?,
+        },
+        tag::LEAVE => What::Leave {
+            region: bytes.u32("the number of a region")?,
+        },
         tag::NOTE => {
             bytes.text(LONGEST_NAME, text)?;
             What::Note(text)
         }
-        tag::SEND => What::Send { to: location(bytes)?, communicator: communicator(bytes)?, tag: message_tag(bytes)? },
-        tag::RECEIVE => {
-            What::Receive { from: location(bytes)?, communicator: communicator(bytes)?, tag: message_tag(bytes)? }
-        }
-        tag::COLLECTIVE => What::Collective { communicator: communicator(bytes)? },
+        tag::SEND => What::Send {
+            to: location(bytes)?,
+            communicator: communicator(bytes)?,
+            tag: message_tag(bytes)?,
+        },
+        tag::RECEIVE => What::Receive {
+            from: location(bytes)?,
+            communicator: communicator(bytes)?,
+            tag: message_tag(bytes)?,
+        },
+        tag::COLLECTIVE => What::Collective {
+            communicator: communicator(bytes)?,
+        },
         tag::COLLECTIVE_END => {
             let communicator = communicator(bytes)?;
             // The kind and the data share a number.
             let number = bytes.u32("a collective operation")? as usize;
             let Some((kind, _)) = KINDS.get(number / DATA.len()) else {
-                return Err(Flaw::Byte(offset, format!("{number} is not a collective operation")));
+                return Err(Flaw::Byte(
+                    offset,
+                    format!("{number} is not a collective operation"),
+                ));
             };
             let ([sent, received], _) = DATA[number % DATA.len()];
-            What::CollectiveEnd { communicator, kind: *kind, root: bytes.u32("the rank of a root")?, sent, received }
+            What::CollectiveEnd {
+                communicator,
+                kind: *kind,
+                root: bytes.u32("the rank of a root")?,
+                sent,
+                received,
+            }
         }
-        tag::FORK => What::Fork { team: communicator(bytes)? },
-        tag::THREAD_BEGIN => What::ThreadBegin { team: communicator(bytes)? },
-        tag::THREAD_END => What::ThreadEnd { team: communicator(bytes)? },
-        tag::JOIN => What::Join { team: communicator(bytes)? },
+        tag::FORK => What::Fork {
+            team: communicator(bytes)?,
+        },
+        tag::THREAD_BEGIN => What::ThreadBegin {
+            team: communicator(bytes)?,
+        },
+        tag::THREAD_END => What::ThreadEnd {
+            team: communicator(bytes)?,
+        },
+        tag::JOIN => What::Join {
+            team: communicator(bytes)?,
+        },
         _ => return Err(unknown(offset, tag)),
     })
 }
@@ -171,7 +230,10 @@ fn message_tag<R: Read>(bytes: &mut Bytes<R>) -> Result<i32, Flaw> {
 /// Adds something that has been defined.
 pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, state: &mut State) {
     match *item {
-        Item::Location { place: Place { node, process }, name } => {
+        Item::Location {
+            place: Place { node, process },
+            name,
+        } => {
             state.last.push(0);
             numbers(to, tag::LOCATION, &[node, process]);
             put_text(to, name);
@@ -191,12 +253,21 @@ pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, state: &mut State) {
             put_text(to, name);
         }
         Item::Master { location } => numbers(to, tag::MASTER, &[location]),
-        Item::Sample { location, session, local, master } => {
+        Item::Sample {
+            location,
+            session,
+            local,
+            master,
+        } => {
             numbers(to, tag::SAMPLE, &[location, session]);
             put_signed(to, local.as_nanos());
             put_signed(to, master.as_nanos());
         }
-        Item::Event { location, time, what } => {
+        Item::Event {
+            location,
+            time,
+            what,
+        } => {
             if location != state.at {
                 numbers(to, tag::AT, &[location]);
                 state.at = location;
@@ -219,29 +290,48 @@ fn write_event(to: &mut Vec<u8>, passed: i64, what: What<'_>) {
             begin(tag::NOTE);
             put_text(to, text);
         }
-        What::Send { to: peer, communicator, tag } => {
+        What::Send {
+            to: peer,
+            communicator,
+            tag,
+        } => {
             begin(tag::SEND);
             put(to, peer.into());
             put(to, communicator.into());
             put_signed(to, tag.into());
         }
-        What::Receive { from, communicator, tag } => {
+        What::Receive {
+            from,
+            communicator,
+            tag,
+        } => {
             begin(tag::RECEIVE);
             put(to, from.into());
             put(to, communicator.into());
             put_signed(to, tag.into());
         }
-        What::CollectiveEnd { communicator, kind, root, sent, received } => {
+        What::CollectiveEnd {
+            communicator,
+            kind,
+            root,
+            sent,
+            received,
+        } => {
             begin(tag::COLLECTIVE_END);
             put(to, communicator.into());
             // What has been defined is among the kinds.
             let kind = kind_number(kind).unwrap_or(0);
-            put(to, (kind * DATA.len() + usize::from(sent) + 2 * usize::from(received)) as u64);
+            put(
+                to,
+                (kind * DATA.len() + usize::from(sent) + 2 * usize::from(received)) as u64,
+            );
             put(to, root.into());
         }
         What::Enter { region: number }
         | What::Leave { region: number }
-        | What::Collective { communicator: number }
+        | What::Collective {
+            communicator: number,
+        }
         | What::Fork { team: number }
         | What::ThreadBegin { team: number }
         | What::ThreadEnd { team: number }

@@ -21,7 +21,13 @@ pub(super) struct Bytes<R> {
 
 impl<R: Read> Bytes<R> {
     pub(super) fn new(reader: R) -> Self {
-        Self { reader, buffer: vec![0; CHUNK], begin: 0, end: 0, base: 0 }
+        Self {
+            reader,
+            buffer: vec![0; CHUNK],
+            begin: 0,
+            end: 0,
+            base: 0,
+        }
     }
 
     /// Where the next byte is in the file.
@@ -62,7 +68,10 @@ impl<R: Read> Bytes<R> {
                 return Ok(number);
             }
         }
-        Err(Flaw::Byte(offset, "a number has more than 64 bits".to_owned()))
+        Err(Flaw::Byte(
+            offset,
+            "a number has more than 64 bits".to_owned(),
+        ))
     }
 
     /// The next number, which is one of `what`.
@@ -85,14 +94,18 @@ impl<R: Read> Bytes<R> {
         let offset = self.offset();
         let length = self.number()?;
         if length > longest as u64 {
-            return Err(Flaw::Byte(offset, format!("a text of {length} bytes is longer than {longest} bytes")));
+            return Err(Flaw::Byte(
+                offset,
+                format!("a text of {length} bytes is longer than {longest} bytes"),
+            ));
         }
         let mut bytes = core::mem::take(text).into_bytes();
         bytes.clear();
         for _ in 0..length {
             bytes.push(self.byte()?);
         }
-        *text = String::from_utf8(bytes).map_err(|_| Flaw::Byte(offset, "a text is no UTF-8".to_owned()))?;
+        *text = String::from_utf8(bytes)
+            .map_err(|_| Flaw::Byte(offset, "a text is no UTF-8".to_owned()))?;
         Ok(())
     }
 

@@ -38,14 +38,21 @@ impl Definitions {
                 self.add_location(name)
             }
             Item::Communicator { members } => {
-                members.iter().try_for_each(|member| self.location(*member))?;
-                self.communicators =
-                    self.communicators.checked_add(1).ok_or("there are more than 2^32 communicators")?;
+                members
+                    .iter()
+                    .try_for_each(|member| self.location(*member))?;
+                self.communicators = self
+                    .communicators
+                    .checked_add(1)
+                    .ok_or("there are more than 2^32 communicators")?;
                 Ok(())
             }
             Item::Region { name } => {
                 check_name(name)?;
-                self.regions = self.regions.checked_add(1).ok_or("there are more than 2^32 regions")?;
+                self.regions = self
+                    .regions
+                    .checked_add(1)
+                    .ok_or("there are more than 2^32 regions")?;
                 Ok(())
             }
             Item::Master { location } => {
@@ -55,7 +62,9 @@ impl Definitions {
                 }
                 Ok(())
             }
-            Item::Sample { location, session, .. } => self.sample(location, session),
+            Item::Sample {
+                location, session, ..
+            } => self.sample(location, session),
             Item::Event { location, what, .. } => {
                 self.location(location)?;
                 self.events += 1;
@@ -79,8 +88,12 @@ impl Definitions {
         let next = last.map_or(0, |last| last.saturating_add(1));
         if session != next && *last != Some(session) {
             return Err(match *last {
-                Some(last) => format!("session {session} of location {location} comes after session {last}"),
-                None => format!("session {session} of location {location} is its first, which has the number 0"),
+                Some(last) => {
+                    format!("session {session} of location {location} comes after session {last}")
+                }
+                None => format!(
+                    "session {session} of location {location} is its first, which has the number 0"
+                ),
             });
         }
         *last = Some(session);
@@ -89,9 +102,20 @@ impl Definitions {
 
     fn event(&self, what: What<'_>) -> Result<(), String> {
         match what {
-            What::Enter { region } | What::Leave { region } => known("region", region, self.regions),
+            What::Enter { region } | What::Leave { region } => {
+                known("region", region, self.regions)
+            }
             What::Note(text) => check_name(text),
-            What::Send { to: peer, communicator, .. } | What::Receive { from: peer, communicator, .. } => {
+            What::Send {
+                to: peer,
+                communicator,
+                ..
+            }
+            | What::Receive {
+                from: peer,
+                communicator,
+                ..
+            } => {
                 self.location(peer)?;
                 self.communicator(communicator)
             }
@@ -117,7 +141,11 @@ impl Definitions {
 }
 
 fn known(what: &str, number: u32, count: u32) -> Result<(), String> {
-    if number < count { Ok(()) } else { Err(format!("there is no {what} {number} before this")) }
+    if number < count {
+        Ok(())
+    } else {
+        Err(format!("there is no {what} {number} before this"))
+    }
 }
 
 /// A name must be read again as it was written, and not spoil what it is shown in.

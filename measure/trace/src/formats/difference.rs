@@ -15,7 +15,10 @@ use downbeat_files::FileError;
 pub fn first_difference(one: &Path, other: &Path) -> Result<Option<String>, FileError> {
     let (mut ours, mut theirs) = (TraceReader::open(one)?, TraceReader::open(other)?);
     let ended = loop {
-        match (ours.next_item()?.map(timeless), theirs.next_item()?.map(timeless)) {
+        match (
+            ours.next_item()?.map(timeless),
+            theirs.next_item()?.map(timeless),
+        ) {
             (None, None) => return Ok(None),
             (our, their) if our == their => {}
             (_, their) => break their.is_none(),
@@ -24,16 +27,30 @@ pub fn first_difference(one: &Path, other: &Path) -> Result<Option<String>, File
     Ok(Some(if ended {
         format!("{}: it ends before {} does", other.display(), one.display())
     } else {
-        theirs.error(format!("this is not what comes here in {}", one.display())).to_string()
+        theirs
+            .error(format!("this is not what comes here in {}", one.display()))
+            .to_string()
     }))
 }
 
 fn timeless(item: Item<'_>) -> Item<'_> {
     match item {
-        Item::Event { location, what, .. } => Item::Event { location, time: Timestamp::ORIGIN, what },
-        Item::Sample { location, session, master, .. } => {
-            Item::Sample { location, session, local: Timestamp::ORIGIN, master }
-        }
+        Item::Event { location, what, .. } => Item::Event {
+            location,
+            time: Timestamp::ORIGIN,
+            what,
+        },
+        Item::Sample {
+            location,
+            session,
+            master,
+            ..
+        } => Item::Sample {
+            location,
+            session,
+            local: Timestamp::ORIGIN,
+            master,
+        },
         other => other,
     }
 }
@@ -52,20 +69,49 @@ mod tests {
         let difference = |bytes: &[u8]| {
             fs::write(&other, bytes).unwrap();
             let found = first_difference(&one, &other).unwrap();
-            found.map(|why| why.strip_prefix(&format!("{}: ", other.display())).unwrap().to_owned())
+            found.map(|why| {
+                why.strip_prefix(&format!("{}: ", other.display()))
+                    .unwrap()
+                    .to_owned()
+            })
         };
         assert_eq!(difference(BINARY), None);
-        assert_eq!(difference(TEXT.replace("\n0 1010 ", "\n0 1013 ").replace(" -480 ", " -470 ").as_bytes()), None);
-        let here = |at: &str| Some(format!("{at}: this is not what comes here in {}", one.display()));
-        assert_eq!(difference(TEXT.replace("rank 0", "rank O").as_bytes()), here("line 2"));
-        assert_eq!(difference(TEXT.replace("counter 3", "counter 4").as_bytes()), here("line 18"));
         assert_eq!(
-            difference(TEXT.replace("1 690 join 1\n", "").replace("end 21", "end 20").as_bytes()),
+            difference(
+                TEXT.replace("\n0 1010 ", "\n0 1013 ")
+                    .replace(" -480 ", " -470 ")
+                    .as_bytes()
+            ),
+            None
+        );
+        let here = |at: &str| {
+            Some(format!(
+                "{at}: this is not what comes here in {}",
+                one.display()
+            ))
+        };
+        assert_eq!(
+            difference(TEXT.replace("rank 0", "rank O").as_bytes()),
+            here("line 2")
+        );
+        assert_eq!(
+            difference(TEXT.replace("counter 3", "counter 4").as_bytes()),
+            here("line 18")
+        );
+        assert_eq!(
+            difference(
+                TEXT.replace("1 690 join 1\n", "")
+                    .replace("end 21", "end 20")
+                    .as_bytes()
+            ),
             here("line 23")
         );
         let longer = TEXT.replace("end 21", "1 3002 leave 0\nend 22");
         assert_eq!(difference(longer.as_bytes()), here("line 34"));
         let shorter = TEXT.replace("1 3001 leave 0\nend 21", "end 20");
-        assert_eq!(difference(shorter.as_bytes()), Some(format!("it ends before {} does", one.display())));
+        assert_eq!(
+            difference(shorter.as_bytes()),
+            Some(format!("it ends before {} does", one.display()))
+        );
     }
 }

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Action, CommunicatorId, LocationId, Matching, StreamError, Survey, Trace, TraceBuilder};
+use crate::{
+    Action, CommunicatorId, LocationId, Matching, StreamError, Survey, Trace, TraceBuilder,
+};
 use downbeat_clock_core::{Global, Knot, Local, Timestamp};
 
 use super::item::{Item, What};
@@ -74,7 +76,9 @@ impl TraceFile {
     pub fn read(path: &Path, matching: Matching) -> Result<Self, FileError> {
         let mut builder = TraceBuilder::new(matching);
         let file = TraceFile::load(path, &mut builder).map_err(|unread| *unread.why)?;
-        let trace = builder.finish().map_err(|why| FileError::content(path, why.to_string()))?;
+        let trace = builder
+            .finish()
+            .map_err(|why| FileError::content(path, why.to_string()))?;
         Ok(file.with(trace))
     }
 
@@ -101,10 +105,17 @@ impl TraceFile<()> {
     /// When it cannot be read, is no trace, or its events cannot be added.
     pub fn load(path: &Path, builder: &mut TraceBuilder) -> Result<Self, Unread> {
         let mut after = 0;
-        Self::load_counting(path, builder, &mut after).map_err(|why| Unread { after, why: Box::new(why) })
+        Self::load_counting(path, builder, &mut after).map_err(|why| Unread {
+            after,
+            why: Box::new(why),
+        })
     }
 
-    fn load_counting(path: &Path, builder: &mut TraceBuilder, after: &mut u64) -> Result<Self, FileError> {
+    fn load_counting(
+        path: &Path,
+        builder: &mut TraceBuilder,
+        after: &mut u64,
+    ) -> Result<Self, FileError> {
         let mut reader = TraceReader::open(path)?;
         let mut loading = Loading::new(builder, None);
         while let Some(item) = reader.next_item()? {
@@ -113,14 +124,30 @@ impl TraceFile<()> {
             }
             *after += 1;
         }
-        let Loading { names, sessions, master, loads, .. } = loading;
-        Ok(Self { path: path.to_owned(), format: reader.format(), trace: (), names, sessions, master, loads })
+        let Loading {
+            names,
+            sessions,
+            master,
+            loads,
+            ..
+        } = loading;
+        Ok(Self {
+            path: path.to_owned(),
+            format: reader.format(),
+            trace: (),
+            names,
+            sessions,
+            master,
+            loads,
+        })
     }
 
     /// As [`TraceFile::loads`], of as much of a file as can be read, before it is.
     pub fn loads_of(path: &Path) -> Vec<(u32, u64)> {
         let mut loads: Vec<(u32, u64)> = vec![];
-        let Ok(mut reader) = TraceReader::open(path) else { return loads };
+        let Ok(mut reader) = TraceReader::open(path) else {
+            return loads;
+        };
         while let Ok(Some(item)) = reader.next_item() {
             match item {
                 Item::Location { .. } => loads.push((loads.len() as u32, 0)),
@@ -134,8 +161,24 @@ impl TraceFile<()> {
 
     /// The file, with what was made of it.
     pub fn with<T>(self, trace: T) -> TraceFile<T> {
-        let Self { path, format, trace: (), names, sessions, master, loads } = self;
-        TraceFile { path, format, trace, names, sessions, master, loads }
+        let Self {
+            path,
+            format,
+            trace: (),
+            names,
+            sessions,
+            master,
+            loads,
+        } = self;
+        TraceFile {
+            path,
+            format,
+            trace,
+            names,
+            sessions,
+            master,
+            loads,
+        }
     }
 }
 
@@ -152,10 +195,11 @@ impl<T> TraceFile<T> {
         sessions: &Sessions,
     ) -> Result<(), FileError> {
         let mut written = 0;
-        let (writer, windows_end) = copy([&self.path, path], format, sessions, |location, _, _| {
-            written += 1;
-            time(location).ok_or_else(|| changed(&self.path))
-        })?;
+        let (writer, windows_end) =
+            copy([&self.path, path], format, sessions, |location, _, _| {
+                written += 1;
+                time(location).ok_or_else(|| changed(&self.path))
+            })?;
         if written != self.loads.iter().map(|(_, events)| events).sum::<u64>() {
             return Err(changed(&self.path));
         }
@@ -177,7 +221,10 @@ pub fn write_corrected(
     let mut times: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
     let (writer, windows_end) = copy([from, to], format, sessions, |location, _, _| {
         let times = times.get_mut(location as usize);
-        times.and_then(Iterator::next).copied().ok_or_else(|| changed(from))
+        times
+            .and_then(Iterator::next)
+            .copied()
+            .ok_or_else(|| changed(from))
     })?;
     if times.iter_mut().any(|rest| rest.next().is_some()) {
         return Err(changed(from));
@@ -200,13 +247,25 @@ pub(super) fn copy(
 ) -> Result<(TraceWriter, bool), FileError> {
     let mut reader = TraceReader::open(from)?;
     let mut writer = TraceWriter::create_line(to, format, reader.windows_end())?;
-    let mut samples: Vec<_> = sessions.iter().map(|sessions| sessions.iter().flatten()).collect();
+    let mut samples: Vec<_> = sessions
+        .iter()
+        .map(|sessions| sessions.iter().flatten())
+        .collect();
     while let Some((mut item, windows_end)) = reader.next_line()? {
         match &mut item {
-            Item::Event { location, time: at, what } => *at = time(*location, *at, *what)?,
-            Item::Sample { location, local, .. } => {
+            Item::Event {
+                location,
+                time: at,
+                what,
+            } => *at = time(*location, *at, *what)?,
+            Item::Sample {
+                location, local, ..
+            } => {
                 let samples = samples.get_mut(*location as usize);
-                *local = samples.and_then(Iterator::next).ok_or_else(|| changed(from))?.at;
+                *local = samples
+                    .and_then(Iterator::next)
+                    .ok_or_else(|| changed(from))?
+                    .at;
             }
             _ => {}
         }
@@ -235,37 +294,72 @@ impl<'a> Loading<'a> {
     pub(super) fn take(&mut self, item: &Item<'_>) -> Result<(), String> {
         match *item {
             Item::Location { place, name } => {
-                let id = self.builder.add_location(place).map_err(|why| why.to_string())?;
+                let id = self
+                    .builder
+                    .add_location(place)
+                    .map_err(|why| why.to_string())?;
                 self.add(id, self.loads.len() as u32, name);
             }
             Item::Thread { rank, name } => {
-                let id = self.builder.add_thread(self.numbers.locations[rank as usize]);
-                self.add(id.map_err(|why| why.to_string())?, self.loads[rank as usize].0, name);
+                let id = self
+                    .builder
+                    .add_thread(self.numbers.locations[rank as usize]);
+                self.add(
+                    id.map_err(|why| why.to_string())?,
+                    self.loads[rank as usize].0,
+                    name,
+                );
             }
             Item::Communicator { members } => {
-                let members: Vec<_> = members.iter().map(|member| self.numbers.locations[*member as usize]).collect();
-                let id = self.builder.add_communicator(&members).map_err(|why| why.to_string())?;
+                let members: Vec<_> = members
+                    .iter()
+                    .map(|member| self.numbers.locations[*member as usize])
+                    .collect();
+                let id = self
+                    .builder
+                    .add_communicator(&members)
+                    .map_err(|why| why.to_string())?;
                 self.numbers.communicators.push(id);
             }
             Item::Region { .. } => {}
             Item::Master { location } => self.master = location,
-            Item::Sample { location, session, local, master } => {
+            Item::Sample {
+                location,
+                session,
+                local,
+                master,
+            } => {
                 let sessions = &mut self.sessions[location as usize];
                 if sessions.len() <= session as usize {
                     sessions.push(vec![]);
                 }
-                sessions[session as usize].push(Knot { at: local, image: master });
+                sessions[session as usize].push(Knot {
+                    at: local,
+                    image: master,
+                });
             }
-            Item::Event { location, time, what } => {
+            Item::Event {
+                location,
+                time,
+                what,
+            } => {
                 self.loads[location as usize].1 += 1;
-                let (location, action) = self.numbers.of(location, what).ok_or("it names what there is not")?;
+                let (location, action) = self
+                    .numbers
+                    .of(location, what)
+                    .ok_or("it names what there is not")?;
                 let Some(survey) = &mut self.survey else {
-                    return self.builder.push(location, time, action).map_err(|why| why.to_string());
+                    return self
+                        .builder
+                        .push(location, time, action)
+                        .map_err(|why| why.to_string());
                 };
-                survey.push(self.builder, location, time, action).map_err(|why| {
-                    self.is_disorder = matches!(why, StreamError::Disorder(_));
-                    why.to_string()
-                })?;
+                survey
+                    .push(self.builder, location, time, action)
+                    .map_err(|why| {
+                        self.is_disorder = matches!(why, StreamError::Disorder(_));
+                        why.to_string()
+                    })?;
             }
         }
         Ok(())
@@ -287,20 +381,54 @@ impl Numbers {
         let communicator = |number: u32| self.communicators.get(number as usize).copied();
         let action = match what {
             What::Enter { .. } | What::Leave { .. } | What::Note(_) => Action::Internal,
-            What::Send { to, communicator: within, tag } => {
-                Action::Send { to: location_of(to)?, communicator: communicator(within)?, tag }
-            }
-            What::Receive { from, communicator: within, tag } => {
-                Action::Receive { from: location_of(from)?, communicator: communicator(within)?, tag }
-            }
-            What::Collective { communicator: within } => Action::Enter { communicator: communicator(within)? },
-            What::CollectiveEnd { communicator: within, kind, root, sent, received } => {
-                Action::Exit { communicator: communicator(within)?, kind, root, sent, received }
-            }
-            What::Fork { team } => Action::Fork { team: communicator(team)? },
-            What::ThreadBegin { team } => Action::Begin { team: communicator(team)? },
-            What::ThreadEnd { team } => Action::End { team: communicator(team)? },
-            What::Join { team } => Action::Join { team: communicator(team)? },
+            What::Send {
+                to,
+                communicator: within,
+                tag,
+            } => Action::Send {
+                to: location_of(to)?,
+                communicator: communicator(within)?,
+                tag,
+            },
+            What::Receive {
+                from,
+                communicator: within,
+                tag,
+            } => Action::Receive {
+                from: location_of(from)?,
+                communicator: communicator(within)?,
+                tag,
+            },
+            What::Collective {
+                communicator: within,
+            } => Action::Enter {
+                communicator: communicator(within)?,
+            },
+            What::CollectiveEnd {
+                communicator: within,
+                kind,
+                root,
+                sent,
+                received,
+            } => Action::Exit {
+                communicator: communicator(within)?,
+                kind,
+                root,
+                sent,
+                received,
+            },
+            What::Fork { team } => Action::Fork {
+                team: communicator(team)?,
+            },
+            What::ThreadBegin { team } => Action::Begin {
+                team: communicator(team)?,
+            },
+            What::ThreadEnd { team } => Action::End {
+                team: communicator(team)?,
+            },
+            What::Join { team } => Action::Join {
+                team: communicator(team)?,
+            },
         };
         Some((location_of(location)?, action))
     }

@@ -16,71 +16,155 @@ fn read(bytes: &[u8]) -> Result<TraceFile, String> {
     TraceFile::read(&path, Matching::default()).map_err(|why| {
         let why = why.to_string();
         assert!(!why.contains('\n'), "{why}");
-        why.strip_prefix(&format!("{}: ", path.display())).expect("the file is named").to_owned()
+        why.strip_prefix(&format!("{}: ", path.display()))
+            .expect("the file is named")
+            .to_owned()
     })
 }
 
 /// Of two locations of a communicator, and then that.
 fn body(text: &str) -> String {
-    let head = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 0 1 b\ncommunicator 0 0 1\nregion 0 f\n";
+    let head =
+        "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 0 1 b\ncommunicator 0 0 1\nregion 0 f\n";
     read(format!("{head}{text}").as_bytes()).unwrap_err()
 }
 
 #[test]
 fn first_lines() {
     let none = "line 1: a trace begins with \"# downbeat trace 1\"";
-    for text in ["", "x", "\n", "# downbeat launch 1\n", "# downbeat trace 1", "\u{feff}# downbeat trace 1\n", "OTF2"] {
+    for text in [
+        "",
+        "x",
+        "\n",
+        "# downbeat launch 1\n",
+        "# downbeat trace 1",
+        "\u{feff}# downbeat trace 1\n",
+        "OTF2",
+    ] {
         assert_eq!(read(text.as_bytes()).unwrap_err(), none, "{text:?}");
     }
     assert_eq!(read(&[0; 100]).unwrap_err(), none);
     assert_eq!(read(&vec![b'x'; 1 << 24]).unwrap_err(), none);
-    assert_eq!(read(b"# downbeat trace 2\n").unwrap_err(), "line 1: version \"2\" is not known here");
-    assert_eq!(read(b"# downbeat trace 1\n").unwrap_err(), "line 2: the file is cut off here");
-    assert_eq!(read(b"# downbeat trace 1\r\nend 0\r\n").unwrap().trace.events(), 0);
+    assert_eq!(
+        read(b"# downbeat trace 2\n").unwrap_err(),
+        "line 1: version \"2\" is not known here"
+    );
+    assert_eq!(
+        read(b"# downbeat trace 1\n").unwrap_err(),
+        "line 2: the file is cut off here"
+    );
+    assert_eq!(
+        read(b"# downbeat trace 1\r\nend 0\r\n")
+            .unwrap()
+            .trace
+            .events(),
+        0
+    );
 }
 
 #[test]
 fn lines() {
     let line = |line: &str| body(&format!("{line}\nend 1\n")).replacen("line 6: ", "", 1);
-    for time in ["NaN", "inf", "1.5", "", "+1", "-0", "01", "9223372036854775808", "0x1"] {
-        assert_eq!(line(&format!("0 {time} note x")), format!("\"{time}\" is not a time in nanoseconds"));
+    for time in [
+        "NaN",
+        "inf",
+        "1.5",
+        "",
+        "+1",
+        "-0",
+        "01",
+        "9223372036854775808",
+        "0x1",
+    ] {
+        assert_eq!(
+            line(&format!("0 {time} note x")),
+            format!("\"{time}\" is not a time in nanoseconds")
+        );
     }
     assert_eq!(line("2 0 note x"), "there is no location 2 before this");
-    assert_eq!(line("99999999999999999999 0 note x"), "\"99999999999999999999\" is not the number of a location");
+    assert_eq!(
+        line("99999999999999999999 0 note x"),
+        "\"99999999999999999999\" is not the number of a location"
+    );
     assert_eq!(line("0"), "a time in nanoseconds is missing");
     assert_eq!(line("0 0"), "the kind of an event is missing");
     assert_eq!(line("0 0 jump 1"), "\"jump\" is not the kind of an event");
     assert_eq!(line("0 0 note"), "there is no name");
-    assert_eq!(line("0 0 note a\tb"), "a name has a control character, '\\t'");
+    assert_eq!(
+        line("0 0 note a\tb"),
+        "a name has a control character, '\\t'"
+    );
     assert_eq!(line("0 0 enter 1"), "there is no region 1 before this");
     assert_eq!(line("0 0 enter 0 0"), "\"0\" is too much");
     assert_eq!(line("0 0 enter 0 "), "\"\" is too much");
     assert_eq!(line("0  0 enter 0"), "\"\" is not a time in nanoseconds");
     assert_eq!(line("0 0 send 2 0 0"), "there is no location 2 before this");
-    assert_eq!(line("0 0 send 1 1 0"), "there is no communicator 1 before this");
-    assert_eq!(line("0 0 send 1 0 2147483648"), "\"2147483648\" is not a tag");
+    assert_eq!(
+        line("0 0 send 1 1 0"),
+        "there is no communicator 1 before this"
+    );
+    assert_eq!(
+        line("0 0 send 1 0 2147483648"),
+        "\"2147483648\" is not a tag"
+    );
     assert_eq!(line("0 0 send 1 0"), "a tag is missing");
-    assert_eq!(line("0 0 collective-end 0 fork 0 both"), "\"fork\" is not a collective operation");
-    assert_eq!(line("0 0 collective-end 0 scan 0 all"), "\"all\" is not none, sent, received or both");
+    assert_eq!(
+        line("0 0 collective-end 0 fork 0 both"),
+        "\"fork\" is not a collective operation"
+    );
+    assert_eq!(
+        line("0 0 collective-end 0 scan 0 all"),
+        "\"all\" is not none, sent, received or both"
+    );
     let left = "event 0 of location 0 leaves a collective operation that was not entered";
     assert_eq!(line("0 0 collective-end 0 scan 0 both"), left);
-    assert_eq!(line("location 1 0 0 c"), "the number of a location is 1, but would have to be 2 here");
-    assert_eq!(line("location 2 0 4294967296 c"), "\"4294967296\" is not the number of a process");
+    assert_eq!(
+        line("location 1 0 0 c"),
+        "the number of a location is 1, but would have to be 2 here"
+    );
+    assert_eq!(
+        line("location 2 0 4294967296 c"),
+        "\"4294967296\" is not the number of a process"
+    );
     assert_eq!(line("location 2 0 0 "), "there is no name");
     assert_eq!(line("thread 2 2 c"), "there is no location 2 before this");
-    assert_eq!(line("communicator 1 0 0"), "location 0 is in one communicator twice");
-    assert_eq!(line("communicator 1 0 2"), "there is no location 2 before this");
-    assert_eq!(line("region 3000000000 g"), "the number of a region is 3000000000, but would have to be 1 here");
-    assert_eq!(line("sample 1 1 0 0"), "session 1 of location 1 is its first, which has the number 0");
+    assert_eq!(
+        line("communicator 1 0 0"),
+        "location 0 is in one communicator twice"
+    );
+    assert_eq!(
+        line("communicator 1 0 2"),
+        "there is no location 2 before this"
+    );
+    assert_eq!(
+        line("region 3000000000 g"),
+        "the number of a region is 3000000000, but would have to be 1 here"
+    );
+    assert_eq!(
+        line("sample 1 1 0 0"),
+        "session 1 of location 1 is its first, which has the number 0"
+    );
     assert_eq!(line("sample 1 0 0"), "a time in nanoseconds is missing");
     let other = "is neither the number of a location, nor anything else that a line begins with";
     assert_eq!(line(""), format!("\"\" {other}"));
     assert_eq!(line("# note"), format!("\"#\" {other}"));
     assert_eq!(line("endless 1"), format!("\"endless\" {other}"));
-    assert_eq!(line(&"x".repeat(99)), format!("\"{}...\" {other}", "x".repeat(40)));
-    assert_eq!(line(&"0 ".repeat(1 << 20)), "\"0\" is not the kind of an event");
-    assert_eq!(line(&"0 ".repeat(10_000_000)), "it is longer than 8388608 bytes");
-    assert_eq!(line(&format!("0 0 note {}", "x".repeat(70_000))), "a name is longer than 65536 bytes");
+    assert_eq!(
+        line(&"x".repeat(99)),
+        format!("\"{}...\" {other}", "x".repeat(40))
+    );
+    assert_eq!(
+        line(&"0 ".repeat(1 << 20)),
+        "\"0\" is not the kind of an event"
+    );
+    assert_eq!(
+        line(&"0 ".repeat(10_000_000)),
+        "it is longer than 8388608 bytes"
+    );
+    assert_eq!(
+        line(&format!("0 0 note {}", "x".repeat(70_000))),
+        "a name is longer than 65536 bytes"
+    );
     let broken = [b"# downbeat trace 1\nlocation 0 0 0 ".as_slice(), b"\xff\n"].concat();
     assert_eq!(read(&broken).unwrap_err(), "line 2: it is no UTF-8");
 }
@@ -93,14 +177,32 @@ fn what_does_not_go_together() {
         body("0 -4611686018427387905 note x\n"),
         "line 6: event 0 of location 0 is more than 146 years from the origin"
     );
-    assert_eq!(body("0 5 send 1 0 0\nend 1\n"), "event 0 of location 0 sends a message that nobody receives");
-    assert_eq!(body("0 5 note x\nend 2\n"), "line 7: there are 1 events, but 2 are said to be");
+    assert_eq!(
+        body("0 5 send 1 0 0\nend 1\n"),
+        "event 0 of location 0 sends a message that nobody receives"
+    );
+    assert_eq!(
+        body("0 5 note x\nend 2\n"),
+        "line 7: there are 1 events, but 2 are said to be"
+    );
     assert_eq!(body("end\n"), "line 6: a number of events is missing");
-    assert_eq!(body("end 0\n\n"), "line 7: something comes after the end of the record");
-    assert_eq!(body("end 0\nx"), "line 7: something comes after the end of the record");
+    assert_eq!(
+        body("end 0\n\n"),
+        "line 7: something comes after the end of the record"
+    );
+    assert_eq!(
+        body("end 0\nx"),
+        "line 7: something comes after the end of the record"
+    );
     assert_eq!(body("end 0"), "line 6: the file is cut off here");
-    assert_eq!(body("master 0\nmaster 0\n"), "line 7: there is a second master");
-    assert_eq!(body("sample 1 0 0 0\nsample 1 2 0 0\n"), "line 7: session 2 of location 1 comes after session 0");
+    assert_eq!(
+        body("master 0\nmaster 0\n"),
+        "line 7: there is a second master"
+    );
+    assert_eq!(
+        body("sample 1 0 0 0\nsample 1 2 0 0\n"),
+        "line 7: session 2 of location 1 comes after session 0"
+    );
 }
 
 #[test]
@@ -109,21 +211,38 @@ fn what_is_cut_off_is_noticed_wherever_that_is() {
         assert!(read(&TEXT.as_bytes()[..end]).is_err(), "{end}");
     }
     for end in 1..BINARY.len() {
-        assert_eq!(read(&BINARY[..end]).unwrap_err(), format!("byte {end}: the file is cut off here"));
+        assert_eq!(
+            read(&BINARY[..end]).unwrap_err(),
+            format!("byte {end}: the file is cut off here")
+        );
     }
 }
 
 #[test]
 fn bytes() {
-    let binary = |rest: &[u8]| read(&[b"\x89dbt\r\n\x1a\n\x01\x01\x00\x00\x01a", rest].concat()).unwrap_err();
-    assert_eq!(read(b"\x89dbt\r\n\x1a\n\x02").unwrap_err(), "byte 8: version 2 is not known here");
+    let binary = |rest: &[u8]| {
+        read(&[b"\x89dbt\r\n\x1a\n\x01\x01\x00\x00\x01a", rest].concat()).unwrap_err()
+    };
+    assert_eq!(
+        read(b"\x89dbt\r\n\x1a\n\x02").unwrap_err(),
+        "byte 8: version 2 is not known here"
+    );
     let changed = "byte 0: this is no trace, or was changed as if it were text";
     assert_eq!(read(b"\x89dbt\n\x1a\n\x01\x00\x00").unwrap_err(), changed);
     assert_eq!(read(b"\x89PNG\r\n\x1a\n\x01").unwrap_err(), changed);
     assert_eq!(binary(b"\x08"), "byte 14: nothing begins with a byte 8");
-    assert_eq!(binary(b"\xff\x00"), "byte 14: nothing begins with a byte 255");
-    assert_eq!(binary(b"\x10\x80\x80\x80\x80\x80\x80\x80\x80\x80\x02"), "byte 15: a number has more than 64 bits");
-    assert_eq!(binary(&[b"\x10".as_slice(), &[0x80; 99]].concat()), "byte 15: a number has more than 64 bits");
+    assert_eq!(
+        binary(b"\xff\x00"),
+        "byte 14: nothing begins with a byte 255"
+    );
+    assert_eq!(
+        binary(b"\x10\x80\x80\x80\x80\x80\x80\x80\x80\x80\x02"),
+        "byte 15: a number has more than 64 bits"
+    );
+    assert_eq!(
+        binary(&[b"\x10".as_slice(), &[0x80; 99]].concat()),
+        "byte 15: a number has more than 64 bits"
+    );
     let longest = b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
     let number = "18446744073709551615";
     assert_eq!(
@@ -132,28 +251,52 @@ fn bytes() {
     );
     assert_eq!(
         binary(&[b"\x03".as_slice(), longest].concat()),
-        format!("byte 14: a communicator has {number} members, which is more than there are locations")
+        format!(
+            "byte 14: a communicator has {number} members, which is more than there are locations"
+        )
     );
     assert_eq!(
         binary(&[b"\x07".as_slice(), longest].concat()),
         format!("byte 15: {number} is not the number of a location")
     );
-    assert_eq!(binary(b"\x07\x01\x12\x00\x01x"), "byte 14: there is no location 1 before this");
+    assert_eq!(
+        binary(b"\x07\x01\x12\x00\x01x"),
+        "byte 14: there is no location 1 before this"
+    );
     assert_eq!(binary(b"\x04\x01\xff"), "byte 15: a text is no UTF-8");
-    assert_eq!(binary(b"\x04\x01\n"), "byte 14: a name has a control character, '\\n'");
-    assert_eq!(binary(b"\x16\x00\x00\x30"), "byte 14: 48 is not a collective operation");
+    assert_eq!(
+        binary(b"\x04\x01\n"),
+        "byte 14: a name has a control character, '\\n'"
+    );
+    assert_eq!(
+        binary(b"\x16\x00\x00\x30"),
+        "byte 14: 48 is not a collective operation"
+    );
     assert_eq!(
         binary(b"\x12\x02\x01x\x12\x01\x01x"),
         "byte 18: event 1 of location 0 is earlier than the event before it"
     );
-    assert_eq!(binary(b"\x00\x00\x00"), "byte 16: something comes after the end of the trace");
-    assert_eq!(binary(b"\x00\x01"), "byte 14: there are 0 events, but 1 are said to be");
+    assert_eq!(
+        binary(b"\x00\x00\x00"),
+        "byte 16: something comes after the end of the trace"
+    );
+    assert_eq!(
+        binary(b"\x00\x01"),
+        "byte 14: there are 0 events, but 1 are said to be"
+    );
 }
 
 #[test]
 fn what_is_no_file_has_no_end() {
-    assert_eq!(TraceReader::open(Path::new("/dev/zero")).unwrap_err().to_string(), "/dev/zero: it is not a file");
-    let why = TraceReader::open(Path::new("/no/such/a.dbt")).unwrap_err().to_string();
+    assert_eq!(
+        TraceReader::open(Path::new("/dev/zero"))
+            .unwrap_err()
+            .to_string(),
+        "/dev/zero: it is not a file"
+    );
+    let why = TraceReader::open(Path::new("/no/such/a.dbt"))
+        .unwrap_err()
+        .to_string();
     assert!(why.starts_with("/no/such/a.dbt: No such file"), "{why}");
 }
 
@@ -166,7 +309,8 @@ fn an_error_of_the_disk_is_told() {
         }
     }
     for bytes in [TEXT.as_bytes(), BINARY] {
-        let mut reader = TraceReader::new(Path::new("a"), bytes[..bytes.len() - 9].chain(Broken)).unwrap();
+        let mut reader =
+            TraceReader::new(Path::new("a"), bytes[..bytes.len() - 9].chain(Broken)).unwrap();
         let why = loop {
             match reader.next_item() {
                 Ok(item) => assert!(item.is_some()),
@@ -180,17 +324,40 @@ fn an_error_of_the_disk_is_told() {
 #[test]
 fn a_place_where_no_file_can_be_is_named() {
     let (folder, path) = Folder::with("a.dbt", b"before");
-    let told = |path: &Path| TraceWriter::create(path, TraceFormat::Text).unwrap_err().to_string();
-    assert_eq!(told(&folder.0), format!("{}: it is not a file", folder.0.display()));
+    let told = |path: &Path| {
+        TraceWriter::create(path, TraceFormat::Text)
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        told(&folder.0),
+        format!("{}: it is not a file", folder.0.display())
+    );
     assert!(told(Path::new("/no/such/a.dbt")).starts_with("/no/such/a.dbt: No such file"));
     assert_eq!(told(Path::new("/dev/null")), "/dev/null: it is not a file");
     let mut writer = TraceWriter::create(&path, TraceFormat::Text).unwrap();
     let nowhere = Item::Master { location: 0 };
-    assert_eq!(writer.write(&nowhere).unwrap_err().to_string(), "there is no location 0 before this");
-    let broken = Item::Location { place: Place { node: 0, process: 0 }, name: "a\nend 0" };
-    assert_eq!(writer.write(&broken).unwrap_err().to_string(), "a name has a control character, '\\n'");
+    assert_eq!(
+        writer.write(&nowhere).unwrap_err().to_string(),
+        "there is no location 0 before this"
+    );
+    let broken = Item::Location {
+        place: Place {
+            node: 0,
+            process: 0,
+        },
+        name: "a\nend 0",
+    };
+    assert_eq!(
+        writer.write(&broken).unwrap_err().to_string(),
+        "a name has a control character, '\\n'"
+    );
     drop(writer);
-    assert_eq!(fs::read(&path).unwrap(), b"before", "what was there before is still there");
+    assert_eq!(
+        fs::read(&path).unwrap(),
+        b"before",
+        "what was there before is still there"
+    );
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
 }
 

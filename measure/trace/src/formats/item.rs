@@ -140,16 +140,40 @@ impl What<'_> {
         let number = |of: CommunicatorId| of.index() as u32;
         Some(match action {
             Action::Internal => return None,
-            Action::Send { to, communicator, tag } => {
-                Self::Send { to: to.index() as u32, communicator: number(communicator), tag }
-            }
-            Action::Receive { from, communicator, tag } => {
-                Self::Receive { from: from.index() as u32, communicator: number(communicator), tag }
-            }
-            Action::Enter { communicator } => Self::Collective { communicator: number(communicator) },
-            Action::Exit { communicator, kind, root, sent, received } => {
-                Self::CollectiveEnd { communicator: number(communicator), kind, root, sent, received }
-            }
+            Action::Send {
+                to,
+                communicator,
+                tag,
+            } => Self::Send {
+                to: to.index() as u32,
+                communicator: number(communicator),
+                tag,
+            },
+            Action::Receive {
+                from,
+                communicator,
+                tag,
+            } => Self::Receive {
+                from: from.index() as u32,
+                communicator: number(communicator),
+                tag,
+            },
+            Action::Enter { communicator } => Self::Collective {
+                communicator: number(communicator),
+            },
+            Action::Exit {
+                communicator,
+                kind,
+                root,
+                sent,
+                received,
+            } => Self::CollectiveEnd {
+                communicator: number(communicator),
+                kind,
+                root,
+                sent,
+                received,
+            },
             Action::Fork { team } => Self::Fork { team: number(team) },
             Action::Begin { team } => Self::ThreadBegin { team: number(team) },
             Action::End { team } => Self::ThreadEnd { team: number(team) },
@@ -180,5 +204,9 @@ pub(super) fn kind_number(kind: CollectiveKind) -> Option<usize> {
 }
 
 /// Which data a member of a collective operation had, `[sent, received]`, by the numbers in binary files.
-pub(super) const DATA: [([bool; 2], &str); 4] =
-    [([false, false], "none"), ([true, false], "sent"), ([false, true], "received"), ([true, true], "both")];
+pub(super) const DATA: [([bool; 2], &str); 4] = [
+    ([false, false], "none"),
+    ([true, false], "sent"),
+    ([false, true], "received"),
+    ([true, true], "both"),
+];

@@ -61,7 +61,12 @@ impl<R: Read> TraceReader<R> {
     /// As [`open`](TraceReader::open).
     pub fn new(path: &Path, reader: R) -> Result<Self, FileError> {
         let source = begin(reader).map_err(|flaw| flaw.in_file(path))?;
-        Ok(Self { path: path.to_owned(), source, definitions: Definitions::default(), ended: false })
+        Ok(Self {
+            path: path.to_owned(),
+            source,
+            definitions: Definitions::default(),
+            ended: false,
+        })
     }
 
     /// In which format the trace is.
@@ -90,9 +95,12 @@ impl<R: Read> TraceReader<R> {
         let (definitions, ended) = (&mut self.definitions, &mut self.ended);
         match &mut self.source {
             Source::Text { lines, members } => next_line(lines, members, definitions, ended),
-            Source::Binary { bytes, state, scratch, offset } => {
-                next_bytes(bytes, state, scratch, offset, definitions, ended)
-            }
+            Source::Binary {
+                bytes,
+                state,
+                scratch,
+                offset,
+            } => next_bytes(bytes, state, scratch, offset, definitions, ended),
         }
         .map_err(|flaw| flaw.in_file(&self.path))
     }
@@ -115,25 +123,49 @@ impl<R: Read> TraceReader<R> {
 /// Finds out what a file is.
 fn begin<R: Read>(mut reader: R) -> Result<Source<R>, Flaw> {
     let mut first = vec![];
-    reader.by_ref().take(binary::MAGIC.len() as u64 + 1).read_to_end(&mut first)?;
+    reader
+        .by_ref()
+        .take(binary::MAGIC.len() as u64 + 1)
+        .read_to_end(&mut first)?;
     if first.first() != Some(&binary::MAGIC[0]) {
         let mut lines = Lines::new(io::Cursor::new(first).chain(reader), text::LONGEST_LINE);
         check_first_line(&mut lines)?;
-        return Ok(Source::Text { lines, members: vec![] });
+        return Ok(Source::Text {
+            lines,
+            members: vec![],
+        });
     }
     match first.strip_prefix(&binary::MAGIC) {
         Some([binary::VERSION]) => {}
-        Some([version]) => return Err(Flaw::Byte(8, format!("version {version} is not known here"))),
-        _ if binary::MAGIC.starts_with(&first) => {
-            return Err(Flaw::Byte(first.len() as u64, "the file is cut off here".to_owned()));
+        Some([version]) => {
+            return Err(Flaw::Byte(
+                8,
+                format!("version {version} is not known here"),
+            ));
         }
-        _ => return Err(Flaw::Byte(0, "this is no trace, or was changed as if it were text".to_owned())),
+        _ if binary::MAGIC.starts_with(&first) => {
+            return Err(Flaw::Byte(
+                first.len() as u64,
+                "the file is cut off here".to_owned(),
+            ));
+        }
+        _ => {
+            return Err(Flaw::Byte(
+                0,
+                "this is no trace, or was changed as if it were text".to_owned(),
+            ));
+        }
     }
     let mut bytes = Bytes::new(io::Cursor::new(first).chain(reader));
     for _ in 0..=binary::MAGIC.len() {
         bytes.next()?;
     }
-    Ok(Source::Binary { bytes, state: State::default(), scratch: Scratch::default(), offset: 0 })
+    Ok(Source::Binary {
+        bytes,
+        state: State::default(),
+        scratch: Scratch::default(),
+        offset: 0,
+    })
 }
 
 fn check_first_line<R: Read>(lines: &mut Lines<R>) -> Result<(), Flaw> {
@@ -141,12 +173,19 @@ fn check_first_line<R: Read>(lines: &mut Lines<R>) -> Result<(), Flaw> {
         let why = format!("a trace begins with \"{}{}\"", text::MAGIC, text::VERSION);
         lines.flaw(u64::from(lines.number() == 0), why)
     };
-    let Ok(first) = lines.next_line().map(|line| line.map(<[u8]>::to_vec)) else { return Err(no_trace(lines)) };
-    let Some(first) = first else { return Err(no_trace(lines)) };
+    let Ok(first) = lines.next_line().map(|line| line.map(<[u8]>::to_vec)) else {
+        return Err(no_trace(lines));
+    };
+    let Some(first) = first else {
+        return Err(no_trace(lines));
+    };
     match first.strip_prefix(text::MAGIC.as_bytes()) {
         None => Err(no_trace(lines)),
         Some(version) if version == text::VERSION.as_bytes() => Ok(()),
-        Some(version) => Err(lines.flaw(0, format!("version \"{}\" is not known here", shown(version)))),
+        Some(version) => Err(lines.flaw(
+            0,
+            format!("version \"{}\" is not known here", shown(version)),
+        )),
     }
 }
 
@@ -184,7 +223,9 @@ fn next_bytes<'a, R: Read>(
     *offset = bytes.offset();
     match binary::read(bytes, state, definitions, scratch)? {
         Ok(item) => {
-            definitions.take(&item).map_err(|why| Flaw::Byte(*offset, why))?;
+            definitions
+                .take(&item)
+                .map_err(|why| Flaw::Byte(*offset, why))?;
             Ok(Some((item, false)))
         }
         Err(events) => {
@@ -193,7 +234,10 @@ fn next_bytes<'a, R: Read>(
             let end = bytes.offset();
             match bytes.next()? {
                 None => Ok(None),
-                Some(_) => Err(Flaw::Byte(end, "something comes after the end of the trace".to_owned())),
+                Some(_) => Err(Flaw::Byte(
+                    end,
+                    "something comes after the end of the trace".to_owned(),
+                )),
             }
         }
     }
@@ -202,6 +246,8 @@ fn next_bytes<'a, R: Read>(
 fn check_end(events: u64, definitions: &Definitions) -> Result<(), String> {
     match definitions.events {
         found if found == events => Ok(()),
-        found => Err(format!("there are {found} events, but {events} are said to be")),
+        found => Err(format!(
+            "there are {found} events, but {events} are said to be"
+        )),
     }
 }

@@ -24,26 +24,46 @@ struct Spill {
 impl Spill {
     /// In the folder of `path`.
     fn new(path: &Path) -> Result<Self, FileError> {
-        let open = |beside: &Path| OpenOptions::new().read(true).write(true).create_new(true).open(beside);
+        let open = |beside: &Path| {
+            OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .open(beside)
+        };
         let (name, file) = create_beside(path, open).map_err(FileError::io(path))?;
         let named = fs::remove_file(&name).is_err().then_some(name);
-        Ok(Self { file, path: path.to_owned(), named, bytes: vec![] })
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            named,
+            bytes: vec![],
+        })
     }
 
     /// Writes numbers at the place of the `at`-th one.
     fn write(&mut self, at: u64, numbers: &[u64]) -> Result<(), FileError> {
         self.bytes.clear();
-        self.bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-        self.seek(at).and_then(|()| self.file.write_all(&self.bytes)).map_err(FileError::io(&self.path))
+        self.bytes
+            .extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        self.seek(at)
+            .and_then(|()| self.file.write_all(&self.bytes))
+            .map_err(FileError::io(&self.path))
     }
 
     /// Reads so many from there.
     fn read(&mut self, at: u64, count: usize, to: &mut Vec<u64>) -> Result<(), FileError> {
         self.bytes.resize(8 * count, 0);
-        let read = self.seek(at).and_then(|()| self.file.read_exact(&mut self.bytes));
+        let read = self
+            .seek(at)
+            .and_then(|()| self.file.read_exact(&mut self.bytes));
         read.map_err(FileError::io(&self.path))?;
         to.clear();
-        to.extend(self.bytes.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default())));
+        to.extend(
+            self.bytes
+                .chunks_exact(8)
+                .map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default())),
+        );
         Ok(())
     }
 
@@ -73,7 +93,11 @@ pub(super) struct Stack {
 impl Stack {
     /// In the folder of `path`.
     pub(super) fn new(path: &Path) -> Result<Self, FileError> {
-        Ok(Self { spill: Spill::new(path)?, stored: 0, top: Vec::with_capacity(CHUNK) })
+        Ok(Self {
+            spill: Spill::new(path)?,
+            stored: 0,
+            top: Vec::with_capacity(CHUNK),
+        })
     }
 
     pub(super) fn clear(&mut self) {
@@ -114,13 +138,18 @@ impl List {
     pub(super) fn new(path: &Path, len: u64) -> Result<Self, FileError> {
         let chunk = CHUNK as u64;
         let first = (len / chunk).saturating_sub(1) * chunk;
-        Ok(Self { spill: Spill::new(path)?, window: vec![0; 2 * CHUNK], first })
+        Ok(Self {
+            spill: Spill::new(path)?,
+            window: vec![0; 2 * CHUNK],
+            first,
+        })
     }
 
     /// Sets the number with this index.
     pub(super) fn put(&mut self, index: u64, number: u64) -> Result<(), FileError> {
         while index < self.first {
-            self.spill.write(self.first + CHUNK as u64, &self.window[CHUNK..])?;
+            self.spill
+                .write(self.first + CHUNK as u64, &self.window[CHUNK..])?;
             self.window.copy_within(..CHUNK, CHUNK);
             self.first -= CHUNK as u64;
         }
@@ -135,7 +164,11 @@ impl List {
     /// To be read from its beginning.
     pub(super) fn finish(mut self) -> Result<Listed, FileError> {
         self.spill.write(self.first, &self.window)?;
-        Ok(Listed { spill: self.spill, next: 0, chunk: vec![] })
+        Ok(Listed {
+            spill: self.spill,
+            next: 0,
+            chunk: vec![],
+        })
     }
 }
 
@@ -180,8 +213,12 @@ mod tests {
         for len in [0, 1, CHUNK as u64, many] {
             let mut list = List::new(&path, len).unwrap();
             // Every seventh is late.
-            let (late, others): (Vec<u64>, Vec<u64>) = (0..len).rev().partition(|index| index % 7 == 3);
-            others.into_iter().chain(late).for_each(|index| list.put(index, index * 3).unwrap());
+            let (late, others): (Vec<u64>, Vec<u64>) =
+                (0..len).rev().partition(|index| index % 7 == 3);
+            others
+                .into_iter()
+                .chain(late)
+                .for_each(|index| list.put(index, index * 3).unwrap());
             let mut listed = list.finish().unwrap();
             assert!((0..len).all(|index| listed.next().unwrap() == index * 3));
         }

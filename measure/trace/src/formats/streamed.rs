@@ -4,9 +4,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::{
-    Census, ClockMaps, ControlledLogicalClock, Deviation, EventId, Latencies, Linked, LocationId, Matcher, Matching,
-    Pass, Record, StreamError, StreamedBackward, StreamedDeviation, StreamedForward, StreamedLatencies, StreamedMaps,
-    StreamedVerdict, Survey, TraceBuilder, TraceError, Verdict,
+    Census, ClockMaps, ControlledLogicalClock, Deviation, EventId, Latencies, Linked, LocationId,
+    Matcher, Matching, Pass, Record, StreamError, StreamedBackward, StreamedDeviation,
+    StreamedForward, StreamedLatencies, StreamedMaps, StreamedVerdict, Survey, TraceBuilder,
+    TraceError, Verdict,
 };
 use downbeat_clock_core::{Global, Timestamp};
 
@@ -107,13 +108,32 @@ impl StreamedTrace {
         while let Some(item) = reader.next_item()? {
             if let Err(why) = loading.take(&item) {
                 let why = reader.error(why);
-                return Err(if loading.is_disorder { StreamedError::Disorder(why) } else { why.into() });
+                return Err(if loading.is_disorder {
+                    StreamedError::Disorder(why)
+                } else {
+                    why.into()
+                });
             }
         }
-        let Loading { survey, numbers, names, sessions, master, .. } = loading;
+        let Loading {
+            survey,
+            numbers,
+            names,
+            sessions,
+            master,
+            ..
+        } = loading;
         let census = survey.unwrap_or_default().finish(builder);
         let census = census.map_err(|why| FileError::content(path, why.to_string()))?;
-        Ok(Self { path: path.to_owned(), format: reader.format(), census, names, sessions, master, numbers })
+        Ok(Self {
+            path: path.to_owned(),
+            format: reader.format(),
+            census,
+            names,
+            sessions,
+            master,
+            numbers,
+        })
     }
 
     /// [`Latencies::measured`], of times on one clock.
@@ -148,7 +168,8 @@ impl StreamedTrace {
         beside: &Path,
     ) -> Result<StreamedCorrection, StreamedError> {
         let mut stack = Stack::new(beside)?;
-        let mut verdicts = Some([(); 2].map(|()| StreamedVerdict::new(&self.census, clock.latencies)));
+        let mut verdicts =
+            Some([(); 2].map(|()| StreamedVerdict::new(&self.census, clock.latencies)));
         let (mut judged, mut jumps, mut arrivals, mut span) = (None, 0, 0, None);
         let passes = clock.streamed_passes(|rule| {
             stack.clear();
@@ -170,7 +191,9 @@ impl StreamedTrace {
                 Ok(())
             })?;
             failed?;
-            judged = judged.take().or(verdicts.take().map(|both| both.map(StreamedVerdict::finish)));
+            judged = judged.take().or(verdicts
+                .take()
+                .map(|both| both.map(StreamedVerdict::finish)));
             (jumps, arrivals) = (pass.jumps, pass.arrivals);
             Ok::<_, StreamedError>(pass.finish())
         })?;
@@ -185,7 +208,16 @@ impl StreamedTrace {
         let [as_measured, pre_synchronized] = judged.unwrap_or_default();
         let (latencies, times) = (clock.latencies, times.finish()?);
         let span = span.unwrap_or([Timestamp::ORIGIN; 2]);
-        Ok(StreamedCorrection { passes, jumps, arrivals, span, as_measured, pre_synchronized, latencies, times })
+        Ok(StreamedCorrection {
+            passes,
+            jumps,
+            arrivals,
+            span,
+            as_measured,
+            pre_synchronized,
+            latencies,
+            times,
+        })
     }
 
     /// Writes the same trace to another file, as [`TraceFile::write_corrected`](super::TraceFile::write_corrected) does,
@@ -202,18 +234,29 @@ impl StreamedTrace {
         sessions: &Sessions,
         mut see: impl FnMut(LocationId, Timestamp<Global>, Timestamp<Global>),
     ) -> Result<(Verdict, Deviation), StreamedError> {
-        let StreamedCorrection { latencies, mut times, .. } = correction;
+        let StreamedCorrection {
+            latencies,
+            mut times,
+            ..
+        } = correction;
         let (mut reading, mut deviation) = (Reading::new(self, maps), StreamedDeviation::default());
         let mut verdict = StreamedVerdict::new(&self.census, latencies);
-        let (writer, windows_end) = copy([&self.path, path], format, sessions, |location, time, what| {
-            let seen = reading.take(location, time, what).map_err(|_| changed(&self.path))?;
-            let (event, [_, before]) = seen.ok_or_else(|| changed(&self.path))?;
-            let time = Timestamp::from_nanos(times.next()? as i64);
-            verdict.take(event, before, time);
-            deviation.take(event.id.location, before, time);
-            see(event.id.location, before, time);
-            Ok(time)
-        })?;
+        let (writer, windows_end) = copy(
+            [&self.path, path],
+            format,
+            sessions,
+            |location, time, what| {
+                let seen = reading
+                    .take(location, time, what)
+                    .map_err(|_| changed(&self.path))?;
+                let (event, [_, before]) = seen.ok_or_else(|| changed(&self.path))?;
+                let time = Timestamp::from_nanos(times.next()? as i64);
+                verdict.take(event, before, time);
+                deviation.take(event.id.location, before, time);
+                see(event.id.location, before, time);
+                Ok(time)
+            },
+        )?;
         reading.finish()?;
         let verdict = verdict.finish();
         if verdict.holds() {
@@ -231,7 +274,14 @@ impl StreamedTrace {
     ) -> Result<(), StreamedError> {
         let (mut reader, mut reading) = (TraceReader::open(&self.path)?, Reading::new(self, maps));
         while let Some(item) = reader.next_item()? {
-            let Item::Event { location, time, what } = item else { continue };
+            let Item::Event {
+                location,
+                time,
+                what,
+            } = item
+            else {
+                continue;
+            };
             let seen = reading.take(location, time, what)?;
             let Some((event, times)) = seen else { continue };
             if let Err(why) = see(event, times) {
@@ -249,24 +299,45 @@ impl StreamedTrace {
 impl<'a> Reading<'a> {
     fn new(trace: &'a StreamedTrace, maps: Option<&'a ClockMaps>) -> Self {
         let maps = maps.map(|maps| maps.streamed(&trace.census));
-        Self { trace, matcher: Matcher::new(&trace.census), maps, far: None, events: 0 }
+        Self {
+            trace,
+            matcher: Matcher::new(&trace.census),
+            maps,
+            far: None,
+            events: 0,
+        }
     }
 
     /// The next event; `None`, if not all can be had on one clock.
     #[inline]
-    fn take(&mut self, location: u32, time: Timestamp<Global>, what: What<'_>) -> Result<Option<Seen>, StreamedError> {
+    fn take(
+        &mut self,
+        location: u32,
+        time: Timestamp<Global>,
+        what: What<'_>,
+    ) -> Result<Option<Seen>, StreamedError> {
         let changed = || changed(&self.trace.path);
         let (location, action) = self.trace.numbers.of(location, what).ok_or_else(changed)?;
         self.events += 1;
-        let event = self.matcher.link(location, action).map_err(|why| match why {
-            StreamError::Disorder(_) => StreamedError::Disorder(FileError::content(&self.trace.path, why.to_string())),
-            _ => changed().into(),
-        })?;
-        let mapped = self.maps.as_mut().map_or(Ok(time), |maps| maps.apply(event.id, time));
+        let event = self
+            .matcher
+            .link(location, action)
+            .map_err(|why| match why {
+                StreamError::Disorder(_) => {
+                    StreamedError::Disorder(FileError::content(&self.trace.path, why.to_string()))
+                }
+                _ => changed().into(),
+            })?;
+        let mapped = self
+            .maps
+            .as_mut()
+            .map_or(Ok(time), |maps| maps.apply(event.id, time));
         match mapped {
             Ok(mapped) if self.far.is_none() => return Ok(Some((event, [time, mapped]))),
             Ok(_) => {}
-            Err(why) if self.far.is_none_or(|(first, _)| event.id < first) => self.far = Some((event.id, why)),
+            Err(why) if self.far.is_none_or(|(first, _)| event.id < first) => {
+                self.far = Some((event.id, why))
+            }
             Err(_) => {}
         }
         Ok(None)
@@ -277,6 +348,10 @@ impl<'a> Reading<'a> {
         if let Some((_, why)) = self.far {
             return Err(FileError::content(&self.trace.path, why.to_string()).into());
         }
-        if self.events == self.trace.census.events { Ok(()) } else { Err(changed(&self.trace.path).into()) }
+        if self.events == self.trace.census.events {
+            Ok(())
+        } else {
+            Err(changed(&self.trace.path).into())
+        }
     }
 }

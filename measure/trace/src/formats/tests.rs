@@ -32,11 +32,15 @@ fn converted(bytes: &[u8], format: TraceFormat) -> Result<Vec<u8>, FileError> {
 
 #[test]
 fn both_formats_are_as_they_were() {
-    let text = |bytes: &[u8]| String::from_utf8(converted(bytes, TraceFormat::Text).unwrap()).unwrap();
+    let text =
+        |bytes: &[u8]| String::from_utf8(converted(bytes, TraceFormat::Text).unwrap()).unwrap();
     assert_eq!(text(TEXT.as_bytes()), TEXT);
     assert_eq!(text(BINARY), TEXT);
     assert_eq!(converted(BINARY, TraceFormat::Binary).unwrap(), BINARY);
-    assert_eq!(converted(TEXT.as_bytes(), TraceFormat::Binary).unwrap(), BINARY);
+    assert_eq!(
+        converted(TEXT.as_bytes(), TraceFormat::Binary).unwrap(),
+        BINARY
+    );
 }
 
 #[test]
@@ -58,14 +62,26 @@ fn bytes_are_as_documented() {
 fn a_file_is_read_as_a_trace() {
     let (_folder, path) = Folder::with("a.dbt", TEXT.as_bytes());
     let file = TraceFile::read(&path, Matching::default()).unwrap();
-    assert_eq!((file.format, file.trace.events(), file.master), (TraceFormat::Text, 21, 0));
+    assert_eq!(
+        (file.format, file.trace.events(), file.master),
+        (TraceFormat::Text, 21, 0)
+    );
     assert_eq!(file.names, ["rank 0", "rank 1, größer", "rank 1, thread 1"]);
     let places: Vec<Place> = file.trace.locations().iter().map(Location::place).collect();
     let [one, two] = [(0, 0), (1, 7)].map(|(node, process)| Place { node, process });
     assert_eq!(places, [one, two, two]);
-    assert_eq!((file.trace.messages().count(), file.trace.collectives().count()), (1, 4));
     assert_eq!(
-        file.sessions.iter().map(|of| of.iter().map(Vec::len).collect()).collect::<Vec<Vec<_>>>(),
+        (
+            file.trace.messages().count(),
+            file.trace.collectives().count()
+        ),
+        (1, 4)
+    );
+    assert_eq!(
+        file.sessions
+            .iter()
+            .map(|of| of.iter().map(Vec::len).collect())
+            .collect::<Vec<Vec<_>>>(),
         [vec![], vec![2, 1], vec![]]
     );
     assert_eq!(file.sessions[1][0][1].image, Timestamp::from_nanos(421));
@@ -91,10 +107,15 @@ fn corrected(name: &str, bytes: &[u8], format: TraceFormat) -> Vec<u8> {
     let micro = Duration::from_micros(1);
     let clock = ControlledLogicalClock::new(Latencies::new(micro, micro, micro).unwrap());
     let mut sessions = file.sessions.clone();
-    sessions.iter_mut().flatten().flatten().for_each(|sample| sample.at = sample.at + micro);
+    sessions
+        .iter_mut()
+        .flatten()
+        .flatten()
+        .for_each(|sample| sample.at = sample.at + micro);
     let times = clock.correct(&file.trace).unwrap().into_times();
     let out = folder.file("out");
-    file.write_corrected(&out, format, &times, &sessions).unwrap();
+    file.write_corrected(&out, format, &times, &sessions)
+        .unwrap();
     assert_eq!(fs::read(&path).unwrap(), bytes);
     fs::read(&out).unwrap()
 }
@@ -103,7 +124,9 @@ fn corrected(name: &str, bytes: &[u8], format: TraceFormat) -> Vec<u8> {
 fn a_correction_changes_nothing_but_times() {
     // Line ends of both kinds, which are kept, too; also those of the first and the last line.
     for every in [1, 2, 3, 100] {
-        let ends = |(i, line): (usize, &str)| format!("{line}{}", if i % every == 0 { "\r\n" } else { "\n" });
+        let ends = |(i, line): (usize, &str)| {
+            format!("{line}{}", if i % every == 0 { "\r\n" } else { "\n" })
+        };
         let text: String = TEXT.lines().enumerate().map(ends).collect();
         let found = String::from_utf8(corrected("a", text.as_bytes(), TraceFormat::Text)).unwrap();
         assert_eq!(without_times(&found), without_times(&text));
@@ -125,7 +148,12 @@ fn a_correction_of_bytes_is_that_of_text() {
 fn a_file_that_changes_while_it_is_corrected_is_no_longer_what_it_was() {
     let (folder, path) = Folder::with("a.dbt", TEXT.as_bytes());
     let file = TraceFile::read(&path, Matching::default()).unwrap();
-    let mut times: Vec<Vec<Timestamp<Global>>> = file.trace.locations().iter().map(|l| l.times().to_vec()).collect();
+    let mut times: Vec<Vec<Timestamp<Global>>> = file
+        .trace
+        .locations()
+        .iter()
+        .map(|l| l.times().to_vec())
+        .collect();
     let out = folder.file("out");
     for longer in [true, false] {
         let time = Timestamp::from_nanos(1 << 62);
@@ -134,9 +162,22 @@ fn a_file_that_changes_while_it_is_corrected_is_no_longer_what_it_was() {
         } else {
             times[2].clear();
         }
-        let why = file.write_corrected(&out, TraceFormat::Text, &times, &file.sessions).unwrap_err().to_string();
-        assert_eq!(why, format!("{}: it is no longer what it was when it was read first", path.display()));
-        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "nothing is left behind");
+        let why = file
+            .write_corrected(&out, TraceFormat::Text, &times, &file.sessions)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            why,
+            format!(
+                "{}: it is no longer what it was when it was read first",
+                path.display()
+            )
+        );
+        assert_eq!(
+            fs::read_dir(&folder.0).unwrap().count(),
+            1,
+            "nothing is left behind"
+        );
     }
 }
 
@@ -152,8 +193,20 @@ struct Random {
 
 fn random() -> impl Strategy<Value = Random> {
     let time = prop_oneof![any::<i64>(), -1_000_i64..1_000];
-    (0_u8..24, any::<[u32; 3]>(), [time.clone(), time], "[ -~äß]{1,12}", any::<i32>())
-        .prop_map(|(kind, numbers, times, name, tag)| Random { kind, numbers, times, name, tag })
+    (
+        0_u8..24,
+        any::<[u32; 3]>(),
+        [time.clone(), time],
+        "[ -~äß]{1,12}",
+        any::<i32>(),
+    )
+        .prop_map(|(kind, numbers, times, name, tag)| Random {
+            kind,
+            numbers,
+            times,
+            name,
+            tag,
+        })
 }
 
 impl Random {
@@ -166,10 +219,29 @@ impl Random {
         let name = &self.name[..];
         let what = match self.kind {
             _ if locations == 0 => {
-                return Item::Location { place: Place { node: a, process: b }, name };
+                return Item::Location {
+                    place: Place {
+                        node: a,
+                        process: b,
+                    },
+                    name,
+                };
             }
-            0 => return Item::Location { place: Place { node: a, process: b }, name },
-            1 => return Item::Thread { rank: location, name },
+            0 => {
+                return Item::Location {
+                    place: Place {
+                        node: a,
+                        process: b,
+                    },
+                    name,
+                };
+            }
+            1 => {
+                return Item::Thread {
+                    rank: location,
+                    name,
+                };
+            }
             2 => return Item::Region { name },
             _ if communicators == 0 => {
                 members.extend((0..locations).rev().filter(|member| member % 3 != c % 3));
@@ -178,14 +250,31 @@ impl Random {
             3 => return Item::Communicator { members },
             4 => {
                 let (local, master) = (Timestamp::from_nanos(one), Timestamp::from_nanos(other));
-                return Item::Sample { location: 0, session: sessions + a % 2, local, master };
+                return Item::Sample {
+                    location: 0,
+                    session: sessions + a % 2,
+                    local,
+                    master,
+                };
             }
             5 | 6 if regions > 0 => {
                 let region = b % regions;
-                if self.kind == 5 { What::Enter { region } } else { What::Leave { region } }
+                if self.kind == 5 {
+                    What::Enter { region }
+                } else {
+                    What::Leave { region }
+                }
             }
-            7 => What::Send { to: c % locations, communicator: team, tag: self.tag },
-            8 => What::Receive { from: c % locations, communicator: team, tag: self.tag },
+            7 => What::Send {
+                to: c % locations,
+                communicator: team,
+                tag: self.tag,
+            },
+            8 => What::Receive {
+                from: c % locations,
+                communicator: team,
+                tag: self.tag,
+            },
             9 => What::Collective { communicator: team },
             10 => What::Fork { team },
             11 => What::ThreadBegin { team },
@@ -194,11 +283,21 @@ impl Random {
             14..20 => {
                 let ([sent, received], _) = DATA[b as usize % 4];
                 let (kind, _) = KINDS[a as usize % 12];
-                What::CollectiveEnd { communicator: team, kind, root: c, sent, received }
+                What::CollectiveEnd {
+                    communicator: team,
+                    kind,
+                    root: c,
+                    sent,
+                    received,
+                }
             }
             _ => What::Note(name),
         };
-        Item::Event { location, time: Timestamp::from_nanos(one), what }
+        Item::Event {
+            location,
+            time: Timestamp::from_nanos(one),
+            what,
+        }
     }
 }
 

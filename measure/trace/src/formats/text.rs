@@ -41,7 +41,9 @@ impl<'a> Fields<'a> {
 
     fn u32(&mut self, what: &str) -> Result<u32, String> {
         let field = self.next(what)?;
-        number(field).and_then(|number| u32::try_from(number).ok()).ok_or_else(|| no(field, what))
+        number(field)
+            .and_then(|number| u32::try_from(number).ok())
+            .ok_or_else(|| no(field, what))
     }
 
     fn i64(&mut self, what: &str) -> Result<i64, String> {
@@ -51,13 +53,22 @@ impl<'a> Fields<'a> {
 
     fn i32(&mut self, what: &str) -> Result<i32, String> {
         let field = self.next(what)?;
-        signed(field).and_then(|number| i32::try_from(number).ok()).ok_or_else(|| no(field, what))
+        signed(field)
+            .and_then(|number| i32::try_from(number).ok())
+            .ok_or_else(|| no(field, what))
     }
 
     /// The place of a word among others.
-    fn one_of<'w>(&mut self, what: &str, words: impl IntoIterator<Item = &'w str>) -> Result<usize, String> {
+    fn one_of<'w>(
+        &mut self,
+        what: &str,
+        words: impl IntoIterator<Item = &'w str>,
+    ) -> Result<usize, String> {
         let field = self.next(what)?;
-        words.into_iter().position(|word| word.as_bytes() == field).ok_or_else(|| no(field, what))
+        words
+            .into_iter()
+            .position(|word| word.as_bytes() == field)
+            .ok_or_else(|| no(field, what))
     }
 
     /// All that is left, blanks and all.
@@ -67,7 +78,9 @@ impl<'a> Fields<'a> {
     }
 
     fn end(&self) -> Result<(), String> {
-        self.rest.map_or(Ok(()), |rest| Err(format!("\"{}\" is too much", shown(rest))))
+        self.rest.map_or(Ok(()), |rest| {
+            Err(format!("\"{}\" is too much", shown(rest)))
+        })
     }
 }
 
@@ -85,9 +98,9 @@ fn number(text: &[u8]) -> Option<u64> {
 #[inline]
 fn signed(text: &[u8]) -> Option<i64> {
     match text {
-        [b'-', digits @ ..] => {
-            number(digits).filter(|digits| *digits != 0).and_then(|digits| 0_i64.checked_sub_unsigned(digits))
-        }
+        [b'-', digits @ ..] => number(digits)
+            .filter(|digits| *digits != 0)
+            .and_then(|digits| 0_i64.checked_sub_unsigned(digits)),
         digits => i64::try_from(number(digits)?).ok(),
     }
 }
@@ -118,21 +131,45 @@ pub(super) fn parse<'a>(
         let time = Timestamp::from_nanos(fields.i64("a time in nanoseconds")?);
         let what = event(&mut fields)?;
         fields.end()?;
-        return Ok(Item::Event { location, time, what });
+        return Ok(Item::Event {
+            location,
+            time,
+            what,
+        });
     }
     let item = match fields.next("what it is")? {
         b"location" => {
-            numbered(&mut fields, "the number of a location", definitions.locations())?;
-            let place =
-                Place { node: fields.u32("the number of a node")?, process: fields.u32("the number of a process")? };
-            Item::Location { place, name: fields.text()? }
+            numbered(
+                &mut fields,
+                "the number of a location",
+                definitions.locations(),
+            )?;
+            let place = Place {
+                node: fields.u32("the number of a node")?,
+                process: fields.u32("the number of a process")?,
+            };
+            Item::Location {
+                place,
+                name: fields.text()?,
+            }
         }
         b"thread" => {
-            numbered(&mut fields, "the number of a location", definitions.locations())?;
-            Item::Thread { rank: fields.u32("the number of a location")?, name: fields.text()? }
+            numbered(
+                &mut fields,
+                "the number of a location",
+                definitions.locations(),
+            )?;
+            Item::Thread {
+                rank: fields.u32("the number of a location")?,
+                name: fields.text()?,
+            }
         }
         b"communicator" => {
-            numbered(&mut fields, "the number of a communicator", definitions.communicators())?;
+            numbered(
+                &mut fields,
+                "the number of a communicator",
+                definitions.communicators(),
+            )?;
             members.clear();
             while fields.rest.is_some() {
                 members.push(fields.u32("the number of a location")?);
@@ -141,9 +178,13 @@ pub(super) fn parse<'a>(
         }
         b"region" => {
             numbered(&mut fields, "the number of a region", definitions.regions())?;
-            Item::Region { name: fields.text()? }
+            Item::Region {
+                name: fields.text()?,
+            }
         }
-        b"master" => Item::Master { location: fields.u32("the number of a location")? },
+        b"master" => Item::Master {
+            location: fields.u32("the number of a location")?,
+        },
         b"sample" => Item::Sample {
             location: fields.u32("the number of a location")?,
             session: fields.u32("the number of a session")?,
@@ -164,15 +205,25 @@ pub(super) fn parse<'a>(
 /// What is defined has the next number.
 fn numbered(fields: &mut Fields<'_>, what: &str, next: u32) -> Result<(), String> {
     let found = fields.u32(what)?;
-    if found == next { Ok(()) } else { Err(format!("{what} is {found}, but would have to be {next} here")) }
+    if found == next {
+        Ok(())
+    } else {
+        Err(format!(
+            "{what} is {found}, but would have to be {next} here"
+        ))
+    }
 }
 
 #[inline]
 fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
     const COMMUNICATOR: &str = "the number of a communicator";
     let what = match fields.next("the kind of an event")? {
-        b"enter" => What::Enter { region: fields.u32("the number of a region")? },
-        b"leave" => What::Leave { region: fields.u32("the number of a region")? },
+        b"enter" => What::Enter {
+            region: fields.u32("the number of a region")?,
+        },
+        b"leave" => What::Leave {
+            region: fields.u32("the number of a region")?,
+        },
         b"note" => What::Note(fields.text()?),
         b"send" => What::Send {
             to: fields.u32("the number of a location")?,
@@ -184,19 +235,36 @@ fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
             communicator: fields.u32(COMMUNICATOR)?,
             tag: fields.i32("a tag")?,
         },
-        b"collective" => What::Collective { communicator: fields.u32(COMMUNICATOR)? },
+        b"collective" => What::Collective {
+            communicator: fields.u32(COMMUNICATOR)?,
+        },
         b"collective-end" => {
             let communicator = fields.u32(COMMUNICATOR)?;
-            let (kind, _) = KINDS[fields.one_of("a collective operation", KINDS.map(|(_, name)| name))?];
+            let (kind, _) =
+                KINDS[fields.one_of("a collective operation", KINDS.map(|(_, name)| name))?];
             let root = fields.u32("the rank of a root")?;
             let ([sent, received], _) =
                 DATA[fields.one_of("none, sent, received or both", DATA.map(|(_, name)| name))?];
-            What::CollectiveEnd { communicator, kind, root, sent, received }
+            What::CollectiveEnd {
+                communicator,
+                kind,
+                root,
+                sent,
+                received,
+            }
         }
-        b"fork" => What::Fork { team: fields.u32(COMMUNICATOR)? },
-        b"thread-begin" => What::ThreadBegin { team: fields.u32(COMMUNICATOR)? },
-        b"thread-end" => What::ThreadEnd { team: fields.u32(COMMUNICATOR)? },
-        b"join" => What::Join { team: fields.u32(COMMUNICATOR)? },
+        b"fork" => What::Fork {
+            team: fields.u32(COMMUNICATOR)?,
+        },
+        b"thread-begin" => What::ThreadBegin {
+            team: fields.u32(COMMUNICATOR)?,
+        },
+        b"thread-end" => What::ThreadEnd {
+            team: fields.u32(COMMUNICATOR)?,
+        },
+        b"join" => What::Join {
+            team: fields.u32(COMMUNICATOR)?,
+        },
         other => return Err(no(other, "the kind of an event")),
     };
     Ok(what)
@@ -205,27 +273,66 @@ fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
 /// Adds the line of something that has been defined, without its end.
 pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, definitions: &Definitions) {
     match *item {
-        Item::Location { place: Place { node, process }, name } => {
-            words(to, "location", &[(definitions.locations() - 1).into(), node.into(), process.into()]);
+        Item::Location {
+            place: Place { node, process },
+            name,
+        } => {
+            words(
+                to,
+                "location",
+                &[
+                    (definitions.locations() - 1).into(),
+                    node.into(),
+                    process.into(),
+                ],
+            );
             text(to, name);
         }
         Item::Thread { rank, name } => {
-            words(to, "thread", &[(definitions.locations() - 1).into(), rank.into()]);
+            words(
+                to,
+                "thread",
+                &[(definitions.locations() - 1).into(), rank.into()],
+            );
             text(to, name);
         }
         Item::Communicator { members } => {
-            words(to, "communicator", &[(definitions.communicators() - 1).into()]);
-            members.iter().for_each(|member| field(to, (*member).into()));
+            words(
+                to,
+                "communicator",
+                &[(definitions.communicators() - 1).into()],
+            );
+            members
+                .iter()
+                .for_each(|member| field(to, (*member).into()));
         }
         Item::Region { name } => {
             words(to, "region", &[(definitions.regions() - 1).into()]);
             text(to, name);
         }
         Item::Master { location } => words(to, "master", &[location.into()]),
-        Item::Sample { location, session, local, master } => {
-            words(to, "sample", &[location.into(), session.into(), local.as_nanos(), master.as_nanos()]);
+        Item::Sample {
+            location,
+            session,
+            local,
+            master,
+        } => {
+            words(
+                to,
+                "sample",
+                &[
+                    location.into(),
+                    session.into(),
+                    local.as_nanos(),
+                    master.as_nanos(),
+                ],
+            );
         }
-        Item::Event { location, time, what } => {
+        Item::Event {
+            location,
+            time,
+            what,
+        } => {
             digits(to, location.into());
             field(to, time.as_nanos());
             to.push(b' ');
@@ -242,14 +349,32 @@ fn write_event(to: &mut Vec<u8>, what: What<'_>) {
             words(to, "note", &[]);
             text(to, note);
         }
-        What::Send { to: peer, communicator, tag } => {
+        What::Send {
+            to: peer,
+            communicator,
+            tag,
+        } => {
             words(to, "send", &[peer.into(), communicator.into(), tag.into()]);
         }
-        What::Receive { from, communicator, tag } => {
-            words(to, "receive", &[from.into(), communicator.into(), tag.into()]);
+        What::Receive {
+            from,
+            communicator,
+            tag,
+        } => {
+            words(
+                to,
+                "receive",
+                &[from.into(), communicator.into(), tag.into()],
+            );
         }
         What::Collective { communicator } => words(to, "collective", &[communicator.into()]),
-        What::CollectiveEnd { communicator, kind, root, sent, received } => {
+        What::CollectiveEnd {
+            communicator,
+            kind,
+            root,
+            sent,
+            received,
+        } => {
             words(to, "collective-end", &[communicator.into()]);
             // What has been defined is among the kinds.
             text(to, kind_number(kind).map_or("", |kind| KINDS[kind].1));

@@ -31,7 +31,11 @@ impl TraceWriter {
     }
 
     /// The same, with a first line that ends as on Windows.
-    pub(super) fn create_line(path: &Path, format: TraceFormat, windows_end: bool) -> Result<Self, FileError> {
+    pub(super) fn create_line(
+        path: &Path,
+        format: TraceFormat,
+        windows_end: bool,
+    ) -> Result<Self, FileError> {
         let file = NewFile::create(path)?;
         let mut buffer = Vec::with_capacity(CHUNK);
         match format {
@@ -46,7 +50,13 @@ impl TraceWriter {
             }
         }
         let (definitions, state) = (Definitions::default(), State::default());
-        Ok(Self { format, definitions, state, buffer, file })
+        Ok(Self {
+            format,
+            definitions,
+            state,
+            buffer,
+            file,
+        })
     }
 
     /// Writes what comes next.
@@ -58,7 +68,11 @@ impl TraceWriter {
     }
 
     /// The same, with a line end as on Windows.
-    pub(super) fn write_line(&mut self, item: &Item<'_>, windows_end: bool) -> Result<(), FileError> {
+    pub(super) fn write_line(
+        &mut self,
+        item: &Item<'_>,
+        windows_end: bool,
+    ) -> Result<(), FileError> {
         self.definitions.take(item).map_err(FileError::Unwritable)?;
         match self.format {
             TraceFormat::Text => {
@@ -67,7 +81,11 @@ impl TraceWriter {
             }
             TraceFormat::Binary => binary::write(&mut self.buffer, item, &mut self.state),
         }
-        if self.buffer.len() >= CHUNK { self.file.write(&mut self.buffer) } else { Ok(()) }
+        if self.buffer.len() >= CHUNK {
+            self.file.write(&mut self.buffer)
+        } else {
+            Ok(())
+        }
     }
 
     /// Ends the trace, and replaces what was at its place.

@@ -10,7 +10,10 @@ const REVERSED: CommunicatorId = CommunicatorId(1);
 /// Where members may have no data.
 const fn may_be_empty(kind: CollectiveKind) -> bool {
     use CollectiveKind::{Allgather, Alltoallv, Gather, ReduceScatter, Scatter};
-    matches!(kind, Allgather | Alltoallv | Gather | ReduceScatter | Scatter)
+    matches!(
+        kind,
+        Allgather | Alltoallv | Gather | ReduceScatter | Scatter
+    )
 }
 
 impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'_, F> {
@@ -22,7 +25,11 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'_, F> {
         }
         let turns = CollectiveKind::OF_MPI.len() as u32;
         let kind = CollectiveKind::OF_MPI[(number % turns) as usize];
-        let communicator = if (number / turns).is_multiple_of(2) { WORLD } else { REVERSED };
+        let communicator = if (number / turns).is_multiple_of(2) {
+            WORLD
+        } else {
+            REVERSED
+        };
         let members: Vec<_> = match communicator {
             WORLD => (0..ranks).map(LocationId).collect(),
             _ => (0..ranks).rev().map(LocationId).collect(),
@@ -58,7 +65,17 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'_, F> {
             so_far = so_far.max(*enter);
             let at = self.soon(*member).max(waits_for + latency + self.jitter());
             let [sent, received] = [(); 2].map(|()| !may_be_empty(kind) || self.random.u8(..8) > 0);
-            self.event(*member, at, Action::Exit { communicator, kind, root, sent, received })?;
+            self.event(
+                *member,
+                at,
+                Action::Exit {
+                    communicator,
+                    kind,
+                    root,
+                    sent,
+                    received,
+                },
+            )?;
         }
         Ok(())
     }
@@ -81,7 +98,10 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'_, F> {
                     self.event(thread, at, Action::Internal)?;
                 }
             }
-            let members: Vec<_> = [rank].into_iter().chain(self.program.threads_of(rank)).collect();
+            let members: Vec<_> = [rank]
+                .into_iter()
+                .chain(self.program.threads_of(rank))
+                .collect();
             self.together(&members, team, CollectiveKind::Barrier, 0, latency)?;
             let mut ended = i64::MIN / 2;
             for thread in self.program.threads_of(rank) {

@@ -18,7 +18,9 @@ pub(super) struct WrongClocks {
 impl WrongClocks {
     pub(super) fn new(program: &SyntheticProgram) -> Self {
         let clocks = program.lasting_clocks();
-        let nodes = (0..program.nodes).map(|node| NodeClock::new(&clocks, program.seed, node)).collect();
+        let nodes = (0..program.nodes)
+            .map(|node| NodeClock::new(&clocks, program.seed, node))
+            .collect();
         Self { clocks, nodes }
     }
 
@@ -77,7 +79,9 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'a, F> {
     pub(super) fn new(program: &'a SyntheticProgram, see: F) -> Self {
         let nodes: Vec<_> = program.places().iter().map(|place| place.node).collect();
         let mut clocks = WrongClocks::new(program);
-        let expected = (0..program.nodes).map(|node| expected(program, &mut clocks, node)).collect();
+        let expected = (0..program.nodes)
+            .map(|node| expected(program, &mut clocks, node))
+            .collect();
         let ranks = program.ranks();
         Self {
             program,
@@ -91,9 +95,15 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'a, F> {
             messages: vec![],
             fixed: match program.traffic {
                 Traffic::Pairs => vec![],
-                Traffic::Ring => {
-                    (0..ranks).map(|rank| if ranks > 1 { vec![(rank + 1) % ranks] } else { vec![] }).collect()
-                }
+                Traffic::Ring => (0..ranks)
+                    .map(|rank| {
+                        if ranks > 1 {
+                            vec![(rank + 1) % ranks]
+                        } else {
+                            vec![]
+                        }
+                    })
+                    .collect(),
                 Traffic::Stencil => (0..ranks).map(|rank| neighbours(rank, ranks)).collect(),
             },
             violated: 0,
@@ -102,9 +112,16 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'a, F> {
     }
 
     pub(super) fn run(mut self) -> Result<(), E> {
-        let SyntheticProgram { rounds, collective_every, fork_every, .. } = *self.program;
-        let (start, period) =
-            (self.program.session().as_nanos(), self.program.duration.as_nanos() / i64::from(rounds.max(1)));
+        let SyntheticProgram {
+            rounds,
+            collective_every,
+            fork_every,
+            ..
+        } = *self.program;
+        let (start, period) = (
+            self.program.session().as_nanos(),
+            self.program.duration.as_nanos() / i64::from(rounds.max(1)),
+        );
         let is_due = |round: u32, every: u32| every > 0 && round % every == every - 1;
         for round in 0..rounds {
             self.compute(start + period * i64::from(round), period)?;
@@ -121,12 +138,22 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'a, F> {
     }
 
     /// Something happens at a location at a true time, or right after what happened before it.
-    pub(super) fn event(&mut self, location: LocationId, truth: i64, action: Action) -> Result<i64, E> {
+    pub(super) fn event(
+        &mut self,
+        location: LocationId,
+        truth: i64,
+        action: Action,
+    ) -> Result<i64, E> {
         let now = &mut self.now[location.index()];
         let truth = truth.max(now.saturating_add(1));
         *now = truth;
         let local = Timestamp::from_nanos(self.clocks.show(self.nodes[location.index()], truth));
-        (self.see)(SyntheticEvent { location, truth: Timestamp::from_nanos(truth), local, action })?;
+        (self.see)(SyntheticEvent {
+            location,
+            truth: Timestamp::from_nanos(truth),
+            local,
+            action,
+        })?;
         Ok(truth)
     }
 
@@ -181,9 +208,23 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'a, F> {
     fn send_one(&mut self, from: u32, to: u32, tag: i32) -> Result<(), E> {
         let sender = LocationId(from);
         let at = self.soon(sender);
-        let truth = self.event(sender, at, Action::Send { to: LocationId(to), communicator: WORLD, tag })?;
+        let truth = self.event(
+            sender,
+            at,
+            Action::Send {
+                to: LocationId(to),
+                communicator: WORLD,
+                tag,
+            },
+        )?;
         let shown = truth as f64 + self.error(self.nodes[from as usize], truth);
-        self.messages.push(Sent { from, to, tag, truth, shown });
+        self.messages.push(Sent {
+            from,
+            to,
+            tag,
+            truth,
+            shown,
+        });
         Ok(())
     }
 
@@ -196,8 +237,13 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'a, F> {
             let receiver = LocationId(message.to);
             let latency = self.latency(message.from, message.to);
             let there = message.truth + latency + self.jitter();
-            let at = self.when_received(message, latency, there.max(self.now[receiver.index()] + 1));
-            let action = Action::Receive { from: LocationId(message.from), communicator: WORLD, tag: message.tag };
+            let at =
+                self.when_received(message, latency, there.max(self.now[receiver.index()] + 1));
+            let action = Action::Receive {
+                from: LocationId(message.from),
+                communicator: WORLD,
+                tag: message.tag,
+            };
             self.event(receiver, at, action)?;
         }
         self.messages = messages;
@@ -221,12 +267,20 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'a, F> {
     }
 
     fn latency(&self, from: u32, to: u32) -> i64 {
-        self.latencies[if self.nodes[from as usize] == self.nodes[to as usize] { 1 } else { 2 }]
+        self.latencies[if self.nodes[from as usize] == self.nodes[to as usize] {
+            1
+        } else {
+            2
+        }]
     }
 
     /// How wrong a clock is when it has been interpolated.
     fn error(&mut self, node: u32, truth: i64) -> f64 {
-        let Expected { from, offset, drift } = self.expected[node as usize];
+        let Expected {
+            from,
+            offset,
+            drift,
+        } = self.expected[node as usize];
         let shown = self.clocks.show(node, truth);
         (shown - truth) as f64 - offset - drift * (shown as f64 - from)
     }
@@ -236,21 +290,38 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'a, F> {
 fn expected(program: &SyntheticProgram, clocks: &mut WrongClocks, node: u32) -> Expected {
     let middle = i64::from(program.samples.saturating_sub(1)) * SAMPLE_SPACING / 2;
     let mut sessions = program.session_starts();
-    let Some(first) = sessions.next() else { return Expected { from: 0.0, offset: 0.0, drift: 0.0 } };
+    let Some(first) = sessions.next() else {
+        return Expected {
+            from: 0.0,
+            offset: 0.0,
+            drift: 0.0,
+        };
+    };
     let mut ahead = |start: i64| {
         let shown = clocks.show(node, start + middle);
         (shown, (shown - start - middle) as f64)
     };
     let (from, offset) = ahead(first);
     let Some((to, later)) = sessions.last().map(&mut ahead) else {
-        return Expected { from: from as f64, offset, drift: 0.0 };
+        return Expected {
+            from: from as f64,
+            offset,
+            drift: 0.0,
+        };
     };
-    Expected { from: from as f64, offset, drift: (later - offset) / (to - from) as f64 }
+    Expected {
+        from: from as f64,
+        offset,
+        drift: (later - offset) / (to - from) as f64,
+    }
 }
 
 /// The other processes that are next to one in a grid that is as square as it can be.
 pub(super) fn neighbours(rank: u32, ranks: u32) -> Vec<u32> {
-    let width = (1..=ranks.isqrt()).rev().find(|width| ranks.is_multiple_of(*width)).unwrap_or(1);
+    let width = (1..=ranks.isqrt())
+        .rev()
+        .find(|width| ranks.is_multiple_of(*width))
+        .unwrap_or(1);
     let (column, row, height) = (rank % width, rank / width, ranks / width);
     let mut found = vec![
         row * width + (column + 1) % width,

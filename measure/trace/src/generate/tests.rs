@@ -19,8 +19,14 @@ fn varied(seed: u64) -> SyntheticProgram {
 /// With its clocks made one.
 fn synchronized(program: &SyntheticProgram, interpolation: Interpolation) -> Trace {
     let mut trace = program.trace(Matching::default()).unwrap();
-    let with = PreSynchronization { interpolation, ..PreSynchronization::new(program.master()) };
-    with.maps(&program.places(), &program.sessions().unwrap()).unwrap().correct(&mut trace).unwrap();
+    let with = PreSynchronization {
+        interpolation,
+        ..PreSynchronization::new(program.master())
+    };
+    with.maps(&program.places(), &program.sessions().unwrap())
+        .unwrap()
+        .correct(&mut trace)
+        .unwrap();
     trace
 }
 
@@ -33,23 +39,44 @@ fn what_happens_is_possible_in_true_time() {
         let found = Verdict::of(&trace, &truth, &program.latencies).unwrap();
         assert!(found.holds(), "{seed}: {:?}", found.faults);
         let events = trace.events() as f64;
-        assert!((0.8..1.1).contains(&(events / 20_000.0)), "{seed}: {events} events");
+        assert!(
+            (0.8..1.1).contains(&(events / 20_000.0)),
+            "{seed}: {events} events"
+        );
         let kinds: std::collections::HashSet<_> = trace.collectives().map(|of| of.kind()).collect();
-        assert_eq!(kinds.len(), if program.nodes * program.processes > 1 { 14 } else { 3 }, "{kinds:?}");
+        assert_eq!(
+            kinds.len(),
+            if program.nodes * program.processes > 1 {
+                14
+            } else {
+                3
+            },
+            "{kinds:?}"
+        );
         assert!(kinds.contains(&CollectiveKind::Join));
-        assert!(found.messages.total > 300 && found.collectives.total > 300, "{found:?}");
-        for (location, [events, marks]) in
-            trace.locations().iter().map(|of| [of.times.len(), of.marks.len()]).enumerate()
+        assert!(
+            found.messages.total > 300 && found.collectives.total > 300,
+            "{found:?}"
+        );
+        for (location, [events, marks]) in trace
+            .locations()
+            .iter()
+            .map(|of| [of.times.len(), of.marks.len()])
+            .enumerate()
         {
             let most = program.reserved()[usize::from(location >= program.ranks() as usize)];
-            assert!(events <= most.0 && marks <= most.1, "{events} {marks} {most:?}");
+            assert!(
+                events <= most.0 && marks <= most.1,
+                "{events} {marks} {most:?}"
+            );
         }
     }
 }
 
 #[test]
 fn equal_programs_make_equal_traces() {
-    let [one, same, other] = [7, 7, 10].map(|seed| varied(seed).trace(Matching::default()).unwrap());
+    let [one, same, other] =
+        [7, 7, 10].map(|seed| varied(seed).trace(Matching::default()).unwrap());
     assert_eq!((one.times(), one.difference(&same)), (same.times(), None));
     assert_ne!(one.times(), other.times());
     assert_eq!(varied(7).sessions(), varied(7).sessions());
@@ -57,27 +84,60 @@ fn equal_programs_make_equal_traces() {
 
 #[test]
 fn clocks_without_noise_are_known_at_the_sessions() {
-    let program = SyntheticProgram { noise: Duration::ZERO, violated: 0.0, ..varied(4) };
+    let program = SyntheticProgram {
+        noise: Duration::ZERO,
+        violated: 0.0,
+        ..varied(4)
+    };
     let sessions = program.sessions().unwrap();
-    assert_eq!((sessions[0].len(), sessions[1].len(), sessions[1][3].len()), (0, 4, 20));
+    assert_eq!(
+        (sessions[0].len(), sessions[1].len(), sessions[1][3].len()),
+        (0, 4, 20)
+    );
     // Every session begins in true time: the first, the last, and two between them.
     let end = program.end().as_nanos();
     for (number, session) in (0..).zip(&sessions[4]) {
         assert!((session[0].image.as_nanos() - end * number / 3).abs() <= 3);
-        assert_eq!((session[19].image - session[0].image).as_nanos(), 19 * SAMPLE_SPACING);
+        assert_eq!(
+            (session[19].image - session[0].image).as_nanos(),
+            19 * SAMPLE_SPACING
+        );
     }
     // The first node is the master's, and right.
-    assert!(sessions[1].iter().flatten().all(|sample| sample.at.as_nanos() == sample.image.as_nanos()));
-    assert!(sessions[4].iter().flatten().all(|sample| sample.at.as_nanos() != sample.image.as_nanos()));
+    assert!(
+        sessions[1]
+            .iter()
+            .flatten()
+            .all(|sample| sample.at.as_nanos() == sample.image.as_nanos())
+    );
+    assert!(
+        sessions[4]
+            .iter()
+            .flatten()
+            .all(|sample| sample.at.as_nanos() != sample.image.as_nanos())
+    );
 
     // The more is known, the better; and what is known of clocks that only drift is all.
     let error = |program: &SyntheticProgram, interpolation| {
-        program.error(&synchronized(program, interpolation).times()).unwrap().centred()
+        program
+            .error(&synchronized(program, interpolation).times())
+            .unwrap()
+            .centred()
     };
-    let often = SyntheticProgram { sessions: 200, ..program.clone() };
-    let [linear, spline] = [Interpolation::Linear, Interpolation::Spline].map(|kind| error(&often, kind));
+    let often = SyntheticProgram {
+        sessions: 200,
+        ..program.clone()
+    };
+    let [linear, spline] =
+        [Interpolation::Linear, Interpolation::Spline].map(|kind| error(&often, kind));
     assert!(spline < linear / 10.0, "{spline} {linear}");
-    let steady = SyntheticProgram { clocks: Clocks { wander: None, ..program.clocks.clone() }, ..program };
+    let steady = SyntheticProgram {
+        clocks: Clocks {
+            wander: None,
+            ..program.clocks.clone()
+        },
+        ..program
+    };
     assert!(error(&steady, Interpolation::Linear) < 2.0);
     assert!(error(&steady, Interpolation::Unchanged) > 1e6);
 }
@@ -94,7 +154,9 @@ fn as_many_messages_are_violated_as_are_to_be() {
                 ..SyntheticProgram::new(8, 50_000)
             };
             let trace = synchronized(&program, Interpolation::Linear);
-            let found = Verdict::of(&trace, &trace.times(), &program.latencies).unwrap().messages;
+            let found = Verdict::of(&trace, &trace.times(), &program.latencies)
+                .unwrap()
+                .messages;
             let violated = found.violated as f64 / found.total as f64;
             let wrong = (violated - share).abs();
             assert!(
@@ -104,18 +166,32 @@ fn as_many_messages_are_violated_as_are_to_be() {
         }
     }
     // Without sessions it is the clocks themselves that count.
-    let program = SyntheticProgram { sessions: 0, violated: 0.25, ..SyntheticProgram::new(4, 10_000) };
+    let program = SyntheticProgram {
+        sessions: 0,
+        violated: 0.25,
+        ..SyntheticProgram::new(4, 10_000)
+    };
     let trace = program.trace(Matching::default()).unwrap();
-    let found = Verdict::of(&trace, &trace.times(), &program.latencies).unwrap().messages;
-    assert!((found.violated as f64 / found.total as f64 - 0.25).abs() < 0.01, "{found:?}");
+    let found = Verdict::of(&trace, &trace.times(), &program.latencies)
+        .unwrap()
+        .messages;
+    assert!(
+        (found.violated as f64 / found.total as f64 - 0.25).abs() < 0.01,
+        "{found:?}"
+    );
 }
 
 #[test]
 fn a_correction_leaves_nothing_violated() {
     for seed in 0..6 {
-        let program = SyntheticProgram { violated: 0.43, ..varied(seed) };
+        let program = SyntheticProgram {
+            violated: 0.43,
+            ..varied(seed)
+        };
         let trace = synchronized(&program, Interpolation::Linear);
-        let corrected = ControlledLogicalClock::new(program.latencies).correct(&trace).unwrap();
+        let corrected = ControlledLogicalClock::new(program.latencies)
+            .correct(&trace)
+            .unwrap();
         let found = Verdict::of(&trace, corrected.times(), &program.latencies).unwrap();
         assert!(found.holds(), "{:?}", found.faults);
     }
@@ -124,14 +200,45 @@ fn a_correction_leaves_nothing_violated() {
 #[test]
 fn senseless_parameters_are_named() {
     let base = || SyntheticProgram::new(2, 100);
-    let refused = |program: SyntheticProgram| program.trace(Matching::default()).unwrap_err().to_string();
-    assert_eq!(refused(SyntheticProgram { threads: 0, ..base() }), "threads must be positive");
-    assert_eq!(refused(SyntheticProgram { violated: f64::NAN, ..base() }), "violated must be from 0 to 1");
-    let clocks = Clocks { granularity: 0, ..Clocks::perfect() };
-    assert_eq!(refused(SyntheticProgram { clocks, ..base() }), "clocks.granularity must be a positive number");
-    assert!(refused(SyntheticProgram { processes: u32::MAX, ..base() }).starts_with("nodes must be"));
-    let alone = SyntheticProgram { collective_every: 1, ..SyntheticProgram::new(1, 100) };
-    assert_eq!(alone.trace(Matching::default()).unwrap().messages().count(), 0);
+    let refused =
+        |program: SyntheticProgram| program.trace(Matching::default()).unwrap_err().to_string();
+    assert_eq!(
+        refused(SyntheticProgram {
+            threads: 0,
+            ..base()
+        }),
+        "threads must be positive"
+    );
+    assert_eq!(
+        refused(SyntheticProgram {
+            violated: f64::NAN,
+            ..base()
+        }),
+        "violated must be from 0 to 1"
+    );
+    let clocks = Clocks {
+        granularity: 0,
+        ..Clocks::perfect()
+    };
+    assert_eq!(
+        refused(SyntheticProgram { clocks, ..base() }),
+        "clocks.granularity must be a positive number"
+    );
+    assert!(
+        refused(SyntheticProgram {
+            processes: u32::MAX,
+            ..base()
+        })
+        .starts_with("nodes must be")
+    );
+    let alone = SyntheticProgram {
+        collective_every: 1,
+        ..SyntheticProgram::new(1, 100)
+    };
+    assert_eq!(
+        alone.trace(Matching::default()).unwrap().messages().count(),
+        0
+    );
 }
 
 #[test]
@@ -154,14 +261,20 @@ fn verdicts_on_whole_programs_count_truly() {
         let program = varied(seed).with_events(4_000);
         let trace = synchronized(&program, Interpolation::Linear);
         let early = |send: (LocationId, u32), receive: (LocationId, u32)| {
-            let [sent, received] =
-                [send, receive].map(|(location, event)| trace.locations()[location.index()].times()[event as usize]);
+            let [sent, received] = [send, receive].map(|(location, event)| {
+                trace.locations()[location.index()].times()[event as usize]
+            });
             let latency = program.latencies.between(&trace, send.0, receive.0);
-            Relations { total: 1, reversed: u64::from(received < sent), violated: u64::from(received < sent + latency) }
+            Relations {
+                total: 1,
+                reversed: u64::from(received < sent),
+                violated: u64::from(received < sent + latency),
+            }
         };
         let mut wanted = [Relations::default(); 2];
         for message in trace.messages() {
-            let [send, receive] = [message.send, message.receive].map(|end| (end.location, end.event));
+            let [send, receive] =
+                [message.send, message.receive].map(|end| (end.location, end.event));
             wanted[0] += early(send, receive);
         }
         for collective in trace.collectives() {
@@ -174,7 +287,9 @@ fn verdicts_on_whole_programs_count_truly() {
                         Pattern::AllToAll => true,
                         Pattern::ToLater => i > k,
                     };
-                    if let (true, Some(enter), Some(exit)) = (waits && i != k, sender.enter, receiver.exit) {
+                    if let (true, Some(enter), Some(exit)) =
+                        (waits && i != k, sender.enter, receiver.exit)
+                    {
                         wanted[1] += early((sender.location, enter), (receiver.location, exit));
                     }
                 }
@@ -183,7 +298,10 @@ fn verdicts_on_whole_programs_count_truly() {
         let found = Verdict::of(&trace, &trace.times(), &program.latencies).unwrap();
         assert_eq!([found.messages, found.collectives], wanted, "{seed}");
         assert!(
-            program.nodes == 1 || wanted.iter().all(|of| of.violated >= of.reversed && of.reversed > 0),
+            program.nodes == 1
+                || wanted
+                    .iter()
+                    .all(|of| of.violated >= of.reversed && of.reversed > 0),
             "{wanted:?}"
         );
     }

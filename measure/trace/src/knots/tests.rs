@@ -16,13 +16,24 @@ fn read(knots: &[Knot], time: u64) -> u64 {
     let (begin, end) = (knots[i], knots[i + 1]);
     let slope = (end.offset - begin.offset) as f64 / (end.at as u64 - begin.at as u64) as f64;
     let begin_at = begin.at as u64;
-    let diff = if time >= begin_at { (time - begin_at) as f64 } else { -((begin_at - time) as f64) };
+    let diff = if time >= begin_at {
+        (time - begin_at) as f64
+    } else {
+        -((begin_at - time) as f64)
+    };
     let offset = begin.offset + (slope * diff).round_ties_even() as i64;
     time.wrapping_add(offset as u64)
 }
 
 fn windows(events: &[(i64, i64)], slack: i64) -> Vec<Window> {
-    events.iter().map(|&(at, to)| Window { at, earliest: to - slack, latest: to + slack }).collect()
+    events
+        .iter()
+        .map(|&(at, to)| Window {
+            at,
+            earliest: to - slack,
+            latest: to + slack,
+        })
+        .collect()
 }
 
 fn through(windows: Vec<Window>) -> Result<Knots, KnotError> {
@@ -35,20 +46,33 @@ fn fewest(windows: &[Window]) -> usize {
     let mut best: Vec<Vec<(i64, usize)>> = vec![values(&windows[0]).map(|to| (to, 1)).collect()];
     for (j, end) in windows.iter().enumerate().skip(1) {
         let of = |to: i64| {
-            let from =
-                best.iter().enumerate().flat_map(|(i, values)| values.iter().map(move |&(from, n)| (i, from, n)));
+            let from = best
+                .iter()
+                .enumerate()
+                .flat_map(|(i, values)| values.iter().map(move |&(from, n)| (i, from, n)));
             let fits = |&(i, from, _): &(usize, i64, usize)| {
-                let line = [(i, from), (j, to)].map(|(k, to)| Knot { at: windows[k].at, offset: to - windows[k].at });
+                let line = [(i, from), (j, to)].map(|(k, to)| Knot {
+                    at: windows[k].at,
+                    offset: to - windows[k].at,
+                });
                 from <= to
-                    && windows[i..j]
-                        .iter()
-                        .all(|w| (w.earliest..=w.latest).contains(&(read(&line, w.at as u64) as i64)))
+                    && windows[i..j].iter().all(|w| {
+                        (w.earliest..=w.latest).contains(&(read(&line, w.at as u64) as i64))
+                    })
             };
             from.filter(fits).map(|(_, _, n)| n + 1).min()
         };
-        best.push(values(end).filter_map(|to| of(to).map(|n| (to, n))).collect());
+        best.push(
+            values(end)
+                .filter_map(|to| of(to).map(|n| (to, n)))
+                .collect(),
+        );
     }
-    best[windows.len() - 1].iter().map(|&(_, n)| n).min().unwrap_or(0)
+    best[windows.len() - 1]
+        .iter()
+        .map(|&(_, n)| n)
+        .min()
+        .unwrap_or(0)
 }
 
 #[test]
@@ -80,29 +104,51 @@ fn rounding_alone_makes_few_knots_where_there_is_room_for_it() {
 #[test]
 fn one_time_has_two_knots_and_no_time_none() {
     let one = through(windows(&[(7, 9), (7, 9)], 0)).unwrap();
-    assert_eq!(one.knots(), [Knot { at: 7, offset: 2 }, Knot { at: 8, offset: 2 }]);
+    assert_eq!(
+        one.knots(),
+        [Knot { at: 7, offset: 2 }, Knot { at: 8, offset: 2 }]
+    );
     assert_eq!(through(vec![]).unwrap(), Knots::default());
     // As OTF2: one knot is ignored.
-    assert_eq!(Knots::new(vec![Knot { at: 7, offset: 2 }]).unwrap().apply(7), 7);
+    assert_eq!(
+        Knots::new(vec![Knot { at: 7, offset: 2 }])
+            .unwrap()
+            .apply(7),
+        7
+    );
 }
 
 #[test]
 fn what_offsets_cannot_do_is_said() {
     let error = |events: &[(i64, i64)], slack| through(windows(events, slack)).unwrap_err();
-    assert_eq!(error(&[(1, 1), (5, 7), (5, 9)], 0), KnotError::Inseparable { first: 1, last: 2 });
+    assert_eq!(
+        error(&[(1, 1), (5, 7), (5, 9)], 0),
+        KnotError::Inseparable { first: 1, last: 2 }
+    );
     assert!(through(windows(&[(1, 1), (5, 7), (5, 9)], 1)).is_ok());
     assert_eq!(error(&[(5, 7), (4, 9)], 0), KnotError::Decreasing(1));
-    assert_eq!(error(&[(4, 9), (5, 7)], 0), KnotError::Inseparable { first: 1, last: 1 });
+    assert_eq!(
+        error(&[(4, 9), (5, 7)], 0),
+        KnotError::Inseparable { first: 1, last: 1 }
+    );
     assert_eq!(error(&[(4, 9), (5, 1 << 50)], 0), KnotError::TooFar(1));
-    assert_eq!(error(&[(i64::MIN, 0), (0, i64::MAX)], 0), KnotError::TooFar(0));
-    assert_eq!(Knots::new(vec![Knot { at: 7, offset: 2 }; 2]), Err(KnotError::Decreasing(1)));
+    assert_eq!(
+        error(&[(i64::MIN, 0), (0, i64::MAX)], 0),
+        KnotError::TooFar(0)
+    );
+    assert_eq!(
+        Knots::new(vec![Knot { at: 7, offset: 2 }; 2]),
+        Err(KnotError::Decreasing(1))
+    );
 }
 
 #[test]
 fn where_there_would_be_too_many_the_others_are_not_looked_at() {
     let mut taken = 0;
     let zigzag = (0..1_000).map(|i| (100 * i, 100 * i + i % 2));
-    let windows = windows(&zigzag.collect::<Vec<_>>(), 0).into_iter().inspect(|_| taken += 1);
+    let windows = windows(&zigzag.collect::<Vec<_>>(), 0)
+        .into_iter()
+        .inspect(|_| taken += 1);
     // Every one is a knot.
     assert_eq!(Knots::through(windows, 13), Err(KnotError::TooMany(13)));
     assert!(taken < 30, "{taken}");

@@ -66,9 +66,21 @@ impl Pair {
     pub(crate) fn between(from: Site, to: Site) -> Option<(Self, usize)> {
         let level = to.level(from)?;
         // Threads of a process talk as such.
-        let of = |site: Site| if level == 0 { site.location } else { site.place.process };
+        let of = |site: Site| {
+            if level == 0 {
+                site.location
+            } else {
+                site.place.process
+            }
+        };
         let (from, to) = (of(from), of(to));
-        Some((Self { level, ends: [from.min(to), from.max(to)] }, usize::from(from > to)))
+        Some((
+            Self {
+                level,
+                ends: [from.min(to), from.max(to)],
+            },
+            usize::from(from > to),
+        ))
     }
 }
 
@@ -92,14 +104,21 @@ impl RoundTrips {
             last[way] = Some(arrival);
             return level.add(arrival, last[1 - way]);
         };
-        let Some(length) = lengths[pair.level] else { return };
+        let Some(length) = lengths[pair.level] else {
+            return;
+        };
         let number = arrival.received.as_nanos().div_euclid(length);
         let window = self.windows.entry(pair).or_default();
         if window.number != number {
-            *window = Window { number, ..Window::default() };
+            *window = Window {
+                number,
+                ..Window::default()
+            };
         }
         lower(&mut window.least[way], arrival.took());
-        let [Some(there), Some(back)] = window.least else { return };
+        let [Some(there), Some(back)] = window.least else {
+            return;
+        };
         if there + back > Duration::ZERO {
             lower(&mut level.round_trip, there + back);
         }
@@ -120,7 +139,8 @@ impl RoundTrips {
     /// What is known so far of each level, one way and both ways; [`Duration::MAX`], where it is nothing.
     pub(crate) fn known(&self) -> [Duration; 2 * Latencies::LEVELS] {
         let [process, node, beyond] = self.levels;
-        let both = [process, process, node, node, beyond, beyond].map(|level| [level.one_way, level.round_trip]);
+        let both = [process, process, node, node, beyond, beyond]
+            .map(|level| [level.one_way, level.round_trip]);
         std::array::from_fn(|i| both[i][i % 2].unwrap_or(Duration::MAX))
     }
 
@@ -172,13 +192,21 @@ impl Level {
 
     /// Within how many nanoseconds messages are a round trip, where that matters.
     fn window(self) -> Option<i64> {
-        self.round_trip.filter(|_| !self.is_plain()).map(|both| both.as_nanos().saturating_mul(NEAR))
+        self.round_trip
+            .filter(|_| !self.is_plain())
+            .map(|both| both.as_nanos().saturating_mul(NEAR))
     }
 
     fn latency(self) -> Option<Duration> {
         // Half of it, less a tenth.
-        let round_trip = self.round_trip.map(|both| Duration::from_nanos(both.as_nanos() / 20 * 9));
-        if self.is_plain() { self.one_way } else { round_trip }
+        let round_trip = self
+            .round_trip
+            .map(|both| Duration::from_nanos(both.as_nanos() / 20 * 9));
+        if self.is_plain() {
+            self.one_way
+        } else {
+            round_trip
+        }
     }
 }
 
@@ -188,17 +216,33 @@ fn in_order(trace: &Trace, mut see: impl FnMut(Site, Site, Arrival)) {
     let marks = trace.locations.iter().map(|location| location.marks.iter());
     let receives = marks.map(|marks| marks.filter(|mark| mark.role() == Role::Receive).peekable());
     let mut rest: Vec<_> = receives.collect();
-    let first = (0..).zip(&mut rest).filter_map(|(to, rest)| Some(Reverse((time(to, rest.peek()?.event), to))));
+    let first = (0..)
+        .zip(&mut rest)
+        .filter_map(|(to, rest)| Some(Reverse((time(to, rest.peek()?.event), to))));
     let mut next: BinaryHeap<_> = first.collect();
     while let Some(mut top) = next.peek_mut() {
         let Reverse((received, to)) = *top;
         let rest = &mut rest[to as usize];
         if let Some(mark) = rest.next() {
             let from = mark.peer();
-            let sent = time(from, trace.locations[from as usize].marks[mark.partner as usize].event);
-            let waited = mark.event.checked_sub(1).map_or(Duration::ZERO, |before| received - time(to, before));
+            let sent = time(
+                from,
+                trace.locations[from as usize].marks[mark.partner as usize].event,
+            );
+            let waited = mark
+                .event
+                .checked_sub(1)
+                .map_or(Duration::ZERO, |before| received - time(to, before));
             let site = |location| trace.site(LocationId(location));
-            see(site(from), site(to), Arrival { sent, received, waited });
+            see(
+                site(from),
+                site(to),
+                Arrival {
+                    sent,
+                    received,
+                    waited,
+                },
+            );
         }
         match rest.peek() {
             Some(mark) => *top = Reverse((time(to, mark.event), to)),

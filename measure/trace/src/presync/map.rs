@@ -35,7 +35,9 @@ pub struct ClockMaps {
 
 impl ClockMap {
     /// Of a clock that is right.
-    pub(super) const SAME: Self = Self { shape: Shape::Line(ClockModel::IDENTITY) };
+    pub(super) const SAME: Self = Self {
+        shape: Shape::Line(ClockModel::IDENTITY),
+    };
 
     /// What the master shows when this clock shows `at`, to the nearest nanosecond. It never decreases.
     pub fn apply(&self, at: Timestamp<Local>) -> Timestamp<Global> {
@@ -51,7 +53,9 @@ impl ClockMap {
         };
         let mut curve = curve.map(|curve| (curve, curve.piece_at(Timestamp::ORIGIN)));
         move |at| {
-            let Some((curve, piece)) = &mut curve else { return line.apply(at) };
+            let Some((curve, piece)) = &mut curve else {
+                return line.apply(at);
+            };
             if !piece.holds(at) {
                 *piece = curve.piece_at(at);
             }
@@ -101,9 +105,12 @@ impl ClockMaps {
     pub fn streamed(&self, census: &Census) -> StreamedMaps<'_> {
         let map = |location| {
             let mut map = self.of(location).in_order();
-            Box::new(move |time: Timestamp<Global>| map(Timestamp::from_nanos(time.as_nanos()))) as _
+            Box::new(move |time: Timestamp<Global>| map(Timestamp::from_nanos(time.as_nanos())))
+                as _
         };
-        StreamedMaps { maps: census.ids().map(|location| (map(location), None)).collect() }
+        StreamedMaps {
+            maps: census.ids().map(|location| (map(location), None)).collect(),
+        }
     }
 }
 
@@ -117,7 +124,9 @@ pub struct StreamedMaps<'a> {
 
 impl core::fmt::Debug for StreamedMaps<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("StreamedMaps").field("locations", &self.maps.len()).finish_non_exhaustive()
+        f.debug_struct("StreamedMaps")
+            .field("locations", &self.maps.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -127,7 +136,11 @@ impl StreamedMaps<'_> {
     /// # Errors
     /// As of [`ClockMaps::correct`].
     #[inline]
-    pub fn apply(&mut self, event: EventId, time: Timestamp<Global>) -> Result<Timestamp<Global>, TraceError> {
+    pub fn apply(
+        &mut self,
+        event: EventId,
+        time: Timestamp<Global>,
+    ) -> Result<Timestamp<Global>, TraceError> {
         let unknown = TraceError::UnknownLocation(event.location);
         let (map, last) = self.maps.get_mut(event.location.index()).ok_or(unknown)?;
         let mapped = map(time);

@@ -4,12 +4,20 @@ use crate::{Action, Matching, TraceBuilder};
 const SECOND: i64 = 1_000_000_000;
 
 fn sample(at: i64, image: i64) -> ClockSample {
-    Knot { at: Timestamp::from_nanos(at), image: Timestamp::from_nanos(image) }
+    Knot {
+        at: Timestamp::from_nanos(at),
+        image: Timestamp::from_nanos(image),
+    }
 }
 
 /// Locations that are each on a node of their own.
 fn places(count: u32) -> Vec<Place> {
-    (0..count).map(|number| Place { node: number, process: number }).collect()
+    (0..count)
+        .map(|number| Place {
+            node: number,
+            process: number,
+        })
+        .collect()
 }
 
 fn location(index: u32) -> LocationId {
@@ -17,17 +25,26 @@ fn location(index: u32) -> LocationId {
 }
 
 fn with(interpolation: Interpolation) -> PreSynchronization {
-    PreSynchronization { interpolation, ..PreSynchronization::new(location(0)) }
+    PreSynchronization {
+        interpolation,
+        ..PreSynchronization::new(location(0))
+    }
 }
 
 /// The map of location 1, the master being location 0.
 fn map(with: PreSynchronization, sessions: &[&[ClockSample]]) -> Result<ClockMap, PreSyncError> {
-    let sessions = [vec![], sessions.iter().map(|session| session.to_vec()).collect()];
-    with.maps(&places(2), &sessions).map(|maps| maps.of(location(1)).clone())
+    let sessions = [
+        vec![],
+        sessions.iter().map(|session| session.to_vec()).collect(),
+    ];
+    with.maps(&places(2), &sessions)
+        .map(|maps| maps.of(location(1)).clone())
 }
 
 fn shown(map: &ClockMap, at: &[i64]) -> Vec<i64> {
-    at.iter().map(|at| map.apply(Timestamp::from_nanos(*at)).as_nanos()).collect()
+    at.iter()
+        .map(|at| map.apply(Timestamp::from_nanos(*at)).as_nanos())
+        .collect()
 }
 
 #[test]
@@ -38,21 +55,55 @@ fn the_line_goes_through_the_means_of_the_first_and_the_last_session() {
         &[sample(2 * SECOND + 100, 2 * SECOND + 2_110)],
     ];
     let error = map(with(Interpolation::Linear), &sessions).unwrap_err();
-    assert_eq!(error, PreSyncError::Jump { location: location(1), session: 1 });
-    assert_eq!(error.to_string(), "the clock of location 1 was set before session 1");
+    assert_eq!(
+        error,
+        PreSyncError::Jump {
+            location: location(1),
+            session: 1
+        }
+    );
+    assert_eq!(
+        error.to_string(),
+        "the clock of location 1 was set before session 1"
+    );
     // The one in between does not count. The clock is 1,010 ns behind at 100 ns and 2,010 ns behind 2 s later.
     let sessions = [sessions[0], &[sample(SECOND, SECOND)], sessions[2]];
     let line = map(with(Interpolation::Linear), &sessions).unwrap();
-    let wanted = [100 + 1_010, SECOND + 100 + 1_510, 2 * SECOND + 100 + 2_010, 4 * SECOND + 100 + 3_010, -SECOND + 610];
-    assert_eq!(shown(&line, &[100, SECOND + 100, 2 * SECOND + 100, 4 * SECOND + 100, -SECOND + 100]), wanted);
+    let wanted = [
+        100 + 1_010,
+        SECOND + 100 + 1_510,
+        2 * SECOND + 100 + 2_010,
+        4 * SECOND + 100 + 3_010,
+        -SECOND + 610,
+    ];
+    assert_eq!(
+        shown(
+            &line,
+            &[
+                100,
+                SECOND + 100,
+                2 * SECOND + 100,
+                4 * SECOND + 100,
+                -SECOND + 100
+            ]
+        ),
+        wanted
+    );
 }
 
 /// `predict(lm(image ~ at))` of R 4.
 #[test]
 fn least_squares_are_those_of_r() {
     let sessions: [&[_]; 3] = [
-        &[sample(1_000, 801_500), sample(51_003, 851_540), sample(101_017, 901_490)],
-        &[sample(900_000_007, 900_803_300), sample(900_050_100, 900_853_431)],
+        &[
+            sample(1_000, 801_500),
+            sample(51_003, 851_540),
+            sample(101_017, 901_490),
+        ],
+        &[
+            sample(900_000_007, 900_803_300),
+            sample(900_050_100, 900_853_431),
+        ],
         &[
             sample(1_800_000_000, 1_800_805_111),
             sample(1_800_049_990, 1_800_855_080),
@@ -61,29 +112,52 @@ fn least_squares_are_those_of_r() {
     ];
     let asked = [0, 50_000, 900_000_000, 1_700_000_000, 3_600_000_000];
     let line = map(with(Interpolation::LeastSquares), &sessions).unwrap();
-    let wanted = [800_629.389, 850_629.517, 900_802_933.387, 1_700_804_981.385, 3_600_809_845.380];
+    let wanted = [
+        800_629.389,
+        850_629.517,
+        900_802_933.387,
+        1_700_804_981.385,
+        3_600_809_845.380,
+    ];
     for (found, wanted) in shown(&line, &asked).into_iter().zip(wanted) {
         // A line is rounded to the nearest nanosecond where it is anchored, and its times are rounded again.
-        assert!((found as f64 - wanted).abs() <= 1.0, "{found} instead of {wanted}");
+        assert!(
+            (found as f64 - wanted).abs() <= 1.0,
+            "{found} instead of {wanted}"
+        );
     }
     // Without the session in between, the spline is that line, too.
     let sessions = [sessions[0], &[], sessions[2]];
-    let [line, spline] =
-        [Interpolation::LeastSquares, Interpolation::Spline].map(|kind| map(with(kind), &sessions).unwrap());
+    let [line, spline] = [Interpolation::LeastSquares, Interpolation::Spline]
+        .map(|kind| map(with(kind), &sessions).unwrap());
     assert_eq!(shown(&line, &asked), shown(&spline, &asked));
 }
 
 /// The cubic of the method in one segment, from the slopes at its ends: a Hermite polynomial.
 #[test]
 fn the_spline_goes_through_the_means_and_is_the_constrained_one() {
-    let points = [(0.0, 500.0), (1e9, 1e9 + 4_500.0), (2e9, 2e9 + 4_000.0), (4e9, 4e9 + 9_000.0)];
-    let sessions = points
-        .map(|(at, image)| [sample(at as i64 - 10, image as i64 - 10), sample(at as i64 + 10, image as i64 + 10)]);
+    let points = [
+        (0.0, 500.0),
+        (1e9, 1e9 + 4_500.0),
+        (2e9, 2e9 + 4_000.0),
+        (4e9, 4e9 + 9_000.0),
+    ];
+    let sessions = points.map(|(at, image)| {
+        [
+            sample(at as i64 - 10, image as i64 - 10),
+            sample(at as i64 + 10, image as i64 + 10),
+        ]
+    });
     let sessions: Vec<&[_]> = sessions.iter().map(|session| &session[..]).collect();
     let spline = map(with(Interpolation::Spline), &sessions).unwrap();
     let chord = |i: usize| (points[i + 1].1 - points[i].1) / (points[i + 1].0 - points[i].0);
     let inner = |i: usize| 2.0 / (1.0 / chord(i) + 1.0 / chord(i - 1));
-    let slopes = [1.5 * chord(0) - inner(1) / 2.0, inner(1), inner(2), 1.5 * chord(2) - inner(2) / 2.0];
+    let slopes = [
+        1.5 * chord(0) - inner(1) / 2.0,
+        inner(1),
+        inner(2),
+        1.5 * chord(2) - inner(2) / 2.0,
+    ];
     for i in 0..3 {
         let ((x0, y0), (x1, y1)) = (points[i], points[i + 1]);
         for step in 0..=20 {
@@ -94,7 +168,10 @@ fn the_spline_goes_through_the_means_and_is_the_constrained_one() {
                 + y1 * t * t * (3.0 - 2.0 * t)
                 + slopes[i + 1] * h * t * t * (t - 1.0);
             let found = shown(&spline, &[at as i64])[0];
-            assert!((found as f64 - wanted).abs() < 1.0, "{found} instead of {wanted}");
+            assert!(
+                (found as f64 - wanted).abs() < 1.0,
+                "{found} instead of {wanted}"
+            );
         }
     }
     let beyond = shown(&spline, &[-1_000_000_000, 5_000_000_000]);
@@ -105,63 +182,169 @@ fn the_spline_goes_through_the_means_and_is_the_constrained_one() {
 #[test]
 fn of_one_session_only_the_mean_counts() {
     let session = [sample(0, 1_000), sample(1_000, 1_990), sample(2_000, 3_020)];
-    for kind in [Interpolation::Linear, Interpolation::LeastSquares, Interpolation::Spline] {
-        assert_eq!(shown(&map(with(kind), &[&session]).unwrap(), &[0, SECOND]), [1_003, SECOND + 1_003]);
+    for kind in [
+        Interpolation::Linear,
+        Interpolation::LeastSquares,
+        Interpolation::Spline,
+    ] {
+        assert_eq!(
+            shown(&map(with(kind), &[&session]).unwrap(), &[0, SECOND]),
+            [1_003, SECOND + 1_003]
+        );
     }
-    assert_eq!(shown(&map(with(Interpolation::Unchanged), &[&session]).unwrap(), &[5]), [5]);
+    assert_eq!(
+        shown(
+            &map(with(Interpolation::Unchanged), &[&session]).unwrap(),
+            &[5]
+        ),
+        [5]
+    );
 }
 
 #[test]
 fn a_session_counts_as_far_as_its_limits_say() {
-    let session = [sample(0, 100), sample(50, 170), sample(100, 400), sample(101, 100_000)];
+    let session = [
+        sample(0, 100),
+        sample(50, 170),
+        sample(100, 400),
+        sample(101, 100_000),
+    ];
     let offset = |with: PreSynchronization| shown(&map(with, &[&session]).unwrap(), &[0])[0];
     let base = with(Interpolation::Spline);
-    assert_eq!(offset(PreSynchronization { most_samples: 2, ..base }), 110);
-    assert_eq!(offset(PreSynchronization { longest_session: Duration::from_nanos(99), ..base }), 110);
-    assert_eq!(offset(PreSynchronization { longest_session: Duration::from_nanos(100), ..base }), 173);
-    assert_eq!(offset(PreSynchronization { longest_session: Duration::ZERO, ..base }), 100);
-    assert_eq!(offset(PreSynchronization { most_samples: 0, ..base }), 100);
+    assert_eq!(
+        offset(PreSynchronization {
+            most_samples: 2,
+            ..base
+        }),
+        110
+    );
+    assert_eq!(
+        offset(PreSynchronization {
+            longest_session: Duration::from_nanos(99),
+            ..base
+        }),
+        110
+    );
+    assert_eq!(
+        offset(PreSynchronization {
+            longest_session: Duration::from_nanos(100),
+            ..base
+        }),
+        173
+    );
+    assert_eq!(
+        offset(PreSynchronization {
+            longest_session: Duration::ZERO,
+            ..base
+        }),
+        100
+    );
+    assert_eq!(
+        offset(PreSynchronization {
+            most_samples: 0,
+            ..base
+        }),
+        100
+    );
 }
 
 #[test]
 fn who_shares_a_clock_shares_its_samples() {
     let place = |node, process| Place { node, process };
-    let places = [place(0, 0), place(0, 1), place(1, 2), place(1, 2), place(1, 3)];
+    let places = [
+        place(0, 0),
+        place(0, 1),
+        place(1, 2),
+        place(1, 2),
+        place(1, 3),
+    ];
     let of = |offset| vec![vec![sample(0, offset)]];
     let sessions = [of(9), of(1), of(2), vec![vec![]], of(4)];
-    let with = |owner| PreSynchronization { owner, ..PreSynchronization::new(location(0)) };
+    let with = |owner| PreSynchronization {
+        owner,
+        ..PreSynchronization::new(location(0))
+    };
     let offsets = |with: PreSynchronization| {
         with.maps(&places, &sessions).map(|maps| {
-            let offsets = (0..5).map(|i| shown(maps.of(location(i)), &[0])[0]).collect::<Vec<_>>();
+            let offsets = (0..5)
+                .map(|i| shown(maps.of(location(i)), &[0])[0])
+                .collect::<Vec<_>>();
             (offsets, maps.unknown)
         })
     };
-    assert_eq!(offsets(with(ClockOwner::Location)), Err(PreSyncError::NoSamples(location(3))));
-    let lenient = PreSynchronization { lenient: true, ..with(ClockOwner::Location) };
+    assert_eq!(
+        offsets(with(ClockOwner::Location)),
+        Err(PreSyncError::NoSamples(location(3)))
+    );
+    let lenient = PreSynchronization {
+        lenient: true,
+        ..with(ClockOwner::Location)
+    };
     assert_eq!(offsets(lenient), Ok((vec![0, 1, 2, 0, 4], 1)));
-    assert_eq!(offsets(with(ClockOwner::Process)), Ok((vec![0, 1, 2, 2, 4], 0)));
-    assert_eq!(offsets(with(ClockOwner::Node)), Ok((vec![0, 0, 2, 2, 2], 0)));
+    assert_eq!(
+        offsets(with(ClockOwner::Process)),
+        Ok((vec![0, 1, 2, 2, 4], 0))
+    );
+    assert_eq!(
+        offsets(with(ClockOwner::Node)),
+        Ok((vec![0, 0, 2, 2, 2], 0))
+    );
     assert_eq!(offsets(with(ClockOwner::Cluster)), Ok((vec![0; 5], 0)));
-    let elsewhere = PreSynchronization { master: location(4), ..with(ClockOwner::Node) };
+    let elsewhere = PreSynchronization {
+        master: location(4),
+        ..with(ClockOwner::Node)
+    };
     assert_eq!(offsets(elsewhere), Ok((vec![9, 9, 0, 0, 0], 0)));
-    let nowhere = PreSynchronization { master: location(5), ..with(ClockOwner::Node) };
+    let nowhere = PreSynchronization {
+        master: location(5),
+        ..with(ClockOwner::Node)
+    };
     assert_eq!(offsets(nowhere), Err(PreSyncError::NoMaster(location(5))));
 }
 
 #[test]
 fn sessions_that_contradict_the_one_before_are_refused_or_left_out() {
-    let [start, set, late] = [[sample(0, 0)], [sample(SECOND, 2 * SECOND)], [sample(2 * SECOND, 2 * SECOND + 100)]];
-    let refused = |sessions: &[&[ClockSample]]| map(with(Interpolation::Spline), sessions).unwrap_err();
-    assert_eq!(refused(&[&late, &[], &start]), PreSyncError::NotLater { location: location(1), session: 1 });
-    assert_eq!(refused(&[&start, &start]), PreSyncError::NotLater { location: location(1), session: 1 });
-    assert_eq!(refused(&[&start, &set, &late]), PreSyncError::Jump { location: location(1), session: 1 });
+    let [start, set, late] = [
+        [sample(0, 0)],
+        [sample(SECOND, 2 * SECOND)],
+        [sample(2 * SECOND, 2 * SECOND + 100)],
+    ];
+    let refused =
+        |sessions: &[&[ClockSample]]| map(with(Interpolation::Spline), sessions).unwrap_err();
+    assert_eq!(
+        refused(&[&late, &[], &start]),
+        PreSyncError::NotLater {
+            location: location(1),
+            session: 1
+        }
+    );
+    assert_eq!(
+        refused(&[&start, &start]),
+        PreSyncError::NotLater {
+            location: location(1),
+            session: 1
+        }
+    );
+    assert_eq!(
+        refused(&[&start, &set, &late]),
+        PreSyncError::Jump {
+            location: location(1),
+            session: 1
+        }
+    );
     let far = [sample(i64::MAX, i64::MIN)];
     assert_eq!(refused(&[&far]), PreSyncError::TooFar(location(1)));
 
-    let lenient = PreSynchronization { lenient: true, ..with(Interpolation::Spline) };
+    let lenient = PreSynchronization {
+        lenient: true,
+        ..with(Interpolation::Spline)
+    };
     let sessions = [vec![], vec![start.to_vec(), set.to_vec(), late.to_vec()]];
     let maps = lenient.maps(&places(2), &sessions).unwrap();
-    assert_eq!((maps.left_out, shown(maps.of(location(1)), &[SECOND])), (1, vec![SECOND + 50]));
+    assert_eq!(
+        (maps.left_out, shown(maps.of(location(1)), &[SECOND])),
+        (1, vec![SECOND + 50])
+    );
     // What 1 % allows.
     assert!(map(with(Interpolation::Spline), &[&start, &[sample(100, 101)]]).is_ok());
     assert!(map(with(Interpolation::Spline), &[&start, &[sample(100, 102)]]).is_err());
@@ -170,27 +353,54 @@ fn sessions_that_contradict_the_one_before_are_refused_or_left_out() {
 #[test]
 fn times_that_increase_still_do() {
     let mut builder = TraceBuilder::new(Matching::default());
-    let ids = places(2).into_iter().map(|place| builder.add_location(place).unwrap()).collect::<Vec<_>>();
+    let ids = places(2)
+        .into_iter()
+        .map(|place| builder.add_location(place).unwrap())
+        .collect::<Vec<_>>();
     for at in [0, 1, 1, 2, 3, 500, 501, 502] {
-        builder.push(ids[1], Timestamp::from_nanos(at), Action::Internal).unwrap();
+        builder
+            .push(ids[1], Timestamp::from_nanos(at), Action::Internal)
+            .unwrap();
     }
     let mut trace = builder.finish().unwrap();
-    let sessions = [vec![], vec![vec![sample(0, 1_000)], vec![sample(1_000, 1_990)]]];
-    let maps = with(Interpolation::Linear).maps(&places(2), &sessions).unwrap();
+    let sessions = [
+        vec![],
+        vec![vec![sample(0, 1_000)], vec![sample(1_000, 1_990)]],
+    ];
+    let maps = with(Interpolation::Linear)
+        .maps(&places(2), &sessions)
+        .unwrap();
     // 99 ns for 100; 501 would be at 1,495.99 and 500 at 1,495.
     maps.correct(&mut trace).unwrap();
-    let times: Vec<_> = trace.locations()[1].times().iter().map(|time| time.as_nanos()).collect();
-    assert_eq!(times, [1_000, 1_001, 1_001, 1_002, 1_003, 1_495, 1_496, 1_497]);
+    let times: Vec<_> = trace.locations()[1]
+        .times()
+        .iter()
+        .map(|time| time.as_nanos())
+        .collect();
+    assert_eq!(
+        times,
+        [1_000, 1_001, 1_001, 1_002, 1_003, 1_495, 1_496, 1_497]
+    );
 }
 
 #[test]
 fn a_spline_in_order_is_the_spline() {
-    let session = |number: i64| vec![sample(number * SECOND, number * SECOND + 900 * number % 7 * 1_000)];
+    let session = |number: i64| {
+        vec![sample(
+            number * SECOND,
+            number * SECOND + 900 * number % 7 * 1_000,
+        )]
+    };
     let sessions = [vec![], (0..9).map(session).collect()];
-    let maps = with(Interpolation::Spline).maps(&places(2), &sessions).unwrap();
+    let maps = with(Interpolation::Spline)
+        .maps(&places(2), &sessions)
+        .unwrap();
     let map = maps.of(location(1));
     let mut in_order = map.in_order();
-    for at in (-2 * SECOND..11 * SECOND).step_by(12_345_679).map(Timestamp::from_nanos) {
+    for at in (-2 * SECOND..11 * SECOND)
+        .step_by(12_345_679)
+        .map(Timestamp::from_nanos)
+    {
         assert_eq!(in_order(at), map.apply(at));
     }
 }

@@ -55,7 +55,16 @@ impl<'a> StreamedBackward<'a> {
     pub fn new(census: &'a Census, latencies: Latencies, gradient: Option<Gradient>) -> Self {
         let (received, left) = (FxHashMap::default(), FxHashMap::default());
         let held = census.ids().map(|_| VecDeque::new()).collect();
-        Self { census, latencies, gradient, next: census.events, received, left, held, hull: Hull::default() }
+        Self {
+            census,
+            latencies,
+            gradient,
+            next: census.events,
+            received,
+            left,
+            held,
+            hull: Hull::default(),
+        }
     }
 
     /// The record before those that came so far. `put` is told of final times: those of which event of the stream, counted
@@ -69,13 +78,22 @@ impl<'a> StreamedBackward<'a> {
         mut put: impl FnMut(u64, Timestamp<Global>) -> Result<(), E>,
     ) -> Result<(), E> {
         self.next = self.next.saturating_sub(1);
-        let Some(gradient) = self.gradient else { return put(self.next, record.time()) };
+        let Some(gradient) = self.gradient else {
+            return put(self.next, record.time());
+        };
         let limit = self.limit(record);
-        let Some(held) = self.held.get_mut(record.location as usize) else { return Ok(()) };
+        let Some(held) = self.held.get_mut(record.location as usize) else {
+            return Ok(());
+        };
         if held.is_empty() && record.jump <= 0 {
             return put(self.next, record.time());
         }
-        held.push_back(Held { event: self.next, time: record.time(), jump: record.jump, limit });
+        held.push_back(Held {
+            event: self.next,
+            time: record.time(),
+            jump: record.jump,
+            limit,
+        });
         settle(held, &mut self.hull, gradient, false, &mut put)
     }
 
@@ -83,14 +101,26 @@ impl<'a> StreamedBackward<'a> {
     ///
     /// # Errors
     /// Those of `put`.
-    pub fn finish<E>(mut self, mut put: impl FnMut(u64, Timestamp<Global>) -> Result<(), E>) -> Result<(), E> {
-        let Some(gradient) = self.gradient else { return Ok(()) };
-        self.held.iter_mut().try_for_each(|held| settle(held, &mut self.hull, gradient, true, &mut put))
+    pub fn finish<E>(
+        mut self,
+        mut put: impl FnMut(u64, Timestamp<Global>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(gradient) = self.gradient else {
+            return Ok(());
+        };
+        self.held
+            .iter_mut()
+            .try_for_each(|held| settle(held, &mut self.hull, gradient, true, &mut put))
     }
 
     /// How late an event may become; `None` if nobody receives from it.
     fn limit(&mut self, record: &Record) -> Option<i64> {
-        let Record { location, time, link, .. } = *record;
+        let Record {
+            location,
+            time,
+            link,
+            ..
+        } = *record;
         match link {
             Link::Nothing => None,
             Link::Send { message } => {
@@ -108,7 +138,13 @@ impl<'a> StreamedBackward<'a> {
                 self.forget(of);
                 limit
             }
-            Link::Exit { of, kind, root, sends, receives } => {
+            Link::Exit {
+                of,
+                kind,
+                root,
+                sends,
+                receives,
+            } => {
                 let left = self.left.entry(of.number).or_insert_with(|| Left {
                     kind,
                     root,
@@ -126,7 +162,12 @@ impl<'a> StreamedBackward<'a> {
     }
 
     fn limit_of_enter(&mut self, of: Operation, location: u32) -> Option<i64> {
-        let Left { kind, root, gate, silent } = self.left.get_mut(&of.number)?;
+        let Left {
+            kind,
+            root,
+            gate,
+            silent,
+        } = self.left.get_mut(&of.number)?;
         if silent[of.rank as usize] || !sends(*kind, *root, of.rank) {
             return None;
         }
@@ -164,13 +205,20 @@ fn settle<E>(
         if !is_whole && (held.len() == 1 || stretch.reaches(last.time)) {
             break;
         }
-        if held.get(1).is_some_and(|before| stretch.reaches(before.time)) {
-            hull.bend(stretch, held.iter().skip(1).map(|event| (event.time, event.limit)));
+        if held
+            .get(1)
+            .is_some_and(|before| stretch.reaches(before.time))
+        {
+            hull.bend(
+                stretch,
+                held.iter().skip(1).map(|event| (event.time, event.limit)),
+            );
             hull.raise(held.iter_mut().skip(1).map(|event| &mut event.time));
         }
         let is_before = held.iter().skip(1).position(|event| event.jump > 0);
         let settled = is_before.map_or(held.len(), |position| position + 1);
-        held.drain(..settled).try_for_each(|event| put(event.event, event.time))?;
+        held.drain(..settled)
+            .try_for_each(|event| put(event.event, event.time))?;
     }
     Ok(())
 }

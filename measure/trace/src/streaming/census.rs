@@ -8,7 +8,9 @@ use rustc_hash::FxHashSet;
 use super::super::latencies::Site;
 use super::super::teams::sends;
 use super::super::trace::check_time;
-use super::super::{Action, CollectiveKind, EventId, LeftOut, LocationId, Place, TraceBuilder, TraceError};
+use super::super::{
+    Action, CollectiveKind, EventId, LeftOut, LocationId, Place, TraceBuilder, TraceError,
+};
 use super::matcher::{Counts, Links, Ongoing, Which};
 use super::{Link, Operation};
 
@@ -27,7 +29,10 @@ impl fmt::Display for StreamError {
         match self {
             Self::Trace(why) => why.fmt(f),
             Self::Disorder(event) => {
-                write!(f, "{event} waits for what comes after it here: such a trace is to be corrected in memory")
+                write!(
+                    f,
+                    "{event} waits for what comes after it here: such a trace is to be corrected in memory"
+                )
             }
         }
     }
@@ -106,7 +111,8 @@ impl Survey {
         if matches!(link, Link::Receive { .. }) {
             self.received[location.index()] += 1;
         }
-        self.withheld.extend(self.links.over.take().iter().flat_map(Ongoing::withheld));
+        self.withheld
+            .extend(self.links.over.take().iter().flat_map(Ongoing::withheld));
         Ok(())
     }
 
@@ -117,13 +123,22 @@ impl Survey {
     pub fn finish(mut self, definitions: TraceBuilder) -> Result<Census, StreamError> {
         let lenient = definitions.matching.lenient;
         let early = || self.links.early.values().flatten().copied();
-        let alone = self.links.sent().map(|event| (event, TraceError::UnmatchedSend as fn(EventId) -> TraceError));
+        let alone = self.links.sent().map(|event| {
+            (
+                event,
+                TraceError::UnmatchedSend as fn(EventId) -> TraceError,
+            )
+        });
         let alone = alone.chain(early().map(|event| (event, TraceError::UnmatchedReceive as _)));
         if let Some((event, why)) = alone.min_by_key(|(event, _)| *event).filter(|_| !lenient) {
             return Err(why(event).into());
         }
         let sends = self.links.sent().count() as u64;
-        let mut left_out = LeftOut { sends, receives: early().count() as u64, collectives: 0 };
+        let mut left_out = LeftOut {
+            sends,
+            receives: early().count() as u64,
+            collectives: 0,
+        };
         let mut ongoing: Vec<_> = self.links.ongoing.iter().collect();
         ongoing.sort_unstable_by_key(|((team, track, index), _)| (*team, *track as u32, *index));
         for ((team, track, index), ongoing) in ongoing {
@@ -134,22 +149,46 @@ impl Survey {
             if !lenient {
                 let counts = &self.links.counts[*team as usize][*track as usize].members;
                 let members = definitions.teams.members(*team);
-                let refusal = ongoing.progress.refusal(*track, *index, members, counts, |rank| ongoing.enters[rank]);
-                return Err(refusal.unwrap_or(TraceError::NotLeft(ongoing.progress.seen)).into());
+                let refusal = ongoing
+                    .progress
+                    .refusal(*track, *index, members, counts, |rank| ongoing.enters[rank]);
+                return Err(refusal
+                    .unwrap_or(TraceError::NotLeft(ongoing.progress.seen))
+                    .into());
             }
             left_out.collectives += 1;
         }
-        let Links { operations, counts, .. } = self.links;
-        let Self { withheld, events, received, .. } = self;
+        let Links {
+            operations, counts, ..
+        } = self.links;
+        let Self {
+            withheld,
+            events,
+            received,
+            ..
+        } = self;
         let messages = received.iter().sum();
-        Ok(Census { definitions, counts, withheld, received, events, messages, collectives: operations, left_out })
+        Ok(Census {
+            definitions,
+            counts,
+            withheld,
+            received,
+            events,
+            messages,
+            collectives: operations,
+            left_out,
+        })
     }
 }
 
 impl Census {
     /// Where all locations are.
     pub fn places(&self) -> Vec<Place> {
-        self.definitions.locations.iter().map(|location| location.place).collect()
+        self.definitions
+            .locations
+            .iter()
+            .map(|location| location.place)
+            .collect()
     }
 
     /// The numbers of all locations.
@@ -158,18 +197,26 @@ impl Census {
     }
 
     pub(crate) fn site(&self, location: u32) -> Site {
-        Site { location, place: self.definitions.locations[location as usize].place }
+        Site {
+            location,
+            place: self.definitions.locations[location as usize].place,
+        }
     }
 
     /// How many operations a member enters and leaves.
     fn of(&self, (team, track, _): Which) -> &[(u32, u32)] {
-        self.counts.get(team as usize).map_or(&[], |tracks| &tracks[track as usize].members)
+        self.counts
+            .get(team as usize)
+            .map_or(&[], |tracks| &tracks[track as usize].members)
     }
 
     /// How many events an operation has.
     pub(super) fn events_of(&self, which: Which) -> u32 {
         let has = |count: &u32| u32::from(*count > which.2);
-        self.of(which).iter().map(|(entered, left)| has(entered) + has(left)).sum()
+        self.of(which)
+            .iter()
+            .map(|(entered, left)| has(entered) + has(left))
+            .sum()
     }
 
     /// Whether threads are started there at all.
@@ -179,7 +226,13 @@ impl Census {
 
     /// Whether exits of a collective operation wait for the enter of the member of this rank.
     pub(super) fn counts(&self, of: Operation, kind: CollectiveKind, root: u32, rank: u32) -> bool {
-        let enters = |which| self.of(which).get(rank as usize).is_some_and(|(entered, _)| *entered > which.2);
-        sends(kind, root, rank) && of.which.is_some_and(enters) && !self.withheld.contains(&(of.number, rank))
+        let enters = |which| {
+            self.of(which)
+                .get(rank as usize)
+                .is_some_and(|(entered, _)| *entered > which.2)
+        };
+        sends(kind, root, rank)
+            && of.which.is_some_and(enters)
+            && !self.withheld.contains(&(of.number, rank))
     }
 }

@@ -31,7 +31,17 @@ impl<'a> StreamedForward<'a> {
     pub fn new(census: &'a Census, rule: ClockRule, latencies: Latencies) -> Self {
         let clocks = vec![None; census.ids().len()];
         let (sent, gates) = (FxHashMap::default(), FxHashMap::default());
-        Self { census, rule, latencies, clocks, sent, gates, error: Duration::ZERO, jumps: 0, arrivals: 0 }
+        Self {
+            census,
+            rule,
+            latencies,
+            clocks,
+            sent,
+            gates,
+            error: Duration::ZERO,
+            jumps: 0,
+            arrivals: 0,
+        }
     }
 
     /// The next event, which was measured at `time`.
@@ -44,11 +54,17 @@ impl<'a> StreamedForward<'a> {
         let clock = &mut self.clocks[location as usize];
         let clock = clock.get_or_insert_with(|| LogicalClock::new(self.rule, time));
         clock.advance(time);
-        let mut record = Record { location, time: 0, jump: 0, link: event.link };
+        let mut record = Record {
+            location,
+            time: 0,
+            jump: 0,
+            link: event.link,
+        };
         let earliest = match event.link {
             Link::Nothing => None,
             Link::Send { message } => {
-                self.sent.insert(message, (clock.now().as_nanos(), location));
+                self.sent
+                    .insert(message, (clock.now().as_nanos(), location));
                 None
             }
             Link::Receive { message } => self.sent.remove(&message).map(|(sent, from)| {
@@ -56,17 +72,27 @@ impl<'a> StreamedForward<'a> {
                 sent.saturating_add(self.latencies.of(from, to).as_nanos())
             }),
             Link::Enter { of } => {
-                let gate = self.gates.entry(of.number).or_insert_with(|| Gate::new(of.members));
+                let gate = self
+                    .gates
+                    .entry(of.number)
+                    .or_insert_with(|| Gate::new(of.members));
                 gate.add(of.rank, clock.now().as_nanos(), location);
                 None
             }
-            Link::Exit { receives: false, .. } => None,
+            Link::Exit {
+                receives: false, ..
+            } => None,
             Link::Exit { of, kind, root, .. } => {
                 let before = (kind.pattern() == Pattern::ToLater).then_some(of.rank);
-                let gate = self.gates.entry(of.number).or_insert_with(|| Gate::new(of.members));
+                let gate = self
+                    .gates
+                    .entry(of.number)
+                    .or_insert_with(|| Gate::new(of.members));
                 let to = (self.census.site(location), &self.latencies);
                 let counts = |rank| self.census.counts(of, kind, root, rank);
-                let reach = gate.reach(before, to, Some(&counts), |location| self.census.site(location));
+                let reach = gate.reach(before, to, Some(&counts), |location| {
+                    self.census.site(location)
+                });
                 Some(reach.ok_or(StreamError::Disorder(event.id))?)
             }
         };
@@ -90,7 +116,10 @@ impl<'a> StreamedForward<'a> {
 
     /// What the pass was like.
     pub fn finish(self) -> Pass {
-        Pass { control: self.rule.control, error: self.error }
+        Pass {
+            control: self.rule.control,
+            error: self.error,
+        }
     }
 }
 
@@ -100,7 +129,10 @@ impl ControlledLogicalClock {
     ///
     /// # Errors
     /// Those of `run`.
-    pub fn streamed_passes<E>(&self, run: impl FnMut(ClockRule) -> Result<Pass, E>) -> Result<Vec<Pass>, E> {
+    pub fn streamed_passes<E>(
+        &self,
+        run: impl FnMut(ClockRule) -> Result<Pass, E>,
+    ) -> Result<Vec<Pass>, E> {
         self.passes(run)
     }
 }

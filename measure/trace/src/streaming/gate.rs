@@ -18,7 +18,12 @@ pub(super) struct Gate {
 
 impl Gate {
     pub(super) fn new(members: u32) -> Self {
-        Self { there: vec![(NEVER, 0); members as usize], seen: Extremes::NONE, before: vec![], next: 0 }
+        Self {
+            there: vec![(NEVER, 0); members as usize],
+            seen: Extremes::NONE,
+            before: vec![],
+            next: 0,
+        }
     }
 
     /// The member of this rank comes.
@@ -33,7 +38,8 @@ impl Gate {
         to: (Site, &Latencies),
         site: impl Fn(u32) -> Site,
     ) -> i64 {
-        self.reach(before, to, None::<&fn(u32) -> bool>, site).unwrap_or(NEVER)
+        self.reach(before, to, None::<&fn(u32) -> bool>, site)
+            .unwrap_or(NEVER)
     }
 
     /// When what others gave reaches a member: all of them, or only those before a rank; `None` if one is not there that
@@ -61,7 +67,9 @@ impl Gate {
             self.next += 1;
         }
         // With nobody before the next one, what was seen is what is before it.
-        let seen = before.and_then(|rank| self.before.get(rank as usize)).unwrap_or(&self.seen);
+        let seen = before
+            .and_then(|rank| self.before.get(rank as usize))
+            .unwrap_or(&self.seen);
         Some(seen.reach(receiver, latencies))
     }
 }

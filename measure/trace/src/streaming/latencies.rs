@@ -35,9 +35,15 @@ impl<'a> StreamedLatencies<'a> {
     /// Of no messages yet.
     pub fn new(census: &'a Census) -> Self {
         let mut receivers = FxHashMap::<_, Vec<u32>>::default();
-        for location in (0..).zip(&census.received).filter(|(_, received)| **received > 0).map(|(location, _)| location)
+        for location in (0..)
+            .zip(&census.received)
+            .filter(|(_, received)| **received > 0)
+            .map(|(location, _)| location)
         {
-            receivers.entry(census.site(location).place.process).or_default().push(location);
+            receivers
+                .entry(census.site(location).place.process)
+                .or_default()
+                .push(location);
         }
         Self {
             census,
@@ -60,15 +66,25 @@ impl<'a> StreamedLatencies<'a> {
             }
             Link::Receive { message } => {
                 self.missing[location as usize] -= 1;
-                let Some((from, sent)) = self.sent.remove(&message) else { return };
+                let Some((from, sent)) = self.sent.remove(&message) else {
+                    return;
+                };
                 let [from, to] = [from, location].map(|location| self.census.site(location));
-                let Some((pair, way)) = Pair::between(from, to) else { return };
+                let Some((pair, way)) = Pair::between(from, to) else {
+                    return;
+                };
                 let waited = before.map_or(Duration::ZERO, |before| time - before);
-                let arrival = Arrival { sent, received: time, waited };
+                let arrival = Arrival {
+                    sent,
+                    received: time,
+                    waited,
+                };
                 let bound = self.bound(pair);
                 let held = self.held.entry(pair).or_default();
                 held.insert((time, event.id), (way, arrival));
-                while let Some(next) = held.first_entry().filter(|next| bound.is_none_or(|bound| next.key().0 < bound))
+                while let Some(next) = held
+                    .first_entry()
+                    .filter(|next| bound.is_none_or(|bound| next.key().0 < bound))
                 {
                     let (way, arrival) = next.remove();
                     self.trips.see(pair, way, arrival);
@@ -81,13 +97,22 @@ impl<'a> StreamedLatencies<'a> {
     /// Before what time nothing will be received any more; `None` if nothing will be at all.
     fn bound(&self, pair: Pair) -> Option<Timestamp<Global>> {
         let bound = |locations: &[u32]| {
-            let receive = locations.iter().map(|location| *location as usize).filter(|at| self.missing[*at] > 0);
-            receive.map(|at| self.last[at].unwrap_or(Timestamp::from_nanos(i64::MIN))).min()
+            let receive = locations
+                .iter()
+                .map(|location| *location as usize)
+                .filter(|at| self.missing[*at] > 0);
+            receive
+                .map(|at| self.last[at].unwrap_or(Timestamp::from_nanos(i64::MIN)))
+                .min()
         };
         let bounds = if pair.level == 0 {
             [bound(&pair.ends), None]
         } else {
-            pair.ends.map(|process| self.receivers.get(&process).and_then(|locations| bound(locations)))
+            pair.ends.map(|process| {
+                self.receivers
+                    .get(&process)
+                    .and_then(|locations| bound(locations))
+            })
         };
         bounds.into_iter().flatten().min()
     }
@@ -95,7 +120,8 @@ impl<'a> StreamedLatencies<'a> {
     /// After the last event: whether all events are to come once more.
     pub fn has_another_pass(&mut self) -> bool {
         for (pair, held) in self.held.drain() {
-            held.into_values().for_each(|(way, arrival)| self.trips.see(pair, way, arrival));
+            held.into_values()
+                .for_each(|(way, arrival)| self.trips.see(pair, way, arrival));
         }
         self.sent.clear();
         self.last.fill(None);

@@ -25,10 +25,22 @@ pub struct Linked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
     Nothing,
-    Send { message: u64 },
-    Receive { message: u64 },
-    Enter { of: Operation },
-    Exit { of: Operation, kind: CollectiveKind, root: u32, sends: bool, receives: bool },
+    Send {
+        message: u64,
+    },
+    Receive {
+        message: u64,
+    },
+    Enter {
+        of: Operation,
+    },
+    Exit {
+        of: Operation,
+        kind: CollectiveKind,
+        root: u32,
+        sends: bool,
+        receives: bool,
+    },
 }
 
 /// A collective operation, and who takes part in it.
@@ -97,7 +109,10 @@ pub struct Matcher<'a> {
 impl<'a> Matcher<'a> {
     /// Before the first event.
     pub fn new(census: &'a Census) -> Self {
-        Self { census, links: Links::default() }
+        Self {
+            census,
+            links: Links::default(),
+        }
     }
 
     /// The next event.
@@ -107,7 +122,9 @@ impl<'a> Matcher<'a> {
     #[inline]
     pub fn link(&mut self, location: LocationId, action: Action) -> Result<Linked, StreamError> {
         let id = self.links.next(location)?;
-        let link = self.links.link(&self.census.definitions, Some(self.census), id, action)?;
+        let link = self
+            .links
+            .link(&self.census.definitions, Some(self.census), id, action)?;
         Ok(Linked { id, link })
     }
 }
@@ -120,8 +137,13 @@ impl Links {
             self.events.resize(location.index() + 1, 0);
         }
         let event = &mut self.events[location.index()];
-        let id = EventId { location, event: *event };
-        *event = event.checked_add(1).ok_or(TraceError::TooManyEvents(location))?;
+        let id = EventId {
+            location,
+            event: *event,
+        };
+        *event = event
+            .checked_add(1)
+            .ok_or(TraceError::TooManyEvents(location))?;
         Ok(id)
     }
 
@@ -135,10 +157,19 @@ impl Links {
     ) -> Result<Link, StreamError> {
         match action {
             Action::Internal => Ok(Link::Nothing),
-            Action::Send { to, communicator, tag } => {
-                self.send(definitions.key(event, Role::Send, to, communicator, tag)?, event)
-            }
-            Action::Receive { from, communicator, tag } => {
+            Action::Send {
+                to,
+                communicator,
+                tag,
+            } => self.send(
+                definitions.key(event, Role::Send, to, communicator, tag)?,
+                event,
+            ),
+            Action::Receive {
+                from,
+                communicator,
+                tag,
+            } => {
                 let key = definitions.key(event, Role::Receive, from, communicator, tag)?;
                 Ok(self.receive(key, event, census.is_some()))
             }
@@ -155,7 +186,10 @@ impl Links {
         }
         let message = self.messages;
         self.messages += 1;
-        self.sent.entry(key).or_default().push_back((message, event));
+        self.sent
+            .entry(key)
+            .or_default()
+            .push_back((message, event));
         Ok(Link::Send { message })
     }
 
@@ -190,7 +224,13 @@ impl Links {
         part: Part,
         event: EventId,
     ) -> Result<Link, StreamError> {
-        let Part { track, seat, enters, says, .. } = part;
+        let Part {
+            track,
+            seat,
+            enters,
+            says,
+            ..
+        } = part;
         let members = definitions.teams.members(seat.team).len() as u32;
         let (begun, (entered, left)) = self.counts(seat, track, members);
         if !enters && track == Track::Collective && left >= entered {
@@ -206,21 +246,39 @@ impl Links {
         if is_first {
             self.begin(which, members, event, census);
         }
-        let counts = &mut self.counts[seat.team as usize][track as usize].members[seat.rank as usize];
+        let counts =
+            &mut self.counts[seat.team as usize][track as usize].members[seat.rank as usize];
         *(if enters { &mut counts.0 } else { &mut counts.1 }) += 1;
         let Some(ongoing) = self.ongoing.get_mut(&which) else {
             // It seemed to be over. A thread may begin or end beside those that were waited for; but nobody says anything new.
-            return if says.is_none() { Ok(Link::Nothing) } else { Err(StreamError::Disorder(event)) };
+            return if says.is_none() {
+                Ok(Link::Nothing)
+            } else {
+                Err(StreamError::Disorder(event))
+            };
         };
         let roles = ongoing.take(part, event)?;
         ongoing.missing = ongoing.missing.saturating_sub(1);
         let is_last = census.is_some() && ongoing.missing == 0;
-        let of = Operation { number: ongoing.number, members, rank: seat.rank, which: Some(which), is_first, is_last };
+        let of = Operation {
+            number: ongoing.number,
+            members,
+            rank: seat.rank,
+            which: Some(which),
+            is_first,
+            is_last,
+        };
         let (kind, root) = (ongoing.instance.kind, ongoing.instance.root);
         let is_said = ongoing.progress.said_by.is_some();
         let link = match roles {
             None => Link::Enter { of },
-            Some((sends, receives)) if is_said => Link::Exit { of, kind, root, sends, receives },
+            Some((sends, receives)) if is_said => Link::Exit {
+                of,
+                kind,
+                root,
+                sends,
+                receives,
+            },
             // A thread begins that nobody started, or not yet.
             Some(_) if census.is_some_and(|census| census.is_forked(which)) => {
                 return Err(StreamError::Disorder(event));
@@ -247,7 +305,13 @@ impl Links {
     }
 
     fn begin(&mut self, which: Which, members: u32, seen: EventId, census: Option<&Census>) {
-        let instance = Instance { kind: CollectiveKind::Barrier, root: 0, team: which.0, first: 0, members };
+        let instance = Instance {
+            kind: CollectiveKind::Barrier,
+            root: 0,
+            team: which.0,
+            first: 0,
+            members,
+        };
         let ongoing = Ongoing {
             number: self.operations,
             instance,
@@ -264,7 +328,12 @@ impl Links {
 
     /// Whether all members have taken part, as far as one can know.
     fn is_over(&self, which: Which) -> bool {
-        let Some(Ongoing { instance, progress, .. }) = self.ongoing.get(&which) else { return false };
+        let Some(Ongoing {
+            instance, progress, ..
+        }) = self.ongoing.get(&which)
+        else {
+            return false;
+        };
         let (_, track, index) = which;
         match track {
             Track::Collective => progress.is_complete(instance),
@@ -272,7 +341,9 @@ impl Links {
                 let counts = || &self.counts[which.0 as usize][track as usize].members;
                 progress.said_by.is_some()
                     && progress.enters + progress.exits >= instance.members
-                    && counts().iter().all(|(entered, left)| *entered > index || *left > index)
+                    && counts()
+                        .iter()
+                        .all(|(entered, left)| *entered > index || *left > index)
             }
         }
     }
@@ -281,7 +352,13 @@ impl Links {
 impl Ongoing {
     /// One more event: of an exit, whether its member is a logical sender, and a logical receiver.
     fn take(&mut self, part: Part, event: EventId) -> Result<Option<(bool, bool)>, TraceError> {
-        let Part { track, seat: Seat { rank, .. }, enters, says, .. } = part;
+        let Part {
+            track,
+            seat: Seat { rank, .. },
+            enters,
+            says,
+            ..
+        } = part;
         if let Some(left) = says {
             self.progress.agree(&mut self.instance, left, event)?;
         }

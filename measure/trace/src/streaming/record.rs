@@ -52,11 +52,18 @@ impl Record {
                 push_operation(of, &mut push);
                 role::ENTER | u64::from(of.is_first) << 3
             }
-            Link::Exit { of, kind, root, sends, receives } => {
+            Link::Exit {
+                of,
+                kind,
+                root,
+                sends,
+                receives,
+            } => {
                 push_operation(of, &mut push);
                 push(self.jump as u64);
                 push(root.into());
-                let flags = u64::from(of.is_first) | u64::from(sends) << 1 | u64::from(receives) << 2;
+                let flags =
+                    u64::from(of.is_first) | u64::from(sends) << 1 | u64::from(receives) << 2;
                 role::EXIT | flags << 3 | (kind as u64) << 6
             }
         };
@@ -76,16 +83,31 @@ impl Record {
                 jump = next()? as i64;
                 Link::Receive { message: next()? }
             }
-            role::ENTER => Link::Enter { of: pop_operation(has(3), &mut next)? },
+            role::ENTER => Link::Enter {
+                of: pop_operation(has(3), &mut next)?,
+            },
             _ => {
                 let root = next()? as u32;
                 jump = next()? as i64;
                 let of = pop_operation(has(3), &mut next)?;
-                let Some(kind) = CollectiveKind::of_number(last >> 6 & 15) else { return Ok(None) };
-                Link::Exit { of, kind, root, sends: has(4), receives: has(5) }
+                let Some(kind) = CollectiveKind::of_number(last >> 6 & 15) else {
+                    return Ok(None);
+                };
+                Link::Exit {
+                    of,
+                    kind,
+                    root,
+                    sends: has(4),
+                    receives: has(5),
+                }
             }
         };
-        Ok(Some(Self { location: (last >> 32) as u32, time: next()? as i64, jump, link }))
+        Ok(Some(Self {
+            location: (last >> 32) as u32,
+            time: next()? as i64,
+            jump,
+            link,
+        }))
     }
 }
 
@@ -94,8 +116,18 @@ fn push_operation(of: Operation, push: &mut impl FnMut(u64)) {
     push(u64::from(of.members) << 32 | u64::from(of.rank));
 }
 
-fn pop_operation<E>(is_first: bool, next: &mut impl FnMut() -> Result<u64, E>) -> Result<Operation, E> {
+fn pop_operation<E>(
+    is_first: bool,
+    next: &mut impl FnMut() -> Result<u64, E>,
+) -> Result<Operation, E> {
     let both = next()?;
     let (members, rank) = ((both >> 32) as u32, both as u32);
-    Ok(Operation { number: next()?, members, rank, which: None, is_first, is_last: false })
+    Ok(Operation {
+        number: next()?,
+        members,
+        rank,
+        which: None,
+        is_first,
+        is_last: false,
+    })
 }

@@ -1,6 +1,8 @@
 //! Which operations are complete, and what is made of the others.
 
-use super::{LeftOut, Matched, OperationKey, Operations, Progress, TRACKS, Team, Teams, Track, sends};
+use super::{
+    LeftOut, Matched, OperationKey, Operations, Progress, TRACKS, Team, Teams, Track, sends,
+};
 use crate::trace::{Instance, Location, Mark, NONE, Slot};
 use crate::{EventId, LocationId, TraceError};
 
@@ -15,14 +17,20 @@ struct Finishing<'a> {
 
 impl Teams {
     /// The first operation that is incomplete, and what it is refused for, unless only who keeps an event of it can say so.
-    pub(crate) fn first_incomplete(&self, locations: &[Location]) -> Option<(OperationKey, Option<TraceError>)> {
+    pub(crate) fn first_incomplete(
+        &self,
+        locations: &[Location],
+    ) -> Option<(OperationKey, Option<TraceError>)> {
         for (number, team) in (0..).zip(&self.teams) {
             for (operations, track) in team.tracks.iter().zip(TRACKS) {
                 for (index, instance) in (0..).zip(&operations.instances) {
                     let progress = &self.progress[*instance as usize];
                     if !progress.is_complete(&self.instances[*instance as usize]) {
                         let key = [number, track as u32, index];
-                        return Some((key, progress.refused(track, index, team, operations, locations)));
+                        return Some((
+                            key,
+                            progress.refused(track, index, team, operations, locations),
+                        ));
                     }
                 }
             }
@@ -32,11 +40,26 @@ impl Teams {
 
     /// The operations and their members, and the best that can be made of those that are incomplete.
     pub(crate) fn finish(self, locations: &mut [Location], left_out: &mut LeftOut) -> Matched {
-        let Self { teams, mut instances, names, progress, .. } = self;
+        let Self {
+            teams,
+            mut instances,
+            names,
+            progress,
+            ..
+        } = self;
         instances.shrink_to_fit();
-        let columns = teams.iter().flat_map(|team| &team.tracks).flat_map(|operations| &operations.columns);
+        let columns = teams
+            .iter()
+            .flat_map(|team| &team.tracks)
+            .flat_map(|operations| &operations.columns);
         let slots = Vec::with_capacity(columns.map(|column| column.slots.len()).sum());
-        let mut finishing = Finishing { instances, progress, slots, locations, left_out };
+        let mut finishing = Finishing {
+            instances,
+            progress,
+            slots,
+            locations,
+            left_out,
+        };
         let mut members = Vec::with_capacity(teams.len());
         for mut team in teams {
             for operations in std::mem::take(&mut team.tracks) {
@@ -44,7 +67,12 @@ impl Teams {
             }
             members.push((team.members, team.kept));
         }
-        Matched { instances: finishing.instances, slots: finishing.slots, names, teams: members }
+        Matched {
+            instances: finishing.instances,
+            slots: finishing.slots,
+            names,
+            teams: members,
+        }
     }
 }
 
@@ -57,11 +85,19 @@ impl Progress {
         Operations { columns, .. }: &Operations,
         locations: &[Location],
     ) -> Option<TraceError> {
-        let counts: Vec<_> = columns.iter().map(|column| (column.entered, column.left)).collect();
+        let counts: Vec<_> = columns
+            .iter()
+            .map(|column| (column.entered, column.left))
+            .collect();
         let enters = |rank: usize| {
-            let Slot { location, enter, .. } = *columns[rank].slots.get(index as usize)?;
+            let Slot {
+                location, enter, ..
+            } = *columns[rank].slots.get(index as usize)?;
             let mark = locations[location as usize].marks.get(enter as usize)?;
-            Some(EventId { location: LocationId(location), event: mark.event })
+            Some(EventId {
+                location: LocationId(location),
+                event: mark.event,
+            })
         };
         self.refusal(track, index, &team.members, &counts, enters)
     }
@@ -78,14 +114,22 @@ impl Finishing<'_> {
             found.first = self.slots.len();
             if let Some(kept) = &team.kept {
                 // Who is absent elsewhere is not known here: so everybody counts, by his rank.
-                let absent = |rank: usize| Slot { location: team.members[rank], enter: NONE, exit: NONE };
+                let absent = |rank: usize| Slot {
+                    location: team.members[rank],
+                    enter: NONE,
+                    exit: NONE,
+                };
                 let slot = |rank: usize| operations.columns[rank].slots.get(index).copied();
-                self.slots
-                    .extend(kept.iter().map(|rank| *rank as usize).map(|rank| slot(rank).unwrap_or(absent(rank))));
+                self.slots.extend(
+                    kept.iter()
+                        .map(|rank| *rank as usize)
+                        .map(|rank| slot(rank).unwrap_or(absent(rank))),
+                );
                 found.members = kept.len() as u32;
             } else {
                 present.retain(|(_, column)| column.slots.len() > index);
-                self.slots.extend(present.iter().map(|(_, column)| column.slots[index]));
+                self.slots
+                    .extend(present.iter().map(|(_, column)| column.slots[index]));
             }
             let slots = &mut self.slots[found.first..];
             if slots.len() < found.members as usize {
@@ -94,7 +138,11 @@ impl Finishing<'_> {
             }
             if !is_complete {
                 // Each is counted where its first member is.
-                self.left_out.collectives += u64::from(team.kept.as_ref().is_none_or(|kept| kept.first() == Some(&0)));
+                self.left_out.collectives += u64::from(
+                    team.kept
+                        .as_ref()
+                        .is_none_or(|kept| kept.first() == Some(&0)),
+                );
                 forget(found, progress, team.kept.as_deref(), slots, self.locations);
             }
         }
@@ -112,7 +160,10 @@ fn leave_absent_out<'a>(
         if rank == instance.root {
             root = members;
         }
-        for mark in [slot.enter, slot.exit].into_iter().filter(|mark| *mark != NONE) {
+        for mark in [slot.enter, slot.exit]
+            .into_iter()
+            .filter(|mark| *mark != NONE)
+        {
             let mark = &mut locations[slot.location as usize].marks[mark as usize];
             *mark = mark.with(members, mark.partner);
         }

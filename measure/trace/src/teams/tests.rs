@@ -1,13 +1,16 @@
 use super::*;
 use crate::{
-    Action, ControlledLogicalClock, Latencies, Matching, Place, SyntheticEvent, SyntheticProgram, Trace, TraceBuilder,
-    Verdict,
+    Action, ControlledLogicalClock, Latencies, Matching, Place, SyntheticEvent, SyntheticProgram,
+    Trace, TraceBuilder, Verdict,
 };
 use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_sync::SimError;
 use fastrand::Rng;
 
-const LENIENT: Matching = Matching { lenient: true, skip_alltoallv: false };
+const LENIENT: Matching = Matching {
+    lenient: true,
+    skip_alltoallv: false,
+};
 
 /// A small file can name a large communicator once, and then enter operations of it alone: with a slot for every member,
 /// these would take 14 GB.
@@ -17,10 +20,16 @@ fn operations_take_no_more_memory_than_what_is_said_of_them() {
     let build = |matching| {
         let mut builder = TraceBuilder::new(matching);
         let place = |process| Place { node: 0, process };
-        let ids: Vec<_> = (0..MEMBERS).map(|process| builder.add_location(place(process)).unwrap()).collect();
+        let ids: Vec<_> = (0..MEMBERS)
+            .map(|process| builder.add_location(place(process)).unwrap())
+            .collect();
         let communicator = builder.add_communicator(&ids).unwrap();
         for time in 0..i64::from(MEMBERS) {
-            let mut push = |id: usize, action| builder.push(ids[id], Timestamp::from_nanos(time), action).unwrap();
+            let mut push = |id: usize, action| {
+                builder
+                    .push(ids[id], Timestamp::from_nanos(time), action)
+                    .unwrap()
+            };
             push(0, Action::Enter { communicator });
             push(1, Action::Fork { team: communicator });
             push(MEMBERS as usize - 1, Action::End { team: communicator });
@@ -29,7 +38,10 @@ fn operations_take_no_more_memory_than_what_is_said_of_them() {
     };
     build(Matching::default()).finish().unwrap_err();
     let trace = build(LENIENT).finish().unwrap();
-    assert_eq!((trace.slots.len(), trace.left_out().collectives), (3 * MEMBERS as usize, 2 * u64::from(MEMBERS)));
+    assert_eq!(
+        (trace.slots.len(), trace.left_out().collectives),
+        (3 * MEMBERS as usize, 2 * u64::from(MEMBERS))
+    );
 }
 
 /// What is left of a program when all events of some locations are lost, and the last ones of others.
@@ -43,10 +55,17 @@ fn remains(program: &SyntheticProgram, lost: impl Fn(usize) -> Option<usize>) ->
     for members in program.communicators() {
         builder.add_communicator(&members).unwrap();
     }
-    let see = |SyntheticEvent { location, local, action, .. }: SyntheticEvent| {
+    let see = |SyntheticEvent {
+                   location,
+                   local,
+                   action,
+                   ..
+               }: SyntheticEvent| {
         if kept[location.index()] > 0 {
             kept[location.index()] -= 1;
-            builder.push(location, Timestamp::from_nanos(local.as_nanos()), action).unwrap();
+            builder
+                .push(location, Timestamp::from_nanos(local.as_nanos()), action)
+                .unwrap();
         }
         Ok::<(), SimError>(())
     };
@@ -74,16 +93,30 @@ fn what_is_left_of_a_trace_can_be_corrected() {
         assert_eq!(whole.left_out(), LeftOut::default());
         let absent = rng.usize(0..16);
         let cut = [(); 16].map(|()| rng.bool().then(|| rng.usize(0..200)));
-        let trace = remains(&program, |location| if location == absent { Some(0) } else { cut[location] });
+        let trace = remains(&program, |location| {
+            if location == absent {
+                Some(0)
+            } else {
+                cut[location]
+            }
+        });
         let found = trace.left_out();
-        assert!(found.collectives > 0 && (found.sends > 0 || found.receives > 0), "{found:?}");
+        assert!(
+            found.collectives > 0 && (found.sends > 0 || found.receives > 0),
+            "{found:?}"
+        );
         // Nobody is there who did nothing, and whoever is there has the rank by which its events go.
         for instance in &trace.instances {
             for (rank, slot) in (0..).zip(trace.slots_of(instance)) {
                 assert_ne!(slot.location as usize, absent);
                 let marks = &trace.locations[slot.location as usize].marks;
-                let of = [slot.enter, slot.exit].into_iter().filter(|mark| *mark != NONE);
-                assert!(of.map(|mark| marks[mark as usize].peer()).all(|peer| peer == rank));
+                let of = [slot.enter, slot.exit]
+                    .into_iter()
+                    .filter(|mark| *mark != NONE);
+                assert!(
+                    of.map(|mark| marks[mark as usize].peer())
+                        .all(|peer| peer == rank)
+                );
             }
         }
         let [one, two] = [1, 2].map(|workers| {

@@ -2,8 +2,8 @@
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_trace::{
-    Action, CollectiveKind, CommunicatorId, EventId, LocationId, Matching, Pattern, Place, Trace, TraceBuilder,
-    TraceError,
+    Action, CollectiveKind, CommunicatorId, EventId, LocationId, Matching, Pattern, Place, Trace,
+    TraceBuilder, TraceError,
 };
 use fastrand::Rng;
 
@@ -66,10 +66,16 @@ struct Clocks {
 impl Program {
     /// Locations of a few nodes and processes, with wrong clocks, and about so many steps.
     pub(crate) fn random(rng: &mut Rng, locations: usize, steps: usize) -> Self {
-        let mut program = Self { events: vec![vec![]; locations], ..Self::default() };
+        let mut program = Self {
+            events: vec![vec![]; locations],
+            ..Self::default()
+        };
         for _ in 0..locations {
             let process = rng.u32(0..locations as u32);
-            program.places.push(Place { node: process / 2, process });
+            program.places.push(Place {
+                node: process / 2,
+                process,
+            });
         }
         for _ in 0..rng.usize(1..=3) {
             let mut members: Vec<usize> = (0..locations).collect();
@@ -109,9 +115,19 @@ impl Program {
                 self.add(clocks, location, Step::Internal);
             }
             1..4 if begin => {
-                let (to, team, tag) = (rng.usize(0..self.events.len()), rng.usize(0..self.teams.len()), rng.i32(0..2));
+                let (to, team, tag) = (
+                    rng.usize(0..self.events.len()),
+                    rng.usize(0..self.teams.len()),
+                    rng.i32(0..2),
+                );
                 let sent = self.add(clocks, location, Step::Send(to, team, tag));
-                flying.push(Flying { from: location, to, team, tag, sent });
+                flying.push(Flying {
+                    from: location,
+                    to,
+                    team,
+                    tag,
+                    sent,
+                });
             }
             4 if begin => {
                 let team = rng.usize(0..self.teams.len());
@@ -124,9 +140,16 @@ impl Program {
                 let any = rng.usize(0..flying.len());
                 let same = |m: &Flying| (m.from, m.to, m.team, m.tag);
                 // The first of its channel: messages do not overtake each other.
-                let first = flying.iter().position(|m| same(m) == same(&flying[any])).unwrap();
+                let first = flying
+                    .iter()
+                    .position(|m| same(m) == same(&flying[any]))
+                    .unwrap();
                 let message = flying.remove(first);
-                let received = self.add(clocks, message.to, Step::Receive(message.from, message.team, message.tag));
+                let received = self.add(
+                    clocks,
+                    message.to,
+                    Step::Receive(message.from, message.team, message.tag),
+                );
                 self.relations.push((message.sent, received));
             }
             7.. if !ongoing.is_empty() => {
@@ -154,8 +177,14 @@ impl Program {
             team,
             kind,
             // Threads of a team are always started by the same one.
-            root: if matches!(kind, CollectiveKind::Fork | CollectiveKind::Join) { 0 } else { rng.usize(0..members) },
-            data: (0..members).map(|_| (rng.u8(0..4) > 0, rng.u8(0..4) > 0)).collect(),
+            root: if matches!(kind, CollectiveKind::Fork | CollectiveKind::Join) {
+                0
+            } else {
+                rng.usize(0..members)
+            },
+            data: (0..members)
+                .map(|_| (rng.u8(0..4) > 0, rng.u8(0..4) > 0))
+                .collect(),
             entered: vec![None; members],
             exited: vec![None; members],
         }
@@ -166,8 +195,10 @@ impl Program {
         if sender == receiver {
             return false;
         }
-        let data = matches!(op.kind, CollectiveKind::Barrier | CollectiveKind::Fork | CollectiveKind::Join)
-            || (op.data[sender].0 && op.data[receiver].1);
+        let data = matches!(
+            op.kind,
+            CollectiveKind::Barrier | CollectiveKind::Fork | CollectiveKind::Join
+        ) || (op.data[sender].0 && op.data[receiver].1);
         data && match op.kind.pattern() {
             Pattern::FromRoot => sender == op.root,
             Pattern::ToRoot => receiver == op.root,
@@ -191,8 +222,8 @@ impl Program {
             op.entered[rank] = Some(self.add(clocks, location, step));
             return;
         }
-        let waits =
-            (0..op.entered.len()).any(|other| Self::is_relation(op, other, rank) && op.entered[other].is_none());
+        let waits = (0..op.entered.len())
+            .any(|other| Self::is_relation(op, other, rank) && op.entered[other].is_none());
         if op.exited[rank].is_some() || waits {
             return;
         }
@@ -209,7 +240,8 @@ impl Program {
         for sender in 0..op.entered.len() {
             for receiver in 0..op.entered.len() {
                 if Self::is_relation(op, sender, receiver) {
-                    self.relations.push((op.entered[sender].unwrap(), op.exited[receiver].unwrap()));
+                    self.relations
+                        .push((op.entered[sender].unwrap(), op.exited[receiver].unwrap()));
                 }
             }
         }
@@ -229,15 +261,27 @@ impl Program {
         let (ids, teams) = self.define(&mut builder);
         let push = |(location, event): &Event| {
             let (time, step) = self.events[*location][*event];
-            (ids[*location], Timestamp::from_nanos(time), action(step, &ids, &teams))
+            (
+                ids[*location],
+                Timestamp::from_nanos(time),
+                action(step, &ids, &teams),
+            )
         };
         (builder, self.order.iter().map(push).collect())
     }
 
     fn define(&self, builder: &mut TraceBuilder) -> (Vec<LocationId>, Vec<CommunicatorId>) {
-        let ids: Vec<LocationId> = self.places.iter().map(|place| builder.add_location(*place).unwrap()).collect();
+        let ids: Vec<LocationId> = self
+            .places
+            .iter()
+            .map(|place| builder.add_location(*place).unwrap())
+            .collect();
         let of = |team: &Vec<usize>| team.iter().map(|member| ids[*member]).collect::<Vec<_>>();
-        let teams = self.teams.iter().map(|team| builder.add_communicator(&of(team)).unwrap()).collect();
+        let teams = self
+            .teams
+            .iter()
+            .map(|team| builder.add_communicator(&of(team)).unwrap())
+            .collect();
         (ids, teams)
     }
 
@@ -246,12 +290,22 @@ impl Program {
         let mut builder = TraceBuilder::new(Matching::default());
         let (ids, teams) = self.define(&mut builder);
         let (mixed, mut next) = (rng.bool(), vec![0; ids.len()]);
-        while let Some(first) = (0..ids.len()).find(|location| next[*location] < self.events[*location].len()) {
+        while let Some(first) =
+            (0..ids.len()).find(|location| next[*location] < self.events[*location].len())
+        {
             let any = rng.usize(0..ids.len());
-            let location = if mixed && next[any] < self.events[any].len() { any } else { first };
+            let location = if mixed && next[any] < self.events[any].len() {
+                any
+            } else {
+                first
+            };
             let (time, step) = self.events[location][next[location]];
             next[location] += 1;
-            builder.push(ids[location], Timestamp::<Global>::from_nanos(time), action(step, &ids, &teams))?;
+            builder.push(
+                ids[location],
+                Timestamp::<Global>::from_nanos(time),
+                action(step, &ids, &teams),
+            )?;
         }
         builder.finish()
     }
@@ -260,12 +314,26 @@ impl Program {
 fn action(step: Step, ids: &[LocationId], teams: &[CommunicatorId]) -> Action {
     match step {
         Step::Internal => Action::Internal,
-        Step::Send(to, team, tag) => Action::Send { to: ids[to], communicator: teams[team], tag },
-        Step::Receive(from, team, tag) => Action::Receive { from: ids[from], communicator: teams[team], tag },
-        Step::Enter(team) => Action::Enter { communicator: teams[team] },
-        Step::Exit(team, kind, root, sent, received) => {
-            Action::Exit { communicator: teams[team], kind, root: root as u32, sent, received }
-        }
+        Step::Send(to, team, tag) => Action::Send {
+            to: ids[to],
+            communicator: teams[team],
+            tag,
+        },
+        Step::Receive(from, team, tag) => Action::Receive {
+            from: ids[from],
+            communicator: teams[team],
+            tag,
+        },
+        Step::Enter(team) => Action::Enter {
+            communicator: teams[team],
+        },
+        Step::Exit(team, kind, root, sent, received) => Action::Exit {
+            communicator: teams[team],
+            kind,
+            root: root as u32,
+            sent,
+            received,
+        },
         Step::Fork(team) => Action::Fork { team: teams[team] },
         Step::Begin(team) => Action::Begin { team: teams[team] },
         Step::End(team) => Action::End { team: teams[team] },

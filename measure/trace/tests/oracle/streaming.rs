@@ -2,9 +2,10 @@
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_trace::{
-    Census, ControlledLogicalClock, Corrected, Deviation, EventId, Latencies, LeftOut, Matcher, Matching, Pass, Record,
-    StreamError, StreamedBackward, StreamedDeviation, StreamedForward, StreamedLatencies, StreamedVerdict, Survey,
-    SyntheticProgram, Trace, TraceBuilder, TraceError, Traffic, Verdict,
+    Census, ControlledLogicalClock, Corrected, Deviation, EventId, Latencies, LeftOut, Matcher,
+    Matching, Pass, Record, StreamError, StreamedBackward, StreamedDeviation, StreamedForward,
+    StreamedLatencies, StreamedVerdict, Survey, SyntheticProgram, Trace, TraceBuilder, TraceError,
+    Traffic, Verdict,
 };
 use fastrand::Rng;
 
@@ -25,7 +26,9 @@ struct Found {
 }
 
 fn build(mut builder: TraceBuilder, pushes: &[Push]) -> Result<Trace, TraceError> {
-    pushes.iter().try_for_each(|(location, time, action)| builder.push(*location, *time, *action))?;
+    pushes
+        .iter()
+        .try_for_each(|(location, time, action)| builder.push(*location, *time, *action))?;
     builder.finish()
 }
 
@@ -36,7 +39,10 @@ fn in_memory(trace: &Trace, clock: &ControlledLogicalClock) -> Found {
     let passes = corrected.passes().to_vec();
     corrected.amortize(clock.gradient);
     let both = corrected.into_times();
-    let (messages, collectives) = (trace.messages().count() as u64, trace.collectives().len() as u64);
+    let (messages, collectives) = (
+        trace.messages().count() as u64,
+        trace.collectives().len() as u64,
+    );
     Found {
         contents: (trace.events(), messages, collectives, trace.left_out()),
         measured: Latencies::measured(trace),
@@ -54,15 +60,24 @@ fn in_memory(trace: &Trace, clock: &ControlledLogicalClock) -> Found {
 
 fn survey(definitions: TraceBuilder, pushes: &[Push]) -> Result<Census, StreamError> {
     let mut survey = Survey::default();
-    pushes.iter().try_for_each(|(location, time, action)| survey.push(&definitions, *location, *time, *action))?;
+    pushes.iter().try_for_each(|(location, time, action)| {
+        survey.push(&definitions, *location, *time, *action)
+    })?;
     survey.finish(definitions)
 }
 
-fn streamed(definitions: TraceBuilder, pushes: &[Push], clock: &ControlledLogicalClock) -> Result<Found, StreamError> {
+fn streamed(
+    definitions: TraceBuilder,
+    pushes: &[Push],
+    clock: &ControlledLogicalClock,
+) -> Result<Found, StreamError> {
     let census = survey(definitions, pushes)?;
     let (mut least, mut before) = (StreamedLatencies::new(&census), None);
     loop {
-        let (mut verdict, mut matcher) = (StreamedVerdict::new(&census, clock.latencies), Matcher::new(&census));
+        let (mut verdict, mut matcher) = (
+            StreamedVerdict::new(&census, clock.latencies),
+            Matcher::new(&census),
+        );
         for (location, time, action) in pushes {
             let event = matcher.link(*location, *action)?;
             least.take(event, *time);
@@ -75,7 +90,10 @@ fn streamed(definitions: TraceBuilder, pushes: &[Push], clock: &ControlledLogica
     }
     let (mut stack, mut jumps, mut forward) = (vec![], vec![], vec![]);
     let passes = clock.streamed_passes(|rule| {
-        let (mut matcher, mut pass) = (Matcher::new(&census), StreamedForward::new(&census, rule, clock.latencies));
+        let (mut matcher, mut pass) = (
+            Matcher::new(&census),
+            StreamedForward::new(&census, rule, clock.latencies),
+        );
         (stack, jumps, forward) = (vec![], vec![], vec![vec![]; census.places().len()]);
         for (location, time, action) in pushes {
             let event = matcher.link(*location, *action)?;
@@ -109,7 +127,12 @@ fn streamed(definitions: TraceBuilder, pushes: &[Push], clock: &ControlledLogica
         both[location.index()].push(corrected);
     }
     Ok(Found {
-        contents: (census.events, census.messages, census.collectives, census.left_out),
+        contents: (
+            census.events,
+            census.messages,
+            census.collectives,
+            census.left_out,
+        ),
         measured: least.finish(),
         passes,
         jumps,
@@ -121,20 +144,31 @@ fn streamed(definitions: TraceBuilder, pushes: &[Push], clock: &ControlledLogica
 }
 
 fn assert_same(found: &Found, expected: &Found, what: &str) {
-    assert!(found == expected, "{what}:\n{found:#?}\ninstead of\n{expected:#?}");
+    assert!(
+        found == expected,
+        "{what}:\n{found:#?}\ninstead of\n{expected:#?}"
+    );
 }
 
 #[test]
 fn a_stream_is_corrected_as_a_trace_in_memory_is() {
     let mut moved_back = 0;
-    for seed in 0..if cfg!(debug_assertions) { 6_000 } else { 60_000 } {
+    for seed in 0..if cfg!(debug_assertions) {
+        6_000
+    } else {
+        60_000
+    } {
         let mut question = Question::random(seed);
         if seed % 3 == 0 {
             question.clock.threshold = Some(Duration::from_nanos(100));
         }
         let (builder, pushes) = question.program.pushes(Matching::default());
         let expected = in_memory(&build(builder, &pushes).unwrap(), &question.clock);
-        let found = streamed(question.program.pushes(Matching::default()).0, &pushes, &question.clock);
+        let found = streamed(
+            question.program.pushes(Matching::default()).0,
+            &pushes,
+            &question.clock,
+        );
         assert_same(&found.unwrap(), &expected, &format!("seed {seed}"));
         moved_back += usize::from(expected.forward != expected.both);
     }
@@ -146,9 +180,16 @@ fn a_stream_is_corrected_as_a_trace_in_memory_is() {
 #[test]
 fn of_a_stream_that_is_wrong_the_same_is_found() {
     let (mut disordered, mut same, mut refused) = (0, 0, 0);
-    for seed in 0..if cfg!(debug_assertions) { 8_000 } else { 80_000 } {
+    for seed in 0..if cfg!(debug_assertions) {
+        8_000
+    } else {
+        80_000
+    } {
         let (question, mut rng) = (Question::random(seed), Rng::with_seed(seed));
-        let matching = Matching { lenient: rng.bool(), skip_alltoallv: rng.bool() };
+        let matching = Matching {
+            lenient: rng.bool(),
+            skip_alltoallv: rng.bool(),
+        };
         let (builder, mut pushes) = question.program.pushes(matching);
         for _ in 0..rng.usize(0..4) {
             if !pushes.is_empty() {
@@ -157,11 +198,18 @@ fn of_a_stream_that_is_wrong_the_same_is_found() {
         }
         for _ in 0..rng.usize(0..4) {
             let at = rng.usize(0..pushes.len().max(1));
-            if pushes.get(at + 1).is_some_and(|next| next.0 != pushes[at].0) {
+            if pushes
+                .get(at + 1)
+                .is_some_and(|next| next.0 != pushes[at].0)
+            {
                 pushes.swap(at, at + 1);
             }
         }
-        let found = streamed(question.program.pushes(matching).0, &pushes, &question.clock);
+        let found = streamed(
+            question.program.pushes(matching).0,
+            &pushes,
+            &question.clock,
+        );
         match (found, build(builder, &pushes)) {
             (Err(StreamError::Disorder(_)), _) => disordered += 1,
             (Err(StreamError::Trace(found)), Err(expected)) => {
@@ -169,13 +217,20 @@ fn of_a_stream_that_is_wrong_the_same_is_found() {
                 refused += 1;
             }
             (Ok(found), Ok(trace)) => {
-                assert_same(&found, &in_memory(&trace, &question.clock), &format!("seed {seed}"));
+                assert_same(
+                    &found,
+                    &in_memory(&trace, &question.clock),
+                    &format!("seed {seed}"),
+                );
                 same += 1;
             }
             (found, trace) => panic!("seed {seed}: {found:?} instead of {:?}", trace.err()),
         }
     }
-    assert!(disordered > 100 && same > 1_000 && refused > 1_000, "{disordered} {same} {refused}");
+    assert!(
+        disordered > 100 && same > 1_000 && refused > 1_000,
+        "{disordered} {same} {refused}"
+    );
 }
 
 #[test]
@@ -203,13 +258,21 @@ fn a_stream_of_a_large_program_is_corrected_as_in_memory() {
         };
         let mut pushes: Vec<Push> = vec![];
         let see = |event: downbeat_trace::SyntheticEvent| {
-            pushes.push((event.location, Timestamp::from_nanos(event.local.as_nanos()), event.action));
+            pushes.push((
+                event.location,
+                Timestamp::from_nanos(event.local.as_nanos()),
+                event.action,
+            ));
             Ok::<_, downbeat_sync::SimError>(())
         };
         program.run(see).unwrap();
         let clock = ControlledLogicalClock::new(program.latencies);
         let expected = in_memory(&build(definitions(), &pushes).unwrap(), &clock);
         assert!(expected.jumps.len() > 1_000 && expected.verdicts[1].holds());
-        assert_same(&streamed(definitions(), &pushes, &clock).unwrap(), &expected, "a program");
+        assert_same(
+            &streamed(definitions(), &pushes, &clock).unwrap(),
+            &expected,
+            "a program",
+        );
     }
 }

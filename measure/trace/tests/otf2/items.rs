@@ -20,25 +20,50 @@ fn converted(anchor: &Path, reading: &Reading) -> (TraceFile, String, u64) {
     });
     writer.finish().unwrap();
     let text = fs::read_to_string(&to).unwrap();
-    (TraceFile::read(&to, Matching::default()).unwrap(), text, left_out.unwrap())
+    (
+        TraceFile::read(&to, Matching::default()).unwrap(),
+        text,
+        left_out.unwrap(),
+    )
 }
 
 /// Messages and collective operations, by locations and times: there may be other events in between.
-type Matched = (Vec<[(usize, i64); 2]>, Vec<(CollectiveKind, u32, Vec<(usize, i64, i64)>)>);
+type Matched = (
+    Vec<[(usize, i64); 2]>,
+    Vec<(CollectiveKind, u32, Vec<(usize, i64, i64)>)>,
+);
 
 fn matched(trace: &Trace) -> Matched {
-    let when = |event: EventId| (event.location.index(), trace.time(event).unwrap().as_nanos());
-    let mut messages: Vec<_> = trace.messages().map(|message| [message.send, message.receive].map(when)).collect();
+    let when = |event: EventId| {
+        (
+            event.location.index(),
+            trace.time(event).unwrap().as_nanos(),
+        )
+    };
+    let mut messages: Vec<_> = trace
+        .messages()
+        .map(|message| [message.send, message.receive].map(when))
+        .collect();
     messages.sort_unstable();
     let mut collectives: Vec<_> = trace
         .collectives()
         .map(|found| {
-            let time = |location, event: Option<u32>| event.map_or(-1, |event| when(EventId { location, event }).1);
+            let time = |location, event: Option<u32>| {
+                event.map_or(-1, |event| when(EventId { location, event }).1)
+            };
             let member = |member: downbeat_trace::Member| {
                 let location = member.location;
-                (location.index(), time(location, member.enter), time(location, member.exit))
+                (
+                    location.index(),
+                    time(location, member.enter),
+                    time(location, member.exit),
+                )
             };
-            (found.kind(), found.root(), found.members().map(member).collect::<Vec<_>>())
+            (
+                found.kind(),
+                found.root(),
+                found.members().map(member).collect::<Vec<_>>(),
+            )
         })
         .collect();
     collectives.sort_by(|a, b| format!("{a:?}").cmp(&format!("{b:?}")));
@@ -48,18 +73,33 @@ fn matched(trace: &Trace) -> Matched {
 #[test]
 fn an_archive_and_its_conversion_are_one_trace() {
     let folder = Folder::new();
-    for (ticks, variant) in [(NANOS, "plain"), (NANOS, "corrected"), (3 * NANOS, "shared")] {
+    for (ticks, variant) in [
+        (NANOS, "plain"),
+        (NANOS, "corrected"),
+        (3 * NANOS, "shared"),
+    ] {
         let anchor = folder.archive(ticks, 30, variant);
         for offsets in [true, false] {
-            let reading = Reading { offsets, ..Reading::default() };
+            let reading = Reading {
+                offsets,
+                ..Reading::default()
+            };
             let read = Archive::open(&anchor).unwrap().read(&reading).unwrap();
             let (file, _, _) = converted(&anchor, &reading);
             assert_eq!(matched(&file.trace), matched(&read.trace), "{variant}");
             assert!(matched(&file.trace).0.len() >= 30);
             let sessions = Archive::open(&anchor).unwrap().sessions(&read.origin);
             let has_some = variant == "corrected" && !offsets;
-            assert_eq!(file.sessions == sessions, has_some || sessions.iter().all(Vec::is_empty), "{variant}");
-            assert_eq!(file.sessions.iter().flatten().count() > 0, has_some, "{variant}");
+            assert_eq!(
+                file.sessions == sessions,
+                has_some || sessions.iter().all(Vec::is_empty),
+                "{variant}"
+            );
+            assert_eq!(
+                file.sessions.iter().flatten().count() > 0,
+                has_some,
+                "{variant}"
+            );
         }
         fs::remove_dir_all(anchor.parent().unwrap()).unwrap();
     }
@@ -97,26 +137,49 @@ fn every_event_is_what_otf2_shows() {
     let archive = Archive::open(&anchor).unwrap();
     let shown = shown(&anchor);
     let (mut compared, mut other) = (0, 0);
-    for (location, line) in
-        text.lines().filter(|line| line.contains("location ") || line.starts_with("thread ")).enumerate()
+    for (location, line) in text
+        .lines()
+        .filter(|line| line.contains("location ") || line.starts_with("thread "))
+        .enumerate()
     {
         // Names are those of the archive, whose locations are in another order.
-        let name = line.splitn(if line.starts_with("thread") { 4 } else { 5 }, ' ').last().unwrap();
-        let id = archive.locations().iter().find(|found| found.name == name).unwrap().id;
-        let of_location = text.lines().filter_map(|line| line.strip_prefix(&format!("{location} ")));
-        let words = of_location.filter(|line| !line.contains(" collective")).map(|line| {
-            let mut fields = line.splitn(3, ' ');
-            let (time, word, rest) = (fields.next().unwrap(), fields.next().unwrap(), fields.next().unwrap());
-            match word {
-                "enter" | "leave" => format!("{time} {word} {}", names[rest.parse::<usize>().unwrap()]),
-                "note" => format!("{time} note {}", rest.replace(' ', "")),
-                _ => format!("{time} {word}"),
-            }
-        });
+        let name = line
+            .splitn(if line.starts_with("thread") { 4 } else { 5 }, ' ')
+            .last()
+            .unwrap();
+        let id = archive
+            .locations()
+            .iter()
+            .find(|found| found.name == name)
+            .unwrap()
+            .id;
+        let of_location = text
+            .lines()
+            .filter_map(|line| line.strip_prefix(&format!("{location} ")));
+        let words = of_location
+            .filter(|line| !line.contains(" collective"))
+            .map(|line| {
+                let mut fields = line.splitn(3, ' ');
+                let (time, word, rest) = (
+                    fields.next().unwrap(),
+                    fields.next().unwrap(),
+                    fields.next().unwrap(),
+                );
+                match word {
+                    "enter" | "leave" => {
+                        format!("{time} {word} {}", names[rest.parse::<usize>().unwrap()])
+                    }
+                    "note" => format!("{time} note {}", rest.replace(' ', "")),
+                    _ => format!("{time} {word}"),
+                }
+            });
         let expected: Vec<String> = shown[&id].iter().filter_map(in_our_words).collect();
         assert_eq!(words.collect::<Vec<_>>(), expected, "{name}");
         compared += expected.len();
-        other += shown[&id].iter().filter(|event| event.1.starts_with("PARAMETER")).count();
+        other += shown[&id]
+            .iter()
+            .filter(|event| event.1.starts_with("PARAMETER"))
+            .count();
     }
     assert!(compared > 200 && left_out == other as u64 && other > 0);
 }
@@ -130,13 +193,21 @@ fn whoever_takes_what_an_archive_says_may_have_enough() {
         taken += 1;
         let is_event = matches!(item, Item::Event { .. });
         if is_event {
-            Err(Otf2Error::Io { path: "enough".into(), why: std::io::ErrorKind::Other.into() })
+            Err(Otf2Error::Io {
+                path: "enough".into(),
+                why: std::io::ErrorKind::Other.into(),
+            })
         } else {
             Ok(())
         }
     };
-    let why = archive.for_each_item(&Reading::default(), enough).unwrap_err().to_string();
+    let why = archive
+        .for_each_item(&Reading::default(), enough)
+        .unwrap_err()
+        .to_string();
     assert!(why.starts_with("enough: ") && taken > 5, "{why}");
     // What never ends is handed over as it is.
-    archive.for_each_item::<Otf2Error>(&Reading::default(), |_| Ok(())).unwrap();
+    archive
+        .for_each_item::<Otf2Error>(&Reading::default(), |_| Ok(()))
+        .unwrap();
 }

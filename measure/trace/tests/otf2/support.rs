@@ -12,9 +12,18 @@ use downbeat_clock_core::{Global, Timestamp};
 pub(crate) const NANOS: u64 = 1_000_000_000;
 
 pub(crate) fn words(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output().unwrap_or_else(|why| panic!("{program}: {why}"));
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && err.is_empty(), "{program} {arguments:?}: {out}{err}");
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .unwrap_or_else(|why| panic!("{program}: {why}"));
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(
+        output.status.success() && err.is_empty(),
+        "{program} {arguments:?}: {out}{err}"
+    );
     out.into_owned()
 }
 
@@ -22,10 +31,14 @@ pub(crate) fn words(program: &str, arguments: &[&str]) -> String {
 pub(crate) fn writer() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("otf2-archive-{}", std::process::id()));
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("otf2-archive-{}", std::process::id()));
         let flags = words("otf2-config", &["--cflags", "--ldflags", "--libs"]);
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/otf2/archive.c");
-        let arguments = [&["-o", program.to_str().unwrap(), source], &*flags.split_whitespace().collect::<Vec<_>>()];
+        let arguments = [
+            &["-o", program.to_str().unwrap(), source],
+            &*flags.split_whitespace().collect::<Vec<_>>(),
+        ];
         words("cc", &arguments.concat());
         program
     })
@@ -38,7 +51,8 @@ impl Folder {
     pub(crate) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("otf2-{}-{number}", std::process::id()));
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("otf2-{}-{number}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }
@@ -47,7 +61,10 @@ impl Folder {
     pub(crate) fn archive(&self, ticks: u64, rounds: u32, variant: &str) -> PathBuf {
         let folder = self.0.join(variant);
         let (ticks, rounds) = (ticks.to_string(), rounds.to_string());
-        words(writer().to_str().unwrap(), &[folder.to_str().unwrap(), &ticks, &rounds, variant]);
+        words(
+            writer().to_str().unwrap(),
+            &[folder.to_str().unwrap(), &ticks, &rounds, variant],
+        );
         folder.join("traces.otf2")
     }
 }
@@ -66,11 +83,18 @@ pub(crate) fn shown(anchor: &Path) -> BTreeMap<u64, Vec<Shown>> {
     let mut events: BTreeMap<u64, Vec<Shown>> = BTreeMap::new();
     for line in words("otf2-print", &[anchor.to_str().unwrap()]).lines() {
         let mut columns = line.split_whitespace();
-        let (Some(what), Some(location), Some(time)) = (columns.next(), columns.next(), columns.next()) else {
+        let (Some(what), Some(location), Some(time)) =
+            (columns.next(), columns.next(), columns.next())
+        else {
             continue;
         };
-        let (Ok(location), Ok(time)) = (location.parse(), time.parse()) else { continue };
-        events.entry(location).or_default().push((time, what.to_owned(), columns.collect()));
+        let (Ok(location), Ok(time)) = (location.parse(), time.parse()) else {
+            continue;
+        };
+        events
+            .entry(location)
+            .or_default()
+            .push((time, what.to_owned(), columns.collect()));
     }
     events
 }

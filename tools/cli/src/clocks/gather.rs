@@ -3,8 +3,8 @@
 use downbeat_clock_core::{Clock, ReadOrdering};
 use downbeat_common::{Failure, Known};
 use downbeat_timers::{
-    CntvctClock, CoreId, Duration, Machine, ReadCost, Resolution, SystemClock, SystemClockId, TickRate, Ticks,
-    TscClock, TscDoubt, TscFacts, allowed_cores, compare_cores, socket_of,
+    CntvctClock, CoreId, Duration, Machine, ReadCost, Resolution, SystemClock, SystemClockId,
+    TickRate, Ticks, TscClock, TscDoubt, TscFacts, allowed_cores, compare_cores, socket_of,
 };
 
 use super::Options;
@@ -56,18 +56,30 @@ pub(crate) fn gather(options: &Options) -> Result<Report, Failure> {
     let known = options.calibration.calibrate(&tsc, &raw, CALIBRATION)?;
     let facts = TscFacts::gather();
     let rated_tsc = match (tsc, &known) {
-        (Ok(clock), Some(known)) => Ok(Rated { clock, rate: known.calibration.rate() }),
+        (Ok(clock), Some(known)) => Ok(Rated {
+            clock,
+            rate: known.calibration.rate(),
+        }),
         (Err(why), _) => Err(why.to_string()),
         (Ok(_), None) => Err("it is not calibrated".to_owned()),
     };
     let sources = sources(&rated_tsc, &raw, &cores);
-    let recommended = recommend(&sources, |name| if name == TSC_ORDERED { grave_doubt(&facts) } else { Ok(()) });
+    let recommended = recommend(&sources, |name| {
+        if name == TSC_ORDERED {
+            grave_doubt(&facts)
+        } else {
+            Ok(())
+        }
+    });
     Ok(Report {
         schema: "downbeat.clocks",
         version: 1,
         machine: machine(&cores, facts.as_ref().ok()),
         tsc: Tsc {
-            doubts: facts.iter().flat_map(|facts| facts.doubts().map(|doubt| doubt.to_string())).collect(),
+            doubts: facts
+                .iter()
+                .flat_map(|facts| facts.doubts().map(|doubt| doubt.to_string()))
+                .collect(),
             facts: facts.ok().map(|facts| describe(&facts)),
             calibration: known.map(describe_calibration),
         },
@@ -78,7 +90,9 @@ pub(crate) fn gather(options: &Options) -> Result<Report, Failure> {
 
 fn chosen_cores(options: &Options) -> Result<Vec<CoreId>, Failure> {
     let allowed = allowed_cores();
-    let Some(chosen) = &options.cores else { return Ok(allowed) };
+    let Some(chosen) = &options.cores else {
+        return Ok(allowed);
+    };
     let mut cores: Vec<CoreId> = Vec::new();
     for core in chosen.iter().copied().map(CoreId) {
         if !allowed.contains(&core) {
@@ -99,21 +113,38 @@ fn chosen_cores(options: &Options) -> Result<Vec<CoreId>, Failure> {
 /// A virtual machine is no such thing: its kernel, who knows the hypervisor, has decided whether to trust the counter.
 fn grave_doubt(facts: &Result<TscFacts, impl Sized>) -> Result<(), String> {
     let grave = |doubt: &TscDoubt| !matches!(doubt, TscDoubt::VirtualMachine(_));
-    match facts.as_ref().ok().and_then(|facts| facts.doubts().find(grave)) {
+    match facts
+        .as_ref()
+        .ok()
+        .and_then(|facts| facts.doubts().find(grave))
+    {
         Some(doubt) => Err(doubt.to_string()),
         None => Ok(()),
     }
 }
 
-fn sources(tsc: &Result<Rated<TscClock>, String>, raw: &SystemClock, cores: &[CoreId]) -> Vec<Source> {
+fn sources(
+    tsc: &Result<Rated<TscClock>, String>,
+    raw: &SystemClock,
+    cores: &[CoreId],
+) -> Vec<Source> {
     match tsc {
         Ok(rated) => {
-            let examine = Examiner { yardstick: rated, cores };
+            let examine = Examiner {
+                yardstick: rated,
+                cores,
+            };
             examine.all_sources(Ok(rated))
         }
         Err(why) => {
-            let yardstick = Rated { clock: *raw, rate: SystemClock::RATE };
-            let examine = Examiner { yardstick: &yardstick, cores };
+            let yardstick = Rated {
+                clock: *raw,
+                rate: SystemClock::RATE,
+            };
+            let examine = Examiner {
+                yardstick: &yardstick,
+                cores,
+            };
             examine.all_sources(Err(why))
         }
     }
@@ -131,7 +162,14 @@ impl<Y: Clock> Examiner<'_, Y> {
         sources.push(match CntvctClock::detect() {
             Ok(clock) => {
                 let rate = clock.stated_rate();
-                self.source("CNTVCT", &clock, rate, clock.ordering(), [false; 2], self.agreement(&clock, rate))
+                self.source(
+                    "CNTVCT",
+                    &clock,
+                    rate,
+                    clock.ordering(),
+                    [false; 2],
+                    self.agreement(&clock, rate),
+                )
             }
             Err(why) => unavailable("CNTVCT", why.to_string()),
         });
@@ -140,30 +178,78 @@ impl<Y: Clock> Examiner<'_, Y> {
                 Ok(clock) => {
                     let steadiness = [id.can_step(), id.is_slewed()];
                     let cores = self.agreement(&clock, SystemClock::RATE);
-                    self.source(id.name(), &clock, SystemClock::RATE, clock.ordering(), steadiness, cores)
+                    self.source(
+                        id.name(),
+                        &clock,
+                        SystemClock::RATE,
+                        clock.ordering(),
+                        steadiness,
+                        cores,
+                    )
                 }
                 Err(why) => unavailable(id.name(), why.to_string()),
             });
         }
-        sources.push(unavailable("MPI_Wtime", "this program is built without MPI".to_owned()));
+        sources.push(unavailable(
+            "MPI_Wtime",
+            "this program is built without MPI".to_owned(),
+        ));
         sources
     }
 
     /// The ways to read the time stamp counter. It is one counter, so its cores are compared once, and in order: unordered
     /// readings contradict each other whether or not the cores agree.
     fn tsc_sources(&self, tsc: Result<&Rated<TscClock>, &String>) -> Vec<Source> {
-        let names = ["TSC, rdtsc", TSC_ORDERED, "TSC, fenced open", "TSC, fenced close"];
+        let names = [
+            "TSC, rdtsc",
+            TSC_ORDERED,
+            "TSC, fenced open",
+            "TSC, fenced close",
+        ];
         let Rated { clock, rate } = match tsc {
             Ok(rated) => rated,
-            Err(why) => return names.iter().map(|name| unavailable(name, why.clone())).collect(),
+            Err(why) => {
+                return names
+                    .iter()
+                    .map(|name| unavailable(name, why.clone()))
+                    .collect();
+            }
         };
         let (rate, steady, [unordered, ordered, open, close]) = (*rate, [false; 2], names);
         let cores = self.agreement(clock, rate);
         vec![
-            self.source(unordered, &clock.unordered(), rate, clock.unordered().ordering(), steady, cores.clone()),
-            self.source(ordered, clock, rate, clock.ordering(), steady, cores.clone()),
-            self.source(open, &Opening(clock), rate, ReadOrdering::Fenced, steady, cores.clone()),
-            self.source(close, &Closing(clock), rate, ReadOrdering::Fenced, steady, cores),
+            self.source(
+                unordered,
+                &clock.unordered(),
+                rate,
+                clock.unordered().ordering(),
+                steady,
+                cores.clone(),
+            ),
+            self.source(
+                ordered,
+                clock,
+                rate,
+                clock.ordering(),
+                steady,
+                cores.clone(),
+            ),
+            self.source(
+                open,
+                &Opening(clock),
+                rate,
+                ReadOrdering::Fenced,
+                steady,
+                cores.clone(),
+            ),
+            self.source(
+                close,
+                &Closing(clock),
+                rate,
+                ReadOrdering::Fenced,
+                steady,
+                cores,
+            ),
         ]
     }
 
@@ -176,7 +262,9 @@ impl<Y: Clock> Examiner<'_, Y> {
         [can_step, slewed]: [bool; 2],
         cores: Agreement,
     ) -> Source {
-        let Some(cost) = ReadCost::measure(clock, &self.yardstick.clock, self.yardstick.rate, BATCHES) else {
+        let Some(cost) =
+            ReadCost::measure(clock, &self.yardstick.clock, self.yardstick.rate, BATCHES)
+        else {
             return unavailable(name, "its reads could not be timed".to_owned());
         };
         let resolution = Resolution::measure(clock, READINGS);
@@ -196,19 +284,31 @@ impl<Y: Clock> Examiner<'_, Y> {
             slewed,
             cores,
         };
-        Source { name: name.to_owned(), unavailable: None, found: Some(found) }
+        Source {
+            name: name.to_owned(),
+            unavailable: None,
+            found: Some(found),
+        }
     }
 
     fn agreement<C: Clock + Sync>(&self, clock: &C, rate: TickRate) -> Agreement {
         if self.cores.len() < 2 {
             return Agreement::OneCore;
         }
-        let grain = Resolution::measure(clock, READINGS).map_or(Duration::ZERO, |found| rate.duration(found.grain));
+        let grain = Resolution::measure(clock, READINGS)
+            .map_or(Duration::ZERO, |found| rate.duration(found.grain));
         let offsets = match compare_cores(clock, rate, grain, self.cores, EXCHANGES) {
             Ok(offsets) => offsets,
-            Err(why) => return Agreement::Unknown { why: why.to_string() },
+            Err(why) => {
+                return Agreement::Unknown {
+                    why: why.to_string(),
+                };
+            }
         };
-        let apart = offsets.iter().filter(|pair| !pair.may_be_zero()).max_by_key(|pair| pair.offset.abs());
+        let apart = offsets
+            .iter()
+            .filter(|pair| !pair.may_be_zero())
+            .max_by_key(|pair| pair.offset.abs());
         match apart {
             Some(pair) => Agreement::Differ {
                 core: pair.core.0,
@@ -217,7 +317,11 @@ impl<Y: Clock> Examiner<'_, Y> {
                 half_width_ns: pair.half_width.as_nanos(),
             },
             None => Agreement::Same {
-                within_ns: offsets.iter().map(|pair| pair.bound().as_nanos()).max().unwrap_or(0),
+                within_ns: offsets
+                    .iter()
+                    .map(|pair| pair.bound().as_nanos())
+                    .max()
+                    .unwrap_or(0),
                 pairs: offsets.len(),
             },
         }
@@ -225,7 +329,11 @@ impl<Y: Clock> Examiner<'_, Y> {
 }
 
 fn unavailable(name: &str, why: String) -> Source {
-    Source { name: name.to_owned(), unavailable: Some(why), found: None }
+    Source {
+        name: name.to_owned(),
+        unavailable: Some(why),
+        found: None,
+    }
 }
 
 fn machine(cores: &[CoreId], facts: Option<&TscFacts>) -> report::Machine {
@@ -233,9 +341,13 @@ fn machine(cores: &[CoreId], facts: Option<&TscFacts>) -> report::Machine {
     sockets.sort_unstable();
     sockets.dedup();
     report::Machine {
-        cpu_model: Machine::this().map(|machine| machine.cpu_model).unwrap_or_default(),
+        cpu_model: Machine::this()
+            .map(|machine| machine.cpu_model)
+            .unwrap_or_default(),
         architecture: std::env::consts::ARCH,
-        hypervisor: facts.and_then(|facts| facts.hypervisor).map(|host| host.to_string()),
+        hypervisor: facts
+            .and_then(|facts| facts.hypervisor)
+            .map(|host| host.to_string()),
         cores: cores.iter().map(|core| core.0).collect(),
         sockets: sockets.len(),
     }

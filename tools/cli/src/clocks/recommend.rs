@@ -6,7 +6,10 @@ use super::report::{Agreement, Ordering, Recommended, Source};
 ///
 /// A source whose rate is adjusted is taken only where no other is left. `trusted` says of a source by name whether
 /// nothing grave speaks against it.
-pub(crate) fn recommend(sources: &[Source], trusted: impl Fn(&str) -> Result<(), String>) -> Recommended {
+pub(crate) fn recommend(
+    sources: &[Source],
+    trusted: impl Fn(&str) -> Result<(), String>,
+) -> Recommended {
     let mut objections = Vec::new();
     let mut candidates: Vec<(&Source, f64, bool)> = Vec::new();
     for source in sources {
@@ -15,9 +18,9 @@ pub(crate) fn recommend(sources: &[Source], trusted: impl Fn(&str) -> Result<(),
             continue;
         }
         let objection = match &found.cores {
-            Agreement::Differ { core, reference, .. } => {
-                Err(format!("it differs between cores {reference} and {core}"))
-            }
+            Agreement::Differ {
+                core, reference, ..
+            } => Err(format!("it differs between cores {reference} and {core}")),
             Agreement::Unknown { why } => Err(format!("its cores could not be compared ({why})")),
             Agreement::Same { .. } | Agreement::OneCore if found.backwards > 0 => {
                 Err(format!("it ran backwards {} times", found.backwards))
@@ -32,15 +35,25 @@ pub(crate) fn recommend(sources: &[Source], trusted: impl Fn(&str) -> Result<(),
     candidates.sort_by(|a, b| a.2.cmp(&b.2).then(a.1.total_cmp(&b.1)));
     let Some((best, _, slewed)) = candidates.first() else {
         let why = format!("no source can be trusted: {}", objections.join("; "));
-        return Recommended { source: "none".to_owned(), why };
+        return Recommended {
+            source: "none".to_owned(),
+            why,
+        };
     };
     let mut why = "the cheapest that is read in order, never steps, ".to_owned();
-    why += if *slewed { "(though its rate is adjusted) " } else { "runs at its own rate " };
+    why += if *slewed {
+        "(though its rate is adjusted) "
+    } else {
+        "runs at its own rate "
+    };
     why += "and shows the same on all cores";
     for objection in objections {
         why += &format!("; not {objection}");
     }
-    Recommended { source: best.name.clone(), why }
+    Recommended {
+        source: best.name.clone(),
+        why,
+    }
 }
 
 #[cfg(test)]
@@ -58,10 +71,17 @@ mod tests {
             backwards: 0,
             can_step: false,
             slewed: false,
-            cores: Agreement::Same { within_ns: 50, pairs: 1 },
+            cores: Agreement::Same {
+                within_ns: 50,
+                pairs: 1,
+            },
         };
         change(&mut found);
-        Source { name: name.to_owned(), unavailable: None, found: Some(found) }
+        Source {
+            name: name.to_owned(),
+            unavailable: None,
+            found: Some(found),
+        }
     }
 
     fn chosen(sources: &[Source]) -> String {
@@ -72,20 +92,55 @@ mod tests {
     fn the_cheapest_sound_source_wins() {
         let raw = || source("raw", 20.0, |_| {});
         assert_eq!(chosen(&[source("tsc", 15.0, |_| {}), raw()]), "tsc");
-        assert_eq!(chosen(&[source("tsc", 15.0, |f| f.ordering = Ordering::Unordered), raw()]), "raw");
-        assert_eq!(chosen(&[source("tsc", 15.0, |f| f.can_step = true), raw()]), "raw");
-        assert_eq!(chosen(&[source("tsc", 15.0, |f| f.backwards = 1), raw()]), "raw");
-        assert_eq!(chosen(&[source("mono", 15.0, |f| f.slewed = true), raw()]), "raw");
-        let apart = Agreement::Differ { core: 1, reference: 0, offset_ns: 500, half_width_ns: 40 };
-        let found = recommend(&[source("tsc", 15.0, |f| f.cores = apart.clone()), raw()], |_| Ok(()));
+        assert_eq!(
+            chosen(&[
+                source("tsc", 15.0, |f| f.ordering = Ordering::Unordered),
+                raw()
+            ]),
+            "raw"
+        );
+        assert_eq!(
+            chosen(&[source("tsc", 15.0, |f| f.can_step = true), raw()]),
+            "raw"
+        );
+        assert_eq!(
+            chosen(&[source("tsc", 15.0, |f| f.backwards = 1), raw()]),
+            "raw"
+        );
+        assert_eq!(
+            chosen(&[source("mono", 15.0, |f| f.slewed = true), raw()]),
+            "raw"
+        );
+        let apart = Agreement::Differ {
+            core: 1,
+            reference: 0,
+            offset_ns: 500,
+            half_width_ns: 40,
+        };
+        let found = recommend(
+            &[source("tsc", 15.0, |f| f.cores = apart.clone()), raw()],
+            |_| Ok(()),
+        );
         assert_eq!(found.source, "raw");
-        assert!(found.why.ends_with("not tsc: it differs between cores 0 and 1"), "{}", found.why);
+        assert!(
+            found
+                .why
+                .ends_with("not tsc: it differs between cores 0 and 1"),
+            "{}",
+            found.why
+        );
     }
 
     #[test]
     fn a_source_under_grave_doubt_is_passed_over_and_named() {
         let sources = [source("tsc", 15.0, |_| {}), source("raw", 20.0, |_| {})];
-        let found = recommend(&sources, |name| if name == "tsc" { Err("the kernel".into()) } else { Ok(()) });
+        let found = recommend(&sources, |name| {
+            if name == "tsc" {
+                Err("the kernel".into())
+            } else {
+                Ok(())
+            }
+        });
         assert_eq!(found.source, "raw");
         assert!(found.why.contains("not tsc: the kernel"), "{}", found.why);
         assert_eq!(recommend(&[], |_| Ok(())).source, "none");

@@ -100,7 +100,12 @@ pub(crate) enum Agreement {
     /// No pair of cores was found to differ; none can differ by more than this.
     Same { within_ns: i64, pairs: usize },
     /// A pair certainly differs.
-    Differ { core: u32, reference: u32, offset_ns: i64, half_width_ns: i64 },
+    Differ {
+        core: u32,
+        reference: u32,
+        offset_ns: i64,
+        half_width_ns: i64,
+    },
     /// There is but one core.
     OneCore,
     /// The comparison failed.

@@ -18,7 +18,11 @@ pub(crate) fn render(report: &Report, bars: bool) -> String {
         machine.architecture,
         count(machine.cores.len(), "core"),
         count(machine.sockets, "socket"),
-        machine.hypervisor.as_ref().map(|host| format!(", under {host}")).unwrap_or_default(),
+        machine
+            .hypervisor
+            .as_ref()
+            .map(|host| format!(", under {host}"))
+            .unwrap_or_default(),
     );
     text += &sources(&report.sources, bars);
     for source in &report.sources {
@@ -30,20 +34,35 @@ pub(crate) fn render(report: &Report, bars: bool) -> String {
     text += "\nread, 99 %: what half and 99 of 100 reads cost at most. step: the smallest between two readings in a row.\n\
              grain: what all steps are multiples of. cores: by how much two cores can differ at most.\n\n";
     text += &tsc(&report.tsc);
-    let _ = writeln!(text, "Recommended: {}\n  {}", report.recommended.source, report.recommended.why);
+    let _ = writeln!(
+        text,
+        "Recommended: {}\n  {}",
+        report.recommended.source, report.recommended.why
+    );
     text
 }
 
 fn sources(sources: &[Source], bars: bool) -> String {
-    let all: Vec<(&Source, &Found)> =
-        sources.iter().filter_map(|source| Some((source, source.found.as_ref()?))).collect();
-    let dearest = all.iter().map(|(_, found)| found.read_cost_median_ns).fold(0.0, f64::max);
-    let mut table = Table::new(["source", "read", "99 %", "order", "step", "grain", "rate", "cores"]);
+    let all: Vec<(&Source, &Found)> = sources
+        .iter()
+        .filter_map(|source| Some((source, source.found.as_ref()?)))
+        .collect();
+    let dearest = all
+        .iter()
+        .map(|(_, found)| found.read_cost_median_ns)
+        .fold(0.0, f64::max);
+    let mut table = Table::new([
+        "source", "read", "99 %", "order", "step", "grain", "rate", "cores",
+    ]);
     for (source, found) in all {
         let cost = nanos(Some(found.read_cost_median_ns));
         table.row([
             source.name.clone(),
-            if bars { format!("{} {cost}", bar(found.read_cost_median_ns / dearest)) } else { cost },
+            if bars {
+                format!("{} {cost}", bar(found.read_cost_median_ns / dearest))
+            } else {
+                cost
+            },
             nanos(Some(found.read_cost_p99_ns)),
             order(found.ordering).to_owned(),
             nanos(found.resolution_ns),
@@ -97,7 +116,12 @@ fn steadiness(found: &Found) -> String {
 fn agreement(cores: &Agreement) -> String {
     match cores {
         Agreement::Same { within_ns, .. } => format!("<= {}", nanos(Some(*within_ns as f64))),
-        Agreement::Differ { core, reference, offset_ns, half_width_ns } => {
+        Agreement::Differ {
+            core,
+            reference,
+            offset_ns,
+            half_width_ns,
+        } => {
             format!("core {core} is {offset_ns:+} +- {half_width_ns} ns from {reference}")
         }
         Agreement::OneCore => "one core".to_owned(),
@@ -116,13 +140,20 @@ fn tsc(tsc: &Tsc) -> String {
             calibration
                 .loaded_from
                 .as_ref()
-                .map_or("calibrated against".to_owned(), |file| format!("by {file}, against")),
+                .map_or("calibrated against".to_owned(), |file| format!(
+                    "by {file}, against"
+                )),
             calibration.against
         );
     }
     if let Some(facts) = &tsc.facts {
         let yes = |there| if there { "yes" } else { "no" };
-        let _ = write!(text, "  invariant {}, TSC_ADJUST {}", yes(facts.invariant), yes(facts.tsc_adjust));
+        let _ = write!(
+            text,
+            "  invariant {}, TSC_ADJUST {}",
+            yes(facts.invariant),
+            yes(facts.tsc_adjust)
+        );
         if let Some(hz) = facts.stated_hz {
             let _ = write!(text, ", stated frequency {:.6} GHz", hz as f64 / 1e9);
         }

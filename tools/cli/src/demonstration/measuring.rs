@@ -17,7 +17,10 @@ use crate::{bench, report};
 
 /// The usual way, and the one that a global clock makes possible. What else each needs: a clock that is good enough for a
 /// tenth of a second.
-const SCHEMES: [(&str, &[&str]); 2] = [("ms1", &[]), ("round-time", &["--sync", "hca3/500/skampi/50/weighted"])];
+const SCHEMES: [(&str, &[&str]); 2] = [
+    ("ms1", &[]),
+    ("round-time", &["--sync", "hca3/500/skampi/50/weighted"]),
+];
 
 const OPERATIONS: [&str; 4] = ["ping-pong", "barrier", "bcast", "allreduce"];
 
@@ -49,7 +52,10 @@ pub(super) fn run(ranks: u32, skew: &str) -> Result<String, Failure> {
         }
     }
     let read = |(scheme, _)| read_experiment(&folder.join(scheme)).map_err(Failure::run);
-    let found = SCHEMES.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let found = SCHEMES
+        .into_iter()
+        .map(read)
+        .collect::<Result<Vec<_>, _>>()?;
     let page = write_page(&folder)?;
     let [(a, _), (b, _)] = SCHEMES;
     Ok(format!(
@@ -65,7 +71,10 @@ pub(super) fn run(ranks: u32, skew: &str) -> Result<String, Failure> {
 fn write_page(folder: &Path) -> Result<PathBuf, Failure> {
     let page = folder.join("report.html");
     let folders = SCHEMES.map(|(scheme, _)| folder.join(scheme).into_os_string());
-    let words = ["report".into()].into_iter().chain(folders).chain(["-o".into(), page.clone().into()]);
+    let words = ["report".into()]
+        .into_iter()
+        .chain(folders)
+        .chain(["-o".into(), page.clone().into()]);
     report::run(&from_words(words)?)?;
     Ok(page)
 }
@@ -77,14 +86,21 @@ fn from_words<O: Args>(words: impl IntoIterator<Item = OsString>) -> Result<O, F
         #[command(flatten)]
         options: O,
     }
-    Line::try_parse_from(words).map(|line| line.options).map_err(Failure::run)
+    Line::try_parse_from(words)
+        .map(|line| line.options)
+        .map_err(Failure::run)
 }
 
 /// Of another name each time: nothing that anybody has is overwritten, and the system clears away what lies there.
 fn new_folder() -> Result<PathBuf, Failure> {
-    let name = format!("downbeat-{}-{}", downbeat_common::now().replace([':', 'Z'], ""), process::id());
+    let name = format!(
+        "downbeat-{}-{}",
+        downbeat_common::now().replace([':', 'Z'], ""),
+        process::id()
+    );
     let folder = env::temp_dir().join(name);
-    fs::create_dir(&folder).map_err(|why| Failure::Run(format!("cannot make {}: {why}", folder.display())))?;
+    fs::create_dir(&folder)
+        .map_err(|why| Failure::Run(format!("cannot make {}: {why}", folder.display())))?;
     Ok(folder)
 }
 
@@ -96,13 +112,26 @@ fn options(
     (scheme, more): (&str, &[&str]),
     number: usize,
 ) -> Result<bench::Options, Failure> {
-    let mut words: Vec<OsString> = ["bench", "--operation", &OPERATIONS.join(","), "--ranks", &ranks.to_string()]
-        .into_iter()
-        .chain(["--skew", skew, "--scheme", scheme, "--time-slice", TIME_SLICE])
-        .chain(["--launch", &format!("launch-{number:03}")])
-        .chain(more.iter().copied())
-        .map(Into::into)
-        .collect();
+    let mut words: Vec<OsString> = [
+        "bench",
+        "--operation",
+        &OPERATIONS.join(","),
+        "--ranks",
+        &ranks.to_string(),
+    ]
+    .into_iter()
+    .chain([
+        "--skew",
+        skew,
+        "--scheme",
+        scheme,
+        "--time-slice",
+        TIME_SLICE,
+    ])
+    .chain(["--launch", &format!("launch-{number:03}")])
+    .chain(more.iter().copied())
+    .map(Into::into)
+    .collect();
     words.extend(["--out".into(), folder.join(scheme).into()]);
     from_words(words)
 }
@@ -111,7 +140,12 @@ fn render(ranks: u32, found: &[Experiment]) -> String {
     let mut table = Table::new(["operation", "by ms1", "by round-time"]);
     for operation in OPERATIONS {
         let of = |experiment| medians(experiment, operation, ranks).unwrap_or_default();
-        table.row([operation.to_owned()].into_iter().chain(found.iter().map(of)).collect::<Vec<_>>());
+        table.row(
+            [operation.to_owned()]
+                .into_iter()
+                .chain(found.iter().map(of))
+                .collect::<Vec<_>>(),
+        );
     }
     format!(
         "\nNow the threads, with these clocks, measure how long it takes them to talk: {LAUNCHES} launches each way.\n\
@@ -125,14 +159,24 @@ fn render(ranks: u32, found: &[Experiment]) -> String {
 /// The median of what the launches report, and how far they are apart.
 fn medians(experiment: &Experiment, operation: &str, ranks: u32) -> Option<String> {
     let of_operation = |key: &GroupKey| key.operation == operation && key.ranks == ranks;
-    let groups = experiment.launches.iter().flat_map(|(_, launch)| &launch.groups);
-    let reported = groups.filter(|group| of_operation(&group.key)).filter_map(|group| group.figures.first());
+    let groups = experiment
+        .launches
+        .iter()
+        .flat_map(|(_, launch)| &launch.groups);
+    let reported = groups
+        .filter(|group| of_operation(&group.key))
+        .filter_map(|group| group.figures.first());
     let mut reported: Vec<f64> = reported.map(|(_, nanos)| *nanos).collect();
     let sample = Sample::new(&mut reported).ok()?;
-    Some(time_within(sample.median(), [sample.quantile(0.0), sample.quantile(1.0)]))
+    Some(time_within(
+        sample.median(),
+        [sample.quantile(0.0), sample.quantile(1.0)],
+    ))
 }
 
 /// Threads that share a core are late for every common start.
 fn too_crowded(why: &str) -> String {
-    format!("\nTo measure how long it takes them to talk, each of them needs a core of its own: {why}.\n")
+    format!(
+        "\nTo measure how long it takes them to talk, each of them needs a core of its own: {why}.\n"
+    )
 }

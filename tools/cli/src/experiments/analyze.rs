@@ -12,7 +12,10 @@ use downbeat_records::analysis::{Analysis, Average, GroupAnalysis, LaunchAverage
 use downbeat_records::stats::{GroupError, Interval, MedianInterval, Sample, VarianceParts};
 use serde::Serialize;
 
-use super::{AnalysisOptions, JsonExperiment, JsonKey, JsonMethod, analyse, experiments_in, key_cells, percentage};
+use super::{
+    AnalysisOptions, JsonExperiment, JsonKey, JsonMethod, analyse, experiments_in, key_cells,
+    percentage,
+};
 use super::{or_dash, outliers_line};
 
 #[derive(Args, Debug)]
@@ -38,7 +41,10 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let settings = Settings { interval: options.interval, ..options.analysis.settings() };
+    let settings = Settings {
+        interval: options.interval,
+        ..options.analysis.settings()
+    };
     let mut found = Vec::new();
     for folder in experiments_in(&options.folders)? {
         let analysis = analyse(&folder, &settings)?;
@@ -73,8 +79,14 @@ fn render(settings: &Settings, found: &[(PathBuf, Analysis)]) -> String {
 
 fn experiment(folder: &Path, analysis: &Analysis) -> String {
     let groups = &analysis.groups;
-    let mut text = format!("{}: {}\n\n", folder.display(), super::launches(analysis.launches.len()));
-    let of_reported = groups.iter().any(|group| group.averages(Average::Reported).is_some());
+    let mut text = format!(
+        "{}: {}\n\n",
+        folder.display(),
+        super::launches(analysis.launches.len())
+    );
+    let of_reported = groups
+        .iter()
+        .any(|group| group.averages(Average::Reported).is_some());
     let mut table = Table::new([
         "operation",
         "bytes",
@@ -106,13 +118,22 @@ fn row(group: &GroupAnalysis, analysis: &Analysis) -> [String; 13] {
         group.averages(which).map(|of| {
             // Of one launch there is no interval.
             match of.median_interval(analysis.settings.confidence) {
-                Some(MedianInterval { interval: Interval { low, high }, .. }) => time_within(of.median(), [low, high]),
+                Some(MedianInterval {
+                    interval: Interval { low, high },
+                    ..
+                }) => time_within(of.median(), [low, high]),
                 None => time(of.median()),
             }
         })
     };
-    let several = group.averages(Average::Median).is_some_and(|medians| medians.len() > 1);
-    let share = group.variance.as_ref().ok().and_then(VarianceParts::between_share);
+    let several = group
+        .averages(Average::Median)
+        .is_some_and(|medians| medians.len() > 1);
+    let share = group
+        .variance
+        .as_ref()
+        .ok()
+        .and_then(VarianceParts::between_share);
     [
         operation,
         bytes,
@@ -123,7 +144,12 @@ fn row(group: &GroupAnalysis, analysis: &Analysis) -> [String; 13] {
         group.outliers().to_string(),
         or_dash(median(Average::Median)),
         or_dash(group.averages(Average::Mean).map(|of| time(of.mean()))),
-        or_dash(group.spread(Average::Median).filter(|_| several).map(percent)),
+        or_dash(
+            group
+                .spread(Average::Median)
+                .filter(|_| several)
+                .map(percent),
+        ),
         or_dash(share.map(percent)),
         or_dash(group.launches_needed.map(|needed| needed.to_string())),
         median(Average::Reported).unwrap_or_default(),
@@ -133,15 +159,26 @@ fn row(group: &GroupAnalysis, analysis: &Analysis) -> [String; 13] {
 /// In how many launches it was measured.
 fn launches(group: &GroupAnalysis) -> String {
     let (measured, missing) = (group.launches.len(), group.missing.len());
-    if missing == 0 { measured.to_string() } else { format!("{measured} of {}", measured + missing) }
+    if missing == 0 {
+        measured.to_string()
+    } else {
+        format!("{measured} of {}", measured + missing)
+    }
 }
 
 /// How many, for each reason.
 fn invalid(group: &GroupAnalysis) -> String {
     let causes = [State::Late, State::Long].map(|state| (group.count(state), state.name()));
-    let causes = causes.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}"));
+    let causes = causes
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, name)| format!("{count} {name}"));
     let causes: Vec<String> = causes.collect();
-    if causes.is_empty() { "0".to_owned() } else { causes.join(", ") }
+    if causes.is_empty() {
+        "0".to_owned()
+    } else {
+        causes.join(", ")
+    }
 }
 
 /// What the table cannot say.
@@ -149,24 +186,46 @@ fn remarks(analysis: &Analysis) -> Vec<String> {
     let mut remarks = Vec::new();
     if !analysis.incomplete.is_empty() {
         let names = analysis.incomplete.join(", ");
-        remarks.push(format!("not measured to the end, so that only whole groups count: {names}"));
+        remarks.push(format!(
+            "not measured to the end, so that only whole groups count: {names}"
+        ));
     }
     if analysis.launches.len() == 1 {
-        remarks.push("of one launch nobody knows how the next one would differ: there are no intervals".to_owned());
+        remarks.push(
+            "of one launch nobody knows how the next one would differ: there are no intervals"
+                .to_owned(),
+        );
     }
     for group in &analysis.groups {
         let key = &group.key;
         if !group.missing.is_empty() {
-            remarks.push(format!("{key}: not measured by {}", group.missing.join(", ")));
+            remarks.push(format!(
+                "{key}: not measured by {}",
+                group.missing.join(", ")
+            ));
         }
-        let without: Vec<&str> =
-            group.launches.iter().filter(|of| of.median.is_none()).map(|of| of.launch.as_str()).collect();
+        let without: Vec<&str> = group
+            .launches
+            .iter()
+            .filter(|of| of.median.is_none())
+            .map(|of| of.launch.as_str())
+            .collect();
         if !without.is_empty() {
-            remarks.push(format!("{key}: no valid observation in {}", without.join(", ")));
+            remarks.push(format!(
+                "{key}: no valid observation in {}",
+                without.join(", ")
+            ));
         }
     }
-    for group in analysis.groups.iter().filter(|group| group.variance == Err(GroupError::NoRepetition)) {
-        remarks.push(format!("{}: no launch has two observations, so that its variance cannot be divided", group.key));
+    for group in analysis
+        .groups
+        .iter()
+        .filter(|group| group.variance == Err(GroupError::NoRepetition))
+    {
+        remarks.push(format!(
+            "{}: no launch has two observations, so that its variance cannot be divided",
+            group.key
+        ));
     }
     remarks.extend(uncertain(analysis));
     remarks
@@ -175,7 +234,10 @@ fn remarks(analysis: &Analysis) -> Vec<String> {
 /// Where there are too few launches for the confidence that was asked for.
 fn uncertain(analysis: &Analysis) -> Option<String> {
     let wanted = analysis.settings.confidence;
-    let medians = analysis.groups.iter().filter_map(|group| group.averages(Average::Median));
+    let medians = analysis
+        .groups
+        .iter()
+        .filter_map(|group| group.averages(Average::Median));
     let fewest = medians.filter(|of| of.len() > 1).min_by_key(Sample::len)?;
     let reached = fewest.median_interval(wanted)?.confidence;
     (reached < wanted.share()).then(|| {
@@ -259,10 +321,18 @@ struct LaunchReport<'a> {
     reported_ns: Option<f64>,
 }
 
-fn report<'a>(options: &Options, settings: &Settings, found: &'a [(PathBuf, Analysis)]) -> Report<'a> {
+fn report<'a>(
+    options: &Options,
+    settings: &Settings,
+    found: &'a [(PathBuf, Analysis)],
+) -> Report<'a> {
     let experiment = |(folder, analysis): &'a (PathBuf, Analysis)| ExperimentReport {
         experiment: JsonExperiment::new(folder, analysis),
-        groups: analysis.groups.iter().map(|group| group_report(group, settings)).collect(),
+        groups: analysis
+            .groups
+            .iter()
+            .map(|group| group_report(group, settings))
+            .collect(),
     };
     Report {
         schema: "downbeat.analysis",
@@ -295,7 +365,11 @@ fn group_report<'a>(group: &'a GroupAnalysis, settings: &Settings) -> GroupRepor
 
 fn averages(group: &GroupAnalysis, which: Average, settings: &Settings) -> Option<Averages> {
     let of = group.averages(which)?;
-    let interval = |Interval { low, high }, confidence| IntervalReport { low_ns: low, high_ns: high, confidence };
+    let interval = |Interval { low, high }, confidence| IntervalReport {
+        low_ns: low,
+        high_ns: high,
+        confidence,
+    };
     let median = of.median_interval(settings.confidence);
     let mean = of.mean_interval(settings.confidence);
     Some(Averages {

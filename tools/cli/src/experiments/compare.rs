@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use downbeat_common::Failure;
 use downbeat_common::output::{self, Table, percent, probability, time, time_within};
-use downbeat_records::analysis::{Analysis, Average, ComparedGroup, ExperimentComparison, Settings};
+use downbeat_records::analysis::{
+    Analysis, Average, ComparedGroup, ExperimentComparison, Settings,
+};
 use downbeat_records::stats::{PValues, RankMethod, stars};
 
 use super::{AnalysisOptions, AverageOption, analyse, key_cells, percentage};
@@ -89,13 +91,20 @@ struct Compared {
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let settings = options.analysis.settings();
-    let experiments = [analyse(&options.first, &settings)?, analyse(&options.second, &settings)?];
+    let experiments = [
+        analyse(&options.first, &settings)?,
+        analyse(&options.second, &settings)?,
+    ];
     let [first, second] = &experiments;
     let found = ExperimentComparison::of(first, second, options.of.into(), settings.confidence);
     if found.groups.is_empty() {
         return Err(nothing_in_common(options, &experiments));
     }
-    let compared = Compared { settings, experiments, found };
+    let compared = Compared {
+        settings,
+        experiments,
+        found,
+    };
     if options.json {
         output::print_json(&document::report(options, &compared))
     } else {
@@ -105,22 +114,41 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 fn nothing_in_common(options: &Options, experiments: &[Analysis; 2]) -> Failure {
     let of = Average::from(options.of);
-    let first =
-        |folder: &Path, analysis: &Analysis| match analysis.groups.iter().find(|group| group.averages(of).is_some()) {
-            Some(group) => format!("{} begins with {}", folder.display(), group.key),
-            None => format!("{} has no {}", folder.display(), plural(of)),
-        };
-    let (one, other) = (first(&options.first, &experiments[0]), first(&options.second, &experiments[1]));
-    Failure::Input(format!("the experiments have nothing in common that could be compared: {one}, {other}"))
+    let first = |folder: &Path, analysis: &Analysis| match analysis
+        .groups
+        .iter()
+        .find(|group| group.averages(of).is_some())
+    {
+        Some(group) => format!("{} begins with {}", folder.display(), group.key),
+        None => format!("{} has no {}", folder.display(), plural(of)),
+    };
+    let (one, other) = (
+        first(&options.first, &experiments[0]),
+        first(&options.second, &experiments[1]),
+    );
+    Failure::Input(format!(
+        "the experiments have nothing in common that could be compared: {one}, {other}"
+    ))
 }
 
 fn render(options: &Options, compared: &Compared) -> String {
-    let Compared { settings, experiments, found } = compared;
+    let Compared {
+        settings,
+        experiments,
+        found,
+    } = compared;
     let mut text = String::new();
-    for (letter, folder, analysis) in [("A", &options.first, &experiments[0]), ("B", &options.second, &experiments[1])]
-    {
+    for (letter, folder, analysis) in [
+        ("A", &options.first, &experiments[0]),
+        ("B", &options.second, &experiments[1]),
+    ] {
         // Writing to a string cannot fail, here and below.
-        let _ = writeln!(text, "{letter}: {}, {}", folder.display(), super::launches(analysis.launches.len()));
+        let _ = writeln!(
+            text,
+            "{letter}: {}, {}",
+            folder.display(),
+            super::launches(analysis.launches.len())
+        );
     }
     text += &factors(options, found);
     text.push('\n');
@@ -159,12 +187,19 @@ fn factors(options: &Options, found: &ExperimentComparison) -> String {
     if found.factors.is_empty() {
         return "No recorded factor differs.\n".to_owned();
     }
-    let names: Vec<&str> = found.factors.iter().map(|factor| factor.name.as_str()).collect();
+    let names: Vec<&str> = found
+        .factors
+        .iter()
+        .map(|factor| factor.name.as_str())
+        .collect();
     let mut text = format!("Factors that differ: {}\n", names.join(", "));
     if options.factor_differences {
         let mut table = Table::new(["factor", "A", "B"]);
         for factor in &found.factors {
-            let [first, second] = factor.values.clone().map(|value| value.unwrap_or_else(|| "(none)".to_owned()));
+            let [first, second] = factor
+                .values
+                .clone()
+                .map(|value| value.unwrap_or_else(|| "(none)".to_owned()));
             table.row([factor.name.clone(), first, second]);
         }
         text.push('\n');
@@ -174,12 +209,24 @@ fn factors(options: &Options, found: &ExperimentComparison) -> String {
 }
 
 fn row(options: &Options, group: &ComparedGroup) -> [String; 13] {
-    let ComparedGroup { key, comparison: found, adjusted } = group;
+    let ComparedGroup {
+        key,
+        comparison: found,
+        adjusted,
+    } = group;
     let [operation, bytes, ranks] = key_cells(key);
     let adjusted = options.alternative.of(adjusted);
     let shift = &found.shift;
-    let doubt = if found.means_are_doubtful(NORMALITY) { " (doubtful)" } else { "" };
-    let t_test = found.welch.as_ref().ok().map(|t| format!("{}{doubt}", probability(options.alternative.of(&t.p))));
+    let doubt = if found.means_are_doubtful(NORMALITY) {
+        " (doubtful)"
+    } else {
+        ""
+    };
+    let t_test = found
+        .welch
+        .as_ref()
+        .ok()
+        .map(|t| format!("{}{doubt}", probability(options.alternative.of(&t.p))));
     [
         operation,
         bytes,
@@ -211,33 +258,62 @@ fn remarks(compared: &Compared) -> Vec<String> {
     for (who, missing) in ["A", "B"].into_iter().zip(&found.missing) {
         if !missing.is_empty() {
             let names: Vec<String> = missing.iter().map(ToString::to_string).collect();
-            remarks.push(format!("{who} has no {} of {}", plural(found.of), names.join("; ")));
+            remarks.push(format!(
+                "{who} has no {} of {}",
+                plural(found.of),
+                names.join("; ")
+            ));
         }
     }
     for (who, analysis) in ["A", "B"].into_iter().zip(&compared.experiments) {
         if !analysis.incomplete.is_empty() {
-            remarks.push(format!("{who}: not measured to the end: {}", analysis.incomplete.join(", ")));
+            remarks.push(format!(
+                "{who}: not measured to the end: {}",
+                analysis.incomplete.join(", ")
+            ));
         }
     }
     let wanted = compared.settings.confidence.share();
-    let least = found.groups.iter().map(|group| group.comparison.shift.confidence).fold(1.0, f64::min);
+    let least = found
+        .groups
+        .iter()
+        .map(|group| group.comparison.shift.confidence)
+        .fold(1.0, f64::min);
     // An interval that counts on the normal distribution has just what was asked for, but for rounding.
     if least < wanted * (1.0 - 1e-9) {
         let (wanted, least) = (percentage(wanted), percentage(least));
-        remarks.push(format!("there are too few launches for intervals of {wanted}: the least confident has {least}"));
+        remarks.push(format!(
+            "there are too few launches for intervals of {wanted}: the least confident has {least}"
+        ));
     }
-    if found.groups.iter().any(|group| group.comparison.welch.is_err()) {
-        let why = found.groups.iter().find_map(|group| group.comparison.welch.err());
+    if found
+        .groups
+        .iter()
+        .any(|group| group.comparison.welch.is_err())
+    {
+        let why = found
+            .groups
+            .iter()
+            .find_map(|group| group.comparison.welch.err());
         remarks.extend(why.map(|why| format!("where there is no t-test: {why}")));
     }
-    if found.groups.iter().any(|group| group.comparison.means_are_doubtful(NORMALITY)) {
-        remarks.push("doubtful t-tests: the launches' means are not normal, or too few to tell".to_owned());
+    if found
+        .groups
+        .iter()
+        .any(|group| group.comparison.means_are_doubtful(NORMALITY))
+    {
+        remarks.push(
+            "doubtful t-tests: the launches' means are not normal, or too few to tell".to_owned(),
+        );
     }
     remarks
 }
 
 fn explanation(options: &Options, compared: &Compared) -> String {
-    let (confidence, of) = (percentage(compared.settings.confidence.share()), compared.found.of);
+    let (confidence, of) = (
+        percentage(compared.settings.confidence.share()),
+        compared.found.of,
+    );
     format!(
         "A - B: Hodges and Lehmann's shift, with its {confidence} interval; negative where A takes less time.\n\
          p: how likely such {} of launches are by chance alone, against \"{}\"; Wilcoxon, Mann and Whitney's test.\n\
@@ -245,6 +321,10 @@ fn explanation(options: &Options, compared: &Compared) -> String {
          t-test: Welch's, of the launches' {}.\n",
         plural(of),
         options.alternative.question(),
-        plural(if of == Average::Reported { of } else { Average::Mean })
+        plural(if of == Average::Reported {
+            of
+        } else {
+            Average::Mean
+        })
     )
 }

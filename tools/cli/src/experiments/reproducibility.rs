@@ -11,7 +11,9 @@ use downbeat_records::analysis::{Analysis, Average, Reproducibility, Settings, T
 use downbeat_records::stats::Sample;
 use serde::Serialize;
 
-use super::{AnalysisOptions, AverageOption, JsonKey, JsonMethod, analyse, experiments_in, key_cells};
+use super::{
+    AnalysisOptions, AverageOption, JsonKey, JsonMethod, analyse, experiments_in, key_cells,
+};
 use super::{or_dash, outliers_line, plural};
 
 #[derive(Args, Debug)]
@@ -42,7 +44,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let folders = experiments_in(&options.folders)?;
     if let [only] = &folders[..] {
         let only = only.display();
-        return Err(Failure::Input(format!("{only}: it takes two trials to see how far they are apart")));
+        return Err(Failure::Input(format!(
+            "{only}: it takes two trials to see how far they are apart"
+        )));
     }
     let mut trials = Vec::new();
     for folder in folders {
@@ -51,7 +55,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let of = Average::from(options.of);
     let found = Reproducibility::of(&trials, of);
     if found.iter().all(|group| group.trials.is_empty()) {
-        return Err(Failure::option("--of", format!("no launch has {}", plural(of))));
+        return Err(Failure::option(
+            "--of",
+            format!("no launch has {}", plural(of)),
+        ));
     }
     if options.json {
         output::print_json(&report(options, &trials, &found))
@@ -60,7 +67,12 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
 }
 
-fn render(of: Average, settings: &Settings, trials: &[(String, Analysis)], found: &[Reproducibility]) -> String {
+fn render(
+    of: Average,
+    settings: &Settings,
+    trials: &[(String, Analysis)],
+    found: &[Reproducibility],
+) -> String {
     let mut text = format!("{} trials: {}\n\n", trials.len(), names(trials));
     let mut table = Table::new([
         "operation",
@@ -105,18 +117,32 @@ fn names(trials: &[(String, Analysis)]) -> String {
 fn row(group: &Reproducibility) -> [String; 9] {
     let [operation, bytes, ranks] = key_cells(&group.key);
     let trials = &group.trials;
-    let launches =
-        |pick: fn(usize, usize) -> usize| trials.iter().map(|trial| trial.launches).reduce(pick).unwrap_or(0);
-    let mean = |pick: fn(f64, f64) -> f64| or_dash(trials.iter().map(|trial| trial.mean).reduce(pick).map(time));
+    let launches = |pick: fn(usize, usize) -> usize| {
+        trials
+            .iter()
+            .map(|trial| trial.launches)
+            .reduce(pick)
+            .unwrap_or(0)
+    };
+    let mean = |pick: fn(f64, f64) -> f64| {
+        or_dash(trials.iter().map(|trial| trial.mean).reduce(pick).map(time))
+    };
     let (fewest, most) = (launches(usize::min), launches(usize::max));
     let mut ratios: Vec<f64> = trials.iter().filter_map(|trial| trial.ratio).collect();
-    let median = Sample::new(&mut ratios).ok().filter(|ratios| ratios.len() > 1).map(|ratios| ratios.median());
+    let median = Sample::new(&mut ratios)
+        .ok()
+        .filter(|ratios| ratios.len() > 1)
+        .map(|ratios| ratios.median());
     [
         operation,
         bytes,
         ranks,
         trials.len().to_string(),
-        if fewest == most { most.to_string() } else { format!("{fewest} to {most}") },
+        if fewest == most {
+            most.to_string()
+        } else {
+            format!("{fewest} to {most}")
+        },
         mean(f64::min),
         mean(f64::max),
         or_dash(median.map(|ratio| format!("{ratio:.4}"))),
@@ -128,13 +154,25 @@ fn row(group: &Reproducibility) -> [String; 9] {
 fn remarks(trials: &[(String, Analysis)], found: &[Reproducibility]) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Some((name, factor)) = differing(trials) {
-        remarks.push(format!("these are no repetitions: the factor \"{factor}\" of {name} is not that of the first"));
+        remarks.push(format!(
+            "these are no repetitions: the factor \"{factor}\" of {name} is not that of the first"
+        ));
     }
-    for (name, trial) in trials.iter().filter(|(_, trial)| !trial.incomplete.is_empty()) {
-        remarks.push(format!("{name}: not measured to the end: {}", trial.incomplete.join(", ")));
+    for (name, trial) in trials
+        .iter()
+        .filter(|(_, trial)| !trial.incomplete.is_empty())
+    {
+        remarks.push(format!(
+            "{name}: not measured to the end: {}",
+            trial.incomplete.join(", ")
+        ));
     }
     for group in found.iter().filter(|group| !group.missing.is_empty()) {
-        remarks.push(format!("{}: not in {}", group.key, group.missing.join(", ")));
+        remarks.push(format!(
+            "{}: not in {}",
+            group.key,
+            group.missing.join(", ")
+        ));
     }
     remarks
 }
@@ -142,7 +180,9 @@ fn remarks(trials: &[(String, Analysis)], found: &[Reproducibility]) -> Vec<Stri
 /// The first trial that differs from the first one in a factor, and which.
 fn differing(trials: &[(String, Analysis)]) -> Option<(&str, &str)> {
     let (_, first) = trials.first()?;
-    trials.iter().find_map(|(name, trial)| Some((name.as_str(), first.factors.differing(&trial.factors)?)))
+    trials
+        .iter()
+        .find_map(|(name, trial)| Some((name.as_str(), first.factors.differing(&trial.factors)?)))
 }
 
 /// Everything, as one JSON document.
@@ -188,15 +228,23 @@ struct MeanReport<'a> {
     ratio: Option<f64>,
 }
 
-fn report<'a>(options: &Options, trials: &'a [(String, Analysis)], found: &'a [Reproducibility]) -> Report<'a> {
+fn report<'a>(
+    options: &Options,
+    trials: &'a [(String, Analysis)],
+    found: &'a [Reproducibility],
+) -> Report<'a> {
     let trial = |(name, analysis): &'a (String, Analysis)| TrialReport {
         trial: name,
         factors: &analysis.factors,
         launches: &analysis.launches,
         incomplete: &analysis.incomplete,
     };
-    let mean =
-        |of: &'a TrialMean| MeanReport { trial: &of.trial, launches: of.launches, mean_ns: of.mean, ratio: of.ratio };
+    let mean = |of: &'a TrialMean| MeanReport {
+        trial: &of.trial,
+        launches: of.launches,
+        mean_ns: of.mean,
+        ratio: of.ratio,
+    };
     let group = |group: &'a Reproducibility| GroupReport {
         key: (&group.key).into(),
         spread: group.spread(),

@@ -55,7 +55,11 @@ impl Options {
         let published = SampleSizeCheck::as_published(self.seed);
         let sizes = self.sizes.iter().map(|size| *size as usize).collect();
         SampleSizeCheck {
-            sizes: if self.sizes.is_empty() { published.sizes } else { sizes },
+            sizes: if self.sizes.is_empty() {
+                published.sizes
+            } else {
+                sizes
+            },
             means: self.means as usize,
             level: self.level,
             ..published
@@ -71,7 +75,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let found = look(options, &experiment, &check)?;
     if found.is_empty() {
         let folder = options.folder.display();
-        return Err(Failure::Input(format!("{folder}: no group was measured to its end")));
+        return Err(Failure::Input(format!(
+            "{folder}: no group was measured to its end"
+        )));
     }
     if options.json {
         output::print_json(&report(options, &check, &experiment, &found))
@@ -80,7 +86,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
 }
 
-fn look<'a>(options: &Options, experiment: &'a Experiment, check: &SampleSizeCheck) -> Result<Found<'a>, Failure> {
+fn look<'a>(
+    options: &Options,
+    experiment: &'a Experiment,
+    check: &SampleSizeCheck,
+) -> Result<Found<'a>, Failure> {
     let (folder, outliers) = (options.folder.as_path(), options.outliers.into());
     let progress = Progress::new(0.0);
     let mut found = Found::new();
@@ -88,8 +98,12 @@ fn look<'a>(options: &Options, experiment: &'a Experiment, check: &SampleSizeChe
         for group in &launch.groups {
             progress.say(&format!("{name}: {}", group.key));
             let needed = ObservationsNeeded::of(name, group, check, outliers);
-            let needed = needed.map_err(|why| Failure::Input(format!("{}: {why}", folder.display())))?;
-            found.entry(&group.key).or_default().push((name.as_str(), needed));
+            let needed =
+                needed.map_err(|why| Failure::Input(format!("{}: {why}", folder.display())))?;
+            found
+                .entry(&group.key)
+                .or_default()
+                .push((name.as_str(), needed));
         }
     }
     Ok(found)
@@ -98,12 +112,20 @@ fn look<'a>(options: &Options, experiment: &'a Experiment, check: &SampleSizeChe
 /// The sizes that pass, ascending.
 fn passing(launches: &[(&str, ObservationsNeeded)]) -> Vec<usize> {
     let size = |needed: &ObservationsNeeded| Some(needed.smallest.as_ref().ok()?.as_ref()?.size());
-    let mut sizes: Vec<usize> = launches.iter().filter_map(|(_, needed)| size(needed)).collect();
+    let mut sizes: Vec<usize> = launches
+        .iter()
+        .filter_map(|(_, needed)| size(needed))
+        .collect();
     sizes.sort_unstable();
     sizes
 }
 
-fn render(options: &Options, check: &SampleSizeCheck, experiment: &Experiment, found: &Found<'_>) -> String {
+fn render(
+    options: &Options,
+    check: &SampleSizeCheck,
+    experiment: &Experiment,
+    found: &Found<'_>,
+) -> String {
     let launches = super::launches(experiment.launches.len());
     let mut text = format!("{}: {launches}\n\n", options.folder.display());
     let mut table = Table::new([
@@ -151,7 +173,9 @@ fn sizes(sizes: &[usize]) -> String {
     const SHOWN: usize = 8;
     let names: Vec<String> = sizes.iter().map(ToString::to_string).collect();
     match &names[..] {
-        [first, second, .., last] if names.len() > SHOWN => format!("{first}, {second}, ... {last}"),
+        [first, second, .., last] if names.len() > SHOWN => {
+            format!("{first}, {second}, ... {last}")
+        }
         all => all.join(", "),
     }
 }
@@ -159,7 +183,11 @@ fn sizes(sizes: &[usize]) -> String {
 fn row(key: &GroupKey, launches: &[(&str, ObservationsNeeded)]) -> [String; 9] {
     let [operation, bytes, ranks] = key_cells(key);
     let passing = passing(launches);
-    let fewest = launches.iter().map(|(_, needed)| needed.observations).min().unwrap_or(0);
+    let fewest = launches
+        .iter()
+        .map(|(_, needed)| needed.observations)
+        .min()
+        .unwrap_or(0);
     // One that was tried, hence the upper one of two in the middle.
     let at = |place: usize| or_dash(passing.get(place).map(ToString::to_string));
     [

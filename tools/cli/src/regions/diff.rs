@@ -42,31 +42,57 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let reports = [load(&options.first)?, load(&options.second)?];
     let [first, second] = &reports;
     let diff = ReportDiff::of(first, second).map_err(|why| {
-        Failure::Input(format!("{} and {}: {why}", options.first.display(), options.second.display()))
+        Failure::Input(format!(
+            "{} and {}: {why}",
+            options.first.display(),
+            options.second.display()
+        ))
     })?;
-    if options.json { print_json(&document::report(options, &diff)) } else { print(&render(options, &reports, &diff)) }
+    if options.json {
+        print_json(&document::report(options, &diff))
+    } else {
+        print(&render(options, &reports, &diff))
+    }
 }
 
 fn render(options: &Options, reports: &[Report; 2], diff: &ReportDiff<'_>) -> String {
     let mut text = String::new();
-    for (letter, file, report) in [("A", &options.first, &reports[0]), ("B", &options.second, &reports[1])] {
+    for (letter, file, report) in [
+        ("A", &options.first, &reports[0]),
+        ("B", &options.second, &reports[1]),
+    ] {
         // Writing to a string cannot fail, here and below.
-        let _ = writeln!(text, "{letter}: {}, {}", file.display(), count(report.ranks as usize, "rank"));
+        let _ = writeln!(
+            text,
+            "{letter}: {}, {}",
+            file.display(),
+            count(report.ranks as usize, "rank")
+        );
     }
     for remark in remarks(reports) {
         let _ = writeln!(text, "Note: {remark}");
     }
     text.push('\n');
-    let (same, changed): (Vec<_>, Vec<_>) = diff.regions.iter().partition(|region| region.is_unchanged());
+    let (same, changed): (Vec<_>, Vec<_>) = diff
+        .regions
+        .iter()
+        .partition(|region| region.is_unchanged());
     if changed.is_empty() {
         text += "No region differs.\n";
         return text;
     }
     text += &table(&changed, diff);
     if !same.is_empty() {
-        let _ = writeln!(text, "({} without a difference)", count(same.len(), "region"));
+        let _ = writeln!(
+            text,
+            "({} without a difference)",
+            count(same.len(), "region")
+        );
     }
-    for region in changed.into_iter().take(options.details.unwrap_or(usize::MAX)) {
+    for region in changed
+        .into_iter()
+        .take(options.details.unwrap_or(usize::MAX))
+    {
         text += &detail(region, diff, options);
     }
     text
@@ -79,15 +105,22 @@ fn remarks(reports: &[Report; 2]) -> Vec<String> {
     if first.ranks != second.ranks {
         let both = first.ranks.min(second.ranks);
         let last = both.saturating_sub(1);
-        remarks.push(format!("the numbers of ranks differ: only of 0-{last}, which both have, is it said which moved"));
+        remarks.push(format!(
+            "the numbers of ranks differ: only of 0-{last}, which both have, is it said which moved"
+        ));
     }
     if first.clock != second.clock {
-        remarks.push(format!("A was timed by {}, and B by {}", first.clock, second.clock));
+        remarks.push(format!(
+            "A was timed by {}, and B by {}",
+            first.clock, second.clock
+        ));
     }
     let subtracted = [first, second].map(|report| report.overhead.subtracted);
     if subtracted[0] != subtracted[1] {
         let which = if subtracted[0] { "A" } else { "B" };
-        remarks.push(format!("what timing costs itself is subtracted in {which} only"));
+        remarks.push(format!(
+            "what timing costs itself is subtracted in {which} only"
+        ));
     }
     remarks
 }
@@ -121,14 +154,17 @@ fn row(region: &RegionDiff<'_>, diff: &ReportDiff<'_>) -> Vec<String> {
     let each = |of: fn(&EventReport) -> f64| events.map(|events| events.map(of));
     let shown = |value: Option<f64>| value.map_or_else(none, |ticks| time(nanos(ticks)));
     let change = |[first, second]: [Option<f64>; 2]| match (first, second) {
-        (Some(first), Some(second)) if first > 0.0 => signed(second - first, percent(second / first - 1.0)),
+        (Some(first), Some(second)) if first > 0.0 => {
+            signed(second - first, percent(second / first - 1.0))
+        }
         _ => none(),
     };
     let max = each(|events| events.greatest_total.total as f64);
     let average = each(|events| events.total as f64 / f64::from(events.ranks.len().max(1)));
     let event = each(|events| events.total as f64 / events.count.max(1) as f64);
     let grown = region.greatest_total_change() as f64;
-    let [events_a, events_b] = events.map(|events| events.map_or_else(none, |events| events.count.to_string()));
+    let [events_a, events_b] =
+        events.map(|events| events.map_or_else(none, |events| events.count.to_string()));
     vec![
         shown(max[0]),
         shown(max[1]),
@@ -142,7 +178,9 @@ fn row(region: &RegionDiff<'_>, diff: &ReportDiff<'_>) -> Vec<String> {
         shown(event[0]),
         shown(event[1]),
         change(event),
-        region.histogram.map_or_else(none, |moved| percent(moved.share)),
+        region
+            .histogram
+            .map_or_else(none, |moved| percent(moved.share)),
         region.name.to_owned(),
     ]
 }
@@ -153,7 +191,11 @@ fn none() -> String {
 
 /// With a sign also where it grew.
 fn signed(change: f64, text: String) -> String {
-    if change > 0.0 { format!("+{text}") } else { text }
+    if change > 0.0 {
+        format!("+{text}")
+    } else {
+        text
+    }
 }
 
 /// On which ranks a region changed.
@@ -161,11 +203,21 @@ fn detail(region: &RegionDiff<'_>, diff: &ReportDiff<'_>, options: &Options) -> 
     let mut lines = vec![];
     match region.events() {
         [Some(first), Some(second)] => both(region, [first, second], diff, options, &mut lines),
-        [Some(only), None] => lines.push(format!("{} A, on {}", why_only(region, 1), listed(&only.ranks, options))),
-        [None, Some(only)] => lines.push(format!("{} B, on {}", why_only(region, 0), listed(&only.ranks, options))),
+        [Some(only), None] => lines.push(format!(
+            "{} A, on {}",
+            why_only(region, 1),
+            listed(&only.ranks, options)
+        )),
+        [None, Some(only)] => lines.push(format!(
+            "{} B, on {}",
+            why_only(region, 0),
+            listed(&only.ranks, options)
+        )),
         [None, None] => {}
     }
-    let remarks = region.found.map(|found| found.map(|found| found.remarks).unwrap_or_default());
+    let remarks = region
+        .found
+        .map(|found| found.map(|found| found.remarks).unwrap_or_default());
     for ((what, before), (_, after)) in remarks[0].named().into_iter().zip(remarks[1].named()) {
         if before != after {
             lines.push(format!("{what}: {before} time(s) in A, {after} in B"));
@@ -183,7 +235,11 @@ fn detail(region: &RegionDiff<'_>, diff: &ReportDiff<'_>, options: &Options) -> 
 
 /// How the other report has it not.
 fn why_only(region: &RegionDiff<'_>, other: usize) -> &'static str {
-    if region.found[other].is_some() { "has events only in" } else { "is only in" }
+    if region.found[other].is_some() {
+        "has events only in"
+    } else {
+        "is only in"
+    }
 }
 
 fn both(
@@ -201,7 +257,11 @@ fn both(
     });
     let ranks = events.map(|found| found.ranks.len());
     if ranks[0] != ranks[1] {
-        lines.push(format!("ran through by {} in A, by {} in B", count(ranks[0] as usize, "rank"), ranks[1]));
+        lines.push(format!(
+            "ran through by {} in A, by {} in B",
+            count(ranks[0] as usize, "rank"),
+            ranks[1]
+        ));
     }
     let unit = Unit::of(diff.tick);
     let named = |bin: DecimalBin| unit.plain_span(bin);
@@ -223,11 +283,17 @@ fn both(
     for moved in &region.moves {
         let place = |bin: Option<DecimalBin>| bin.map_or_else(|| "not in it".to_owned(), named);
         let ranks = listed(&moved.ranks, options);
-        lines.push(format!("{} -> {}: {ranks}", place(moved.from), place(moved.to)));
+        lines.push(format!(
+            "{} -> {}: {ranks}",
+            place(moved.from),
+            place(moved.to)
+        ));
     }
     if region.untold > 0 {
         let ranks = count(region.untold as usize, "rank");
-        lines.push(format!("of {ranks} it is not known whether they moved, as lists of ranks are bounded"));
+        lines.push(format!(
+            "of {ranks} it is not known whether they moved, as lists of ranks are bounded"
+        ));
     }
 }
 
@@ -250,22 +316,53 @@ mod tests {
     use downbeat_timers::Duration;
 
     fn report(clock: &str, overhead: Overhead, running: u64) -> Report {
-        let remarks = Remarks { running, ..Remarks::default() };
-        let region = RegionProfile { remarks, ..RegionProfile::new("step") };
-        Report::of(&Profile::new(clock, Duration::from_nanos(1), overhead, vec![region]))
+        let remarks = Remarks {
+            running,
+            ..Remarks::default()
+        };
+        let region = RegionProfile {
+            remarks,
+            ..RegionProfile::new("step")
+        };
+        Report::of(&Profile::new(
+            clock,
+            Duration::from_nanos(1),
+            overhead,
+            vec![region],
+        ))
     }
 
     fn shown(reports: &[Report; 2]) -> String {
-        let options = Options { first: "a.json".into(), second: "b.json".into(), details: None, runs: 16, json: false };
-        render(&options, reports, &ReportDiff::of(&reports[0], &reports[1]).unwrap())
+        let options = Options {
+            first: "a.json".into(),
+            second: "b.json".into(),
+            details: None,
+            runs: 16,
+            json: false,
+        };
+        render(
+            &options,
+            reports,
+            &ReportDiff::of(&reports[0], &reports[1]).unwrap(),
+        )
     }
 
     #[test]
     fn what_differs_as_a_whole_is_noted() {
         let one = report("TSC", Overhead::default(), 1);
         let text = shown(&[one.clone(), one.clone()]);
-        assert_eq!(text, "A: a.json, 1 rank\nB: b.json, 1 rank\n\nNo region differs.\n");
-        let other = report("CLOCK_MONOTONIC", Overhead { subtracted: true, ..Overhead::default() }, 2);
+        assert_eq!(
+            text,
+            "A: a.json, 1 rank\nB: b.json, 1 rank\n\nNo region differs.\n"
+        );
+        let other = report(
+            "CLOCK_MONOTONIC",
+            Overhead {
+                subtracted: true,
+                ..Overhead::default()
+            },
+            2,
+        );
         let text = shown(&[one.clone(), one.beside(other).unwrap()]);
         for line in [
             "Note: the numbers of ranks differ: only of 0-0, which both have, is it said which moved\n",
@@ -276,6 +373,9 @@ mod tests {
         }
         let other = report("CLOCK_MONOTONIC", Overhead::default(), 1);
         let text = shown(&[report("TSC", Overhead::default(), 1), other]);
-        assert!(text.contains("Note: A was timed by TSC, and B by CLOCK_MONOTONIC\n"), "{text}");
+        assert!(
+            text.contains("Note: A was timed by TSC, and B by CLOCK_MONOTONIC\n"),
+            "{text}"
+        );
     }
 }

@@ -17,8 +17,11 @@ pub(super) fn of(reports: &[(String, Report)], options: &TextOptions) -> Page {
     let id = |number: usize| format!("report-{number}");
     if several {
         let ids: Vec<String> = (1..=reports.len()).map(id).collect();
-        let links: Vec<(&str, &str)> =
-            ids.iter().zip(reports).map(|(id, (name, _))| (id.as_str(), name.as_str())).collect();
+        let links: Vec<(&str, &str)> = ids
+            .iter()
+            .zip(reports)
+            .map(|(id, (name, _))| (id.as_str(), name.as_str()))
+            .collect();
         page.links(&links);
     }
     for (number, (name, report)) in (1..).zip(reports) {
@@ -31,9 +34,20 @@ pub(super) fn of(reports: &[(String, Report)], options: &TextOptions) -> Page {
             summary::explain(&mut page);
         }
         for (place, region) in (1..).zip(report.regions().into_iter().take(options.most_details)) {
-            let heading = if several { format!("{name}: {}", region.name) } else { region.name.clone() };
+            let heading = if several {
+                format!("{name}: {}", region.name)
+            } else {
+                region.name.clone()
+            };
             page.section(&region_id(number, place), &heading);
-            detail::write(&mut page, &region_id(number, place), region, report.ranks, unit, options);
+            detail::write(
+                &mut page,
+                &region_id(number, place),
+                region,
+                report.ranks,
+                unit,
+                options,
+            );
         }
     }
     page

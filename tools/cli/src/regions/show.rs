@@ -39,29 +39,57 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let reports = options.files.iter().map(|file| load(file)).collect::<Result<Vec<_>, _>>()?;
-    let reports = if options.merge { vec![merged(&options.files, reports)?] } else { reports };
+    let reports = options
+        .files
+        .iter()
+        .map(|file| load(file))
+        .collect::<Result<Vec<_>, _>>()?;
+    let reports = if options.merge {
+        vec![merged(&options.files, reports)?]
+    } else {
+        reports
+    };
     if let Some(output) = &options.output {
         let named: Vec<_> = options.names().into_iter().zip(reports).collect();
-        return page::of(&named, &options.text()).write(&page::title(&named), "-o", output, options.svg.as_deref());
+        return page::of(&named, &options.text()).write(
+            &page::title(&named),
+            "-o",
+            output,
+            options.svg.as_deref(),
+        );
     }
     match &*reports {
         [one] if options.json => print_json(one),
         several if options.json => print_json(&several),
         [one] => print(&one.text(&options.text())),
-        several => print(&one_after_the_other(&options.files, several, &options.text())),
+        several => print(&one_after_the_other(
+            &options.files,
+            several,
+            &options.text(),
+        )),
     }
 }
 
 impl Options {
     /// What the reports are called: after their files.
     fn names(&self) -> Vec<String> {
-        let names: Vec<String> = self.files.iter().map(|file| file.display().to_string()).collect();
-        if self.merge { vec![names.join(" and ")] } else { names }
+        let names: Vec<String> = self
+            .files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect();
+        if self.merge {
+            vec![names.join(" and ")]
+        } else {
+            names
+        }
     }
 
     fn text(&self) -> TextOptions {
-        TextOptions { most_runs: self.runs, most_details: self.details.unwrap_or(usize::MAX) }
+        TextOptions {
+            most_runs: self.runs,
+            most_details: self.details.unwrap_or(usize::MAX),
+        }
     }
 }
 
@@ -71,16 +99,21 @@ pub(super) fn load(file: &Path) -> Result<Report, Failure> {
 
 fn merged(files: &[PathBuf], reports: Vec<Report>) -> Result<Report, Failure> {
     let mut named = files.iter().zip(reports);
-    let (first, report) = named.next().ok_or_else(|| Failure::Input("there is no report".to_owned()))?;
+    let (first, report) = named
+        .next()
+        .ok_or_else(|| Failure::Input("there is no report".to_owned()))?;
     named.try_fold(report, |all, (file, report)| {
-        let failed = |why| Failure::Input(format!("{} and {}: {why}", first.display(), file.display()));
+        let failed =
+            |why| Failure::Input(format!("{} and {}: {why}", first.display(), file.display()));
         all.beside(report).map_err(failed)
     })
 }
 
 fn one_after_the_other(files: &[PathBuf], reports: &[Report], options: &TextOptions) -> String {
-    let shown =
-        files.iter().zip(reports).map(|(file, report)| format!("{}\n\n{}", file.display(), report.text(options)));
+    let shown = files
+        .iter()
+        .zip(reports)
+        .map(|(file, report)| format!("{}\n\n{}", file.display(), report.text(options)));
     shown.collect::<Vec<_>>().join("\n")
 }
 
@@ -91,25 +124,49 @@ mod tests {
     use downbeat_timers::Duration;
 
     fn report(tick: i64) -> Report {
-        let remarks = Remarks { running: 1, ..Remarks::default() };
-        let region = RegionProfile { remarks, ..RegionProfile::new("step") };
-        Report::of(&Profile::new("clock", Duration::from_nanos(tick), Overhead::default(), vec![region]))
+        let remarks = Remarks {
+            running: 1,
+            ..Remarks::default()
+        };
+        let region = RegionProfile {
+            remarks,
+            ..RegionProfile::new("step")
+        };
+        Report::of(&Profile::new(
+            "clock",
+            Duration::from_nanos(tick),
+            Overhead::default(),
+            vec![region],
+        ))
     }
 
     #[test]
     fn several_reports_are_named_and_merged_ones_are_one() {
         let files = [PathBuf::from("a.json"), PathBuf::from("b.json")];
         let text = one_after_the_other(&files, &[report(1), report(1)], &TextOptions::default());
-        assert!(text.starts_with("a.json\n\n*** profile for 1 task ***\n"), "{text}");
-        assert!(text.contains("\n\nb.json\n\n*** profile for 1 task ***\n"), "{text}");
+        assert!(
+            text.starts_with("a.json\n\n*** profile for 1 task ***\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("\n\nb.json\n\n*** profile for 1 task ***\n"),
+            "{text}"
+        );
         assert_eq!(merged(&files, vec![report(1), report(1)]).unwrap().ranks, 2);
-        let Err(Failure::Input(why)) = merged(&files, vec![report(1), report(1_000)]) else { panic!("merged") };
-        assert_eq!(why, "a.json and b.json: a tick is 1 ns in one report, and 1.000 us in another");
+        let Err(Failure::Input(why)) = merged(&files, vec![report(1), report(1_000)]) else {
+            panic!("merged")
+        };
+        assert_eq!(
+            why,
+            "a.json and b.json: a tick is 1 ns in one report, and 1.000 us in another"
+        );
     }
 
     #[test]
     fn a_file_that_cannot_be_read_is_named() {
-        let Err(Failure::Input(why)) = load(Path::new("/no/such/report.json")) else { panic!("loaded") };
+        let Err(Failure::Input(why)) = load(Path::new("/no/such/report.json")) else {
+            panic!("loaded")
+        };
         assert!(why.starts_with("/no/such/report.json: "), "{why}");
     }
 }

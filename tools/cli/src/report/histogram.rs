@@ -33,22 +33,51 @@ struct Shape {
 }
 
 /// `None` if there are no observations. Of each experiment all that are no outliers, or none.
-pub(crate) fn picture(title: String, names: &[String], experiments: &[Option<Together<'_>>]) -> Option<Picture> {
+pub(crate) fn picture(
+    title: String,
+    names: &[String],
+    experiments: &[Option<Together<'_>>],
+) -> Option<Picture> {
     let samples = || experiments.iter().flatten().map(|together| &together.kept);
-    let low = samples().map(|sample| sample.quantile(0.0)).reduce(f64::min)?;
-    let high = samples().map(|sample| sample.quantile(1.0)).reduce(f64::max)?;
-    let shapes: Vec<Option<Shape>> = experiments.iter().map(|together| together.as_ref().map(shape)).collect();
+    let low = samples()
+        .map(|sample| sample.quantile(0.0))
+        .reduce(f64::min)?;
+    let high = samples()
+        .map(|sample| sample.quantile(1.0))
+        .reduce(f64::max)?;
+    let shapes: Vec<Option<Shape>> = experiments
+        .iter()
+        .map(|together| together.as_ref().map(shape))
+        .collect();
     let with_bins = shapes.len() <= MOST_WITH_BINS;
-    let highest = shapes.iter().flatten().map(|shape| shape.highest(with_bins)).fold(0.0, f64::max);
+    let highest = shapes
+        .iter()
+        .flatten()
+        .map(|shape| shape.highest(with_bins))
+        .fold(0.0, f64::max);
 
     let mut x = Axis::linear_times("run-time", low, high, 6);
     let unit = TimeUnit::for_nanos(low.abs().max(high.abs()));
     x.label = format!("run-time, {} (all launches, without outliers)", unit.name);
     // Of no unit are there more than all observations.
-    let per = if highest * unit.nanos > 1.0 { TimeUnit::for_nanos(unit.nanos / 1e3) } else { unit };
-    let y = Axis::from_zero(&format!("% of the observations per {}", per.name), highest, 0.01 / per.nanos, 4);
+    let per = if highest * unit.nanos > 1.0 {
+        TimeUnit::for_nanos(unit.nanos / 1e3)
+    } else {
+        unit
+    };
+    let y = Axis::from_zero(
+        &format!("% of the observations per {}", per.name),
+        highest,
+        0.01 / per.nanos,
+        4,
+    );
     let mut frame = Frame::new(x, y, names, 190.0);
-    let each = || shapes.iter().enumerate().filter_map(|(series, shape)| Some((series, shape.as_ref()?)));
+    let each = || {
+        shapes
+            .iter()
+            .enumerate()
+            .filter_map(|(series, shape)| Some((series, shape.as_ref()?)))
+    };
     if with_bins {
         each().for_each(|(series, shape)| draw_bins(&mut frame, series, shape));
     }
@@ -60,16 +89,34 @@ pub(crate) fn picture(title: String, names: &[String], experiments: &[Option<Tog
 fn shape(together: &Together<'_>) -> Shape {
     let (sample, steps) = (&together.kept, together.steps);
     // Where the steps of a clock ask for wider kernels, they ask for wider bins.
-    let most = if steps > 0.0 { (sample.quantile(1.0) - sample.quantile(0.0)) / (2.2 * steps) } else { f64::INFINITY };
+    let most = if steps > 0.0 {
+        (sample.quantile(1.0) - sample.quantile(0.0)) / (2.2 * steps)
+    } else {
+        f64::INFINITY
+    };
     let histogram = sample.histogram((most as usize).clamp(1, MOST_BINS));
-    Shape { unit: sample.len() as f64 * histogram.width, density: smooth::with(sample, PLACES, steps), histogram }
+    Shape {
+        unit: sample.len() as f64 * histogram.width,
+        density: smooth::with(sample, PLACES, steps),
+        histogram,
+    }
 }
 
 impl Shape {
     fn highest(&self, with_bins: bool) -> f64 {
-        let bins = self.histogram.counts.iter().map(|count| *count as f64 / self.unit).filter(|_| with_bins);
-        let density = self.density.iter().flat_map(|density| density.heights.iter().copied());
-        bins.chain(density).filter(|height| height.is_finite()).fold(0.0, f64::max)
+        let bins = self
+            .histogram
+            .counts
+            .iter()
+            .map(|count| *count as f64 / self.unit)
+            .filter(|_| with_bins);
+        let density = self
+            .density
+            .iter()
+            .flat_map(|density| density.heights.iter().copied());
+        bins.chain(density)
+            .filter(|height| height.is_finite())
+            .fold(0.0, f64::max)
     }
 }
 
@@ -81,17 +128,24 @@ fn draw_bins(frame: &mut Frame, series: usize, shape: &Shape) {
     for (bin, count) in shape.histogram.counts.iter().enumerate() {
         let edge = |bin: usize| shape.histogram.start + shape.histogram.width * bin as f64;
         let height = *count as f64 / shape.unit;
-        outline.extend([frame.at((edge(bin), height)), frame.at((edge(bin + 1), height))]);
+        outline.extend([
+            frame.at((edge(bin), height)),
+            frame.at((edge(bin + 1), height)),
+        ]);
     }
     outline.extend(outline.last().map(|(x, _)| (*x, frame.bottom())));
-    frame.canvas.path(&format!("area {}", style::colour(series)), &outline);
+    frame
+        .canvas
+        .path(&format!("area {}", style::colour(series)), &outline);
 }
 
 fn draw_density(frame: &mut Frame, series: usize, shape: &Shape) {
     let Some(density) = &shape.density else {
         // All are the same: a line as high as there is room.
         let x = frame.at_x(shape.histogram.start);
-        frame.canvas.line(&style::line(series), (x, frame.bottom()), (x, frame.top()));
+        frame
+            .canvas
+            .line(&style::line(series), (x, frame.bottom()), (x, frame.top()));
         return;
     };
     let on_axis = density.points().filter(|(at, _)| frame.x.contains(*at));
@@ -109,9 +163,16 @@ fn describe(names: &[String], experiments: &[Option<Together<'_>>]) -> String {
         let [low, first, median, third, high] =
             [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| units::time(sample.quantile(share)));
         let count = units::of(sample.len(), "observation", "observations");
-        Some(format!("{name}: {count} from {low} to {high}, median {median}, quartiles {first} and {third}."))
+        Some(format!(
+            "{name}: {count} from {low} to {high}, median {median}, quartiles {first} and {third}."
+        ))
     };
-    names.iter().zip(experiments).filter_map(of).collect::<Vec<_>>().join(" ")
+    names
+        .iter()
+        .zip(experiments)
+        .filter_map(of)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[cfg(test)]
@@ -122,20 +183,31 @@ mod tests {
         let names: Vec<String> = (0..experiments.len()).map(|i| format!("e{i}")).collect();
         let samples: Vec<_> = experiments
             .iter_mut()
-            .map(|nanos| Sample::new(nanos).ok().map(|kept| Together { kept, steps: 0.0 }))
+            .map(|nanos| {
+                Sample::new(nanos)
+                    .ok()
+                    .map(|kept| Together { kept, steps: 0.0 })
+            })
             .collect();
-        picture("all".into(), &names, &samples).map(|picture| picture.inline(1)).unwrap_or_default()
+        picture("all".into(), &names, &samples)
+            .map(|picture| picture.inline(1))
+            .unwrap_or_default()
     }
 
     fn spread(from: f64) -> Vec<f64> {
-        (0..500).map(|i| from + f64::from(i * 7_919 % 501) + f64::from(i * 31 % 201)).collect()
+        (0..500)
+            .map(|i| from + f64::from(i * 7_919 % 501) + f64::from(i * 31 % 201))
+            .collect()
     }
 
     #[test]
     fn two_have_bins_and_densities_and_more_densities_only() {
         let two = drawn(&mut [spread(4_000.0), spread(4_100.0)]);
         assert_eq!(two.matches("class=\"area ").count(), 2);
-        assert!(two.contains("% of the observations per ns") && two.contains("e1: 500 observations from 4."));
+        assert!(
+            two.contains("% of the observations per ns")
+                && two.contains("e1: 500 observations from 4.")
+        );
         let three = drawn(&mut [spread(4_000.0), spread(4_100.0), spread(4_050.0)]);
         assert!(!three.contains("class=\"area ") && three.contains("class=\"l k2 c2\""));
     }
@@ -144,6 +216,9 @@ mod tests {
     fn there_may_be_none_and_all_may_be_the_same() {
         assert_eq!(drawn(&mut [vec![], vec![]]), "");
         let same = drawn(&mut [vec![5.0; 4], vec![]]);
-        assert!(same.contains("class=\"l k0 c0\"") && !same.contains("NaN"), "{same}");
+        assert!(
+            same.contains("class=\"l k0 c0\"") && !same.contains("NaN"),
+            "{same}"
+        );
     }
 }

@@ -27,7 +27,10 @@ pub(crate) struct Point {
 impl Point {
     /// What is drawn of it.
     fn span(&self) -> Interval {
-        self.interval.unwrap_or(Interval { low: self.nanos, high: self.nanos })
+        self.interval.unwrap_or(Interval {
+            low: self.nanos,
+            high: self.nanos,
+        })
     }
 }
 
@@ -44,9 +47,19 @@ pub(crate) fn picture(title: String, average: &str, lines: &[Line]) -> Option<Pi
     let high = points().map(|point| point.span().high).reduce(f64::max)?;
     let x = Axis::sizes(&sizes, data_width(text_width("10000")));
     let names: Vec<String> = lines.iter().map(|line| line.name.clone()).collect();
-    let mut frame = Frame::new(x, Axis::times(&format!("{average} run-time"), low, high, 5), &names, 210.0);
+    let mut frame = Frame::new(
+        x,
+        Axis::times(&format!("{average} run-time"), low, high, 5),
+        &names,
+        210.0,
+    );
     for (series, line) in lines.iter().enumerate() {
-        draw(&mut frame, series, line, APART * (series as f64 - 0.5 * (lines.len() - 1) as f64));
+        draw(
+            &mut frame,
+            series,
+            line,
+            APART * (series as f64 - 0.5 * (lines.len() - 1) as f64),
+        );
     }
     Some(frame.finish(title, describe(lines)))
 }
@@ -56,11 +69,18 @@ fn draw(frame: &mut Frame, series: usize, line: &Line, aside: f64) {
         let (x, y) = frame.at((size_place(point.bytes), nanos));
         (x + aside, y)
     };
-    let places: Vec<_> = line.points.iter().map(|point| place(frame, point, point.nanos)).collect();
+    let places: Vec<_> = line
+        .points
+        .iter()
+        .map(|point| place(frame, point, point.nanos))
+        .collect();
     frame.canvas.path(&style::line(series), &places);
     for (point, middle) in line.points.iter().zip(places) {
         if let Some(interval) = point.interval {
-            let (low, high) = (place(frame, point, interval.low), place(frame, point, interval.high));
+            let (low, high) = (
+                place(frame, point, interval.low),
+                place(frame, point, interval.high),
+            );
             let class = format!("e {}", style::colour(series));
             frame.canvas.line(&class, low, high);
             for (x, y) in [low, high] {
@@ -73,8 +93,18 @@ fn draw(frame: &mut Frame, series: usize, line: &Line, aside: f64) {
 
 fn describe(lines: &[Line]) -> String {
     let of = |line: &Line| {
-        let point = |point: &Point| format!("{} at {}", units::time(point.nanos), units::bytes(point.bytes));
-        format!("{}: {}.", line.name, line.points.iter().map(point).collect::<Vec<_>>().join(", "))
+        let point = |point: &Point| {
+            format!(
+                "{} at {}",
+                units::time(point.nanos),
+                units::bytes(point.bytes)
+            )
+        };
+        format!(
+            "{}: {}.",
+            line.name,
+            line.points.iter().map(point).collect::<Vec<_>>().join(", ")
+        )
     };
     lines.iter().map(of).collect::<Vec<_>>().join(" ")
 }
@@ -85,21 +115,36 @@ mod tests {
 
     fn line(name: &str, points: &[(u64, f64)]) -> Line {
         let point = |(bytes, nanos): &(u64, f64)| {
-            let interval = Some(Interval { low: nanos * 0.9, high: nanos * 1.1 });
-            Point { bytes: *bytes, nanos: *nanos, interval }
+            let interval = Some(Interval {
+                low: nanos * 0.9,
+                high: nanos * 1.1,
+            });
+            Point {
+                bytes: *bytes,
+                nanos: *nanos,
+                interval,
+            }
         };
-        Line { name: name.to_owned(), points: points.iter().map(point).collect() }
+        Line {
+            name: name.to_owned(),
+            points: points.iter().map(point).collect(),
+        }
     }
 
     #[test]
     fn every_point_of_every_experiment_is_drawn_and_told() {
-        let lines = [line("one", &[(8, 400.0), (1_024, 900.0)]), line("two", &[(8, 500.0), (65_536, 30_000.0)])];
+        let lines = [
+            line("one", &[(8, 400.0), (1_024, 900.0)]),
+            line("two", &[(8, 500.0), (65_536, 30_000.0)]),
+        ];
         let picture = picture("medians".into(), "median", &lines).unwrap();
         let drawn = picture.inline(1);
         // Each of the four points has its mark, and each experiment another one in the legend.
         assert_eq!(drawn.matches("class=\"m c0\"").count(), 3);
         assert_eq!(drawn.matches("class=\"m c1\"").count(), 3);
-        assert!(drawn.contains("one: 400.0 ns at 8 B, 900.0 ns at 1 KiB. two: 500.0 ns at 8 B, 30.00 µs at 64 KiB."));
+        assert!(drawn.contains(
+            "one: 400.0 ns at 8 B, 900.0 ns at 1 KiB. two: 500.0 ns at 8 B, 30.00 µs at 64 KiB."
+        ));
         assert!(super::picture("none".into(), "median", &[line("one", &[])]).is_none());
     }
 }

@@ -38,11 +38,19 @@ pub(crate) struct Kind {
 impl Kind {
     /// What a title says of it.
     pub(crate) fn title(&self) -> String {
-        format!("{}, {}", self.operation, downbeat_common::page::units::of(self.ranks as usize, "rank", "ranks"))
+        format!(
+            "{}, {}",
+            self.operation,
+            downbeat_common::page::units::of(self.ranks as usize, "rank", "ranks")
+        )
     }
 
     pub(crate) fn key(&self, bytes: u64) -> GroupKey {
-        GroupKey { operation: self.operation.clone(), bytes, ranks: self.ranks }
+        GroupKey {
+            operation: self.operation.clone(),
+            bytes,
+            ranks: self.ranks,
+        }
     }
 
     /// At most so many of its sizes: the least, the greatest, and what is between.
@@ -52,13 +60,18 @@ impl Kind {
             return self.sizes.clone();
         }
         let place = |i: usize| i * (count - 1) / (most - 1).max(1);
-        (0..most).filter_map(|i| self.sizes.get(place(i)).copied()).collect()
+        (0..most)
+            .filter_map(|i| self.sizes.get(place(i)).copied())
+            .collect()
     }
 }
 
 impl Experiments {
     pub(crate) fn names(&self) -> Vec<String> {
-        self.all.iter().map(|experiment| experiment.name.clone()).collect()
+        self.all
+            .iter()
+            .map(|experiment| experiment.name.clone())
+            .collect()
     }
 
     /// Where the median of the launches is.
@@ -68,15 +81,25 @@ impl Experiments {
 
     /// All kinds, by operation and ranks.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
-        let groups = self.all.iter().flat_map(|experiment| &experiment.analysis.groups);
+        let groups = self
+            .all
+            .iter()
+            .flat_map(|experiment| &experiment.analysis.groups);
         let mut keys: Vec<&GroupKey> = groups.map(|group| &group.key).collect();
         keys.sort_unstable_by_key(|key| (&key.operation, key.ranks, key.bytes));
         keys.dedup();
         let mut kinds: Vec<Kind> = Vec::new();
         for key in keys {
-            match kinds.last_mut().filter(|kind| kind.operation == key.operation && kind.ranks == key.ranks) {
+            match kinds
+                .last_mut()
+                .filter(|kind| kind.operation == key.operation && kind.ranks == key.ranks)
+            {
                 Some(kind) => kind.sizes.push(key.bytes),
-                None => kinds.push(Kind { operation: key.operation.clone(), ranks: key.ranks, sizes: vec![key.bytes] }),
+                None => kinds.push(Kind {
+                    operation: key.operation.clone(),
+                    ranks: key.ranks,
+                    sizes: vec![key.bytes],
+                }),
             }
         }
         kinds
@@ -102,21 +125,28 @@ impl Measured {
 /// The observations of one launch without its outliers, sorted; nothing if there are none.
 pub(crate) fn kept(nanos: &[f64]) -> Vec<f64> {
     let mut nanos = nanos.to_vec();
-    Sample::new(&mut nanos).map(|all| all.without_outliers().values().to_vec()).unwrap_or_default()
+    Sample::new(&mut nanos)
+        .map(|all| all.without_outliers().values().to_vec())
+        .unwrap_or_default()
 }
 
 /// A name for each folder: its last part, with those before it where that is not enough to tell it from the others.
 pub(crate) fn short_names(folders: &[PathBuf]) -> Vec<String> {
     let parts: Vec<Vec<String>> = folders.iter().map(|folder| parts(folder)).collect();
-    let last = |parts: &[String], count: usize| parts[parts.len().saturating_sub(count)..].join("/");
+    let last =
+        |parts: &[String], count: usize| parts[parts.len().saturating_sub(count)..].join("/");
     let longest = parts.iter().map(Vec::len).max().unwrap_or(1);
     (0..parts.len())
         .map(|i| {
             let is_own = |count: &usize| {
                 let others = parts.iter().enumerate().filter(|(other, _)| *other != i);
-                others.into_iter().all(|(_, other)| last(other, *count) != last(&parts[i], *count))
+                others
+                    .into_iter()
+                    .all(|(_, other)| last(other, *count) != last(&parts[i], *count))
             };
-            let name = (1..=longest).find(is_own).map(|count| last(&parts[i], count));
+            let name = (1..=longest)
+                .find(is_own)
+                .map(|count| last(&parts[i], count));
             // The same folder again.
             name.unwrap_or_else(|| format!("{} ({})", last(&parts[i], 1), i + 1))
         })
@@ -126,9 +156,16 @@ pub(crate) fn short_names(folders: &[PathBuf]) -> Vec<String> {
 fn parts(folder: &Path) -> Vec<String> {
     // `.` and `a/..` have no name of their own.
     let full = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let parts: Vec<String> =
-        full.iter().map(|part| part.to_string_lossy().into_owned()).filter(|part| part != "/").collect();
-    if parts.is_empty() { vec!["/".to_owned()] } else { parts }
+    let parts: Vec<String> = full
+        .iter()
+        .map(|part| part.to_string_lossy().into_owned())
+        .filter(|part| part != "/")
+        .collect();
+    if parts.is_empty() {
+        vec!["/".to_owned()]
+    } else {
+        parts
+    }
 }
 
 #[cfg(test)]
@@ -137,7 +174,8 @@ mod tests {
 
     #[test]
     fn names_are_as_short_as_they_can_be() {
-        let names = |folders: &[&str]| short_names(&folders.iter().map(PathBuf::from).collect::<Vec<_>>());
+        let names =
+            |folders: &[&str]| short_names(&folders.iter().map(PathBuf::from).collect::<Vec<_>>());
         assert_eq!(names(&["/x/a", "/x/b"]), ["a", "b"]);
         assert_eq!(names(&["/x/a", "/y/a", "/y/b"]), ["x/a", "y/a", "b"]);
         assert_eq!(names(&["/x/a", "/x/a"]), ["a (1)", "a (2)"]);
@@ -146,7 +184,11 @@ mod tests {
 
     #[test]
     fn some_sizes_are_the_ends_and_what_is_between() {
-        let kind = |sizes: &[u64]| Kind { operation: "x".into(), ranks: 2, sizes: sizes.to_vec() };
+        let kind = |sizes: &[u64]| Kind {
+            operation: "x".into(),
+            ranks: 2,
+            sizes: sizes.to_vec(),
+        };
         assert_eq!(kind(&[1, 2, 4, 8, 16, 32]).some_sizes(3), [1, 4, 32]);
         assert_eq!(kind(&[1, 2]).some_sizes(3), [1, 2]);
         assert_eq!(kind(&[1, 2, 4]).some_sizes(2), [1, 4]);

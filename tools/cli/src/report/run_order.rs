@@ -30,22 +30,39 @@ pub(crate) struct Span {
 }
 
 /// The launches of one experiment. `None` if there is no observation.
-pub(crate) fn picture(title: String, series: usize, launches: &[&[f64]], span: Span) -> Option<Picture> {
+pub(crate) fn picture(
+    title: String,
+    series: usize,
+    launches: &[&[f64]],
+    span: Span,
+) -> Option<Picture> {
     let count: usize = launches.iter().map(|launch| launch.len()).sum();
     if count == 0 {
         return None;
     }
     let x = Axis::exact(
-        &format!("launch ({} in all, in their order)", units::of(count, "observation", "observations")),
+        &format!(
+            "launch ({} in all, in their order)",
+            units::of(count, "observation", "observations")
+        ),
         0.0,
         count as f64,
         Vec::new(),
     );
-    let mut frame = Frame::new(x, Axis::split_times("run-time", span.least, span.usual, span.greatest), &[], 210.0);
+    let mut frame = Frame::new(
+        x,
+        Axis::split_times("run-time", span.least, span.usual, span.greatest),
+        &[],
+        210.0,
+    );
     draw_columns(&mut frame, series, launches);
     if let Some(limit) = frame.y.split() {
         let y = frame.at_y(limit) - 0.03 * (frame.bottom() - frame.top());
-        frame.canvas.line("border", (frame.at_x(0.0), y), (frame.at_x(count as f64), y));
+        frame.canvas.line(
+            "border",
+            (frame.at_x(0.0), y),
+            (frame.at_x(count as f64), y),
+        );
     }
     draw_course(&mut frame, series, launches);
     name_launches(&mut frame, launches);
@@ -53,15 +70,34 @@ pub(crate) fn picture(title: String, series: usize, launches: &[&[f64]], span: S
 }
 
 /// Sorts values into columns, from left to right.
-fn columns(values: impl Iterator<Item = f64>, count: usize, columns: usize, limit: f64) -> Vec<Column> {
-    let mut found = vec![Column { usual: None, above: None }; columns.min(count)];
+fn columns(
+    values: impl Iterator<Item = f64>,
+    count: usize,
+    columns: usize,
+    limit: f64,
+) -> Vec<Column> {
+    let mut found = vec![
+        Column {
+            usual: None,
+            above: None
+        };
+        columns.min(count)
+    ];
     let wider = |range: Option<(f64, f64)>, value: f64| {
-        range.map_or((value, value), |(low, high)| (low.min(value), high.max(value)))
+        range.map_or((value, value), |(low, high)| {
+            (low.min(value), high.max(value))
+        })
     };
     let per_column = found.len() as f64 / count.max(1) as f64;
     for (place, value) in values.enumerate() {
-        let Some(column) = found.get_mut((place as f64 * per_column) as usize) else { continue };
-        let range = if value > limit { &mut column.above } else { &mut column.usual };
+        let Some(column) = found.get_mut((place as f64 * per_column) as usize) else {
+            continue;
+        };
+        let range = if value > limit {
+            &mut column.above
+        } else {
+            &mut column.usual
+        };
         *range = Some(wider(*range, value));
     }
     found
@@ -71,7 +107,12 @@ fn draw_columns(frame: &mut Frame, series: usize, launches: &[&[f64]]) {
     let count: usize = launches.iter().map(|launch| launch.len()).sum();
     let width = frame.at_x(count as f64) - frame.at_x(0.0);
     let all = launches.iter().copied().flatten().copied();
-    let found = columns(all, count, width as usize, frame.y.split().unwrap_or(f64::INFINITY));
+    let found = columns(
+        all,
+        count,
+        width as usize,
+        frame.y.split().unwrap_or(f64::INFINITY),
+    );
     let (mut usual, mut above, mut greatest) = (String::new(), String::new(), String::new());
     let wide = width / found.len().max(1) as f64;
     for (i, column) in found.iter().enumerate() {
@@ -101,7 +142,9 @@ fn draw_course(frame: &mut Frame, series: usize, launches: &[&[f64]]) {
     let mut before = 0;
     for launch in launches {
         let blocks = (launch.len() / BLOCK).clamp(1, MOST_BLOCKS);
-        let ends: Vec<usize> = (0..=blocks).map(|block| block * launch.len() / blocks).collect();
+        let ends: Vec<usize> = (0..=blocks)
+            .map(|block| block * launch.len() / blocks)
+            .collect();
         let quartiles = |ends: &[usize]| {
             let mut block = launch.get(ends[0]..ends[1])?.to_vec();
             let sample = Sample::new(&mut block).ok()?;
@@ -109,9 +152,12 @@ fn draw_course(frame: &mut Frame, series: usize, launches: &[&[f64]]) {
             Some([0.25, 0.5, 0.75].map(|share| frame.at((x, sample.quantile(share)))))
         };
         let places: Vec<_> = ends.windows(2).filter_map(quartiles).collect();
-        let [first, medians, third] = [0, 1, 2].map(|i| places.iter().map(|place| place[i]).collect::<Vec<_>>());
+        let [first, medians, third] =
+            [0, 1, 2].map(|i| places.iter().map(|place| place[i]).collect::<Vec<_>>());
         let outline: Vec<_> = first.into_iter().chain(third.into_iter().rev()).collect();
-        frame.canvas.path(&format!("half {}", style::colour(series)), &outline);
+        frame
+            .canvas
+            .path(&format!("half {}", style::colour(series)), &outline);
         match medians[..] {
             [(x, y)] => frame.canvas.line("median", (x - 2.0, y), (x + 2.0, y)),
             _ => frame.canvas.path("median", &medians),
@@ -130,7 +176,9 @@ fn name_launches(frame: &mut Frame, launches: &[&[f64]]) {
         if x - half >= free && !launch.is_empty() {
             free = x + half;
             let bottom = frame.bottom();
-            frame.canvas.text("", (x, bottom + 17.0), Anchor::Middle, &name);
+            frame
+                .canvas
+                .text("", (x, bottom + 17.0), Anchor::Middle, &name);
         }
         if i > 0 {
             let (x, top, bottom) = (frame.at_x(before as f64), frame.top(), frame.bottom());
@@ -142,12 +190,24 @@ fn name_launches(frame: &mut Frame, launches: &[&[f64]]) {
 
 fn describe(launches: &[&[f64]]) -> String {
     let of = |(i, launch): (usize, &&[f64])| {
-        let median = |part: &[f64]| Sample::new(&mut part.to_vec()).map(|part| units::time(part.median())).ok();
+        let median = |part: &[f64]| {
+            Sample::new(&mut part.to_vec())
+                .map(|part| units::time(part.median()))
+                .ok()
+        };
         let halves = launch.split_at(launch.len() / 2);
         let (first, second) = (median(halves.0)?, median(halves.1)?);
-        Some(format!("Launch {}: median {first} in its first half, {second} in its second.", i + 1))
+        Some(format!(
+            "Launch {}: median {first} in its first half, {second} in its second.",
+            i + 1
+        ))
     };
-    launches.iter().enumerate().filter_map(of).collect::<Vec<_>>().join(" ")
+    launches
+        .iter()
+        .enumerate()
+        .filter_map(of)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[cfg(test)]
@@ -177,9 +237,21 @@ mod tests {
     fn one_outlier_in_a_million_is_seen() {
         let mut launch: Vec<f64> = (0..1_000_000).map(|i| 400.0 + f64::from(i % 10)).collect();
         launch[777_777] = 1e6;
-        let span = Span { least: 400.0, usual: 410.0, greatest: 1e6 };
-        let drawn = picture("order".into(), 0, &[&launch, &launch[..10]], span).unwrap().inline(1);
-        let above = drawn.split("class=\"above c0\" d=\"").nth(1).unwrap().split('"').next().unwrap();
+        let span = Span {
+            least: 400.0,
+            usual: 410.0,
+            greatest: 1e6,
+        };
+        let drawn = picture("order".into(), 0, &[&launch, &launch[..10]], span)
+            .unwrap()
+            .inline(1);
+        let above = drawn
+            .split("class=\"above c0\" d=\"")
+            .nth(1)
+            .unwrap()
+            .split('"')
+            .next()
+            .unwrap();
         assert_eq!(above.matches('M').count(), 1, "{above}");
         assert!(drawn.len() < 30_000, "{}", drawn.len());
         assert!(picture("none".into(), 0, &[&[], &[]], span).is_none());

@@ -16,8 +16,16 @@ pub(crate) fn fill(page: &mut Page, experiments: &Experiments) -> String {
     let kinds = experiments.kinds();
     let compared = comparison::compare(experiments);
     headline::write(page, experiments, &kinds, &compared);
-    let mut sections = vec![("medians", "Run-times"), ("comparison", "Comparison"), ("distributions", "Distributions")];
-    sections.extend([("order", "Order"), ("conditions", "Conditions"), ("tables", "Tables")]);
+    let mut sections = vec![
+        ("medians", "Run-times"),
+        ("comparison", "Comparison"),
+        ("distributions", "Distributions"),
+    ];
+    sections.extend([
+        ("order", "Order"),
+        ("conditions", "Conditions"),
+        ("tables", "Tables"),
+    ]);
     sections.retain(|(id, _)| *id != "comparison" || !compared.is_empty());
     page.links(&sections);
     medians::write(page, experiments, &kinds);

@@ -24,21 +24,41 @@ const ROW: f64 = 17.0;
 
 /// `None` if there are no shifts. They are by size, and for each size by experiment.
 pub(crate) fn picture(title: String, names: &[String], shifts: &[Shift]) -> Option<Picture> {
-    let low = shifts.iter().map(|shift| shift.interval.low.min(shift.share)).reduce(f64::min)?;
-    let high = shifts.iter().map(|shift| shift.interval.high.max(shift.share)).reduce(f64::max)?.max(0.0);
+    let low = shifts
+        .iter()
+        .map(|shift| shift.interval.low.min(shift.share))
+        .reduce(f64::min)?;
+    let high = shifts
+        .iter()
+        .map(|shift| shift.interval.high.max(shift.share))
+        .reduce(f64::max)?
+        .max(0.0);
     // The asterisks have a column of their own on the right.
     let room = 0.12 * (high - low.min(0.0));
-    let first = names.first().map_or(String::new(), |name| fitting(name, 250.0));
+    let first = names
+        .first()
+        .map_or(String::new(), |name| fitting(name, 250.0));
     let x = Axis::shares(&format!("slower than {first} by, %"), low, high + room, 6);
     let row = |i: usize| -(i as f64 + 0.5);
     let mut ticks: Vec<(f64, String)> = Vec::new();
     for (i, shift) in shifts.iter().enumerate() {
         if i == 0 || shifts[i - 1].bytes != shift.bytes {
-            let of_size = shifts[i..].iter().take_while(|other| other.bytes == shift.bytes).count();
-            ticks.push((-(i as f64 + 0.5 * of_size as f64), units::bytes(shift.bytes)));
+            let of_size = shifts[i..]
+                .iter()
+                .take_while(|other| other.bytes == shift.bytes)
+                .count();
+            ticks.push((
+                -(i as f64 + 0.5 * of_size as f64),
+                units::bytes(shift.bytes),
+            ));
         }
     }
-    let y = Axis::exact("size of a message", -(shifts.len() as f64) - 0.2, 0.2, ticks);
+    let y = Axis::exact(
+        "size of a message",
+        -(shifts.len() as f64) - 0.2,
+        0.2,
+        ticks,
+    );
     let height = ROW * (shifts.len() as f64).max(3.0);
     // Only those that are compared are in the legend, and only if they are several.
     let names = if names.len() > 2 { names } else { &[] };
@@ -47,7 +67,9 @@ pub(crate) fn picture(title: String, names: &[String], shifts: &[Shift]) -> Opti
         part_sizes(&mut frame, shifts);
     }
     let zero = frame.at_x(0.0);
-    frame.canvas.line("zero", (zero, frame.top()), (zero, frame.bottom()));
+    frame
+        .canvas
+        .line("zero", (zero, frame.top()), (zero, frame.bottom()));
     for (i, shift) in shifts.iter().enumerate() {
         draw(&mut frame, row(i), shift);
     }
@@ -67,7 +89,10 @@ fn part_sizes(frame: &mut Frame, shifts: &[Shift]) {
 
 fn draw(frame: &mut Frame, row: f64, shift: &Shift) {
     let class = format!("e {}", style::colour(shift.series));
-    let (low, high) = (frame.at((shift.interval.low, row)), frame.at((shift.interval.high, row)));
+    let (low, high) = (
+        frame.at((shift.interval.low, row)),
+        frame.at((shift.interval.high, row)),
+    );
     frame.canvas.line(&class, low, high);
     for (x, y) in [low, high] {
         frame.canvas.line(&class, (x, y - 3.5), (x, y + 3.5));
@@ -75,16 +100,29 @@ fn draw(frame: &mut Frame, row: f64, shift: &Shift) {
     let middle = frame.at((shift.share, row));
     frame.canvas.marker(shift.series, middle);
     let right = downbeat_common::page::svg::WIDTH - 14.0;
-    frame.canvas.text("", (right, middle.1 + 6.5), Anchor::End, shift.stars);
+    frame
+        .canvas
+        .text("", (right, middle.1 + 6.5), Anchor::End, shift.stars);
 }
 
 fn describe(names: &[String], shifts: &[Shift]) -> String {
     let of = |shift: &Shift| {
-        let name = names.get(shift.series).map_or("second experiment", String::as_str);
-        let [low, share, high] = [shift.interval.low, shift.share, shift.interval.high].map(units::percent);
-        format!("{name}, {}: {share} ({low} to {high}) {}", units::bytes(shift.bytes), shift.stars)
+        let name = names
+            .get(shift.series)
+            .map_or("second experiment", String::as_str);
+        let [low, share, high] =
+            [shift.interval.low, shift.share, shift.interval.high].map(units::percent);
+        format!(
+            "{name}, {}: {share} ({low} to {high}) {}",
+            units::bytes(shift.bytes),
+            shift.stars
+        )
     };
-    shifts.iter().map(|shift| of(shift).trim_end().to_owned() + ".").collect::<Vec<_>>().join(" ")
+    shifts
+        .iter()
+        .map(|shift| of(shift).trim_end().to_owned() + ".")
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[cfg(test)]
@@ -97,15 +135,26 @@ mod tests {
             bytes,
             series,
             share,
-            interval: Interval { low: share - 0.01, high: share + 0.01 },
+            interval: Interval {
+                low: share - 0.01,
+                high: share + 0.01,
+            },
             stars,
         };
-        let shifts = [shift(8, 1, 0.05, "***"), shift(8, 2, 0.0, ""), shift(64, 1, -0.02, "*"), shift(64, 2, 0.01, "")];
+        let shifts = [
+            shift(8, 1, 0.05, "***"),
+            shift(8, 2, 0.0, ""),
+            shift(64, 1, -0.02, "*"),
+            shift(64, 2, 0.01, ""),
+        ];
         let names = ["a", "b", "c"].map(str::to_owned);
         let drawn = picture("shifts".into(), &names, &shifts).unwrap().inline(1);
         assert!(drawn.contains(">***</text>") && drawn.contains(">*</text>"));
         assert_eq!(drawn.matches(">64 B</text>").count(), 1);
-        assert!(drawn.contains("b, 8 B: +5.00 % (+4.00 % to +6.00 %) ***. c, 8 B: 0 %"), "{drawn}");
+        assert!(
+            drawn.contains("b, 8 B: +5.00 % (+4.00 % to +6.00 %) ***. c, 8 B: 0 %"),
+            "{drawn}"
+        );
         assert!(drawn.contains("slower than a by, %"));
         assert!(picture("none".into(), &names, &[]).is_none());
     }

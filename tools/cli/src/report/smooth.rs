@@ -44,7 +44,9 @@ pub(crate) fn steps<'a>(launches: impl Iterator<Item = Sample<'a>>) -> f64 {
 pub(crate) fn with(sample: &Sample<'_>, places: usize, bandwidth: f64) -> Option<Density> {
     let values = sample.values();
     let range = values[values.len() - 1] - values[0];
-    let least = bandwidth.max(0.75 * sample.grain()?).max(range / places as f64);
+    let least = bandwidth
+        .max(0.75 * sample.grain()?)
+        .max(range / places as f64);
     sample.density(sample.silverman_bandwidth()?.max(least), places)
 }
 
@@ -54,7 +56,11 @@ fn peaks_of(heights: &[f64]) -> usize {
     let (mut peaks, mut rising, mut last) = (0, true, 0.0_f64);
     for &height in heights {
         // The highest since it began to rise, or the lowest since it began to fall.
-        last = if rising { last.max(height) } else { last.min(height) };
+        last = if rising {
+            last.max(height)
+        } else {
+            last.min(height)
+        };
         if rising && height <= last - step {
             (peaks, rising, last) = (peaks + 1, false, height);
         } else if !rising && height >= last + step {
@@ -70,7 +76,11 @@ mod tests {
 
     fn inside(nanos: &mut [f64], ends: (f64, f64)) -> Vec<f64> {
         let found = of_launch(&Sample::new(nanos).unwrap(), 200).unwrap();
-        found.points().filter(|(at, _)| (ends.0..=ends.1).contains(at)).map(|(_, height)| height).collect()
+        found
+            .points()
+            .filter(|(at, _)| (ends.0..=ends.1).contains(at))
+            .map(|(_, height)| height)
+            .collect()
     }
 
     #[test]
@@ -78,22 +88,37 @@ mod tests {
         // 100 000 observations of ten whole numbers, all as frequent.
         let mut flat: Vec<f64> = (0..100_000).map(|i| f64::from(i % 10)).collect();
         let heights = inside(&mut flat, (2.0, 7.0));
-        assert!(heights.len() > 50 && heights.iter().all(|height| (height - 0.1).abs() < 0.002), "{heights:?}");
+        assert!(
+            heights.len() > 50 && heights.iter().all(|height| (height - 0.1).abs() < 0.002),
+            "{heights:?}"
+        );
         // Steps of 10.015 ns in whole nanoseconds: the least difference is 1 ns.
-        let mut rounded: Vec<f64> =
-            (0..100_000).map(|i| (f64::from(i % 8) * 10.015 + f64::from(i % 3) * 0.4).round()).collect();
+        let mut rounded: Vec<f64> = (0..100_000)
+            .map(|i| (f64::from(i % 8) * 10.015 + f64::from(i % 3) * 0.4).round())
+            .collect();
         let heights = inside(&mut rounded.clone(), (25.0, 45.0));
-        assert!(heights.len() > 20 && heights.iter().all(|height| (height / 0.0125 - 1.0).abs() < 0.1), "{heights:?}");
+        assert!(
+            heights.len() > 20
+                && heights
+                    .iter()
+                    .all(|height| (height / 0.0125 - 1.0).abs() < 0.1),
+            "{heights:?}"
+        );
         assert!((3.0..8.0).contains(&steps([Sample::new(&mut rounded).unwrap()].into_iter())));
         assert!(of_launch(&Sample::new(&mut [4.0; 9]).unwrap(), 200).is_none());
     }
 
     #[test]
     fn two_kinds_of_calls_stay_two_peaks() {
-        let mut two: Vec<f64> = (0..1_000).map(|i| f64::from(i % 37 + i % 2 * 200)).collect();
+        let mut two: Vec<f64> = (0..1_000)
+            .map(|i| f64::from(i % 37 + i % 2 * 200))
+            .collect();
         let two = Sample::new(&mut two).unwrap();
         let found = of_launch(&two, 64).unwrap();
-        assert_eq!((peaks_of(&found.heights), found.bandwidth), (2, two.silverman_bandwidth().unwrap()));
+        assert_eq!(
+            (peaks_of(&found.heights), found.bandwidth),
+            (2, two.silverman_bandwidth().unwrap())
+        );
         assert_eq!(steps([two].into_iter()), 0.0);
     }
 

@@ -25,13 +25,32 @@ const PLACES: usize = 64;
 const NARROWEST: f64 = 5.0;
 
 /// `None` if there is no launch. The outliers are those that are not shown; a word on them is part of the picture.
-pub(crate) fn picture(title: String, names: &[String], violins: &[Violin<'_>], outliers: usize) -> Option<Picture> {
-    let ends = |violin: &Violin<'_>| (violin.kept.values()[0], violin.kept.values()[violin.kept.len() - 1]);
-    let low = violins.iter().map(|violin| ends(violin).0).reduce(f64::min)?;
-    let high = violins.iter().map(|violin| ends(violin).1).reduce(f64::max)?;
+pub(crate) fn picture(
+    title: String,
+    names: &[String],
+    violins: &[Violin<'_>],
+    outliers: usize,
+) -> Option<Picture> {
+    let ends = |violin: &Violin<'_>| {
+        (
+            violin.kept.values()[0],
+            violin.kept.values()[violin.kept.len() - 1],
+        )
+    };
+    let low = violins
+        .iter()
+        .map(|violin| ends(violin).0)
+        .reduce(f64::min)?;
+    let high = violins
+        .iter()
+        .map(|violin| ends(violin).1)
+        .reduce(f64::max)?;
     let label = match outliers {
         0 => "launch".to_owned(),
-        more => format!("launch ({} not shown)", units::of(more, "outlier", "outliers")),
+        more => format!(
+            "launch ({} not shown)",
+            units::of(more, "outlier", "outliers")
+        ),
     };
     let x = Axis::exact(&label, 0.0, violins.len() as f64, Vec::new());
     let mut frame = Frame::new(x, Axis::times("run-time", low, high, 5), names, 210.0);
@@ -47,33 +66,54 @@ pub(crate) fn picture(title: String, names: &[String], violins: &[Violin<'_>], o
 fn draw(frame: &mut Frame, place: f64, slot: f64, violin: &Violin<'_>) {
     let (x, kept) = (frame.at_x(place), &violin.kept);
     let (low, high) = (kept.quantile(0.0), kept.quantile(1.0));
-    let density = if slot < NARROWEST { None } else { smooth::of_launch(kept, PLACES) };
+    let density = if slot < NARROWEST {
+        None
+    } else {
+        smooth::of_launch(kept, PLACES)
+    };
     if let Some(density) = density {
         let widest = density.heights.iter().copied().fold(0.0, f64::max);
         let half = (0.45 * slot).min(22.0);
         let inside = density.points().filter(|(at, _)| (low..=high).contains(at));
-        let right: Vec<_> = inside.map(|(at, height)| (x + half * height / widest, frame.at_y(at))).collect();
+        let right: Vec<_> = inside
+            .map(|(at, height)| (x + half * height / widest, frame.at_y(at)))
+            .collect();
         let left = right.iter().rev().map(|(right, y)| (2.0 * x - right, *y));
         let outline: Vec<_> = right.iter().copied().chain(left).collect();
-        frame.canvas.path(&format!("area {}", style::colour(violin.series)), &outline);
+        frame
+            .canvas
+            .path(&format!("area {}", style::colour(violin.series)), &outline);
     }
-    frame.canvas.line("axis", (x, frame.at_y(low)), (x, frame.at_y(high)));
+    frame
+        .canvas
+        .line("axis", (x, frame.at_y(low)), (x, frame.at_y(high)));
     let [first, median, third] = [0.25, 0.5, 0.75].map(|share| frame.at_y(kept.quantile(share)));
     let half = (0.16 * slot).clamp(0.8, 7.0);
-    frame.canvas.rectangle("box", (x - half, third), (2.0 * half, first - third));
-    frame.canvas.line("median", (x - half, median), (x + half, median));
+    frame
+        .canvas
+        .rectangle("box", (x - half, third), (2.0 * half, first - third));
+    frame
+        .canvas
+        .line("median", (x - half, median), (x + half, median));
 }
 
 /// The numbers of the launches below them, and a border between experiments.
 fn name_launches(frame: &mut Frame, violins: &[Violin<'_>], slot: f64) {
     // Every launch, every second, every fifth...
-    let every =
-        [1, 2, 5, 10, 20, 50, 100, 200, 500].into_iter().find(|every| slot * *every as f64 >= 20.0).unwrap_or(1_000);
+    let every = [1, 2, 5, 10, 20, 50, 100, 200, 500]
+        .into_iter()
+        .find(|every| slot * *every as f64 >= 20.0)
+        .unwrap_or(1_000);
     for (place, violin) in violins.iter().enumerate() {
         let (x, bottom) = (frame.at_x(place as f64 + 0.5), frame.bottom());
         if violin.launch.is_multiple_of(every) || (violin.launch == 1 && every > 2) {
             frame.canvas.line("axis", (x, bottom), (x, bottom + 4.0));
-            frame.canvas.text("", (x, bottom + 17.0), Anchor::Middle, &violin.launch.to_string());
+            frame.canvas.text(
+                "",
+                (x, bottom + 17.0),
+                Anchor::Middle,
+                &violin.launch.to_string(),
+            );
         }
         if place > 0 && violins[place - 1].series != violin.series {
             let (x, top) = (frame.at_x(place as f64), frame.top());
@@ -96,8 +136,12 @@ fn mark_experiments(frame: &mut Frame, violins: &[Violin<'_>]) {
 fn describe(names: &[String], violins: &[Violin<'_>]) -> String {
     let of = |violin: &Violin<'_>| {
         let name = names.get(violin.series).map_or("", String::as_str);
-        let [first, median, third] = [0.25, 0.5, 0.75].map(|share| units::time(violin.kept.quantile(share)));
-        format!("{name}, launch {}: median {median}, quartiles {first} and {third}.", violin.launch)
+        let [first, median, third] =
+            [0.25, 0.5, 0.75].map(|share| units::time(violin.kept.quantile(share)));
+        format!(
+            "{name}, launch {}: median {median}, quartiles {first} and {third}.",
+            violin.launch
+        )
     };
     violins.iter().map(of).collect::<Vec<_>>().join(" ")
 }
@@ -108,29 +152,49 @@ mod tests {
 
     #[test]
     fn every_launch_has_its_violin_box_and_number() {
-        let mut data: Vec<Vec<f64>> =
-            (0..6).map(|launch| (0..50).map(|i| f64::from(400 + launch + i * i % 17)).collect()).collect();
+        let mut data: Vec<Vec<f64>> = (0..6)
+            .map(|launch| {
+                (0..50)
+                    .map(|i| f64::from(400 + launch + i * i % 17))
+                    .collect()
+            })
+            .collect();
         let violins: Vec<_> = data
             .iter_mut()
             .enumerate()
-            .map(|(i, nanos)| Violin { series: i / 3, launch: i % 3 + 1, kept: Sample::new(nanos).unwrap() })
+            .map(|(i, nanos)| Violin {
+                series: i / 3,
+                launch: i % 3 + 1,
+                kept: Sample::new(nanos).unwrap(),
+            })
             .collect();
         let names = ["one".to_owned(), "two".to_owned()];
-        let drawn = picture("launches".into(), &names, &violins, 12).unwrap().inline(1);
+        let drawn = picture("launches".into(), &names, &violins, 12)
+            .unwrap()
+            .inline(1);
         assert_eq!(drawn.matches("class=\"area c0\"").count(), 3);
         assert_eq!(drawn.matches("class=\"area c1\"").count(), 3);
         assert_eq!(drawn.matches("class=\"box\"").count(), 6);
         assert_eq!(drawn.matches("class=\"border\"").count(), 1);
         assert_eq!(drawn.matches(">3</text>").count(), 2);
-        assert!(drawn.contains("launch (12 outliers not shown)") && drawn.contains("two, launch 3: median "));
+        assert!(
+            drawn.contains("launch (12 outliers not shown)")
+                && drawn.contains("two, launch 3: median ")
+        );
         assert!(picture("none".into(), &names, &[], 0).is_none());
     }
 
     #[test]
     fn equal_observations_are_a_line() {
         let mut same = [5.0; 9];
-        let violins = [Violin { series: 0, launch: 1, kept: Sample::new(&mut same).unwrap() }];
-        let drawn = picture("same".into(), &["one".to_owned()], &violins, 0).unwrap().inline(1);
+        let violins = [Violin {
+            series: 0,
+            launch: 1,
+            kept: Sample::new(&mut same).unwrap(),
+        }];
+        let drawn = picture("same".into(), &["one".to_owned()], &violins, 0)
+            .unwrap()
+            .inline(1);
         assert!(!drawn.contains("area") && drawn.contains("class=\"box\""));
     }
 }

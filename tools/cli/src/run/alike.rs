@@ -26,9 +26,17 @@ impl Records {
     /// # Errors
     /// When they differ. Those of the plan that come later are the odd ones, and what is not of the plan comes last.
     pub(super) fn check(folder: &Path, planned: &[&Planned]) -> Result<Self, Failure> {
-        let mut records = Self { folder: folder.to_owned(), standard: None };
+        let mut records = Self {
+            folder: folder.to_owned(),
+            standard: None,
+        };
         let mut files = files(folder)?;
-        files.sort_by_key(|(name, _)| planned.iter().position(|launch| launch.name == *name).unwrap_or(planned.len()));
+        files.sort_by_key(|(name, _)| {
+            planned
+                .iter()
+                .position(|launch| launch.name == *name)
+                .unwrap_or(planned.len())
+        });
         for (_, file) in &files {
             // One that has no head yet has nothing that differs; its program goes on with it, or begins anew.
             if let Ok((factors, _)) = read_head(file) {
@@ -44,7 +52,9 @@ impl Records {
     /// When it differs from them: it is then moved aside.
     pub(super) fn add(&mut self, name: &str) -> Result<(), Failure> {
         let file = file(&self.folder, name)?;
-        file.map_or(Ok(()), |file| self.admit(&file, read_head(&file).map_err(Failure::run)?.0))
+        file.map_or(Ok(()), |file| {
+            self.admit(&file, read_head(&file).map_err(Failure::run)?.0)
+        })
     }
 
     fn admit(&mut self, file: &Path, factors: Factors) -> Result<(), Failure> {
@@ -52,7 +62,9 @@ impl Records {
             self.standard = Some((file.to_owned(), factors));
             return Ok(());
         };
-        let Some(factor) = standard.differing(&factors) else { return Ok(()) };
+        let Some(factor) = standard.differing(&factors) else {
+            return Ok(());
+        };
         let differ = RecordError::Differ {
             first: file.to_owned(),
             second: Some(first.clone()),
@@ -60,7 +72,10 @@ impl Records {
             values: [&factors, standard].map(|factors| factors.get(factor).map(str::to_owned)),
         };
         Err(Failure::Run(match set_aside(file) {
-            Ok(aside) => format!("{differ}: moved to {}; the same command line launches it again", aside.display()),
+            Ok(aside) => format!(
+                "{differ}: moved to {}; the same command line launches it again",
+                aside.display()
+            ),
             Err(why) => format!("{differ}; it is to be moved away by hand: {why}"),
         }))
     }
@@ -93,7 +108,10 @@ pub(super) fn all_complete(folder: &Path) -> Result<HashSet<String>, Failure> {
 /// # Errors
 /// When the folder cannot be read.
 pub(super) fn file(folder: &Path, name: &str) -> Result<Option<PathBuf>, Failure> {
-    Ok(files(folder)?.into_iter().find(|(known, _)| known == name).map(|(_, file)| file))
+    Ok(files(folder)?
+        .into_iter()
+        .find(|(known, _)| known == name)
+        .map(|(_, file)| file))
 }
 
 /// The records of a folder: names of launches, and files.
@@ -104,7 +122,11 @@ pub(super) fn files(folder: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
     match launch_files(folder) {
         // What is said of the folder itself is that it has none, or is not there yet.
         Err(RecordError::File(FileError::Content { path, .. })) if path == folder => Ok(Vec::new()),
-        Err(RecordError::File(FileError::Io { why, .. })) if why.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(RecordError::File(FileError::Io { why, .. }))
+            if why.kind() == io::ErrorKind::NotFound =>
+        {
+            Ok(Vec::new())
+        }
         found => found.map_err(Failure::run),
     }
 }
@@ -112,7 +134,13 @@ pub(super) fn files(folder: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
 /// Renames a record, and its raw one, so that nobody takes it for a launch; nothing that is there is overwritten.
 fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let with = |path: &Path, suffix: &str| PathBuf::from(format!("{}{suffix}", path.display()));
-    let suffixes = (1..).map(|i| if i == 1 { ".differs".to_owned() } else { format!(".differs-{i}") });
+    let suffixes = (1..).map(|i| {
+        if i == 1 {
+            ".differs".to_owned()
+        } else {
+            format!(".differs-{i}")
+        }
+    });
     let raw = path.with_extension("raw.csv");
     for suffix in suffixes {
         let (aside, raw_aside) = (with(path, &suffix), with(&raw, &suffix));
@@ -144,7 +172,11 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("downbeat-alike-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let path = |name: &str| folder.join(name);
-        let planned = |name: &str| Planned { variant: 0, name: name.to_owned(), label: name.to_owned() };
+        let planned = |name: &str| Planned {
+            variant: 0,
+            name: name.to_owned(),
+            label: name.to_owned(),
+        };
         let (first, second) = (planned("launch-002"), planned("launch-001"));
         write(&path("launch-002.csv"), 4);
         fs::write(path("launch-003.csv"), "# downb").unwrap();
@@ -152,7 +184,9 @@ mod tests {
             write(&path("launch-001.csv"), 8);
             fs::write(path("launch-001.raw.csv"), "raw").unwrap();
             let failure = Records::check(&folder, &[&first, &second]).unwrap_err();
-            let Failure::Run(why) = failure else { panic!("{failure:?}") };
+            let Failure::Run(why) = failure else {
+                panic!("{failure:?}")
+            };
             let said = format!(
                 "{}: the factor \"ranks\" is \"8\" here, but \"4\" in {}: moved to {}",
                 path("launch-001.csv").display(),
@@ -164,8 +198,16 @@ mod tests {
             assert!(!path("launch-001.csv").exists() && !path("launch-001.raw.csv").exists());
         }
         let mut records = Records::check(&folder, &[&first, &second]).unwrap();
-        assert!(complete(&folder, "launch-002").unwrap() && !complete(&folder, "launch-003").unwrap());
-        assert_eq!(all_complete(&folder).unwrap().into_iter().collect::<Vec<_>>(), ["launch-002"]);
+        assert!(
+            complete(&folder, "launch-002").unwrap() && !complete(&folder, "launch-003").unwrap()
+        );
+        assert_eq!(
+            all_complete(&folder)
+                .unwrap()
+                .into_iter()
+                .collect::<Vec<_>>(),
+            ["launch-002"]
+        );
         write(&path("launch-001.csv"), 4);
         records.add("launch-001").unwrap();
         fs::remove_dir_all(&folder).unwrap();

@@ -40,10 +40,20 @@ impl Attempt<'_> {
     /// Launches the program in a process group of its own, so that all of it can be ended, and waits for its end.
     /// `show` is called now and then, when there is somebody who can see it.
     pub(super) fn run(self, events: &Events, show: impl Fn(Duration)) -> io::Result<Ended> {
-        let mut follower = if self.verbose { Some(Follower::new(self.path)?) } else { None };
+        let mut follower = if self.verbose {
+            Some(Follower::new(self.path)?)
+        } else {
+            None
+        };
         let mut command = Command::new(&self.words[0]);
-        command.args(&self.words[1..]).process_group(0).stdin(Stdio::null());
-        let mut child = command.stdout(self.log.try_clone()?).stderr(self.log).spawn()?;
+        command
+            .args(&self.words[1..])
+            .process_group(0)
+            .stdin(Stdio::null());
+        let mut child = command
+            .stdout(self.log.try_clone()?)
+            .stderr(self.log)
+            .spawn()?;
         // Or this process would hold its log, and the lock on it.
         drop(command);
         let began = Instant::now();
@@ -55,13 +65,19 @@ impl Attempt<'_> {
             (false, false) => None,
         };
         let deadline = self.timeout.and_then(|timeout| began.checked_add(timeout));
-        let mut ending = Ending { group, why: None, kill_at: deadline };
+        let mut ending = Ending {
+            group,
+            why: None,
+            kill_at: deadline,
+        };
         loop {
             let next_look = tick.map(|tick| Instant::now() + tick);
             match events.next([next_look, ending.kill_at].into_iter().flatten().min()) {
                 Some(Event::Ended) => break,
                 Some(Event::Signal(signal)) => ending.hurry(Ended::Signal(signal)),
-                None if ending.kill_at.is_some_and(|at| at <= Instant::now()) => ending.hurry(Ended::Late),
+                None if ending.kill_at.is_some_and(|at| at <= Instant::now()) => {
+                    ending.hurry(Ended::Late)
+                }
                 None => {}
             }
             show(began.elapsed());

@@ -23,7 +23,10 @@ impl Variant {
     /// Once there is a name, each further `--variant NAME --` begins the next command, so that no command can have a word
     /// `--variant` of its own: a `--` that was forgotten is noticed, and does not make one command of two.
     pub(super) fn split(first: Option<&str>, words: &[String]) -> Result<Vec<Self>, Failure> {
-        let mut variants = vec![Self { name: first.map(str::to_owned), command: Vec::new() }];
+        let mut variants = vec![Self {
+            name: first.map(str::to_owned),
+            command: Vec::new(),
+        }];
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let Some(name) = next_name(word, &mut words.clone()) else {
@@ -37,15 +40,26 @@ impl Variant {
                 // It may have an option of that name.
                 _ if first.is_none() && !separated => variants[0].command.push(word.clone()),
                 Some(name) if first.is_none() => {
-                    let why = format!("the command before {} has no name: begin with {OPTION} NAME --", name.text);
+                    let why = format!(
+                        "the command before {} has no name: begin with {OPTION} NAME --",
+                        name.text
+                    );
                     return Err(Failure::option(OPTION, why));
                 }
                 Some(name) if separated => {
                     // The name, unless it is part of the word, and `--`.
                     words.nth(name.words);
-                    variants.push(Self { name: Some(name.text), command: Vec::new() });
+                    variants.push(Self {
+                        name: Some(name.text),
+                        command: Vec::new(),
+                    });
                 }
-                _ => return Err(Failure::option(OPTION, "a name, -- and a command have to follow")),
+                _ => {
+                    return Err(Failure::option(
+                        OPTION,
+                        "a name, -- and a command have to follow",
+                    ));
+                }
             }
         }
         for (i, variant) in variants.iter().enumerate() {
@@ -63,20 +77,29 @@ impl Variant {
             // It is the name of a folder, and is not to be taken for an option or for the plan.
             let plain = |c: char| c.is_ascii_alphanumeric() || "._+=@-".contains(c);
             if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || !name.chars().all(plain) {
-                return bad("a name begins with a letter or digit, and has only those and . _ + = @ -");
+                return bad(
+                    "a name begins with a letter or digit, and has only those and . _ + = @ -",
+                );
             }
             if name.eq_ignore_ascii_case(super::plan::FILE) {
                 return bad("there is a file of this name");
             }
             // Some file systems take both for the same.
-            let same = |other: &Self| other.name.as_ref().is_some_and(|other| other.eq_ignore_ascii_case(name));
+            let same = |other: &Self| {
+                other
+                    .name
+                    .as_ref()
+                    .is_some_and(|other| other.eq_ignore_ascii_case(name))
+            };
             if before.iter().any(same) {
                 return bad("this name is given twice");
             }
         }
         match self.command.first().map(String::as_str) {
             None | Some("") => return bad("there is no command behind --"),
-            Some(program) if find(program).is_none() => return bad(&format!("{program}: there is no such program")),
+            Some(program) if find(program).is_none() => {
+                return bad(&format!("{program}: there is no such program"));
+            }
             Some(_) => {}
         }
         let has = |what: &str| self.command.iter().any(|word| word.contains(what));
@@ -88,7 +111,9 @@ impl Variant {
 
     /// The folder of its records.
     pub(super) fn folder(&self, out: &Path) -> PathBuf {
-        self.name.as_ref().map_or_else(|| out.to_owned(), |name| out.join(name))
+        self.name
+            .as_ref()
+            .map_or_else(|| out.to_owned(), |name| out.join(name))
     }
 
     /// The words of the command that makes the record of this name.
@@ -97,7 +122,10 @@ impl Variant {
         if self.command.iter().any(|word| word.contains(LAUNCH)) {
             // One pass, since a folder may be called {launch}.
             let parts = |word: &String| {
-                word.split(LAUNCH).map(|part| part.replace(OUT, &folder)).collect::<Vec<_>>().join(launch)
+                word.split(LAUNCH)
+                    .map(|part| part.replace(OUT, &folder))
+                    .collect::<Vec<_>>()
+                    .join(launch)
             };
             return self.command.iter().map(parts).collect();
         }
@@ -125,7 +153,11 @@ fn next_name<'a>(word: &str, rest: &mut impl Iterator<Item = &'a String>) -> Opt
         },
         same_word => (same_word.strip_prefix('=')?.to_owned(), 0),
     };
-    Some(Some(Name { text, words, separated: rest.next().is_some_and(|word| word == "--") }))
+    Some(Some(Name {
+        text,
+        words,
+        separated: rest.next().is_some_and(|word| word == "--"),
+    }))
 }
 
 /// Where a program is that a shell would find.
@@ -134,13 +166,17 @@ fn find(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(runs);
     }
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(program)).find(runs)
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|folder| folder.join(program))
+        .find(runs)
 }
 
 /// As one would type it.
 pub(super) fn quoted(words: &[String]) -> String {
     let quoter = shlex::Quoter::new().allow_nul(true);
-    quoter.join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+    quoter
+        .join(words.iter().map(String::as_str))
+        .unwrap_or_else(|_| words.join(" "))
 }
 
 #[cfg(test)]
@@ -153,10 +189,15 @@ mod tests {
 
     /// As in `a: ls -l; b: sh`, or what is wrong.
     fn split(first: Option<&str>, text: &str) -> String {
-        let shown =
-            |variant: Variant| variant.name.map(|name| name + ": ").unwrap_or_default() + &variant.command.join(" ");
+        let shown = |variant: Variant| {
+            variant.name.map(|name| name + ": ").unwrap_or_default() + &variant.command.join(" ")
+        };
         match Variant::split(first, &words(text)) {
-            Ok(variants) => variants.into_iter().map(shown).collect::<Vec<_>>().join("; "),
+            Ok(variants) => variants
+                .into_iter()
+                .map(shown)
+                .collect::<Vec<_>>()
+                .join("; "),
             Err(Failure::Input(why)) => why,
             Err(other) => panic!("{other:?}"),
         }
@@ -165,10 +206,19 @@ mod tests {
     #[test]
     fn commands_are_split_where_a_variant_begins() {
         assert_eq!(split(None, "ls -l -- x"), "ls -l -- x");
-        assert_eq!(split(Some("a"), "ls -- x --variant b -- sh"), "a: ls -- x; b: sh");
-        assert_eq!(split(Some("a"), "ls --variant=b -- sh --variant c-1.0 -- cat"), "a: ls; b: sh; c-1.0: cat");
+        assert_eq!(
+            split(Some("a"), "ls -- x --variant b -- sh"),
+            "a: ls -- x; b: sh"
+        );
+        assert_eq!(
+            split(Some("a"), "ls --variant=b -- sh --variant c-1.0 -- cat"),
+            "a: ls; b: sh; c-1.0: cat"
+        );
         // It is a command's own option while nothing else speaks for a variant.
-        assert_eq!(split(None, "ls --variant x --variant"), "ls --variant x --variant");
+        assert_eq!(
+            split(None, "ls --variant x --variant"),
+            "ls --variant x --variant"
+        );
         assert_eq!(split(None, "ls --variants -- x"), "ls --variants -- x");
     }
 
@@ -176,33 +226,84 @@ mod tests {
     fn what_cannot_be_split_is_refused() {
         for (first, text, why) in [
             (None, "", "COMMAND: there is no command behind --"),
-            (None, "ls --variant b -- sh", "--variant: the command before b has no name: begin with --variant NAME --"),
-            (Some("a"), "ls --variant b sh", "--variant: a name, -- and a command have to follow"),
-            (Some("a"), "ls --variant", "--variant: a name, -- and a command have to follow"),
-            (Some("a"), "ls --variant b --", "--variant: b: there is no command behind --"),
-            (Some("a"), "--variant b -- ls", "--variant: a: there is no command behind --"),
-            (Some("a"), "ls --variant A -- sh", "--variant: A: this name is given twice"),
-            (Some("Plan.json"), "ls", "--variant: Plan.json: there is a file of this name"),
-            (None, "no-such-program x", "COMMAND: no-such-program: there is no such program"),
+            (
+                None,
+                "ls --variant b -- sh",
+                "--variant: the command before b has no name: begin with --variant NAME --",
+            ),
+            (
+                Some("a"),
+                "ls --variant b sh",
+                "--variant: a name, -- and a command have to follow",
+            ),
+            (
+                Some("a"),
+                "ls --variant",
+                "--variant: a name, -- and a command have to follow",
+            ),
+            (
+                Some("a"),
+                "ls --variant b --",
+                "--variant: b: there is no command behind --",
+            ),
+            (
+                Some("a"),
+                "--variant b -- ls",
+                "--variant: a: there is no command behind --",
+            ),
+            (
+                Some("a"),
+                "ls --variant A -- sh",
+                "--variant: A: this name is given twice",
+            ),
+            (
+                Some("Plan.json"),
+                "ls",
+                "--variant: Plan.json: there is a file of this name",
+            ),
+            (
+                None,
+                "no-such-program x",
+                "COMMAND: no-such-program: there is no such program",
+            ),
             (None, "/ x", "COMMAND: /: there is no such program"),
-            (None, "ls {out}/x", "COMMAND: it has {out}, but not {launch}: every launch needs a record of its own"),
+            (
+                None,
+                "ls {out}/x",
+                "COMMAND: it has {out}, but not {launch}: every launch needs a record of its own",
+            ),
         ] {
             assert_eq!(split(first, text), why);
         }
         for name in ["", "a/b", "..", ".a", "-a", "a b", "é", "a\n"] {
-            assert!(split(Some(name), "ls").contains("begins with a letter or digit"), "{name}");
+            assert!(
+                split(Some(name), "ls").contains("begins with a letter or digit"),
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn a_command_is_told_where_its_record_goes() {
         let of = |name: Option<&str>, text: &str, out: &str| {
-            let variant = Variant { name: name.map(str::to_owned), command: words(text) };
+            let variant = Variant {
+                name: name.map(str::to_owned),
+                command: words(text),
+            };
             variant.words(Path::new(out), "launch-007").join(" ")
         };
         assert_eq!(of(None, "p x", "d"), "p x --out d --launch launch-007");
-        assert_eq!(of(Some("a"), "p x", "d"), "p x --out d/a --launch launch-007");
-        assert_eq!(of(Some("a"), "p {out}/{launch}.csv {out}", "d"), "p d/a/launch-007.csv d/a");
-        assert_eq!(of(None, "p {out}/{launch}", "{launch}/{out}"), "p {launch}/{out}/launch-007");
+        assert_eq!(
+            of(Some("a"), "p x", "d"),
+            "p x --out d/a --launch launch-007"
+        );
+        assert_eq!(
+            of(Some("a"), "p {out}/{launch}.csv {out}", "d"),
+            "p d/a/launch-007.csv d/a"
+        );
+        assert_eq!(
+            of(None, "p {out}/{launch}", "{launch}/{out}"),
+            "p {launch}/{out}/launch-007"
+        );
     }
 }

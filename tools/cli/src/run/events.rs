@@ -33,7 +33,11 @@ impl Events {
         let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::run)?;
         let mine = sender.clone();
         // It ends when nobody listens any more, or with this program.
-        thread::spawn(move || signals.forever().all(|signal| mine.send(Event::Signal(signal)).is_ok()));
+        thread::spawn(move || {
+            signals
+                .forever()
+                .all(|signal| mine.send(Event::Signal(signal)).is_ok())
+        });
         Ok(Self { sender, receiver })
     }
 
@@ -41,7 +45,12 @@ impl Events {
     pub(super) fn watch(&self, child: Pid) {
         let sender = self.sender.clone();
         thread::spawn(move || {
-            let ended = || waitid(WaitId::Pid(child), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+            let ended = || {
+                waitid(
+                    WaitId::Pid(child),
+                    WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
+                )
+            };
             // Any other error says that there is no such child: it has ended, too.
             while ended().is_err_and(|why| why == Errno::INTR) {}
             // Nobody may listen any more.
@@ -51,7 +60,11 @@ impl Events {
 
     /// The next event, if there is one until then.
     pub(super) fn next(&self, until: Option<Instant>) -> Option<Event> {
-        let Some(until) = until else { return self.receiver.recv().ok() };
-        self.receiver.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
+        let Some(until) = until else {
+            return self.receiver.recv().ok();
+        };
+        self.receiver
+            .recv_timeout(until.saturating_duration_since(Instant::now()))
+            .ok()
     }
 }

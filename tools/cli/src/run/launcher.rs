@@ -48,7 +48,12 @@ impl Launcher<'_> {
         let mut records = self.records(&launches)?;
         let todo = self.plan.todo(self.out)?;
         let total = launches.len();
-        let mut pace = Pace { total, complete: total - todo.len(), launched: 0, took: Duration::ZERO };
+        let mut pace = Pace {
+            total,
+            complete: total - todo.len(),
+            launched: 0,
+            took: Duration::ZERO,
+        };
         for launch in &todo {
             let began = Instant::now();
             self.launch(launch, &pace)?;
@@ -57,15 +62,26 @@ impl Launcher<'_> {
             pace.launched += 1;
             pace.took += began.elapsed();
             let seconds = began.elapsed().as_secs_f64();
-            output::print(&format!("{}  {seconds:.1} s  ({} of {total})\n", launch.label, pace.complete))?;
+            output::print(&format!(
+                "{}  {seconds:.1} s  ({} of {total})\n",
+                launch.label, pace.complete
+            ))?;
         }
-        let launches = if total == 1 { "1 launch is".to_owned() } else { format!("{total} launches are") };
+        let launches = if total == 1 {
+            "1 launch is".to_owned()
+        } else {
+            format!("{total} launches are")
+        };
         output::print(&format!("{launches} complete, in {}\n", self.out.display()))
     }
 
     /// Waits until nothing is left of an earlier run.
     fn await_quiet(&self, launches: &[Planned]) -> Result<(), Failure> {
-        for path in launches.iter().map(|launch| self.log(launch)).filter(|path| path.exists()) {
+        for path in launches
+            .iter()
+            .map(|launch| self.log(launch))
+            .filter(|path| path.exists())
+        {
             self.open_log(&path)?;
         }
         Ok(())
@@ -73,10 +89,18 @@ impl Launcher<'_> {
 
     fn records(&self, launches: &[Planned]) -> Result<Vec<Records>, Failure> {
         let of = |(i, folder): (usize, PathBuf)| {
-            let mine: Vec<&Planned> = launches.iter().filter(|launch| launch.variant == i).collect();
+            let mine: Vec<&Planned> = launches
+                .iter()
+                .filter(|launch| launch.variant == i)
+                .collect();
             Records::check(&folder, &mine)
         };
-        self.plan.folders(self.out).into_iter().enumerate().map(of).collect()
+        self.plan
+            .folders(self.out)
+            .into_iter()
+            .enumerate()
+            .map(of)
+            .collect()
     }
 
     fn log(&self, launch: &Planned) -> PathBuf {
@@ -84,15 +108,19 @@ impl Launcher<'_> {
     }
 
     fn open_log(&self, path: &Path) -> Result<File, Failure> {
-        let opened = log::open(path, self.events).map_err(|why| Failure::run(format!("{}: {why}", path.display())))?;
+        let opened = log::open(path, self.events)
+            .map_err(|why| Failure::run(format!("{}: {why}", path.display())))?;
         opened.map_err(|signal| self.stopped_by(signal))
     }
 
     /// Waits until no rank of an earlier launch writes to the record.
     fn await_record(&self, folder: &Path, name: &str) -> Result<(), Failure> {
-        let Some(path) = file(folder, name)? else { return Ok(()) };
+        let Some(path) = file(folder, name)? else {
+            return Ok(());
+        };
         let unlocked = log::await_unlocked(&path, self.events);
-        let unlocked = unlocked.map_err(|why| Failure::run(format!("{}: {why}", path.display())))?;
+        let unlocked =
+            unlocked.map_err(|why| Failure::run(format!("{}: {why}", path.display())))?;
         unlocked.map_err(|signal| self.stopped_by(signal))
     }
 
@@ -102,14 +130,20 @@ impl Launcher<'_> {
         let variant = &self.plan.variants()[launch.variant];
         for failed in 1.. {
             self.await_record(&variant.folder(self.out), &launch.name)?;
-            let (ended, tail) = self.attempt(label, &path, &variant.words(self.out, &launch.name), pace)?;
+            let (ended, tail) =
+                self.attempt(label, &path, &variant.words(self.out, &launch.name), pace)?;
             let complete = complete(&variant.folder(self.out), &launch.name)?;
             let why = match ended {
                 Ended::Signal(signal) => return Err(self.stopped_by(signal)),
                 Ended::Itself(status) if status.success() && complete => return Ok(()),
-                Ended::Itself(status) if status.success() => format!("{status}, but its record is not complete"),
+                Ended::Itself(status) if status.success() => {
+                    format!("{status}, but its record is not complete")
+                }
                 Ended::Itself(status) => status.to_string(),
-                Ended::Late => format!("took longer than {} s", self.timeout.unwrap_or_default().as_secs_f64()),
+                Ended::Late => format!(
+                    "took longer than {} s",
+                    self.timeout.unwrap_or_default().as_secs_f64()
+                ),
             };
             let why = format!("{label}: {why}; see {}", path.display());
             if complete {
@@ -119,20 +153,32 @@ impl Launcher<'_> {
             }
             if failed > self.retries {
                 say(&tail);
-                return Err(Failure::Run(format!("{why}; the same command line goes on with it")));
+                return Err(Failure::Run(format!(
+                    "{why}; the same command line goes on with it"
+                )));
             }
-            say(&format!("{tail}downbeat: {why}; again ({failed} of {})", self.retries));
+            say(&format!(
+                "{tail}downbeat: {why}; again ({failed} of {})",
+                self.retries
+            ));
         }
         Ok(())
     }
 
     /// How it ended, and the last that it said.
-    fn attempt(&self, label: &str, path: &Path, words: &[String], pace: &Pace) -> Result<(Ended, String), Failure> {
+    fn attempt(
+        &self,
+        label: &str,
+        path: &Path,
+        words: &[String],
+        pace: &Pace,
+    ) -> Result<(Ended, String), Failure> {
         let log = self.open_log(path)?;
         if let Some(Event::Signal(signal)) = self.events.next(Some(Instant::now())) {
             return Err(self.stopped_by(signal));
         }
-        let begun = begin(&log, words).map_err(|why| Failure::run(format!("{}: {why}", path.display())))?;
+        let begun =
+            begin(&log, words).map_err(|why| Failure::run(format!("{}: {why}", path.display())))?;
         let progress = Progress::new(0.0);
         let show = |passed| {
             // It would draw over what is shown.
@@ -141,18 +187,36 @@ impl Launcher<'_> {
             }
         };
         show(Duration::ZERO);
-        let attempt = Attempt { words, path, log, timeout: self.timeout, verbose: self.verbose };
+        let attempt = Attempt {
+            words,
+            path,
+            log,
+            timeout: self.timeout,
+            verbose: self.verbose,
+        };
         let ended = attempt.run(self.events, show);
         let ended = ended.map_err(|why| Failure::run(format!("{label}: {}: {why}", words[0])))?;
         // What it said is on the terminal already where everything is shown.
-        Ok((ended, if self.verbose { String::new() } else { log::tail(path, begun) }))
+        Ok((
+            ended,
+            if self.verbose {
+                String::new()
+            } else {
+                log::tail(path, begun)
+            },
+        ))
     }
 
     fn stopped_by(&self, signal: i32) -> Failure {
-        let name = if signal == signal_hook::consts::SIGINT { "SIGINT" } else { "SIGTERM" };
+        let name = if signal == signal_hook::consts::SIGINT {
+            "SIGINT"
+        } else {
+            "SIGTERM"
+        };
         let out = self.out.display();
-        let line =
-            format!("stopped by {name}; what was measured is in {out}, the same command line goes on from there");
+        let line = format!(
+            "stopped by {name}; what was measured is in {out}, the same command line goes on from there"
+        );
         Failure::Signal(u8::try_from(signal).unwrap_or(0), line)
     }
 }
@@ -160,7 +224,9 @@ impl Launcher<'_> {
 impl Pace {
     /// Where it is, and how long the rest will take, if one can know.
     fn line(&self, label: &str, passed: Duration) -> String {
-        let Self { total, complete, .. } = *self;
+        let Self {
+            total, complete, ..
+        } = *self;
         let left = match self.took.checked_div(self.launched) {
             None => String::new(),
             Some(mean) => {
@@ -168,7 +234,10 @@ impl Pace {
                 format!(", {} left", about(rest.saturating_sub(passed)))
             }
         };
-        format!("{complete} of {total} complete{left}; {label} for {}", about(passed))
+        format!(
+            "{complete} of {total} complete{left}; {label} for {}",
+            about(passed)
+        )
     }
 }
 
@@ -194,12 +263,34 @@ mod tests {
     #[test]
     fn the_time_left_follows_from_the_launches_before() {
         let seconds = Duration::from_secs;
-        let pace = Pace { total: 30, complete: 10, launched: 0, took: seconds(0) };
-        assert_eq!(pace.line("launch-011", seconds(3)), "10 of 30 complete; launch-011 for 3 s");
-        let pace = Pace { complete: 12, launched: 2, took: seconds(40), ..pace };
-        assert_eq!(pace.line("launch-013", seconds(5)), "12 of 30 complete, 5 min left; launch-013 for 5 s");
+        let pace = Pace {
+            total: 30,
+            complete: 10,
+            launched: 0,
+            took: seconds(0),
+        };
+        assert_eq!(
+            pace.line("launch-011", seconds(3)),
+            "10 of 30 complete; launch-011 for 3 s"
+        );
+        let pace = Pace {
+            complete: 12,
+            launched: 2,
+            took: seconds(40),
+            ..pace
+        };
+        assert_eq!(
+            pace.line("launch-013", seconds(5)),
+            "12 of 30 complete, 5 min left; launch-013 for 5 s"
+        );
         // It takes longer than the others.
-        let pace = Pace { complete: 29, ..pace };
-        assert_eq!(pace.line("x", seconds(7300)), "29 of 30 complete, 0 s left; x for 2 h 1 min");
+        let pace = Pace {
+            complete: 29,
+            ..pace
+        };
+        assert_eq!(
+            pace.line("x", seconds(7300)),
+            "29 of 30 complete, 0 s left; x for 2 h 1 min"
+        );
     }
 }

@@ -15,7 +15,11 @@ use super::events::{Event, Events};
 /// The log is locked, and the program that is launched holds the lock with it, as does whatever it launches. So a program
 /// that outlived the run that launched it is not joined by another one that writes the same record.
 pub(super) fn open(path: &Path, events: &Events) -> io::Result<Result<File, i32>> {
-    locked(OpenOptions::new().create(true).append(true).open(path)?, path, events)
+    locked(
+        OpenOptions::new().create(true).append(true).open(path)?,
+        path,
+        events,
+    )
 }
 
 /// Waits until nobody writes to a record any more, who would have locked it: ranks can outlive their launcher, and do not
@@ -30,7 +34,9 @@ fn locked(file: File, path: &Path, events: &Events) -> io::Result<Result<File, i
     while lock(&file)? == Lock::Taken {
         if !told {
             let path = path.display();
-            say(&format!("downbeat: a program that was launched before still writes to {path}: waiting for its end"));
+            say(&format!(
+                "downbeat: a program that was launched before still writes to {path}: waiting for its end"
+            ));
             told = true;
         }
         if let Some(Event::Signal(signal)) = events.next(Some(Instant::now() + PATIENCE)) {
@@ -78,11 +84,20 @@ pub(super) fn tail(path: &Path, since: u64) -> String {
     // What cannot be read now can be read later, by whoever wants to know.
     let bytes = read().unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
     let last = &lines[lines.len().saturating_sub(LINES)..];
     // A program that fails does not get to draw on the terminal.
-    let plain = |line: &str| line.chars().filter(|c| !c.is_control() || *c == '\t').collect::<String>();
-    last.iter().map(|line| format!("  | {}\n", plain(line))).collect()
+    let plain = |line: &str| {
+        line.chars()
+            .filter(|c| !c.is_control() || *c == '\t')
+            .collect::<String>()
+    };
+    last.iter()
+        .map(|line| format!("  | {}\n", plain(line)))
+        .collect()
 }
 
 /// What was written to the log, as far as it was not shown yet.
@@ -121,9 +136,16 @@ mod tests {
     #[test]
     fn the_tail_is_that_of_the_last_attempt() {
         let path = std::env::temp_dir().join(format!("downbeat-log-{}", std::process::id()));
-        let lines = |from: u32, to: u32| (from..=to).map(|i| format!("line {i}\n")).collect::<String>();
+        let lines = |from: u32, to: u32| {
+            (from..=to)
+                .map(|i| format!("line {i}\n"))
+                .collect::<String>()
+        };
         std::fs::write(&path, lines(1, 3) + "\x1b[2Jred\t\u{7}1\n\n").unwrap();
-        assert_eq!(tail(&path, 0), "  | line 1\n  | line 2\n  | line 3\n  | [2Jred\t1\n");
+        assert_eq!(
+            tail(&path, 0),
+            "  | line 1\n  | line 2\n  | line 3\n  | [2Jred\t1\n"
+        );
         assert_eq!(tail(&path, 14), "  | line 3\n  | [2Jred\t1\n");
         assert_eq!(tail(&path, 1000), "");
         std::fs::write(&path, lines(1, 100_000)).unwrap();

@@ -17,7 +17,9 @@ mod linux {
     use std::thread::sleep;
     use std::time::{Duration, Instant};
 
-    use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, wait};
+    use rustix::process::{
+        Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, wait,
+    };
 
     /// From now on a process whose parent ends is this one's child, if this one launched its parent, or the parent of that.
     pub(in super::super) fn adopt() {
@@ -54,7 +56,9 @@ mod linux {
         // The name of the program, in parentheses, may have blanks and parentheses in it; then come a state and the parent.
         let is_mine = |number: &i32| {
             let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
-            stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)) == Some(me.as_str())
+            stat.rsplit_once(") ")
+                .and_then(|(_, rest)| rest.split(' ').nth(1))
+                == Some(me.as_str())
         };
         numbers.filter(is_mine).filter_map(Pid::from_raw).collect()
     }

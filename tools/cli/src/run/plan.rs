@@ -49,11 +49,20 @@ impl Plan {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut order = Vec::new();
         for number in 1..=n {
-            let mut block: Vec<String> = (0..variants.len()).map(|i| planned(&variants, i, number).label).collect();
+            let mut block: Vec<String> = (0..variants.len())
+                .map(|i| planned(&variants, i, number).label)
+                .collect();
             random.shuffle(&mut block);
             order.extend(block);
         }
-        Self { schema: SCHEMA.to_owned(), version: VERSION, n, seed, variants, order }
+        Self {
+            schema: SCHEMA.to_owned(),
+            version: VERSION,
+            n,
+            seed,
+            variants,
+            order,
+        }
     }
 
     /// The plan of a folder; `None` if there is none.
@@ -62,10 +71,20 @@ impl Plan {
     /// When there is a file that is no plan.
     pub(super) fn load(folder: &Path) -> Result<Option<Self>, Failure> {
         let path = folder.join(FILE);
-        let bad = |why: &dyn std::fmt::Display| Err(Failure::option("--out", format!("{}: {why}", path.display())));
+        let bad = |why: &dyn std::fmt::Display| {
+            Err(Failure::option(
+                "--out",
+                format!("{}: {why}", path.display()),
+            ))
+        };
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(why) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Err(why)
+                if matches!(
+                    why.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
                 return Ok(None);
             }
             Err(why) => return bad(&why),
@@ -75,7 +94,10 @@ impl Plan {
             Err(why) => return bad(&why),
         };
         if plan.schema != SCHEMA || plan.version != VERSION {
-            return bad(&format!("this is {} {}, not {SCHEMA} {VERSION}", plan.schema, plan.version));
+            return bad(&format!(
+                "this is {} {}, not {SCHEMA} {VERSION}",
+                plan.schema, plan.version
+            ));
         }
         let sorted = |mut labels: Vec<String>| {
             labels.sort();
@@ -83,15 +105,25 @@ impl Plan {
         };
         // No more is computed than stands there.
         let whole = plan.order.len() as u64 == u64::from(plan.n) * plan.variants.len() as u64
-            && sorted(plan.order.clone()) == sorted(Self::new(plan.n, 0, plan.variants.clone()).order);
-        if whole { Ok(Some(plan)) } else { bad(&"its order does not have every launch once") }
+            && sorted(plan.order.clone())
+                == sorted(Self::new(plan.n, 0, plan.variants.clone()).order);
+        if whole {
+            Ok(Some(plan))
+        } else {
+            bad(&"its order does not have every launch once")
+        }
     }
 
     /// What is there and what is wanted: the same, or longer.
     ///
     /// # Errors
     /// When that is another experiment; names what differs.
-    pub(super) fn extended(mut self, n: u32, seed: Option<u64>, variants: &[Variant]) -> Result<Self, String> {
+    pub(super) fn extended(
+        mut self,
+        n: u32,
+        seed: Option<u64>,
+        variants: &[Variant],
+    ) -> Result<Self, String> {
         if let Some(difference) = difference(&self.variants, variants) {
             return Err(difference);
         }
@@ -99,11 +131,15 @@ impl Plan {
             return Err(format!("--seed is {} there and {seed} here", self.seed));
         }
         if n < self.n {
-            return Err(format!("-n is {} there and {n} here, but can only grow", self.n));
+            return Err(format!(
+                "-n is {} there and {n} here, but can only grow",
+                self.n
+            ));
         }
         // What is written down stands, also if another version of this program would have found another order.
         let longer = Self::new(n, self.seed, self.variants.clone());
-        self.order.extend_from_slice(&longer.order[self.order.len()..]);
+        self.order
+            .extend_from_slice(&longer.order[self.order.len()..]);
         Ok(Self { n, ..self })
     }
 
@@ -130,11 +166,22 @@ impl Plan {
     /// All launches, in their order.
     pub(super) fn launches(&self) -> Vec<Planned> {
         let of = |label: &String| {
-            let (name, launch) =
-                label.rsplit_once('/').map_or((None, label.as_str()), |(name, launch)| (Some(name), launch));
+            let (name, launch) = label
+                .rsplit_once('/')
+                .map_or((None, label.as_str()), |(name, launch)| {
+                    (Some(name), launch)
+                });
             // Every label is that of a variant.
-            let variant = self.variants.iter().position(|variant| variant.name.as_deref() == name).unwrap_or(0);
-            Planned { variant, name: launch.to_owned(), label: label.clone() }
+            let variant = self
+                .variants
+                .iter()
+                .position(|variant| variant.name.as_deref() == name)
+                .unwrap_or(0);
+            Planned {
+                variant,
+                name: launch.to_owned(),
+                label: label.clone(),
+            }
         };
         self.order.iter().map(of).collect()
     }
@@ -144,7 +191,11 @@ impl Plan {
     /// # Errors
     /// When the records cannot be read.
     pub(super) fn todo(&self, out: &Path) -> Result<Vec<Planned>, Failure> {
-        let complete = self.folders(out).iter().map(|folder| all_complete(folder)).collect::<Result<Vec<_>, _>>()?;
+        let complete = self
+            .folders(out)
+            .iter()
+            .map(|folder| all_complete(folder))
+            .collect::<Result<Vec<_>, _>>()?;
         let mut launches = self.launches();
         launches.retain(|launch| !complete[launch.variant].contains(&launch.name));
         Ok(launches)
@@ -155,7 +206,11 @@ impl Plan {
     /// # Errors
     /// When a folder cannot be read.
     pub(super) fn has_records(&self, out: &Path) -> Result<bool, Failure> {
-        let found = self.folders(out).iter().map(|folder| files(folder)).collect::<Result<Vec<_>, _>>()?;
+        let found = self
+            .folders(out)
+            .iter()
+            .map(|folder| files(folder))
+            .collect::<Result<Vec<_>, _>>()?;
         Ok(found.iter().any(|files| !files.is_empty()))
     }
 
@@ -166,7 +221,10 @@ impl Plan {
 
     /// The folders that hold the records.
     pub(super) fn folders(&self, out: &Path) -> Vec<PathBuf> {
-        self.variants.iter().map(|variant| variant.folder(out)).collect()
+        self.variants
+            .iter()
+            .map(|variant| variant.folder(out))
+            .collect()
     }
 }
 
@@ -176,24 +234,44 @@ fn planned(variants: &[Variant], variant: usize, number: u32) -> Planned {
         Some(variant) => format!("{variant}/{name}"),
         None => name.clone(),
     };
-    Planned { variant, name, label }
+    Planned {
+        variant,
+        name,
+        label,
+    }
 }
 
 /// What differs first between the variants there and those here.
 fn difference(there: &[Variant], here: &[Variant]) -> Option<String> {
     let names = |variants: &[Variant]| {
-        let names = variants.iter().map(|variant| variant.name.clone().unwrap_or_else(|| "one command".to_owned()));
+        let names = variants.iter().map(|variant| {
+            variant
+                .name
+                .clone()
+                .unwrap_or_else(|| "one command".to_owned())
+        });
         names.collect::<Vec<_>>().join(", ")
     };
     if names(there) != names(here) {
-        return Some(format!("the variants are {} there and {} here", names(there), names(here)));
+        return Some(format!(
+            "the variants are {} there and {} here",
+            names(there),
+            names(here)
+        ));
     }
-    let (there, here) = there.iter().zip(here).find(|(there, here)| there.command != here.command)?;
-    let of = there.name.as_ref().map_or_else(String::new, |name| format!(" of {name}"));
+    let (there, here) = there
+        .iter()
+        .zip(here)
+        .find(|(there, here)| there.command != here.command)?;
+    let of = there
+        .name
+        .as_ref()
+        .map_or_else(String::new, |name| format!(" of {name}"));
     let longest = there.command.len().max(here.command.len());
     let word = |variant: &Variant, i: usize| variant.command.get(i).cloned();
     let i = (0..longest).find(|i| word(there, *i) != word(here, *i))?;
-    let shown = |word: Option<String>| word.map_or_else(|| "missing".to_owned(), |word| quoted(&[word]));
+    let shown =
+        |word: Option<String>| word.map_or_else(|| "missing".to_owned(), |word| quoted(&[word]));
     Some(format!(
         "word {} of the command{of} is {} there and {} here",
         i + 1,
@@ -207,8 +285,10 @@ mod tests {
     use super::*;
 
     fn variants(names: &[&str]) -> Vec<Variant> {
-        let variant =
-            |name: &&str| Variant { name: Some((*name).to_owned()), command: vec!["p".into(), (*name).into()] };
+        let variant = |name: &&str| Variant {
+            name: Some((*name).to_owned()),
+            command: vec!["p".into(), (*name).into()],
+        };
         names.iter().map(variant).collect()
     }
 
@@ -220,7 +300,12 @@ mod tests {
         for (number, block) in (1..).zip(plan.order.chunks(3)) {
             let mut sorted = block.to_vec();
             sorted.sort();
-            assert!(sorted.iter().eq(&names.map(|name| format!("{name}/launch-{number:03}"))), "{block:?}");
+            assert!(
+                sorted
+                    .iter()
+                    .eq(&names.map(|name| format!("{name}/launch-{number:03}"))),
+                "{block:?}"
+            );
             first.insert(block[0].split('/').next().unwrap().to_owned());
         }
         assert_eq!(first.len(), 3);
@@ -228,32 +313,73 @@ mod tests {
         assert_ne!(plan.order, Plan::new(50, 8, variants(&names)).order);
         // A longer one goes on where this one ends, whatever stands there.
         let longer = Plan::new(80, 7, variants(&names));
-        assert_eq!(plan.clone().extended(80, None, &variants(&names)).unwrap(), longer);
+        assert_eq!(
+            plan.clone().extended(80, None, &variants(&names)).unwrap(),
+            longer
+        );
         let mut by_hand = plan.clone();
         by_hand.order.swap(0, 149);
-        let extended = by_hand.clone().extended(80, Some(7), &variants(&names)).unwrap();
-        assert_eq!((&extended.order[..150], &extended.order[150..]), (&by_hand.order[..], &longer.order[150..]));
-        assert_eq!(plan.launches()[4].variant, names.iter().position(|n| plan.order[4].starts_with(n)).unwrap());
+        let extended = by_hand
+            .clone()
+            .extended(80, Some(7), &variants(&names))
+            .unwrap();
+        assert_eq!(
+            (&extended.order[..150], &extended.order[150..]),
+            (&by_hand.order[..], &longer.order[150..])
+        );
+        assert_eq!(
+            plan.launches()[4].variant,
+            names
+                .iter()
+                .position(|n| plan.order[4].starts_with(n))
+                .unwrap()
+        );
     }
 
     #[test]
     fn without_variants_the_launches_are_in_order() {
-        let plan = Plan::new(3, 1, vec![Variant { name: None, command: vec!["p".into()] }]);
+        let plan = Plan::new(
+            3,
+            1,
+            vec![Variant {
+                name: None,
+                command: vec!["p".into()],
+            }],
+        );
         assert_eq!(plan.order, ["launch-001", "launch-002", "launch-003"]);
     }
 
     #[test]
     fn another_experiment_is_told_by_what_differs() {
         let plan = Plan::new(3, 1, variants(&["a", "b"]));
-        let differs = |n, seed, variants: &[Variant]| plan.clone().extended(n, seed, variants).unwrap_err();
-        assert_eq!(differs(3, None, &variants(&["b", "a"])), "the variants are a, b there and b, a here");
-        let unnamed = [Variant { name: None, command: vec!["p".into()] }];
-        assert_eq!(differs(3, None, &unnamed), "the variants are a, b there and one command here");
-        assert_eq!(differs(2, None, &variants(&["a", "b"])), "-n is 3 there and 2 here, but can only grow");
-        assert_eq!(differs(3, Some(2), &variants(&["a", "b"])), "--seed is 1 there and 2 here");
+        let differs =
+            |n, seed, variants: &[Variant]| plan.clone().extended(n, seed, variants).unwrap_err();
+        assert_eq!(
+            differs(3, None, &variants(&["b", "a"])),
+            "the variants are a, b there and b, a here"
+        );
+        let unnamed = [Variant {
+            name: None,
+            command: vec!["p".into()],
+        }];
+        assert_eq!(
+            differs(3, None, &unnamed),
+            "the variants are a, b there and one command here"
+        );
+        assert_eq!(
+            differs(2, None, &variants(&["a", "b"])),
+            "-n is 3 there and 2 here, but can only grow"
+        );
+        assert_eq!(
+            differs(3, Some(2), &variants(&["a", "b"])),
+            "--seed is 1 there and 2 here"
+        );
         let mut other = variants(&["a", "b"]);
         other[1].command.push("x y".to_owned());
-        assert_eq!(differs(3, None, &other), "word 3 of the command of b is missing there and 'x y' here");
+        assert_eq!(
+            differs(3, None, &other),
+            "word 3 of the command of b is missing there and 'x y' here"
+        );
     }
 
     #[test]
@@ -275,7 +401,10 @@ mod tests {
         ] {
             fs::write(folder.join(FILE), written.replace(from, to)).unwrap();
             let failure = Plan::load(&folder).unwrap_err();
-            assert!(matches!(&failure, Failure::Input(why) if why.contains(culprit)), "{failure:?}");
+            assert!(
+                matches!(&failure, Failure::Input(why) if why.contains(culprit)),
+                "{failure:?}"
+            );
         }
         fs::remove_dir_all(&folder).unwrap();
     }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat_common::output::{print, print_json};
 use downbeat_common::trace::{
-    Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, Movement, PageOptions, Recording, Shown,
-    Violations, files, violations,
+    Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, Movement,
+    PageOptions, Recording, Shown, Violations, files, violations,
 };
 use downbeat_common::{Failure, output};
 use downbeat_trace::{Deviation, Verdict};
@@ -59,12 +59,23 @@ struct Document {
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let matching = options.matching.matching();
-    options.page.check([&*options.file].into_iter().chain(options.against.as_deref()))?;
+    options.page.check(
+        [&*options.file]
+            .into_iter()
+            .chain(options.against.as_deref()),
+    )?;
     let file = files::read(&options.file, matching)?;
-    let original = options.against.as_ref().map(|path| files::read(path, matching)).transpose()?;
+    let original = options
+        .against
+        .as_ref()
+        .map(|path| files::read(path, matching))
+        .transpose()?;
     let document = look(&file, original.as_ref(), &options.latencies)?;
     let title = format!("Check of {}", options.file.display());
-    options.page.write(&title, &document.shown(&file.names, options.against.as_deref()))?;
+    options.page.write(
+        &title,
+        &document.shown(&file.names, options.against.as_deref()),
+    )?;
     if options.json {
         print_json(&document)?;
     } else {
@@ -74,20 +85,32 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let file = options.file.display();
     match document.difference {
         Some(difference) => Err(Failure::Run(difference)),
-        None if wrong > 0 => Err(Failure::Run(format!("{file}: {}", output::count(wrong as usize, "violation")))),
+        None if wrong > 0 => Err(Failure::Run(format!(
+            "{file}: {}",
+            output::count(wrong as usize, "violation")
+        ))),
         None => Ok(()),
     }
 }
 
-fn look(file: &Recording, original: Option<&Recording>, latencies: &LatencyOption) -> Result<Document, Failure> {
+fn look(
+    file: &Recording,
+    original: Option<&Recording>,
+    latencies: &LatencyOption,
+) -> Result<Document, Failure> {
     let latencies = latencies.find(&file.trace);
-    let difference = original.map(|original| original.first_difference(file)).transpose()?.flatten();
+    let difference = original
+        .map(|original| original.first_difference(file))
+        .transpose()?
+        .flatten();
     // Of another trace, there is nothing to be said beside that.
     let original = original.filter(|_| difference.is_none());
     let times = file.trace.times();
     let before = original.map_or(&file.trace, |original| &original.trace);
     let verdict = Verdict::of(before, &times, &latencies.latencies).map_err(Failure::run)?;
-    let deviation = original.map(|original| Deviation::between(&original.trace, &times)).transpose();
+    let deviation = original
+        .map(|original| Deviation::between(&original.trace, &times))
+        .transpose();
     let deviation = deviation.map_err(Failure::run)?;
     Ok(Document {
         schema: "downbeat.trace_check",
@@ -111,7 +134,9 @@ impl Document {
             stages: vec![("in the file", &self.violations)],
             corrected: None,
             passes: &[],
-            since: against.map(|against| format!("Since {}", against.display())).unwrap_or_default(),
+            since: against
+                .map(|against| format!("Since {}", against.display()))
+                .unwrap_or_default(),
             deviation,
             truth: None,
             names,
@@ -119,8 +144,19 @@ impl Document {
     }
 
     fn text(&self, options: &Options) -> String {
-        let Self { contents, latencies, violations: found, deviation, .. } = self;
-        let mut text = format!("{}: {}{}\n", options.file.display(), contents.text(), latencies.text());
+        let Self {
+            contents,
+            latencies,
+            violations: found,
+            deviation,
+            ..
+        } = self;
+        let mut text = format!(
+            "{}: {}{}\n",
+            options.file.display(),
+            contents.text(),
+            latencies.text()
+        );
         text += &violations([("in the file", found)]);
         if found.decreasing + found.merged > 0 {
             text += &format!(

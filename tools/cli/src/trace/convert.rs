@@ -31,7 +31,11 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let Options { input, output, as_recorded } = options;
+    let Options {
+        input,
+        output,
+        as_recorded,
+    } = options;
     let to = Target::of(output)?;
     let _unfinished = Unfinished::of(output)?;
     files::check_output("OUT", output, &[input])?;
@@ -56,13 +60,20 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
                 survey.take(item);
                 Ok(())
             })?;
-            let mut writer = PerfettoWriter::create(output, &survey).map_err(|why| unwritable(input, why))?;
+            let mut writer =
+                PerfettoWriter::create(output, &survey).map_err(|why| unwritable(input, why))?;
             let left_out = for_each_item(input, !as_recorded, |item| writer.write(item))?;
-            (said(output, &writer.finish().map_err(Failure::run)?), left_out)
+            (
+                said(output, &writer.finish().map_err(Failure::run)?),
+                left_out,
+            )
         }
     };
     if left_out > 0 {
-        text += &format!("Left out, of kinds that no trace has: {}\n", count(left_out as usize, "event"));
+        text += &format!(
+            "Left out, of kinds that no trace has: {}\n",
+            count(left_out as usize, "event")
+        );
     }
     print(&text)
 }
@@ -83,14 +94,20 @@ impl Target {
             Some("pftrace" | "perfetto-trace") => Ok(Self::Perfetto),
             _ => {
                 let why = "the name ends in none of .dbt, .dbtb, .pftrace and .perfetto-trace";
-                Err(Failure::option("OUT", format!("{}: {why}", output.display())))
+                Err(Failure::option(
+                    "OUT",
+                    format!("{}: {why}", output.display()),
+                ))
             }
         }
     }
 }
 
 fn contents(output: &Path, locations: u64, events: u64) -> String {
-    let (locations, events) = (count(locations as usize, "location"), count(events as usize, "event"));
+    let (locations, events) = (
+        count(locations as usize, "location"),
+        count(events as usize, "event"),
+    );
     format!("{}: {locations}, {events}\n", output.display())
 }
 
@@ -98,14 +115,28 @@ fn said(output: &Path, summary: &PerfettoSummary) -> String {
     let mut text = contents(output, summary.locations, summary.events);
     let shift = summary.shift.as_nanos();
     if shift > 0 {
-        text += &format!("All times are {shift} ns later than in the trace, so that none is negative\n");
+        text += &format!(
+            "All times are {shift} ns later than in the trace, so that none is negative\n"
+        );
     }
     let counts = [
-        (summary.unmatched, "Sends and receives without another end, which have no arrow"),
-        (summary.not_begun, "Ends of what has not begun, which are instants"),
-        (summary.cut_short, "Beginnings that end with what is around them"),
+        (
+            summary.unmatched,
+            "Sends and receives without another end, which have no arrow",
+        ),
+        (
+            summary.not_begun,
+            "Ends of what has not begun, which are instants",
+        ),
+        (
+            summary.cut_short,
+            "Beginnings that end with what is around them",
+        ),
         (summary.not_ended, "Beginnings that never end"),
-        (summary.too_deep, "Beginnings that are nested too deeply to be shown"),
+        (
+            summary.too_deep,
+            "Beginnings that are nested too deeply to be shown",
+        ),
     ];
     for (number, what) in counts.into_iter().filter(|(number, _)| *number > 0) {
         text += &format!("{what}: {number}\n");

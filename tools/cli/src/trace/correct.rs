@@ -9,7 +9,8 @@ use clap::{Args, ValueEnum};
 use downbeat_clock_core::Timestamp;
 use downbeat_common::Failure;
 use downbeat_common::trace::{
-    Contents, CorrectionOptions, Document, LatencyReport, Movement, Place, Recording, TruthStages, Violations, files,
+    Contents, CorrectionOptions, Document, LatencyReport, Movement, Place, Recording, TruthStages,
+    Violations, files,
 };
 use downbeat_trace::{ControlledLogicalClock, Deviation, Latencies, Verdict};
 
@@ -53,7 +54,11 @@ const LARGE: u64 = 2 << 30;
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let _unfinished = options.correction.begin()?;
-    let streamed = if options.streams()? { options.correct_streamed()? } else { None };
+    let streamed = if options.streams()? {
+        options.correct_streamed()?
+    } else {
+        None
+    };
     let is_streamed = streamed.is_some();
     let (document, names) = streamed.map_or_else(|| options.correct_in_memory(), Ok)?;
     options.correction.show(&document, &names, is_streamed)
@@ -64,17 +69,18 @@ impl Options {
     fn streams(&self) -> Result<bool, Failure> {
         let is_file = !files::is_archive(&self.correction.input) && !self.correction.rewrite;
         match (self.streaming, &self.correction.truth) {
-            (StreamingOption::Always, _) if !is_file => {
-                Err(Failure::option("--streaming", "an OTF2 archive is corrected in memory"))
-            }
-            (StreamingOption::Always, Some(_)) => {
-                Err(Failure::option("--truth", "it is only compared with a trace in memory, not with --streaming"))
-            }
+            (StreamingOption::Always, _) if !is_file => Err(Failure::option(
+                "--streaming",
+                "an OTF2 archive is corrected in memory",
+            )),
+            (StreamingOption::Always, Some(_)) => Err(Failure::option(
+                "--truth",
+                "it is only compared with a trace in memory, not with --streaming",
+            )),
             (StreamingOption::Always, None) => Ok(true),
             (StreamingOption::Never, _) | (StreamingOption::Auto, Some(_)) => Ok(false),
-            (StreamingOption::Auto, None) => {
-                Ok(is_file && fs::metadata(&self.correction.input).is_ok_and(|found| found.len() > LARGE))
-            }
+            (StreamingOption::Auto, None) => Ok(is_file
+                && fs::metadata(&self.correction.input).is_ok_and(|found| found.len() > LARGE)),
         }
     }
 
@@ -82,24 +88,38 @@ impl Options {
     fn correct_in_memory(&self) -> Result<(Document, Vec<String>), Failure> {
         let matching = self.correction.matching.matching();
         let mut file = self.correction.read(self.workers())?;
-        let truth = self.correction.truth.as_ref().map(|path| files::read(path, matching)).transpose()?;
+        let truth = self
+            .correction
+            .truth
+            .as_ref()
+            .map(|path| files::read(path, matching))
+            .transpose()?;
         let document = self.correct(&mut file, truth.as_ref())?;
         Ok((document, file.names))
     }
 
-    fn correct(&self, file: &mut Recording, truth: Option<&Recording>) -> Result<Document, Failure> {
-        let measured: Option<Vec<Vec<Timestamp<_>>>> =
-            self.correction.moves_clocks(file).then(|| file.trace.times().into_iter().map(<[_]>::to_vec).collect());
+    fn correct(
+        &self,
+        file: &mut Recording,
+        truth: Option<&Recording>,
+    ) -> Result<Document, Failure> {
+        let measured: Option<Vec<Vec<Timestamp<_>>>> = self
+            .correction
+            .moves_clocks(file)
+            .then(|| file.trace.times().into_iter().map(<[_]>::to_vec).collect());
         let (sessions, pre_synchronization) = self.correction.pre_synchronize(file)?;
         let latencies = self.correction.latencies.find(&file.trace);
         let judge = |times: &[&[Timestamp<_>]]| {
             let verdict = Verdict::of(&file.trace, times, &latencies.latencies);
-            verdict.map(|verdict| Violations::of(&verdict, &file.names)).map_err(Failure::run)
+            verdict
+                .map(|verdict| Violations::of(&verdict, &file.names))
+                .map_err(Failure::run)
         };
         let as_measured = measured.map(|times| judge(&slices(&times))).transpose()?;
 
         let clock = self.clock(latencies.latencies);
-        let (corrected, pre_synchronized) = self.both(|| clock.forward(&file.trace), || judge(&file.trace.times()));
+        let (corrected, pre_synchronized) =
+            self.both(|| clock.forward(&file.trace), || judge(&file.trace.times()));
         let mut corrected = corrected.map_err(|why| self.correction.at_fault(&why))?;
         let pre_synchronized = pre_synchronized?;
         let explicitly_corrected = corrected.jumps().count();
@@ -116,9 +136,16 @@ impl Options {
                 stages.ok_or_else(|| TruthStages::of_another(&truth.path, &file.path))
             });
             let truth = truth.transpose()?;
-            let place =
-                Place { path: &self.correction.output, rewrite: self.correction.rewrite, workers: self.workers() };
-            Ok::<_, Failure>((found, truth, file.write_corrected(&place, times, &sessions)?))
+            let place = Place {
+                path: &self.correction.output,
+                rewrite: self.correction.rewrite,
+                workers: self.workers(),
+            };
+            Ok::<_, Failure>((
+                found,
+                truth,
+                file.write_corrected(&place, times, &sessions)?,
+            ))
         };
         let (written, (movement, deviation)) = self.both(write, || {
             let movement = Movement::between(&file.trace, times, &file.names);
@@ -150,18 +177,28 @@ impl Options {
     }
 
     /// Does both, at once if there are threads for that.
-    fn both<A: Send, B: Send>(&self, one: impl FnOnce() -> A, other: impl FnOnce() -> B + Send) -> (A, B) {
+    fn both<A: Send, B: Send>(
+        &self,
+        one: impl FnOnce() -> A,
+        other: impl FnOnce() -> B + Send,
+    ) -> (A, B) {
         if self.workers() == 1 {
             return (one(), other());
         }
         thread::scope(|scope| {
             let other = scope.spawn(other);
-            (one(), other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            (
+                one(),
+                other
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            )
         })
     }
 
     fn workers(&self) -> usize {
-        self.threads.map_or_else(downbeat_common::cores, |threads| threads as usize)
+        self.threads
+            .map_or_else(downbeat_common::cores, |threads| threads as usize)
     }
 }
 

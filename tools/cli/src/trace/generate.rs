@@ -13,10 +13,12 @@ use downbeat_trace::formats::{Item, TraceFormat, TraceWriter, What};
 use downbeat_trace::{Latencies, SyntheticEvent, SyntheticProgram, Traffic};
 
 #[derive(Args, Debug)]
-#[command(after_help = "Equal options make equal traces. The clock of the first node is right.\n\n\
+#[command(
+    after_help = "Equal options make equal traces. The clock of the first node is right.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt\n  \
                   downbeat trace generate -o wrong.dbtb --truth truth.dbtb --nodes 8 --processes 4 --events 1000000 \
-                  --sessions 5 --seed 7")]
+                  --sessions 5 --seed 7"
+)]
 pub(crate) struct Options {
     /// Where to write the trace: *.dbt is text, *.dbtb is bytes
     #[arg(short, long, value_name = "OUT")]
@@ -82,20 +84,30 @@ enum TrafficOption {
 }
 
 fn levels(text: &str) -> Result<Latencies, String> {
-    let levels = text.split(',').map(cli::not_negative).collect::<Result<Vec<_>, _>>()?;
-    let &[process, node, beyond] = &levels[..] else { return Err("there are three".to_owned()) };
+    let levels = text
+        .split(',')
+        .map(cli::not_negative)
+        .collect::<Result<Vec<_>, _>>()?;
+    let &[process, node, beyond] = &levels[..] else {
+        return Err("there are three".to_owned());
+    };
     Latencies::new(process, node, beyond).ok_or_else(|| "they never fall".to_owned())
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let program = options.program();
-    program.validate().map_err(|why| Failure::Input(why.to_string()))?;
+    program
+        .validate()
+        .map_err(|why| Failure::Input(why.to_string()))?;
     if let Some(truth) = &options.truth {
         files::check_output("--truth", truth, &[])?;
     }
     files::check_output("-o", &options.output, &[])?;
     if options.truth.as_ref() == Some(&options.output) {
-        return Err(Failure::option("--truth", "it is the file of the trace itself"));
+        return Err(Failure::option(
+            "--truth",
+            "it is the file of the trace itself",
+        ));
     }
     let unfinished = Unfinished::of(&options.output)?;
     let events = write(&program, &options.output, Times::Local)?;
@@ -105,7 +117,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         write(&program, truth, Times::True)?;
     }
     let locations = count(program.places().len(), "location");
-    print(&format!("{}: {locations}, {}\n", options.output.display(), count(events, "event")))
+    print(&format!(
+        "{}: {locations}, {}\n",
+        options.output.display(),
+        count(events, "event")
+    ))
 }
 
 impl Options {
@@ -171,11 +187,16 @@ impl From<Unwritten> for Failure {
 
 /// Writes a program; how many events it has.
 fn write(program: &SyntheticProgram, path: &Path, times: Times) -> Result<usize, Failure> {
-    let writer = TraceWriter::create(path, files::format(path, TraceFormat::Text)).map_err(Unwritten::File)?;
+    let writer = TraceWriter::create(path, files::format(path, TraceFormat::Text))
+        .map_err(Unwritten::File)?;
     Ok(write_to(writer, program, times)?)
 }
 
-fn write_to(mut writer: TraceWriter, program: &SyntheticProgram, times: Times) -> Result<usize, Unwritten> {
+fn write_to(
+    mut writer: TraceWriter,
+    program: &SyntheticProgram,
+    times: Times,
+) -> Result<usize, Unwritten> {
     write_locations(&mut writer, program)?;
     for members in program.communicators() {
         let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
@@ -185,15 +206,30 @@ fn write_to(mut writer: TraceWriter, program: &SyntheticProgram, times: Times) -
         write_sessions(&mut writer, program)?;
     }
     let mut events = 0;
-    program.run(|SyntheticEvent { location, truth, local, action, .. }| {
-        let time = match times {
-            Times::Local => Timestamp::from_nanos(local.as_nanos()),
-            Times::True => truth,
-        };
-        events += 1;
-        let (location, what) = (location.index() as u32, What::of(action).unwrap_or(What::Note("work")));
-        Ok::<_, Unwritten>(writer.write(&Item::Event { location, time, what })?)
-    })?;
+    program.run(
+        |SyntheticEvent {
+             location,
+             truth,
+             local,
+             action,
+             ..
+         }| {
+            let time = match times {
+                Times::Local => Timestamp::from_nanos(local.as_nanos()),
+                Times::True => truth,
+            };
+            events += 1;
+            let (location, what) = (
+                location.index() as u32,
+                What::of(action).unwrap_or(What::Note("work")),
+            );
+            Ok::<_, Unwritten>(writer.write(&Item::Event {
+                location,
+                time,
+                what,
+            })?)
+        },
+    )?;
     writer.finish()?;
     Ok(events)
 }
@@ -204,7 +240,11 @@ fn write_locations(writer: &mut TraceWriter, program: &SyntheticProgram) -> Resu
     let mut threads = vec![0_u32; ranks as usize];
     for place in program.places() {
         let (rank, thread) = (place.process, &mut threads[place.process as usize]);
-        let name = if *thread == 0 { format!("rank {rank}") } else { format!("rank {rank}, thread {thread}") };
+        let name = if *thread == 0 {
+            format!("rank {rank}")
+        } else {
+            format!("rank {rank}, thread {thread}")
+        };
         writer.write(&match *thread {
             0 => Item::Location { place, name: &name },
             _ => Item::Thread { rank, name: &name },
@@ -218,7 +258,12 @@ fn write_sessions(writer: &mut TraceWriter, program: &SyntheticProgram) -> Resul
     for (location, sessions) in (0..).zip(program.sessions()?) {
         for (session, samples) in (0..).zip(sessions) {
             for sample in samples {
-                writer.write(&Item::Sample { location, session, local: sample.at, master: sample.image })?;
+                writer.write(&Item::Sample {
+                    location,
+                    session,
+                    local: sample.at,
+                    master: sample.image,
+                })?;
             }
         }
     }

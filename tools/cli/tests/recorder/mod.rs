@@ -10,7 +10,9 @@ use std::thread;
 use std::time;
 
 use downbeat_clock_core::{ClockModel, Counter, Duration, Global, Local, Timestamp};
-use downbeat_sync::{Comm, OffsetAlgorithm, OffsetClient, answer_blocking, block_on_ready, collective};
+use downbeat_sync::{
+    Comm, OffsetAlgorithm, OffsetClient, answer_blocking, block_on_ready, collective,
+};
 use downbeat_timers::{Skew, SkewedClock, Swing, SystemClock, SystemClockId, Truth};
 use downbeat_trace::formats::{Item, TraceFormat, TraceReader, TraceWriter, What};
 use downbeat_trace::{ClockSample, CollectiveKind, Place};
@@ -49,7 +51,12 @@ const WORK: u32 = 0;
 /// True time begins here. All ranks on this machine read the same clock.
 pub(crate) fn origin() -> ClockModel<Counter, Truth> {
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
-    ClockModel::through(downbeat_clock_core::Clock::ticks(&raw), Timestamp::ORIGIN, SystemClock::RATE).unwrap()
+    ClockModel::through(
+        downbeat_clock_core::Clock::ticks(&raw),
+        Timestamp::ORIGIN,
+        SystemClock::RATE,
+    )
+    .unwrap()
 }
 
 /// Beside an offset and a drift, which are found out, a swing that sessions do not see. The first clock is right.
@@ -75,13 +82,25 @@ impl<M: Comm> Recorder<M> {
         let (rank, size) = (comm.rank(), comm.size());
         let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
         let team = |number: u32, color: u32, members: Vec<u32>| {
-            let comm = block_on_ready(comm.split(Some(color), rank)).unwrap().unwrap();
-            Team { comm, number, members }
+            let comm = block_on_ready(comm.split(Some(color), rank))
+                .unwrap()
+                .unwrap();
+            Team {
+                comm,
+                number,
+                members,
+            }
         };
         let world = team(0, 0, (0..size).collect());
         let half = team(1 + rank % 2, rank % 2, half(rank % 2, size));
         let clock = Skewed::new(raw, origin, skew(rank)).unwrap();
-        Self { world, half, clock, events: vec![], sessions: vec![] }
+        Self {
+            world,
+            half,
+            clock,
+            events: vec![],
+            sessions: vec![],
+        }
     }
 
     pub(crate) fn rank(&self) -> u32 {
@@ -97,7 +116,12 @@ impl<M: Comm> Recorder<M> {
         let comm = &self.world.comm;
         let local = Skewed::believed().unwrap();
         if comm.rank() == 0 {
-            let global = ClockModel::<Counter, Global>::through(Skewed::ZERO, Timestamp::ORIGIN, Skewed::RATE).unwrap();
+            let global = ClockModel::<Counter, Global>::through(
+                Skewed::ZERO,
+                Timestamp::ORIGIN,
+                Skewed::RATE,
+            )
+            .unwrap();
             for client in (1..comm.size()).flat_map(|client| vec![client; samples]) {
                 answer_blocking(&self.clock, &global, comm, client).unwrap();
             }
@@ -105,18 +129,28 @@ impl<M: Comm> Recorder<M> {
         }
         let algorithm = OffsetAlgorithm::skampi(NonZeroU32::new(5).unwrap());
         let mut client = OffsetClient::<Local, Global>::new(algorithm, 0).unwrap();
-        let found = (0..samples).filter_map(|_| client.measure_blocking(&self.clock, &local, comm).ok());
+        let found =
+            (0..samples).filter_map(|_| client.measure_blocking(&self.clock, &local, comm).ok());
         let sample = |at: Timestamp<Local>, offset: Duration| (at - offset).as_nanos();
-        let found = found
-            .map(|found| ClockSample { at: found.at, image: Timestamp::from_nanos(sample(found.at, found.offset)) });
+        let found = found.map(|found| ClockSample {
+            at: found.at,
+            image: Timestamp::from_nanos(sample(found.at, found.offset)),
+        });
         self.sessions.push(found.collect());
     }
 
     /// Something happens now.
     pub(crate) fn stamp(&mut self, what: What<'static>) {
         let truth = self.clock.true_now();
-        let local = Skewed::believed().unwrap().apply(self.clock.ticks_at(truth)).as_nanos();
-        self.events.push(Event { truth: truth.as_nanos(), local, what });
+        let local = Skewed::believed()
+            .unwrap()
+            .apply(self.clock.ticks_at(truth))
+            .as_nanos();
+        self.events.push(Event {
+            truth: truth.as_nanos(),
+            local,
+            what,
+        });
     }
 
     /// Works for as long.
@@ -132,7 +166,11 @@ impl<M: Comm> Recorder<M> {
     /// A message to a rank of a team sets out.
     pub(crate) fn send(&mut self, team: fn(&Self) -> &Team<M>, to: u32, tag: i32) {
         let within = team(self);
-        let what = What::Send { to: within.members[to as usize], communicator: within.number, tag };
+        let what = What::Send {
+            to: within.members[to as usize],
+            communicator: within.number,
+            tag,
+        };
         self.stamp(what);
         block_on_ready(team(self).comm.send(to, tag as u64)).unwrap();
     }
@@ -141,7 +179,11 @@ impl<M: Comm> Recorder<M> {
     pub(crate) fn receive(&mut self, team: fn(&Self) -> &Team<M>, from: u32) -> i32 {
         let within = team(self);
         let tag = block_on_ready(within.comm.recv::<u64>(from)).unwrap() as i32;
-        let what = What::Receive { from: within.members[from as usize], communicator: within.number, tag };
+        let what = What::Receive {
+            from: within.members[from as usize],
+            communicator: within.number,
+            tag,
+        };
         self.stamp(what);
         tag
     }
@@ -157,7 +199,13 @@ impl<M: Comm> Recorder<M> {
         let communicator = team(self).number;
         self.stamp(What::Collective { communicator });
         call(team(self));
-        self.stamp(What::CollectiveEnd { communicator, kind, root, sent: true, received: true });
+        self.stamp(What::CollectiveEnd {
+            communicator,
+            kind,
+            root,
+            sent: true,
+            received: true,
+        });
     }
 
     /// Writes what all ranks recorded, by their clocks and in truth: the two files, which are there on return.
@@ -180,21 +228,48 @@ impl<M: Comm> Recorder<M> {
         let mut writer = TraceWriter::create(path, TraceFormat::Binary).unwrap();
         let (location, size) = (self.rank(), self.size());
         for rank in 0..size {
-            let (place, name) = (Place { node: rank / 2, process: rank }, format!("rank {rank}"));
-            writer.write(&Item::Location { place, name: &name }).unwrap();
+            let (place, name) = (
+                Place {
+                    node: rank / 2,
+                    process: rank,
+                },
+                format!("rank {rank}"),
+            );
+            writer
+                .write(&Item::Location { place, name: &name })
+                .unwrap();
         }
         for members in [(0..size).collect(), half(0, size), half(1, size)] {
-            writer.write(&Item::Communicator { members: &members }).unwrap();
+            writer
+                .write(&Item::Communicator { members: &members })
+                .unwrap();
         }
         writer.write(&Item::Region { name: "work" }).unwrap();
         for (session, samples) in (0..).zip(&self.sessions) {
-            for &ClockSample { at: local, image: master } in samples {
-                writer.write(&Item::Sample { location, session, local, master }).unwrap();
+            for &ClockSample {
+                at: local,
+                image: master,
+            } in samples
+            {
+                writer
+                    .write(&Item::Sample {
+                        location,
+                        session,
+                        local,
+                        master,
+                    })
+                    .unwrap();
             }
         }
         for Event { truth, local, what } in &self.events {
             let time = Timestamp::from_nanos(if in_truth { *truth } else { *local });
-            writer.write(&Item::Event { location, time, what: *what }).unwrap();
+            writer
+                .write(&Item::Event {
+                    location,
+                    time,
+                    what: *what,
+                })
+                .unwrap();
         }
         writer.finish().unwrap();
     }

@@ -44,8 +44,13 @@ fn partners<M: Comm>(recorder: &mut Recorder<M>, rounds: u64) {
     for round in 0..rounds {
         let mut order: Vec<_> = (0..recorder.size()).collect();
         order.sort_by_key(|rank| scramble(u64::from(*rank) ^ round << 32));
-        let at = order.iter().position(|rank| *rank == recorder.rank()).unwrap();
-        let Some(partner) = order.get(at ^ 1).copied() else { continue };
+        let at = order
+            .iter()
+            .position(|rank| *rank == recorder.rank())
+            .unwrap();
+        let Some(partner) = order.get(at ^ 1).copied() else {
+            continue;
+        };
         recorder.work(10);
         if recorder.rank() < partner {
             recorder.send(|of| &of.world, partner, 1);
@@ -72,7 +77,11 @@ fn master_and_workers<M: Comm>(recorder: &mut Recorder<M>, tasks: i32) {
         for worker in 1..recorder.size() {
             recorder.work(30);
             recorder.receive(|of| &of.world, worker);
-            recorder.send(|of| &of.world, worker, if task == tasks { STOP } else { task });
+            recorder.send(
+                |of| &of.world,
+                worker,
+                if task == tasks { STOP } else { task },
+            );
         }
     }
 }
@@ -80,10 +89,14 @@ fn master_and_workers<M: Comm>(recorder: &mut Recorder<M>, tasks: i32) {
 /// Neighbours in a row exchange their edges, where rank 0 has the most work.
 fn halo<M: Comm>(recorder: &mut Recorder<M>, rounds: i32) {
     let (rank, last) = (recorder.rank(), recorder.size() - 1);
-    let neighbours = [rank.checked_sub(1), (rank < last).then_some(rank + 1)].into_iter().flatten();
+    let neighbours = [rank.checked_sub(1), (rank < last).then_some(rank + 1)]
+        .into_iter()
+        .flatten();
     for round in 0..rounds {
         recorder.work(if rank == 0 { 200 } else { 20 });
-        neighbours.clone().for_each(|neighbour| recorder.send(|of| &of.world, neighbour, round));
+        neighbours
+            .clone()
+            .for_each(|neighbour| recorder.send(|of| &of.world, neighbour, round));
         neighbours.clone().for_each(|neighbour| {
             recorder.receive(|of| &of.world, neighbour);
         });

@@ -26,7 +26,14 @@ pub(crate) struct Made {
 impl Made {
     pub(crate) const fn on(ranks: u32, columns: u32) -> Self {
         let tick = Duration::from_nanos(1);
-        Self { ranks, columns, steps: 128, balanced: false, name: "barotropic", tick }
+        Self {
+            ranks,
+            columns,
+            steps: 128,
+            balanced: false,
+            name: "barotropic",
+            tick,
+        }
     }
 
     pub(crate) fn write(&self, file: &Path) {
@@ -53,7 +60,13 @@ impl Made {
     fn profile(&self, rank: u32) -> Profile {
         let mut random = fastrand::Rng::with_seed(rank.into());
         let mut lengths = |typical: u64, count: u64| -> Vec<u64> {
-            let length = |number: u64| if number == 0 { 6_000_000 } else { typical + random.u64(0..typical / 5 + 2) };
+            let length = |number: u64| {
+                if number == 0 {
+                    6_000_000
+                } else {
+                    typical + random.u64(0..typical / 5 + 2)
+                }
+            };
             (0..count).map(length).collect()
         };
         let all = if self.balanced { 4_000_000 } else { 5_100_000 };
@@ -62,17 +75,30 @@ impl Made {
         let mut regions = vec![
             region("step", &steps),
             region(self.name, &ocean),
-            region("exchange of borders", &lengths(30_000 + 1_000 * u64::from(rank % 7), 4 * self.steps)),
+            region(
+                "exchange of borders",
+                &lengths(30_000 + 1_000 * u64::from(rank % 7), 4 * self.steps),
+            ),
         ];
         // One rank of each node writes.
         if rank.is_multiple_of(16) {
             regions.push(region("output", &lengths(450_000, 5)));
         }
         if rank == 3 {
-            let remarks = Remarks { running: 1, ..Remarks::default() };
-            regions.push(RegionProfile { remarks, ..RegionProfile::new("never left") });
+            let remarks = Remarks {
+                running: 1,
+                ..Remarks::default()
+            };
+            regions.push(RegionProfile {
+                remarks,
+                ..RegionProfile::new("never left")
+            });
         }
-        let overhead = Overhead { within_picos: 9_200, whole_picos: 31_400, subtracted: false };
+        let overhead = Overhead {
+            within_picos: 9_200,
+            whole_picos: 31_400,
+            subtracted: false,
+        };
         Profile::new("TSC, rdtsc", self.tick, overhead, regions)
     }
 
@@ -83,8 +109,11 @@ impl Made {
             f64::from(rank % self.columns) / f64::from(self.columns),
             f64::from(rank / self.columns) / f64::from(rows),
         );
-        let inside = |(cx, cy): (f64, f64), r: f64| ((x - cx) / r).powi(2) + ((y - cy) / (1.6 * r)).powi(2);
-        let continent = inside((0.28, 0.4), 0.16).min(inside((0.72, 0.62), 0.19)).min(inside((0.8, 0.15), 0.07));
+        let inside =
+            |(cx, cy): (f64, f64), r: f64| ((x - cx) / r).powi(2) + ((y - cy) / (1.6 * r)).powi(2);
+        let continent = inside((0.28, 0.4), 0.16)
+            .min(inside((0.72, 0.62), 0.19))
+            .min(inside((0.8, 0.15), 0.07));
         match continent {
             _ if self.balanced => 3_600_000,
             ..0.8 => 650,
@@ -98,10 +127,19 @@ impl Made {
 pub(crate) fn region(name: &str, lengths: &[u64]) -> RegionProfile {
     let mut ordered: Vec<ThreadEvent> = (1..)
         .zip(lengths)
-        .map(|(number, length)| ThreadEvent { event: Event { length: *length, number }, thread: 0 })
+        .map(|(number, length)| ThreadEvent {
+            event: Event {
+                length: *length,
+                number,
+            },
+            thread: 0,
+        })
         .collect();
     ordered.sort_by_key(|found| found.event.length);
-    let bins: Vec<DecimalBin> = ordered.iter().map(|found| DecimalBin::of(found.event.length)).collect();
+    let bins: Vec<DecimalBin> = ordered
+        .iter()
+        .map(|found| DecimalBin::of(found.event.length))
+        .collect();
     RegionProfile {
         threads: 1,
         events: lengths.len() as u64,
@@ -109,7 +147,10 @@ pub(crate) fn region(name: &str, lengths: &[u64]) -> RegionProfile {
         longest: ordered.last().copied(),
         second_longest: ordered.iter().rev().nth(1).copied(),
         shortest: ordered.first().copied(),
-        bins: bins.chunk_by(|one, other| one == other).map(|run| (run[0], run.len() as u64)).collect(),
+        bins: bins
+            .chunk_by(|one, other| one == other)
+            .map(|run| (run[0], run.len() as u64))
+            .collect(),
         ..RegionProfile::new(name)
     }
 }
@@ -119,8 +160,15 @@ pub(crate) fn many_groups(ranks: usize) -> Report {
     let of_rank = |rank: usize| {
         let length = DecimalBin::from_index(20 + rank).map_or(0, DecimalBin::low);
         let regions = vec![region("solve", &[length, length, length + 1, 5])];
-        Report::of(&Profile::new("TSC", Duration::from_nanos(1), Overhead::default(), regions))
+        Report::of(&Profile::new(
+            "TSC",
+            Duration::from_nanos(1),
+            Overhead::default(),
+            regions,
+        ))
     };
     let more = (1..ranks).map(of_rank);
-    more.fold(of_rank(0), |all, rank| all.beside(rank).expect("they count in the same ticks"))
+    more.fold(of_rank(0), |all, rank| {
+        all.beside(rank).expect("they count in the same ticks")
+    })
 }

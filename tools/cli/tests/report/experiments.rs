@@ -28,12 +28,14 @@ impl Made {
         fs::create_dir_all(folder).expect("a test may write here");
         for launch in 0..self.launches {
             let text = self.launch(launch);
-            fs::write(folder.join(format!("launch-{:03}.csv", launch + 1)), text).expect("a test may write here");
+            fs::write(folder.join(format!("launch-{:03}.csv", launch + 1)), text)
+                .expect("a test may write here");
         }
     }
 
     fn launch(&self, launch: usize) -> String {
-        let mut random = fastrand::Rng::with_seed(launch as u64 + 1_000 * self.library.len() as u64);
+        let mut random =
+            fastrand::Rng::with_seed(launch as u64 + 1_000 * self.library.len() as u64);
         let mut text = format!(
             "# downbeat launch 1\n# factor program = downbeat-mpi 0.1.0\n# factor mpi = {}\n# factor ranks = 4\n\
              # factor scheme = round-time\n# factor pinning = cores 0-3\n# fact seed = {}\n# fact host = node1\n\
@@ -49,7 +51,14 @@ impl Made {
         text + "# complete\n"
     }
 
-    fn group(&self, text: &mut String, random: &mut fastrand::Rng, launch: usize, operation: &str, bytes: u64) {
+    fn group(
+        &self,
+        text: &mut String,
+        random: &mut fastrand::Rng,
+        launch: usize,
+        operation: &str,
+        bytes: u64,
+    ) {
         let base = if operation == "barrier" { 250.0 } else { 400.0 } + bytes as f64 * 0.18;
         // Launches differ by some percent; some of them drift.
         let of_launch = 1.0 + 0.03 * random.f64() + 0.004 * launch as f64;
@@ -58,13 +67,21 @@ impl Made {
         for call in 0..self.observations {
             let noise = -0.04 * (1.0 - random.f64()).ln();
             let passed = call as f64 / self.observations as f64;
-            let outlier = if random.f64() < 0.004 { 3.0 + 60.0 * random.f64() } else { 1.0 };
-            let nanos = (base * self.slower * of_launch * (1.0 + noise + drift * passed) * outlier).round();
+            let outlier = if random.f64() < 0.004 {
+                3.0 + 60.0 * random.f64()
+            } else {
+                1.0
+            };
+            let nanos =
+                (base * self.slower * of_launch * (1.0 + noise + drift * passed) * outlier).round();
             sum += nanos;
             let _ = writeln!(text, "{operation},{bytes},4,{call},valid,{nanos}");
         }
         let average = sum / self.observations as f64;
         let valid = self.observations;
-        let _ = writeln!(text, "# end {operation},{bytes},4 valid={valid} late=2 long=0 avg={average}");
+        let _ = writeln!(
+            text,
+            "# end {operation},{bytes},4 valid={valid} late=2 long=0 avg={average}"
+        );
     }
 }

@@ -18,7 +18,8 @@ pub(crate) struct Experiment {
 
 impl Experiment {
     pub(crate) fn new(name: &str) -> Self {
-        let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("run-{name}-{}", std::process::id()));
+        let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("run-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&out);
         Self { out }
     }
@@ -26,20 +27,36 @@ impl Experiment {
     /// Options, then what is launched.
     pub(crate) fn command(&self, options: &[&str], launched: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
-        command.arg("run").arg("--out").arg(&self.out).args(options).args(launched);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .arg("run")
+            .arg("--out")
+            .arg(&self.out)
+            .args(options)
+            .args(launched);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
     /// Runs to its end, with this environment for the script.
     pub(crate) fn run(&self, options: &[&str], environment: &[(&str, &str)]) -> Said {
         let mut command = self.command(options, &["--", BENCH]);
-        Said::of(&command.envs(environment.iter().copied()).output().expect("the program starts"))
+        Said::of(
+            &command
+                .envs(environment.iter().copied())
+                .output()
+                .expect("the program starts"),
+        )
     }
 
     pub(crate) fn start(&self, options: &[&str], environment: &[(&str, &str)]) -> Child {
         let mut command = self.command(options, &["--", BENCH]);
-        command.envs(environment.iter().copied()).spawn().expect("the program starts")
+        command
+            .envs(environment.iter().copied())
+            .spawn()
+            .expect("the program starts")
     }
 
     pub(crate) fn read(&self, path: &str) -> String {
@@ -56,7 +73,10 @@ impl Experiment {
     /// The process of the script, once there is one whose record has a head.
     pub(crate) fn launched(&self) -> Pid {
         let at_work = || {
-            self.read("launch-001.csv").contains("operation").then(|| self.read("pid").trim().parse().ok()).flatten()
+            self.read("launch-001.csv")
+                .contains("operation")
+                .then(|| self.read("pid").trim().parse().ok())
+                .flatten()
         };
         Pid::from_raw(eventually(at_work)).expect("a process has a number")
     }
@@ -65,12 +85,25 @@ impl Experiment {
     pub(crate) fn records(&self) -> BTreeMap<PathBuf, String> {
         let whole = |text: String| {
             let lines: Vec<&str> = text.split_inclusive('\n').collect();
-            let ends = lines.iter().rposition(|line| line.starts_with("# end") && line.ends_with('\n'));
+            let ends = lines
+                .iter()
+                .rposition(|line| line.starts_with("# end") && line.ends_with('\n'));
             lines[..ends.map_or(0, |last| last + 1)].concat()
         };
-        let entries = fs::read_dir(&self.out).into_iter().flatten().flatten().map(|entry| entry.path());
+        let entries = fs::read_dir(&self.out)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path());
         let records = entries.filter(|path| path.extension().is_some_and(|ending| ending == "csv"));
-        records.map(|path| (path.clone(), whole(fs::read_to_string(path).unwrap_or_default()))).collect()
+        records
+            .map(|path| {
+                (
+                    path.clone(),
+                    whole(fs::read_to_string(path).unwrap_or_default()),
+                )
+            })
+            .collect()
     }
 
     /// That so many launches are there, each group of each of them once, and the partial ones gone.
@@ -80,8 +113,18 @@ impl Experiment {
             let text = self.read(&format!("launch-{i:03}.csv"));
             assert_eq!(text.matches("# complete\n").count(), 1, "{text}");
             for size in 1..=3 {
-                assert_eq!(text.matches(&format!("allreduce,{size},4,0,valid,")).count(), 1, "{text}");
-                assert_eq!(text.matches(&format!("# end allreduce,{size},4 valid=2 ")).count(), 1, "{text}");
+                assert_eq!(
+                    text.matches(&format!("allreduce,{size},4,0,valid,"))
+                        .count(),
+                    1,
+                    "{text}"
+                );
+                assert_eq!(
+                    text.matches(&format!("# end allreduce,{size},4 valid=2 "))
+                        .count(),
+                    1,
+                    "{text}"
+                );
             }
         }
     }
@@ -106,7 +149,11 @@ pub(crate) struct Said {
 impl Said {
     pub(crate) fn of(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Self { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+        Self {
+            code: output.status.code(),
+            out: text(&output.stdout),
+            err: text(&output.stderr),
+        }
     }
 
     pub(crate) fn end_of(child: Child) -> Self {
@@ -116,7 +163,10 @@ impl Said {
     /// The exit code, and that the last line says this.
     pub(crate) fn ends(self, code: i32, says: &str) -> Self {
         let last = self.err.lines().last().unwrap_or_default();
-        assert!(self.code == Some(code) && last.contains(says), "{says}: {self:?}");
+        assert!(
+            self.code == Some(code) && last.contains(says),
+            "{says}: {self:?}"
+        );
         self
     }
 
@@ -144,6 +194,7 @@ pub(crate) fn send(child: &Child, signal: Signal) {
 
 pub(crate) fn is_gone(process: Pid) -> bool {
     // Or it is a zombie, which nobody in a container may wait for.
-    let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).unwrap_or_default();
+    let stat =
+        fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).unwrap_or_default();
     test_kill_process(process).is_err() || stat.contains(") Z ")
 }

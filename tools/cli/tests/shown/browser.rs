@@ -26,22 +26,49 @@ impl Browser {
         if std::env::var_os(WITHOUT).is_some() {
             return None;
         }
-        let runs =
-            |program: &&str| Command::new(program).arg("--version").output().is_ok_and(|ran| ran.status.success());
-        let program = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(runs);
-        let program = program.unwrap_or_else(|| panic!("there is no chromium; install it, or set {WITHOUT}=1"));
-        Some(Self { program, folder: folder.to_owned() })
+        let runs = |program: &&str| {
+            Command::new(program)
+                .arg("--version")
+                .output()
+                .is_ok_and(|ran| ran.status.success())
+        };
+        let program = ["chromium", "chromium-browser", "google-chrome"]
+            .into_iter()
+            .find(runs);
+        let program = program
+            .unwrap_or_else(|| panic!("there is no chromium; install it, or set {WITHOUT}=1"));
+        Some(Self {
+            program,
+            folder: folder.to_owned(),
+        })
     }
 
     /// Runs it on a page; returns its standard output.
     fn run(&self, arguments: &[String], page: &Path) -> String {
         static RUNS: AtomicU32 = AtomicU32::new(0);
         let run = RUNS.fetch_add(1, Ordering::Relaxed);
-        let (profile, out) = (self.folder.join(format!("profile-{run}")), self.folder.join(format!("stdout-{run}")));
+        let (profile, out) = (
+            self.folder.join(format!("profile-{run}")),
+            self.folder.join(format!("stdout-{run}")),
+        );
         let mut browser = Command::new(self.program)
-            .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"])
-            .args(["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars"])
-            .args(["--force-device-scale-factor=1", "--virtual-time-budget=10000"])
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--no-first-run",
+                "--disable-background-networking",
+            ])
+            .args([
+                "--disable-component-update",
+                "--disable-sync",
+                "--disable-dev-shm-usage",
+                "--hide-scrollbars",
+            ])
+            .args([
+                "--force-device-scale-factor=1",
+                "--virtual-time-budget=10000",
+            ])
             .arg(format!("--user-data-dir={}", profile.display()))
             .args(arguments)
             .arg(format!("file://{}", page.display()))
@@ -72,26 +99,48 @@ impl Browser {
     pub(crate) fn screenshot(&self, page: &Path, (width, height): (u32, u32)) -> Screenshot {
         let file = page.with_extension(format!("{width}.png"));
         let _ = fs::remove_file(&file);
-        self.run(&[format!("--window-size={width},{height}"), format!("--screenshot={}", file.display())], page);
+        self.run(
+            &[
+                format!("--window-size={width},{height}"),
+                format!("--screenshot={}", file.display()),
+            ],
+            page,
+        );
         let file = fs::File::open(file).expect("there is a screenshot");
-        let mut reader = png::Decoder::new(std::io::BufReader::new(file)).read_info().expect("it is a PNG");
+        let mut reader = png::Decoder::new(std::io::BufReader::new(file))
+            .read_info()
+            .expect("it is a PNG");
         let mut bytes = vec![0; reader.output_buffer_size().expect("it fits into memory")];
         let frame = reader.next_frame(&mut bytes).expect("it is whole");
         bytes.truncate(frame.buffer_size());
-        Screenshot { pixels: bytes.chunks(frame.color_type.samples()).map(|p| [p[0], p[1], p[2]]).collect() }
+        Screenshot {
+            pixels: bytes
+                .chunks(frame.color_type.samples())
+                .map(|p| [p[0], p[1], p[2]])
+                .collect(),
+        }
     }
 
     /// Prints the page; returns the PDF.
     pub(crate) fn print(&self, page: &Path) -> Vec<u8> {
         let file = page.with_extension("pdf");
         let _ = fs::remove_file(&file);
-        self.run(&[format!("--print-to-pdf={}", file.display()), "--no-pdf-header-footer".to_owned()], page);
+        self.run(
+            &[
+                format!("--print-to-pdf={}", file.display()),
+                "--no-pdf-header-footer".to_owned(),
+            ],
+            page,
+        );
         fs::read(file).expect("it was printed")
     }
 
     /// What a page is like in a window of this width, with everything unfolded: see `look.js`.
     pub(crate) fn look(&self, page: &Path, width: u32) -> Value {
-        let html = fs::read_to_string(page).expect("the page is there").replace('&', "&amp;").replace('"', "&quot;");
+        let html = fs::read_to_string(page)
+            .expect("the page is there")
+            .replace('&', "&amp;")
+            .replace('"', "&quot;");
         let around = format!(
             "<!DOCTYPE html><meta charset=\"utf-8\"><body><iframe width=\"{width}\" height=\"900\" style=\"border:0\" \
              srcdoc=\"{html}\"></iframe><pre id=\"found\"></pre><script>{}</script>",
@@ -99,11 +148,24 @@ impl Browser {
         );
         let file = page.with_extension(format!("look-{width}.html"));
         fs::write(&file, around).expect("a test may write here");
-        let dom = self.run(&["--window-size=1400,1000".to_owned(), "--dump-dom".to_owned()], &file);
-        let found =
-            dom.split("<pre id=\"found\">").nth(1).and_then(|rest| rest.split("</pre>").next()).unwrap_or_default();
-        let found = found.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
-        serde_json::from_str(&found).unwrap_or_else(|why| panic!("the page was not looked at: {why}: {found}"))
+        let dom = self.run(
+            &[
+                "--window-size=1400,1000".to_owned(),
+                "--dump-dom".to_owned(),
+            ],
+            &file,
+        );
+        let found = dom
+            .split("<pre id=\"found\">")
+            .nth(1)
+            .and_then(|rest| rest.split("</pre>").next())
+            .unwrap_or_default();
+        let found = found
+            .replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&amp;", "&");
+        serde_json::from_str(&found)
+            .unwrap_or_else(|why| panic!("the page was not looked at: {why}: {found}"))
     }
 }
 
@@ -115,12 +177,22 @@ pub(crate) struct Screenshot {
 impl Screenshot {
     /// How many pixels have about this colour: edges are smoothed.
     pub(crate) fn count(&self, colour: [u8; 3]) -> usize {
-        let near = |pixel: &[u8; 3]| pixel.iter().zip(colour).all(|(found, wanted)| found.abs_diff(wanted) < 20);
+        let near = |pixel: &[u8; 3]| {
+            pixel
+                .iter()
+                .zip(colour)
+                .all(|(found, wanted)| found.abs_diff(wanted) < 20)
+        };
         self.pixels.iter().filter(|pixel| near(pixel)).count()
     }
 
     /// Which share of the pixels is not white.
     pub(crate) fn inked(&self) -> f64 {
-        1.0 - self.pixels.iter().filter(|pixel| **pixel == [255; 3]).count() as f64 / self.pixels.len() as f64
+        1.0 - self
+            .pixels
+            .iter()
+            .filter(|pixel| **pixel == [255; 3])
+            .count() as f64
+            / self.pixels.len() as f64
     }
 }

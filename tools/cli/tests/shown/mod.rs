@@ -19,13 +19,20 @@ pub(crate) fn scratch(name: &str) -> PathBuf {
 
 pub(crate) fn downbeat(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
-    command.current_dir(folder).args(arguments).output().expect("the program starts")
+    command
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .expect("the program starts")
 }
 
 pub(crate) fn succeeds(folder: &Path, arguments: &[&str]) -> String {
     let output = downbeat(folder, arguments);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.is_empty(), "{arguments:?}: {said}");
+    assert!(
+        output.status.success() && said.is_empty(),
+        "{arguments:?}: {said}"
+    );
     String::from_utf8(output.stdout).expect("the program writes UTF-8")
 }
 
@@ -34,7 +41,10 @@ pub(crate) fn refuses(folder: &Path, arguments: &[&str], culprit: &str) {
     let output = downbeat(folder, arguments);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-    assert!(said.starts_with("downbeat: ") && said.lines().count() == 1, "{arguments:?}: {said}");
+    assert!(
+        said.starts_with("downbeat: ") && said.lines().count() == 1,
+        "{arguments:?}: {said}"
+    );
     assert!(said.contains(culprit), "{arguments:?}: {said}");
     assert!(output.stdout.is_empty(), "{arguments:?}");
 }
@@ -46,9 +56,19 @@ pub(crate) fn looks_well(browser: &Browser, page: &Path, width: u32) -> Value {
     for wrong in ["errors", "overlaps", "clipped", "hidden", "dead"] {
         assert_eq!(found[wrong], none, "{wrong} at {width} pixels");
     }
-    assert!(found["overflow"].as_f64().is_some_and(|pixels| pixels < 1.0), "{width}: {}", found["overflow"]);
+    assert!(
+        found["overflow"]
+            .as_f64()
+            .is_some_and(|pixels| pixels < 1.0),
+        "{width}: {}",
+        found["overflow"]
+    );
     assert_eq!(found["scripts"], 0);
-    assert!(found["smallest"].as_f64().is_some_and(|size| size > 8.0), "{width}: {}", found["smallest"]);
+    assert!(
+        found["smallest"].as_f64().is_some_and(|size| size > 8.0),
+        "{width}: {}",
+        found["smallest"]
+    );
     found
 }
 

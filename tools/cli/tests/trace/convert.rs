@@ -7,13 +7,17 @@ use super::{Folder, without_times};
 #[test]
 fn there_and_back_again_is_the_same() {
     let folder = Folder::new("convert");
-    folder.says("generate -o a.dbt --nodes 3 --threads 2 --fork-every 9 --events 3000 --sessions 3");
+    folder
+        .says("generate -o a.dbt --nodes 3 --threads 2 --fork-every 9 --events 3000 --sessions 3");
     let said = folder.says("convert a.dbt b.dbtb");
-    assert!(said.starts_with("b.dbtb: 6 locations, ") && said.lines().count() == 1, "{said}");
+    assert!(
+        said.starts_with("b.dbtb: 6 locations, ") && said.lines().count() == 1,
+        "{said}"
+    );
     folder.says("convert b.dbtb c.dbt");
     folder.says("convert b.dbtb d.dbtb");
-    let [a, b, c, d] =
-        ["a.dbt", "b.dbtb", "c.dbt", "d.dbtb"].map(|name| fs::read(folder.path(name)).expect("it is there"));
+    let [a, b, c, d] = ["a.dbt", "b.dbtb", "c.dbt", "d.dbtb"]
+        .map(|name| fs::read(folder.path(name)).expect("it is there"));
     assert!(a == c && b == d && b.starts_with(b"\x89dbt"));
     // What is there is replaced, also by way of a link.
     #[cfg(unix)]
@@ -22,7 +26,10 @@ fn there_and_back_again_is_the_same() {
     folder.says("convert a.dbt link.dbtb");
     folder.says("correct a.dbt -o right.dbtb");
     folder.says("convert right.dbtb right.dbt");
-    assert_eq!(without_times(&folder.path("right.dbt")), without_times(&folder.path("a.dbt")));
+    assert_eq!(
+        without_times(&folder.path("right.dbt")),
+        without_times(&folder.path("a.dbt"))
+    );
 }
 
 /// What is in such a file, the library tests.
@@ -31,19 +38,35 @@ fn perfetto_is_given_all_of_it() {
     let folder = Folder::new("perfetto");
     folder.says("generate -o a.dbtb --nodes 3 --events 3000 --truth truth.dbt");
     let said = folder.says("convert truth.dbt a.pftrace");
-    assert!(said.starts_with("a.pftrace: 3 locations, ") && said.lines().count() == 1, "{said}");
+    assert!(
+        said.starts_with("a.pftrace: 3 locations, ") && said.lines().count() == 1,
+        "{said}"
+    );
     let found = fs::read(folder.path("a.pftrace")).expect("it is there");
     for name in ["rank 2 (node 2)", "allreduce", "receive", "work"] {
-        assert!(found.windows(name.len()).any(|bytes| bytes == name.as_bytes()), "no {name}");
+        assert!(
+            found
+                .windows(name.len())
+                .any(|bytes| bytes == name.as_bytes()),
+            "no {name}"
+        );
     }
     folder.says("convert truth.dbt b.perfetto-trace");
-    assert_eq!(fs::read(folder.path("b.perfetto-trace")).expect("it is there"), found);
+    assert_eq!(
+        fs::read(folder.path("b.perfetto-trace")).expect("it is there"),
+        found
+    );
 
     let head = "# downbeat trace 1\nlocation 0 0 0 a\ncommunicator 0 0\nregion 0 f\n";
     let deep = "0 5 enter 0\n".repeat(501);
-    let text = format!("{head}0 -7 send 0 0 5\n0 0 leave 0\n0 1 collective 0\n{deep}0 6 join 0\nend 505\n");
-    fs::write(folder.path("odd.dbt"), text.replace("0 6 join 0", "0 6 collective-end 0 barrier 0 both"))
-        .expect("it can be written");
+    let text = format!(
+        "{head}0 -7 send 0 0 5\n0 0 leave 0\n0 1 collective 0\n{deep}0 6 join 0\nend 505\n"
+    );
+    fs::write(
+        folder.path("odd.dbt"),
+        text.replace("0 6 join 0", "0 6 collective-end 0 barrier 0 both"),
+    )
+    .expect("it can be written");
     let said = folder.says("convert odd.dbt odd.pftrace");
     let expected = "odd.pftrace: 1 location, 505 events\n\
                     All times are 7 ns later than in the trace, so that none is negative\n\
@@ -57,33 +80,66 @@ fn perfetto_is_given_all_of_it() {
 #[test]
 fn what_cannot_be_converted_is_said_in_one_line() {
     let folder = Folder::new("inconvertible");
-    let wide = format!("# downbeat trace 1\nlocation 0 0 0 a\n0 {} note x\n0 {} note x\nend 2\n", i64::MIN, i64::MAX);
+    let wide = format!(
+        "# downbeat trace 1\nlocation 0 0 0 a\n0 {} note x\n0 {} note x\nend 2\n",
+        i64::MIN,
+        i64::MAX
+    );
     folder.says("generate -o a.dbt --events 1000");
     let whole = fs::read_to_string(folder.path("a.dbt")).expect("it is there");
-    let files =
-        [("wide.dbt", &wide[..]), ("cut.dbt", &whole[..whole.len() / 2]), ("other.dbt", "# downbeat trace 2\n")];
+    let files = [
+        ("wide.dbt", &wide[..]),
+        ("cut.dbt", &whole[..whole.len() / 2]),
+        ("other.dbt", "# downbeat trace 2\n"),
+    ];
     for (name, content) in files {
         fs::write(folder.path(name), content).expect("it can be written");
     }
-    folder.refuses("convert a.dbt a.dbt", "a.dbt is the same file as a.dbt, which is only read");
+    folder.refuses(
+        "convert a.dbt a.dbt",
+        "a.dbt is the same file as a.dbt, which is only read",
+    );
     folder.refuses("convert a.dbt ./a.dbt", "which is only read");
     #[cfg(unix)]
     {
         fs::hard_link(folder.path("a.dbt"), folder.path("hard.dbtb")).expect("there are links");
         folder.refuses("convert a.dbt hard.dbtb", "which is only read");
     }
-    folder
-        .refuses("convert a.dbt a.json", "a.json: the name ends in none of .dbt, .dbtb, .pftrace and .perfetto-trace");
+    folder.refuses(
+        "convert a.dbt a.json",
+        "a.json: the name ends in none of .dbt, .dbtb, .pftrace and .perfetto-trace",
+    );
     folder.refuses("convert a.dbt out", "out: the name ends in none of");
-    folder.refuses("convert a.dbt no/such/out.dbtb", "OUT: no/such/out.dbtb: No such file");
-    folder.refuses("convert a.dbt out.dbt --as-recorded", "a.dbt is no OTF2 archive");
+    folder.refuses(
+        "convert a.dbt no/such/out.dbtb",
+        "OUT: no/such/out.dbtb: No such file",
+    );
+    folder.refuses(
+        "convert a.dbt out.dbt --as-recorded",
+        "a.dbt is no OTF2 archive",
+    );
     for to in ["out.dbtb", "out.pftrace"] {
-        folder.refuses(&format!("convert nothing.dbt {to}"), "nothing.dbt: No such file");
-        folder.refuses(&format!("convert cut.dbt {to}"), ": the file is cut off here");
-        folder.refuses(&format!("convert other.dbt {to}"), "other.dbt: line 1: version \"2\" is not known here");
+        folder.refuses(
+            &format!("convert nothing.dbt {to}"),
+            "nothing.dbt: No such file",
+        );
+        folder.refuses(
+            &format!("convert cut.dbt {to}"),
+            ": the file is cut off here",
+        );
+        folder.refuses(
+            &format!("convert other.dbt {to}"),
+            "other.dbt: line 1: version \"2\" is not known here",
+        );
         folder.refuses(&format!("convert nothing.otf2 {to}"), "nothing.otf2: ");
     }
-    folder.refuses("convert wide.dbt out.pftrace", "wide.dbt: times are negative, and so far apart");
+    folder.refuses(
+        "convert wide.dbt out.pftrace",
+        "wide.dbt: times are negative, and so far apart",
+    );
     folder.says("convert wide.dbt out.dbtb");
-    assert_eq!(fs::read_to_string(folder.path("a.dbt")).expect("it is there"), whole);
+    assert_eq!(
+        fs::read_to_string(folder.path("a.dbt")).expect("it is there"),
+        whole
+    );
 }

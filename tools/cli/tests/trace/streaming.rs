@@ -9,16 +9,28 @@ use super::*;
 #[test]
 fn a_streamed_correction_is_that_in_memory() {
     let folder = Folder::new("streamed");
-    folder.says("generate -o plain.dbt --nodes 3 --processes 2 --threads 2 --fork-every 9 --events 6000");
+    folder.says(
+        "generate -o plain.dbt --nodes 3 --processes 2 --threads 2 --fork-every 9 --events 6000",
+    );
     folder.says("generate -o curved.dbtb --nodes 6 --events 6000 --sessions 5 --traffic stencil");
     folder.says("generate -o alone.dbt --sessions 0 --events 3000");
     // Without a few lines in the middle, some things do not go together.
     let whole = fs::read_to_string(folder.path("plain.dbt")).expect("it is there");
-    let lines: Vec<&str> = whole.lines().filter(|line| !line.starts_with("end ")).collect();
+    let lines: Vec<&str> = whole
+        .lines()
+        .filter(|line| !line.starts_with("end "))
+        .collect();
     let (head, tail) = lines.split_at(lines.len() / 2);
     let kept = [head, &tail[5..]].concat();
-    let events = kept.iter().filter(|line| line.starts_with(|first: char| first.is_ascii_digit())).count();
-    fs::write(folder.path("torn.dbt"), kept.join("\r\n") + &format!("\nend {events}\n")).expect("it can be written");
+    let events = kept
+        .iter()
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_digit()))
+        .count();
+    fs::write(
+        folder.path("torn.dbt"),
+        kept.join("\r\n") + &format!("\nend {events}\n"),
+    )
+    .expect("it can be written");
     for arguments in [
         "plain.dbt",
         "plain.dbt --latencies 200ns,500ns,2us --threshold 1us --max-passes 3",
@@ -29,19 +41,36 @@ fn a_streamed_correction_is_that_in_memory() {
         "torn.dbt --lenient",
     ] {
         let printed = ["never", "always"].map(|when| {
-            let said = folder.says(&format!("correct {arguments} -o {when} --json --streaming={when}"));
+            let said = folder.says(&format!(
+                "correct {arguments} -o {when} --json --streaming={when}"
+            ));
             let mut said = json(&said);
             assert_eq!(said["streamed"].take(), when == "always");
             said
         });
         assert_eq!(printed[0], printed[1], "{arguments}");
-        let [never, always] = ["never", "always"].map(|name| fs::read(folder.path(name)).expect("it is there"));
+        let [never, always] =
+            ["never", "always"].map(|name| fs::read(folder.path(name)).expect("it is there"));
         assert!(never == always, "{arguments}");
     }
-    let [never, always] =
-        ["never", "always"].map(|when| folder.says(&format!("correct plain.dbt -o out.dbt --streaming={when}")));
-    assert_eq!(always, never + "Never were all events in memory: the trace was read again and again\n");
-    assert_eq!(folder.names(), ["alone.dbt", "always", "curved.dbtb", "never", "out.dbt", "plain.dbt", "torn.dbt"]);
+    let [never, always] = ["never", "always"]
+        .map(|when| folder.says(&format!("correct plain.dbt -o out.dbt --streaming={when}")));
+    assert_eq!(
+        always,
+        never + "Never were all events in memory: the trace was read again and again\n"
+    );
+    assert_eq!(
+        folder.names(),
+        [
+            "alone.dbt",
+            "always",
+            "curved.dbtb",
+            "never",
+            "out.dbt",
+            "plain.dbt",
+            "torn.dbt"
+        ]
+    );
 }
 
 const HEAD: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n";
@@ -49,13 +78,24 @@ const HEAD: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncomm
 #[test]
 fn an_order_in_which_nothing_can_have_happened_is_for_memory() {
     let folder = Folder::new("disorder");
-    let write = |name: &str, text: &str| fs::write(folder.path(name), format!("{HEAD}{text}")).expect("it can be");
+    let write = |name: &str, text: &str| {
+        fs::write(folder.path(name), format!("{HEAD}{text}")).expect("it can be")
+    };
     write("message.dbt", "1 5 receive 0 0 0\n0 1 send 1 0 0\nend 2\n");
     let barrier = "collective-end 0 barrier 0 none";
-    write("barrier.dbt", &format!("0 1 collective 0\n0 9 {barrier}\n1 2 collective 0\n1 9 {barrier}\nend 4\n"));
+    write(
+        "barrier.dbt",
+        &format!("0 1 collective 0\n0 9 {barrier}\n1 2 collective 0\n1 9 {barrier}\nend 4\n"),
+    );
     let waits = "waits for what comes after it here: such a trace is to be corrected in memory";
-    for (name, event) in [("message", "line 6: event 0 of location 1"), ("barrier", "line 6: event 1 of location 0")] {
-        folder.refuses(&format!("correct {name}.dbt -o out --streaming"), &format!("{name}.dbt: {event} {waits}"));
+    for (name, event) in [
+        ("message", "line 6: event 0 of location 1"),
+        ("barrier", "line 6: event 1 of location 0"),
+    ] {
+        folder.refuses(
+            &format!("correct {name}.dbt -o out --streaming"),
+            &format!("{name}.dbt: {event} {waits}"),
+        );
         folder.says(&format!("correct {name}.dbt -o {name}"));
     }
 }
@@ -65,22 +105,53 @@ fn bad_input_is_refused_as_in_memory() {
     let folder = Folder::new("streamed-bad");
     folder.says("generate -o a.dbt --events 100");
     let good = fs::read_to_string(folder.path("a.dbt")).expect("it is there");
-    let write = |name: &str, text: &str| fs::write(folder.path(name), text).expect("it can be written");
+    let write =
+        |name: &str, text: &str| fs::write(folder.path(name), text).expect("it can be written");
     write("cut.dbt", &good[..good.len() / 2]);
-    write("back.dbt", &format!("{HEAD}0 5 note a\n0 4 note b\nend 2\n"));
-    write("alone.dbt", &format!("{HEAD}0 0 send 1 0 0\n1 0 receive 0 0 1\nend 2\n"));
-    write("absent.dbt", &format!("{HEAD}0 0 collective 0\n0 0 collective-end 0 scan 0 both\nend 2\n"));
-    write("left.dbt", &format!("{HEAD}1 0 fork 0\n0 0 thread-begin 0\n0 1 collective 0\nend 3\n"));
-    write("root.dbt", &format!("{HEAD}0 0 collective 0\n0 0 collective-end 0 gather 2 both\nend 2\n"));
-    write("jump.dbt", &format!("{HEAD}sample 1 0 0 0\nsample 1 1 100 900\nend 0\n"));
+    write(
+        "back.dbt",
+        &format!("{HEAD}0 5 note a\n0 4 note b\nend 2\n"),
+    );
+    write(
+        "alone.dbt",
+        &format!("{HEAD}0 0 send 1 0 0\n1 0 receive 0 0 1\nend 2\n"),
+    );
+    write(
+        "absent.dbt",
+        &format!("{HEAD}0 0 collective 0\n0 0 collective-end 0 scan 0 both\nend 2\n"),
+    );
+    write(
+        "left.dbt",
+        &format!("{HEAD}1 0 fork 0\n0 0 thread-begin 0\n0 1 collective 0\nend 3\n"),
+    );
+    write(
+        "root.dbt",
+        &format!("{HEAD}0 0 collective 0\n0 0 collective-end 0 gather 2 both\nend 2\n"),
+    );
+    write(
+        "jump.dbt",
+        &format!("{HEAD}sample 1 0 0 0\nsample 1 1 100 900\nend 0\n"),
+    );
     let far = i64::MAX / 2 - 5;
-    write("far.dbt", &format!("{HEAD}sample 1 0 0 1000\n1 {far} note x\nend 1\n"));
-    for name in ["cut", "back", "alone", "absent", "left", "root", "jump", "far", "nothing"] {
-        let lines = ["never", "always"]
-            .map(|when| folder.fails(2, &format!("correct {name}.dbt -o out.dbt --streaming={when}")));
+    write(
+        "far.dbt",
+        &format!("{HEAD}sample 1 0 0 1000\n1 {far} note x\nend 1\n"),
+    );
+    for name in [
+        "cut", "back", "alone", "absent", "left", "root", "jump", "far", "nothing",
+    ] {
+        let lines = ["never", "always"].map(|when| {
+            folder.fails(
+                2,
+                &format!("correct {name}.dbt -o out.dbt --streaming={when}"),
+            )
+        });
         assert_eq!(lines[0], lines[1]);
     }
-    folder.refuses("correct a.dbt -o out.dbt --truth a.dbt --streaming", "--truth: it is only compared with a trace");
+    folder.refuses(
+        "correct a.dbt -o out.dbt --truth a.dbt --streaming",
+        "--truth: it is only compared with a trace",
+    );
     assert!(!folder.path("out.dbt").exists());
 }
 
@@ -92,12 +163,25 @@ fn what_does_not_fit_beside_the_output_leaves_nothing_behind() {
     folder.says("generate -o a.dbt --events 40000");
     for blocks in [8, 1_200] {
         let program = env!("CARGO_BIN_EXE_downbeat");
-        let script = format!("ulimit -f {blocks}; trap '' XFSZ; exec {program} trace correct a.dbt -o out --streaming");
+        let script = format!(
+            "ulimit -f {blocks}; trap '' XFSZ; exec {program} trace correct a.dbt -o out --streaming"
+        );
         let mut shell = Command::new("sh");
-        let output = shell.args(["-c", &script]).current_dir(&folder.0).output().expect("there is a shell");
+        let output = shell
+            .args(["-c", &script])
+            .current_dir(&folder.0)
+            .output()
+            .expect("there is a shell");
         let said = text(&output.stderr);
-        assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
-        assert!(said.starts_with("downbeat: ") && said.contains("out: File too large"), "{said}");
+        assert_eq!(
+            (output.status.code(), said.lines().count()),
+            (Some(1), 1),
+            "{said}"
+        );
+        assert!(
+            said.starts_with("downbeat: ") && said.contains("out: File too large"),
+            "{said}"
+        );
         assert_eq!(folder.names(), ["a.dbt"]);
     }
 }
@@ -109,10 +193,17 @@ fn whoever_ends_it_finds_nothing_left_behind() {
     folder.says("generate -o a.dbtb --events 150000");
     for (signal, millis) in [("-INT", 50), ("-TERM", 300), ("-INT", 900)] {
         let mut program = Command::new(env!("CARGO_BIN_EXE_downbeat"));
-        program.args(["trace", "correct", "a.dbtb", "-o", "out", "--streaming"]).stdout(Stdio::null());
-        let mut running = program.current_dir(&folder.0).spawn().expect("the program starts");
+        program
+            .args(["trace", "correct", "a.dbtb", "-o", "out", "--streaming"])
+            .stdout(Stdio::null());
+        let mut running = program
+            .current_dir(&folder.0)
+            .spawn()
+            .expect("the program starts");
         sleep(Duration::from_millis(millis));
-        let told = Command::new("kill").args([signal, &running.id().to_string()]).status();
+        let told = Command::new("kill")
+            .args([signal, &running.id().to_string()])
+            .status();
         told.expect("there is such a program");
         // It may have been done before that.
         running.wait().expect("it ends");

@@ -4,7 +4,9 @@ use clap::Args;
 use downbeat_clock_core::{Clock, Duration, Local, Timestamp};
 use downbeat_measure::{Method, Time};
 use downbeat_records::Factors;
-use downbeat_sync::{Algorithm, Comm, SyncError, Synchronized, Timekeeper, block_on_ready, collective};
+use downbeat_sync::{
+    Algorithm, Comm, SyncError, Synchronized, Timekeeper, block_on_ready, collective,
+};
 
 use crate::cli::not_negative;
 use crate::{Failure, agree_blocking};
@@ -41,7 +43,9 @@ impl SyncOptions {
     /// As [`algorithm`](Self::algorithm).
     pub fn factors(&self, factors: Factors, method: &Method) -> Result<Factors, Failure> {
         Ok(match self.algorithm(method)? {
-            Some(algorithm) => factors.with("sync", &algorithm).with("resync", &self.resync),
+            Some(algorithm) => factors
+                .with("sync", &algorithm)
+                .with("resync", &self.resync),
             None => factors,
         })
     }
@@ -63,8 +67,19 @@ impl<'a, M: Comm, K: Clock> GlobalTime<'a, M, K> {
     ///
     /// # Errors
     /// As [`SyncOptions::algorithm`].
-    pub fn new(comm: &'a M, me: Timekeeper<'a, K>, options: &SyncOptions, method: &Method) -> Result<Self, Failure> {
-        Ok(Self { comm, me, algorithm: options.algorithm(method)?, resync: options.resync, model: None })
+    pub fn new(
+        comm: &'a M,
+        me: Timekeeper<'a, K>,
+        options: &SyncOptions,
+        method: &Method,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            comm,
+            me,
+            algorithm: options.algorithm(method)?,
+            resync: options.resync,
+            model: None,
+        })
     }
 
     /// Which time the rank goes by now. All ranks call this: they get it anew when it is older than wanted.
@@ -72,10 +87,17 @@ impl<'a, M: Comm, K: Clock> GlobalTime<'a, M, K> {
     /// # Errors
     /// When a rank cannot learn it, on all of them.
     pub fn time(&mut self) -> Result<Time, Failure> {
-        let Some(algorithm) = self.algorithm else { return Ok(Time::Local(self.me.base())) };
-        let old = self.model.as_ref().is_none_or(|(_, since)| self.me.now() - *since > self.resync);
+        let Some(algorithm) = self.algorithm else {
+            return Ok(Time::Local(self.me.base()));
+        };
+        let old = self
+            .model
+            .as_ref()
+            .is_none_or(|(_, since)| self.me.now() - *since > self.resync);
         // Only rank 0 knows when that is.
-        let old = block_on_ready(collective::broadcast(self.comm, u64::from(old))).map_err(Failure::run)? != 0;
+        let old = block_on_ready(collective::broadcast(self.comm, u64::from(old)))
+            .map_err(Failure::run)?
+            != 0;
         if let (Some((known, _)), false) = (&self.model, old) {
             return Ok(Time::Global(known.model));
         }
@@ -83,7 +105,10 @@ impl<'a, M: Comm, K: Clock> GlobalTime<'a, M, K> {
             Ok(synchronized) => Ok(Some(synchronized)),
             // The rank that failed itself has something to say.
             Err(SyncError::OtherRank(_)) => Ok(None),
-            Err(why) => Err(Failure::Run(format!("rank {}: {algorithm}: {why}", self.comm.rank()))),
+            Err(why) => Err(Failure::Run(format!(
+                "rank {}: {algorithm}: {why}",
+                self.comm.rank()
+            ))),
         };
         let mine = agree_blocking(self.comm, mine)?;
         let mine = mine.ok_or_else(|| Failure::run(format!("{algorithm} failed")))?;

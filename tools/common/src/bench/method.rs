@@ -4,7 +4,9 @@ use std::fmt::Display;
 
 use clap::Args;
 use downbeat_clock_core::Duration;
-use downbeat_measure::{Barrier, EachCall, Method, Preset, Processing, RoundTime, Scheme, Series, Stopping, Windows};
+use downbeat_measure::{
+    Barrier, EachCall, Method, Preset, Processing, RoundTime, Scheme, Series, Stopping, Windows,
+};
 use downbeat_records::Factors;
 
 use crate::Failure;
@@ -62,7 +64,11 @@ pub struct MethodOptions {
 
 fn slack(text: &str) -> Result<f64, String> {
     let factor: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    if factor.is_finite() && factor >= 0.0 { Ok(factor) } else { Err("must be finite and not negative".to_owned()) }
+    if factor.is_finite() && factor >= 0.0 {
+        Ok(factor)
+    } else {
+        Err("must be finite and not negative".to_owned())
+    }
 }
 
 const CALLS: u32 = 1_000;
@@ -79,7 +85,10 @@ impl MethodOptions {
         let own = Method {
             warm_up: WARM_UP,
             scheme: Scheme::RoundTime(RoundTime::default()),
-            stopping: Stopping::TimeSlice { slice: TIME_SLICE, most: MOST },
+            stopping: Stopping::TimeSlice {
+                slice: TIME_SLICE,
+                most: MOST,
+            },
             processing: Processing::default(),
             root: 0,
         };
@@ -106,16 +115,32 @@ impl MethodOptions {
         let method = self.method(0)?;
         let of_suite = self.preset.is_some();
         let named = |factors: Factors, name: &str, value: &dyn Display, asked_for: bool| {
-            if asked_for || !of_suite { factors.with(name, value) } else { factors }
+            if asked_for || !of_suite {
+                factors.with(name, value)
+            } else {
+                factors
+            }
         };
-        let mut factors = self.preset.map_or(factors.clone(), |preset| factors.with("as", &preset));
+        let mut factors = self
+            .preset
+            .map_or(factors.clone(), |preset| factors.with("as", &preset));
         factors = named(factors, "scheme", &method.scheme, self.scheme.is_some());
         for (name, value, asked_for) in self.details(&method.scheme) {
             factors = named(factors, name, &value, asked_for);
         }
         factors = named(factors, "stop", &method.stopping, self.stopping().is_some());
-        factors = named(factors, "processing", &method.processing, self.processing.is_some());
-        Ok(named(factors, "warm-up", &method.warm_up, self.warm_up.is_some()))
+        factors = named(
+            factors,
+            "processing",
+            &method.processing,
+            self.processing.is_some(),
+        );
+        Ok(named(
+            factors,
+            "warm-up",
+            &method.warm_up,
+            self.warm_up.is_some(),
+        ))
     }
 
     /// The parameters of a scheme, and whether each was asked for.
@@ -124,14 +149,21 @@ impl MethodOptions {
         match scheme {
             Scheme::EachCall(each) => vec![barrier(each.barrier)],
             Scheme::Series(series) => {
-                vec![barrier(series.barrier), ("calls", series.calls.to_string(), self.calls.is_some())]
+                vec![
+                    barrier(series.barrier),
+                    ("calls", series.calls.to_string(), self.calls.is_some()),
+                ]
             }
             Scheme::Windows(Windows { window }) => {
                 let window = window.map_or_else(|| "found".to_owned(), |window| window.to_string());
                 vec![("window", window, self.window.is_some())]
             }
             Scheme::RoundTime(RoundTime { slack, adaptive }) => {
-                let slack = if *adaptive { "adaptive".to_owned() } else { slack.to_string() };
+                let slack = if *adaptive {
+                    "adaptive".to_owned()
+                } else {
+                    slack.to_string()
+                };
                 vec![("slack", slack, self.slack.is_some())]
             }
             _ => Vec::new(),
@@ -144,16 +176,25 @@ impl MethodOptions {
             None => of_preset,
             Some("ms1") => Scheme::EachCall(EachCall::default()),
             Some("ms2") => Scheme::Series(series),
-            Some("ms3") => Scheme::Series(Series { barrier_after_each: true, ..series }),
+            Some("ms3") => Scheme::Series(Series {
+                barrier_after_each: true,
+                ..series
+            }),
             Some("ms4") => Scheme::Windows(Windows { window: None }),
             Some(_) => Scheme::RoundTime(RoundTime::default()),
         };
         let name = scheme.to_string();
-        let unused = |option: &str| Err(Failure::option(option, format!("has no meaning for the scheme {name}")));
+        let unused = |option: &str| {
+            Err(Failure::option(
+                option,
+                format!("has no meaning for the scheme {name}"),
+            ))
+        };
         match (self.barrier, &mut scheme) {
             (
                 Some(barrier),
-                Scheme::EachCall(EachCall { barrier: its }) | Scheme::Series(Series { barrier: its, .. }),
+                Scheme::EachCall(EachCall { barrier: its })
+                | Scheme::Series(Series { barrier: its, .. }),
             ) => {
                 *its = barrier;
             }
@@ -171,7 +212,12 @@ impl MethodOptions {
             (None, _) => {}
         }
         match (self.slack, &mut scheme) {
-            (Some(slack), Scheme::RoundTime(rounds)) => *rounds = RoundTime { slack, adaptive: false },
+            (Some(slack), Scheme::RoundTime(rounds)) => {
+                *rounds = RoundTime {
+                    slack,
+                    adaptive: false,
+                }
+            }
             (Some(_), _) => return unused("--slack"),
             (None, _) => {}
         }
@@ -184,7 +230,10 @@ impl MethodOptions {
             (Some(rule), ..) => Some(rule),
             (None, Some(reps), _) => Some(Stopping::Count { most: reps }),
             (None, None, Some(slice)) => Some(Stopping::TimeSlice { slice, most }),
-            (None, None, None) => self.max_reps.map(|most| Stopping::TimeSlice { slice: TIME_SLICE, most }),
+            (None, None, None) => self.max_reps.map(|most| Stopping::TimeSlice {
+                slice: TIME_SLICE,
+                most,
+            }),
         }
     }
 }

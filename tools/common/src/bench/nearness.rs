@@ -46,7 +46,9 @@ impl NearnessOptions {
         comm: &M,
         mut measure: impl FnMut() -> Result<Option<Measured>, Failure>,
     ) -> Result<Option<Measured>, Failure> {
-        let Some(within) = self.within else { return measure() };
+        let Some(within) = self.within else {
+            return measure();
+        };
         let began = Instant::now();
         let mut closest = Duration::MAX;
         loop {
@@ -64,7 +66,8 @@ impl NearnessOptions {
                 }
             }
             if waited > self.patience {
-                let why = format!("a word took {closest} to a rank and back at best, and not {within}");
+                let why =
+                    format!("a word took {closest} to a rank and back at best, and not {within}");
                 return Err(Failure::Run(format!("--within: {why}, for {waited}")));
             }
         }
@@ -77,7 +80,9 @@ fn look<M: Comm>(comm: &M, began: Instant) -> Result<(Duration, Duration), Failu
         let distance = distance(comm).await?;
         collective::broadcast(comm, [distance, nanos_since(began)]).await
     });
-    let [distance, waited] = seen.map_err(Failure::run)?.map(|nanos| Duration::from_nanos(nanos as i64));
+    let [distance, waited] = seen
+        .map_err(Failure::run)?
+        .map(|nanos| Duration::from_nanos(nanos as i64));
     Ok((distance, waited))
 }
 

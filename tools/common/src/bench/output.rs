@@ -77,7 +77,10 @@ struct Shown {
     figures_ns: Vec<(String, f64)>,
 }
 
-fn as_object<S: serde::Serializer>(figures: &[(String, f64)], serializer: S) -> Result<S::Ok, S::Error> {
+fn as_object<S: serde::Serializer>(
+    figures: &[(String, f64)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_map(figures.iter().map(|(name, nanos)| (name, nanos)))
 }
 
@@ -103,15 +106,32 @@ struct Report<'a> {
 impl OutputOptions {
     /// Begins the record, if there is to be one. Only rank 0 does this.
     pub(super) fn begin(&self, plan: Plan, seed: u64) -> Result<Results, Failure> {
-        let Plan { factors, facts, headline, .. } = plan;
+        let Plan {
+            factors,
+            facts,
+            headline,
+            ..
+        } = plan;
         let facts = facts.with("started", &crate::now()).with("seed", &seed);
         let open = |folder: &PathBuf| {
             let name = self.launch.clone().unwrap_or_else(name_by_time);
             Journal::open(folder, &name, self.format, self.raw, &factors, &facts)
         };
-        let journal = self.out.as_ref().map(open).transpose().map_err(|why| Failure::option("--out", why))?;
+        let journal = self
+            .out
+            .as_ref()
+            .map(open)
+            .transpose()
+            .map_err(|why| Failure::option("--out", why))?;
         let before = journal.as_ref().map_or(0, |journal| journal.groups().len());
-        Ok(Results { headline, factors, facts, journal, before, shown: Vec::new() })
+        Ok(Results {
+            headline,
+            factors,
+            facts,
+            journal,
+            before,
+            shown: Vec::new(),
+        })
     }
 
     /// Whether observations are kept in a file.
@@ -124,8 +144,15 @@ impl OutputOptions {
     /// # Errors
     /// When standard output cannot be written.
     pub fn show(&self, results: &Results) -> Result<(), Failure> {
-        let report = Report { head: results.head("downbeat.bench", 1), groups: &results.shown };
-        self.show_as(results, &report, &format!("{}\n\n{}", results.headline, results.table()))
+        let report = Report {
+            head: results.head("downbeat.bench", 1),
+            groups: &results.shown,
+        };
+        self.show_as(
+            results,
+            &report,
+            &format!("{}\n\n{}", results.headline, results.table()),
+        )
     }
 
     /// Shows what was measured before a failure, which is what the program then speaks of: half a document would be none.
@@ -140,7 +167,12 @@ impl OutputOptions {
     ///
     /// # Errors
     /// When standard output cannot be written.
-    pub fn show_as(&self, results: &Results, report: &impl Serialize, text: &str) -> Result<(), Failure> {
+    pub fn show_as(
+        &self,
+        results: &Results,
+        report: &impl Serialize,
+        text: &str,
+    ) -> Result<(), Failure> {
         if self.json {
             return output::print_json(report);
         }
@@ -158,7 +190,11 @@ impl OutputOptions {
 
 /// As no other launch is named that begins in another second or is another process.
 fn name_by_time() -> String {
-    format!("launch-{}-{}", crate::now().replace([':', 'Z'], ""), process::id())
+    format!(
+        "launch-{}-{}",
+        crate::now().replace([':', 'Z'], ""),
+        process::id()
+    )
 }
 
 impl Results {
@@ -169,7 +205,12 @@ impl Results {
 
     /// What a document with the results begins with.
     pub fn head(&self, schema: &'static str, version: u32) -> Head<'_> {
-        Head { schema, version, factors: &self.factors, facts: &self.facts }
+        Head {
+            schema,
+            version,
+            factors: &self.factors,
+            facts: &self.facts,
+        }
     }
 
     /// What is said above the results.
@@ -179,14 +220,19 @@ impl Results {
 
     /// Whether an earlier process of this launch measured it.
     pub(super) fn has(&self, key: &GroupKey) -> bool {
-        self.journal.as_ref().is_some_and(|journal| journal.groups().contains(key))
+        self.journal
+            .as_ref()
+            .is_some_and(|journal| journal.groups().contains(key))
     }
 
     /// Nothing can be added to a launch that is complete.
     pub(super) fn can_have(&self, groups: &[GroupKey]) -> Result<(), Failure> {
         let complete = self.journal.as_ref().is_some_and(Journal::is_complete);
         match groups.iter().find(|key| complete && !self.has(key)) {
-            Some(key) => Err(Failure::option("--launch", format!("it is complete, without {key}"))),
+            Some(key) => Err(Failure::option(
+                "--launch",
+                format!("it is complete, without {key}"),
+            )),
             None => Ok(()),
         }
     }
@@ -195,7 +241,9 @@ impl Results {
     pub(super) fn add(&mut self, key: &GroupKey, measured: &Measured) -> Result<(), Failure> {
         let group = group_of(key, measured);
         if let Some(journal) = &mut self.journal {
-            journal.append(&group, &measured.observations).map_err(Failure::run)?;
+            journal
+                .append(&group, &measured.observations)
+                .map_err(Failure::run)?;
         }
         let of = |state| measured.observations.count(state);
         self.shown.push(Shown {
@@ -215,7 +263,9 @@ impl Results {
 
     /// Everything was measured.
     pub(super) fn end(&mut self) -> Result<(), Failure> {
-        self.journal.as_mut().map_or(Ok(()), |journal| journal.complete().map_err(Failure::run))
+        self.journal
+            .as_mut()
+            .map_or(Ok(()), |journal| journal.complete().map_err(Failure::run))
     }
 
     /// A row for each group, with the figures of the processing.
@@ -223,21 +273,42 @@ impl Results {
         let mut shown: Vec<&Shown> = self.shown.iter().collect();
         shown.sort_by_key(|one| (&one.operation, one.ranks, one.bytes));
         let mut names: Vec<&str> = Vec::new();
-        for (name, _) in shown.iter().flat_map(|one| &one.figures_ns[..one.processed]) {
+        for (name, _) in shown
+            .iter()
+            .flat_map(|one| &one.figures_ns[..one.processed])
+        {
             if !names.contains(&name.as_str()) {
                 names.push(name);
             }
         }
-        let mut table = Table::new(["operation", "bytes", "ranks", "valid"].into_iter().chain(names.iter().copied()));
+        let mut table = Table::new(
+            ["operation", "bytes", "ranks", "valid"]
+                .into_iter()
+                .chain(names.iter().copied()),
+        );
         for one in shown {
             let figure = |name: &&str| {
                 let found = one.figures_ns.iter().find(|(known, _)| known == name);
                 found.map_or_else(String::new, |(_, nanos)| output::time(*nanos))
             };
             let all = one.valid + one.late + one.long;
-            let valid = if one.valid == all { all.to_string() } else { format!("{} of {all}", one.valid) };
-            let cells = [one.operation.clone(), one.bytes.to_string(), one.ranks.to_string(), valid];
-            table.row(cells.into_iter().chain(names.iter().map(figure)).collect::<Vec<_>>());
+            let valid = if one.valid == all {
+                all.to_string()
+            } else {
+                format!("{} of {all}", one.valid)
+            };
+            let cells = [
+                one.operation.clone(),
+                one.bytes.to_string(),
+                one.ranks.to_string(),
+                valid,
+            ];
+            table.row(
+                cells
+                    .into_iter()
+                    .chain(names.iter().map(figure))
+                    .collect::<Vec<_>>(),
+            );
         }
         table.render()
     }

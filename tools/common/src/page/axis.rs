@@ -48,8 +48,17 @@ impl Axis {
         let (low, high) = with_room(low, high);
         let unit = TimeUnit::for_nanos(low.abs().max(high.abs()));
         let ticks = linear_ticks(low / unit.nanos, high / unit.nanos, ticks);
-        let ticks = ticks.into_iter().map(|(at, text)| (at * unit.nanos, text)).collect();
-        Self { scale: Scale::Linear, low, high, label: format!("{label}, {}", unit.name), ticks }
+        let ticks = ticks
+            .into_iter()
+            .map(|(at, text)| (at * unit.nanos, text))
+            .collect();
+        Self {
+            scale: Scale::Linear,
+            low,
+            high,
+            label: format!("{label}, {}", unit.name),
+            ticks,
+        }
     }
 
     /// Times above 0, spaced by their ratios.
@@ -60,8 +69,17 @@ impl Axis {
             let unit = TimeUnit::for_nanos(nanos * 1.000_1);
             format!("{} {}", short(nanos / unit.nanos), unit.name)
         };
-        let ticks = log_ticks(low, high, ticks).into_iter().map(|at| (at, name(at))).collect();
-        Self { scale: Scale::Logarithmic, low, high, label: label.to_owned(), ticks }
+        let ticks = log_ticks(low, high, ticks)
+            .into_iter()
+            .map(|at| (at, name(at)))
+            .collect();
+        Self {
+            scale: Scale::Logarithmic,
+            low,
+            high,
+            label: label.to_owned(),
+            ticks,
+        }
     }
 
     /// Times from low to a usual end, evenly spaced, and above them the few that are larger, up to high.
@@ -99,9 +117,18 @@ impl Axis {
 
     /// Sizes of messages, spaced by their ratios; nothing at all stands one step before the smallest.
     pub fn sizes(sizes: &[u64], width: f64) -> Self {
-        let places: Vec<(f64, u64)> = sizes.iter().map(|size| (size_place(*size), *size)).collect();
-        let low = places.iter().map(|(at, _)| *at).fold(f64::INFINITY, f64::min);
-        let high = places.iter().map(|(at, _)| *at).fold(f64::NEG_INFINITY, f64::max);
+        let places: Vec<(f64, u64)> = sizes
+            .iter()
+            .map(|size| (size_place(*size), *size))
+            .collect();
+        let low = places
+            .iter()
+            .map(|(at, _)| *at)
+            .fold(f64::INFINITY, f64::min);
+        let high = places
+            .iter()
+            .map(|(at, _)| *at)
+            .fold(f64::NEG_INFINITY, f64::max);
         // Half a step on both sides.
         let room = (0.05 * (high - low)).max(0.5);
         let mut axis = Self {
@@ -129,17 +156,33 @@ impl Axis {
         let (low, high) = with_room(low.min(0.0), high.max(0.0));
         let ticks = linear_ticks(100.0 * low, 100.0 * high, ticks);
         let signed = |(at, text): (f64, String)| {
-            let sign = if at > 0.0 && text.chars().any(|c| c.is_ascii_digit() && c != '0') { "+" } else { "" };
-            (at / 100.0, format!("{sign}{}", text.replace('-', "\u{2212}")))
+            let sign = if at > 0.0 && text.chars().any(|c| c.is_ascii_digit() && c != '0') {
+                "+"
+            } else {
+                ""
+            };
+            (
+                at / 100.0,
+                format!("{sign}{}", text.replace('-', "\u{2212}")),
+            )
         };
         let ticks = ticks.into_iter().map(signed).collect();
-        Self { scale: Scale::Linear, low, high, label: label.to_owned(), ticks }
+        Self {
+            scale: Scale::Linear,
+            low,
+            high,
+            label: label.to_owned(),
+            ticks,
+        }
     }
 
     /// From zero to high, in such a unit.
     pub fn from_zero(label: &str, high: f64, unit: f64, ticks: usize) -> Self {
         let high = if high > 0.0 { 1.05 * high } else { unit };
-        let ticks = linear_ticks(0.0, high / unit, ticks).into_iter().map(|(at, text)| (at * unit, text)).collect();
+        let ticks = linear_ticks(0.0, high / unit, ticks)
+            .into_iter()
+            .map(|(at, text)| (at * unit, text))
+            .collect();
         Self::exact(label, 0.0, high, ticks)
     }
 
@@ -147,26 +190,51 @@ impl Axis {
     pub fn times_to(label: &str, high: f64, ticks: usize) -> Self {
         let unit = TimeUnit::for_nanos(high);
         let ticks = linear_ticks(0.0, high / unit.nanos, ticks);
-        let ticks = ticks.into_iter().map(|(at, text)| (at * unit.nanos, text)).collect();
+        let ticks = ticks
+            .into_iter()
+            .map(|(at, text)| (at * unit.nanos, text))
+            .collect();
         Self::exact(&format!("{label}, {}", unit.name), 0.0, high, ticks)
     }
 
     /// Counts from 0 to high, where 1 is seen beside 1 000 000: spaced by the ratios of one more than they are. There are
     /// only ticks that can be read at this length of the axis.
     pub fn counts(label: &str, high: f64, length: f64) -> Self {
-        let mut axis =
-            Self { scale: Scale::Counts, low: 0.0, high: 1.08 * high.max(1.0), label: label.to_owned(), ticks: vec![] };
-        let apart = |places: &[f64]| (axis.share(places[1]) - axis.share(places[0])) * length >= 15.0;
+        let mut axis = Self {
+            scale: Scale::Counts,
+            low: 0.0,
+            high: 1.08 * high.max(1.0),
+            label: label.to_owned(),
+            ticks: vec![],
+        };
+        let apart =
+            |places: &[f64]| (axis.share(places[1]) - axis.share(places[0])) * length >= 15.0;
         let round = [11, 7, 5, 4, 3, 2, 1].map(|wanted| log_ticks(1.0, axis.high, wanted));
-        let fitting = round.into_iter().find(|places| places.windows(2).all(apart)).unwrap_or_default();
-        let zero = fitting.first().is_none_or(|first| apart(&[0.0, *first])).then_some(0.0);
-        axis.ticks = zero.into_iter().chain(fitting).map(|at| (at, units::count(at as u64))).collect();
+        let fitting = round
+            .into_iter()
+            .find(|places| places.windows(2).all(apart))
+            .unwrap_or_default();
+        let zero = fitting
+            .first()
+            .is_none_or(|first| apart(&[0.0, *first]))
+            .then_some(0.0);
+        axis.ticks = zero
+            .into_iter()
+            .chain(fitting)
+            .map(|at| (at, units::count(at as u64)))
+            .collect();
         axis
     }
 
     /// Numbers from exactly low to exactly high.
     pub fn exact(label: &str, low: f64, high: f64, ticks: Vec<(f64, String)>) -> Self {
-        Self { scale: Scale::Linear, low, high, label: label.to_owned(), ticks }
+        Self {
+            scale: Scale::Linear,
+            low,
+            high,
+            label: label.to_owned(),
+            ticks,
+        }
     }
 
     /// Where a value is: 0 at the beginning of the axis, 1 at its end.
@@ -176,7 +244,9 @@ impl Axis {
             Scale::Logarithmic => (value / self.low).ln() / (self.high / self.low).ln(),
             Scale::Counts => value.ln_1p() / self.high.ln_1p(),
             Scale::Split { at } if value <= at => SPLIT.0 * (value - self.low) / (at - self.low),
-            Scale::Split { at } => SPLIT.1 + (1.0 - SPLIT.1) * (value / at).ln() / (self.high / at).ln(),
+            Scale::Split { at } => {
+                SPLIT.1 + (1.0 - SPLIT.1) * (value / at).ln() / (self.high / at).ln()
+            }
         }
     }
 
@@ -187,19 +257,30 @@ impl Axis {
 
     /// How wide the widest text at a tick is.
     pub fn widest_tick(&self) -> f64 {
-        self.ticks.iter().map(|(_, text)| text_width(text)).fold(0.0, f64::max)
+        self.ticks
+            .iter()
+            .map(|(_, text)| text_width(text))
+            .fold(0.0, f64::max)
     }
 }
 
 /// Where a size stands on its axis.
 pub fn size_place(size: u64) -> f64 {
-    if size == 0 { -1.0 } else { (size as f64).log2() }
+    if size == 0 {
+        -1.0
+    } else {
+        (size as f64).log2()
+    }
 }
 
 /// Some room around values, and a width for those that are all the same.
 fn with_room(low: f64, high: f64) -> (f64, f64) {
     let width = high - low;
-    let room = if width > 1e-9 * high.abs().max(low.abs()) { 0.05 * width } else { (0.05 * high.abs()).max(1e-9) };
+    let room = if width > 1e-9 * high.abs().max(low.abs()) {
+        0.05 * width
+    } else {
+        (0.05 * high.abs()).max(1e-9)
+    };
     (low - room, high + room)
 }
 
@@ -234,14 +315,18 @@ fn log_ticks(low: f64, high: f64, wanted: usize) -> Vec<f64> {
     let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
     let between = |digits: &[f64], every: i32| -> Vec<f64> {
         let chosen = powers.clone().filter(|power| power.rem_euclid(every) == 0);
-        let all = chosen.flat_map(|power| digits.iter().map(move |digit| digit * 10_f64.powi(power)));
+        let all =
+            chosen.flat_map(|power| digits.iter().map(move |digit| digit * 10_f64.powi(power)));
         all.filter(|at| (low..=high).contains(at)).collect()
     };
     let fine = between(&[1.0, 2.0, 5.0], 1);
     if fine.len() <= 2 * wanted {
         return fine;
     }
-    (1..).map(|every| between(&[1.0], every)).find(|ticks| ticks.len() <= wanted + 2).unwrap_or_default()
+    (1..)
+        .map(|every| between(&[1.0], every))
+        .find(|ticks| ticks.len() <= wanted + 2)
+        .unwrap_or_default()
 }
 
 /// A round number without needless zeros.
@@ -260,28 +345,51 @@ mod tests {
 
     #[test]
     fn ticks_are_at_round_numbers() {
-        let ticks = |low, high| linear_ticks(low, high, 5).into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+        let ticks = |low, high| {
+            linear_ticks(low, high, 5)
+                .into_iter()
+                .map(|(_, text)| text)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(ticks(0.0, 10.0), ["0", "2", "4", "6", "8", "10"]);
         assert_eq!(ticks(-0.3, 0.9), ["-0.25", "0.00", "0.25", "0.50", "0.75"]);
-        assert_eq!(ticks(374.9, 375.31), ["374.9", "375.0", "375.1", "375.2", "375.3"]);
-        assert_eq!(ticks(0.0, 45_000.0), ["0", "10000", "20000", "30000", "40000"]);
+        assert_eq!(
+            ticks(374.9, 375.31),
+            ["374.9", "375.0", "375.1", "375.2", "375.3"]
+        );
+        assert_eq!(
+            ticks(0.0, 45_000.0),
+            ["0", "10000", "20000", "30000", "40000"]
+        );
         assert!(ticks(1.0, 1.0).is_empty() && ticks(f64::NAN, 1.0).is_empty());
     }
 
     #[test]
     fn times_that_span_much_are_spaced_by_their_ratios() {
         let near = Axis::times("run-time", 400.0, 600.0, 5);
-        assert_eq!((near.label.as_str(), texts(&near)), ("run-time, ns", vec!["400", "450", "500", "550", "600"]));
+        assert_eq!(
+            (near.label.as_str(), texts(&near)),
+            ("run-time, ns", vec!["400", "450", "500", "550", "600"])
+        );
         let far = Axis::times("run-time", 400.0, 60_000.0, 5);
         assert_eq!(
             (far.label.as_str(), texts(&far)),
-            ("run-time", vec!["500 ns", "1 µs", "2 µs", "5 µs", "10 µs", "20 µs", "50 µs"])
+            (
+                "run-time",
+                vec!["500 ns", "1 µs", "2 µs", "5 µs", "10 µs", "20 µs", "50 µs"]
+            )
         );
         assert!((far.share((400.0_f64 * 60_000.0).sqrt()) - 0.5).abs() < 1e-12);
         let farther = Axis::times("run-time", 1.0, 1e9, 5);
-        assert_eq!(texts(&farther), ["1 ns", "100 ns", "10 µs", "1 ms", "100 ms"]);
+        assert_eq!(
+            texts(&farther),
+            ["1 ns", "100 ns", "10 µs", "1 ms", "100 ms"]
+        );
         // What is below zero has no logarithm.
-        assert_eq!(texts(&Axis::times("run-time", -10.0, 60_000.0, 5)), ["0", "20", "40", "60"]);
+        assert_eq!(
+            texts(&Axis::times("run-time", -10.0, 60_000.0, 5)),
+            ["0", "20", "40", "60"]
+        );
     }
 
     #[test]
@@ -291,18 +399,30 @@ mod tests {
         assert!((500.0..510.0).contains(&at) && axis.contains(90_000.0));
         let places = [400.0, 450.0, at, at + 1.0, 1_000.0, 90_000.0].map(|value| axis.share(value));
         assert!(
-            places.is_sorted() && (places[2] - SPLIT.0).abs() < 1e-12 && places[3] > SPLIT.1 && places[5] < 1.0,
+            places.is_sorted()
+                && (places[2] - SPLIT.0).abs() < 1e-12
+                && places[3] > SPLIT.1
+                && places[5] < 1.0,
             "{places:?}"
         );
-        assert_eq!(texts(&axis), ["400", "425", "450", "475", "500", "1000", "10000"]);
-        assert_eq!(Axis::split_times("run-time", 400.0, 500.0, 502.0).split(), None);
+        assert_eq!(
+            texts(&axis),
+            ["400", "425", "450", "475", "500", "1000", "10000"]
+        );
+        assert_eq!(
+            Axis::split_times("run-time", 400.0, 500.0, 502.0).split(),
+            None
+        );
     }
 
     #[test]
     fn equal_values_have_an_axis_too() {
         for value in [0.0, 375.0, 1e12] {
             let axis = Axis::times("run-time", value, value, 5);
-            assert!((axis.share(value) - 0.5).abs() < 1e-6 && axis.contains(value), "{axis:?}");
+            assert!(
+                (axis.share(value) - 0.5).abs() < 1e-6 && axis.contains(value),
+                "{axis:?}"
+            );
         }
     }
 
@@ -331,6 +451,9 @@ mod tests {
     fn shares_have_signs_and_zero() {
         let shares = Axis::shares("shift, %", 0.02, 0.051, 4);
         assert_eq!(texts(&shares), ["0", "+2", "+4"]);
-        assert_eq!(texts(&Axis::shares("shift, %", -0.011, 0.0, 4)), ["\u{2212}1.0", "\u{2212}0.5", "0.0"]);
+        assert_eq!(
+            texts(&Axis::shares("shift, %", -0.011, 0.0, 4)),
+            ["\u{2212}1.0", "\u{2212}0.5", "0.0"]
+        );
     }
 }

@@ -19,7 +19,9 @@ pub struct Unit {
 impl Unit {
     /// Reports that count in this.
     pub fn of(tick: Duration) -> Self {
-        Self { nanos: tick.as_nanos() as f64 }
+        Self {
+            nanos: tick.as_nanos() as f64,
+        }
     }
 
     /// So many of it in nanoseconds.
@@ -53,20 +55,38 @@ impl Unit {
     }
 
     fn span_by(self, bin: DecimalBin, between: &str) -> String {
-        let (low, end) = (self.nanos(bin.low().into()), self.nanos(u128::from(bin.high()) + 1));
+        let (low, end) = (
+            self.nanos(bin.low().into()),
+            self.nanos(u128::from(bin.high()) + 1),
+        );
         let unit = TimeUnit::for_nanos(if low > 0.0 { low } else { end } * 1.000_1);
-        format!("{}{between}{} {}", short(low / unit.nanos), short(end / unit.nanos), unit.name)
+        format!(
+            "{}{between}{} {}",
+            short(low / unit.nanos),
+            short(end / unit.nanos),
+            unit.name
+        )
     }
 }
 
 /// An axis with room for all of these bins: each is as wide as all others, and so is each power of ten.
-pub fn axis(label: &str, bins: impl Iterator<Item = DecimalBin> + Clone, width: f64, unit: Unit) -> Axis {
+pub fn axis(
+    label: &str,
+    bins: impl Iterator<Item = DecimalBin> + Clone,
+    width: f64,
+    unit: Unit,
+) -> Axis {
     let first = bins.clone().map(DecimalBin::index).min().unwrap_or(0);
     let last = bins.map(DecimalBin::index).max().unwrap_or(0);
     let more = LEAST_BINS.saturating_sub(last + 1 - first);
     let first = first.saturating_sub(more / 2);
     let last = (last + more - more / 2).min(DecimalBin::COUNT - 1);
-    Axis::exact(label, first as f64, last as f64 + 1.0, ticks(first, last, width, unit))
+    Axis::exact(
+        label,
+        first as f64,
+        last as f64 + 1.0,
+        ticks(first, last, width, unit),
+    )
 }
 
 /// As many as there is room for. Where 0 is on the axis, it has one.
@@ -75,22 +95,31 @@ fn ticks(first: usize, last: usize, width: f64, unit: Unit) -> Vec<(f64, String)
     // The first digit of a bin is 1 at the beginning of its power of ten; there is none for 0.
     let digit = |bin: DecimalBin| bin.index().checked_sub(1).map_or(0, |index| index % 9 + 1);
     let with = |digits: &[usize]| -> Vec<(f64, String)> {
-        let bins = (first..=last).filter_map(DecimalBin::from_index).filter(|bin| digits.contains(&digit(*bin)));
-        bins.map(|bin| (bin.index() as f64, unit.begin(bin))).collect()
+        let bins = (first..=last)
+            .filter_map(DecimalBin::from_index)
+            .filter(|bin| digits.contains(&digit(*bin)));
+        bins.map(|bin| (bin.index() as f64, unit.begin(bin)))
+            .collect()
     };
     let fits = |ticks: &[(f64, String)]| {
         let half = |text: &str| 0.5 * text_width(text) + 3.0;
-        let apart = |pair: &[(f64, String)]| (pair[1].0 - pair[0].0) * slot > half(&pair[0].1) + half(&pair[1].1);
+        let apart = |pair: &[(f64, String)]| {
+            (pair[1].0 - pair[0].0) * slot > half(&pair[0].1) + half(&pair[1].1)
+        };
         ticks.len() > 1 && ticks.windows(2).all(apart)
     };
     let all: Vec<usize> = (0..10).collect();
     let choices = [&all[..], &[1, 3, 5, 7], &[1, 4, 7], &[1, 5], &[1]];
-    let mut ticks = choices.into_iter().map(with).find(|ticks| fits(ticks)).unwrap_or_else(|| {
-        // Powers of ten that are too near to each other, or a single one.
-        let each = with(&[1]);
-        let every = 1 + (each.len() as f64 * 80.0 / width) as usize;
-        each.into_iter().step_by(every).collect()
-    });
+    let mut ticks = choices
+        .into_iter()
+        .map(with)
+        .find(|ticks| fits(ticks))
+        .unwrap_or_else(|| {
+            // Powers of ten that are too near to each other, or a single one.
+            let each = with(&[1]);
+            let every = 1 + (each.len() as f64 * 80.0 / width) as usize;
+            each.into_iter().step_by(every).collect()
+        });
     if let Some(next) = ticks.first_mut().filter(|(at, _)| first == 0 && *at == 1.0) {
         *next = (0.0, "0".to_owned());
     }
@@ -102,7 +131,9 @@ pub fn draw(frame: &mut Frame, class: &str, bin: DecimalBin, height: f64) -> [f6
     let left = bin.index() as f64;
     let ((x, top), (end, bottom)) = (frame.at((left, height)), frame.at((left + 1.0, 0.0)));
     let gap = (0.08 * (end - x)).min(2.0);
-    frame.canvas.rectangle(class, (x + gap, top), (end - x - 2.0 * gap, bottom - top));
+    frame
+        .canvas
+        .rectangle(class, (x + gap, top), (end - x - 2.0 * gap, bottom - top));
     [x, end]
 }
 
@@ -118,13 +149,26 @@ mod tests {
 
     #[test]
     fn bins_are_said_in_short() {
-        let span = |nanos, length| Unit::of(Duration::from_nanos(nanos)).span(DecimalBin::of(length));
-        assert_eq!([span(1, 0), span(1, 7), span(1, 950)], ["0 to 1 ns", "7 to 8 ns", "900 to 1000 ns"]);
-        assert_eq!([span(1_000_000, 6_262), span(2_500, 3)], ["6 to 7 s", "7.5 to 10 µs"]);
-        assert_eq!(Unit::of(Duration::from_nanos(2_500)).plain_span(DecimalBin::of(3)), "7.5-10 us");
+        let span =
+            |nanos, length| Unit::of(Duration::from_nanos(nanos)).span(DecimalBin::of(length));
+        assert_eq!(
+            [span(1, 0), span(1, 7), span(1, 950)],
+            ["0 to 1 ns", "7 to 8 ns", "900 to 1000 ns"]
+        );
+        assert_eq!(
+            [span(1_000_000, 6_262), span(2_500, 3)],
+            ["6 to 7 s", "7.5 to 10 µs"]
+        );
+        assert_eq!(
+            Unit::of(Duration::from_nanos(2_500)).plain_span(DecimalBin::of(3)),
+            "7.5-10 us"
+        );
         assert!(span(1, u64::MAX).ends_with(" s"));
         let begin = |length| Unit::of(Duration::from_nanos(1)).begin(DecimalBin::of(length));
-        assert_eq!([begin(0), begin(7), begin(1_000_000)], ["0", "7 ns", "1 ms"]);
+        assert_eq!(
+            [begin(0), begin(7), begin(1_000_000)],
+            ["0", "7 ns", "1 ms"]
+        );
     }
 
     #[test]
@@ -134,11 +178,23 @@ mod tests {
             let axis = axis("length", bins, 430.0, Unit::of(Duration::from_nanos(1)));
             axis.ticks.into_iter().map(|(_, text)| text).collect()
         };
-        assert_eq!(ticks(0, 8), ["0", "1 ns", "2 ns", "3 ns", "4 ns", "5 ns", "6 ns", "7 ns", "8 ns"]);
-        assert_eq!(ticks(40, 900), ["50 ns", "70 ns", "100 ns", "300 ns", "500 ns", "700 ns"]);
+        assert_eq!(
+            ticks(0, 8),
+            [
+                "0", "1 ns", "2 ns", "3 ns", "4 ns", "5 ns", "6 ns", "7 ns", "8 ns"
+            ]
+        );
+        assert_eq!(
+            ticks(40, 900),
+            ["50 ns", "70 ns", "100 ns", "300 ns", "500 ns", "700 ns"]
+        );
         assert_eq!(ticks(600, 6_000_000), ["1 µs", "10 µs", "100 µs", "1 ms"]);
         let all = ticks(0, u64::MAX);
         assert!((3..=7).contains(&all.len()) && all[0] == "0", "{all:?}");
-        assert_eq!(ticks(5, 5).len(), LEAST_BINS, "a single bar is no wider than others");
+        assert_eq!(
+            ticks(5, 5).len(),
+            LEAST_BINS,
+            "a single bar is no wider than others"
+        );
     }
 }

@@ -26,7 +26,11 @@ impl Frame {
     /// Draws the axes and the legend; there is one only if there are several names.
     pub fn new(x: Axis, y: Axis, names: &[String], height: f64) -> Self {
         let mut canvas = Canvas::default();
-        let legend = if names.len() > 1 { legend(&mut canvas, names) } else { 0.0 };
+        let legend = if names.len() > 1 {
+            legend(&mut canvas, names)
+        } else {
+            0.0
+        };
         Self::below(canvas, legend, x, y, height)
     }
 
@@ -34,7 +38,15 @@ impl Frame {
     pub fn below(canvas: Canvas, legend: f64, x: Axis, y: Axis, height: f64) -> Self {
         let left = (y.widest_tick() + 12.0).max(MARGIN);
         let top = legend + LINE + 8.0;
-        let mut frame = Self { canvas, x, y, left, right: WIDTH - 12.0, top, bottom: top + height };
+        let mut frame = Self {
+            canvas,
+            x,
+            y,
+            left,
+            right: WIDTH - 12.0,
+            top,
+            bottom: top + height,
+        };
         frame.draw_axes(legend);
         frame
     }
@@ -44,17 +56,30 @@ impl Frame {
         for (at, text) in self.y.ticks.clone() {
             let y = self.at_y(at);
             self.canvas.line("grid", (left, y), (right, y));
-            self.canvas.text("", (left - 6.0, y + 4.5), Anchor::End, &text);
+            self.canvas
+                .text("", (left - 6.0, y + 4.5), Anchor::End, &text);
         }
         for (at, text) in self.x.ticks.clone() {
             let x = self.at_x(at);
             self.canvas.line("axis", (x, bottom), (x, bottom + 4.0));
-            self.canvas.text("", (x, bottom + 17.0), Anchor::Middle, &text);
+            self.canvas
+                .text("", (x, bottom + 17.0), Anchor::Middle, &text);
         }
-        self.canvas.path("axis", &[(left, top), (left, bottom), (right, bottom)]);
-        self.canvas.text("quiet", (2.0, legend + LINE - 5.0), Anchor::Start, &self.y.label);
+        self.canvas
+            .path("axis", &[(left, top), (left, bottom), (right, bottom)]);
+        self.canvas.text(
+            "quiet",
+            (2.0, legend + LINE - 5.0),
+            Anchor::Start,
+            &self.y.label,
+        );
         let middle = 0.5 * (left + right);
-        self.canvas.text("quiet", (middle, bottom + 17.0 + LINE), Anchor::Middle, &self.x.label);
+        self.canvas.text(
+            "quiet",
+            (middle, bottom + 17.0 + LINE),
+            Anchor::Middle,
+            &self.x.label,
+        );
     }
 
     /// The horizontal place of a value.
@@ -84,7 +109,11 @@ impl Frame {
 
     /// The picture, with what it is called and what there is to be seen.
     pub fn finish(self, title: String, description: String) -> Picture {
-        let below = if self.x.label.is_empty() { 22.0 } else { 22.0 + LINE };
+        let below = if self.x.label.is_empty() {
+            22.0
+        } else {
+            22.0 + LINE
+        };
         Picture::new(title, description, self.bottom + below, self.canvas)
     }
 }

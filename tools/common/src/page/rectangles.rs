@@ -24,14 +24,20 @@ pub fn rectangles<C: Copy + Ord>(cells: &[C], columns: usize) -> BTreeMap<C, Vec
         for run in cells.chunk_by(|one, other| one == other) {
             let cell = run[0];
             let of_cell = found.entry(cell).or_default();
-            let reaching = above.get(&column).filter(|(above, _)| *above == cell).map(|(_, place)| *place);
+            let reaching = above
+                .get(&column)
+                .filter(|(above, _)| *above == cell)
+                .map(|(_, place)| *place);
             let place = match reaching.filter(|place| of_cell[*place].size.0 == run.len()) {
                 Some(place) => {
                     of_cell[place].size.1 += 1;
                     place
                 }
                 None => {
-                    of_cell.push(Rectangle { at: (column, row), size: (run.len(), 1) });
+                    of_cell.push(Rectangle {
+                        at: (column, row),
+                        size: (run.len(), 1),
+                    });
                     of_cell.len() - 1
                 }
             };
@@ -46,8 +52,14 @@ pub fn rectangles<C: Copy + Ord>(cells: &[C], columns: usize) -> BTreeMap<C, Vec
 impl Rectangle {
     /// Where it is drawn and how large, if the first cell is here and cells have this size.
     pub fn drawn(&self, (left, top): (f64, f64), (width, height): (f64, f64)) -> [(f64, f64); 2] {
-        let at = (left + self.at.0 as f64 * width, top + self.at.1 as f64 * height);
-        [at, (self.size.0 as f64 * width, self.size.1 as f64 * height)]
+        let at = (
+            left + self.at.0 as f64 * width,
+            top + self.at.1 as f64 * height,
+        );
+        [
+            at,
+            (self.size.0 as f64 * width, self.size.1 as f64 * height),
+        ]
     }
 }
 
@@ -130,7 +142,31 @@ mod tests {
     fn neighbours_are_one_rectangle() {
         let cells = [0, 0, 1, 0, 0, 1, 0, 1];
         let found = rectangles(&cells, 3);
-        assert_eq!(found[&0], [Rectangle { at: (0, 0), size: (2, 2) }, Rectangle { at: (0, 2), size: (1, 1) }]);
-        assert_eq!(found[&1], [Rectangle { at: (2, 0), size: (1, 2) }, Rectangle { at: (1, 2), size: (1, 1) }]);
+        assert_eq!(
+            found[&0],
+            [
+                Rectangle {
+                    at: (0, 0),
+                    size: (2, 2)
+                },
+                Rectangle {
+                    at: (0, 2),
+                    size: (1, 1)
+                }
+            ]
+        );
+        assert_eq!(
+            found[&1],
+            [
+                Rectangle {
+                    at: (2, 0),
+                    size: (1, 2)
+                },
+                Rectangle {
+                    at: (1, 2),
+                    size: (1, 1)
+                }
+            ]
+        );
     }
 }

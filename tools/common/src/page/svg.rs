@@ -43,7 +43,10 @@ pub fn fitting(text: &str, width: f64) -> String {
         return text.to_owned();
     }
     let room = (width / text_width("x")) as usize;
-    text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+    text.chars()
+        .take(room.saturating_sub(1))
+        .chain(['…'])
+        .collect()
 }
 
 /// The text in lines that fit, broken at blanks; within words only where these do not fit.
@@ -52,7 +55,10 @@ pub fn wrapped(text: &str, width: f64) -> Vec<String> {
     let letters: Vec<char> = text.chars().collect();
     let (mut rest, mut lines) = (&letters[..], vec![]);
     while rest.len() > most {
-        let blank = rest[..=most].iter().rposition(|c| *c == ' ').filter(|blank| *blank > 0);
+        let blank = rest[..=most]
+            .iter()
+            .rposition(|c| *c == ' ')
+            .filter(|blank| *blank > 0);
         let (line, others) = rest.split_at(blank.unwrap_or(most));
         lines.push(line.iter().collect());
         rest = others.strip_prefix(&[' ']).unwrap_or(others);
@@ -65,7 +71,11 @@ pub fn wrapped(text: &str, width: f64) -> Vec<String> {
 pub fn number(value: f64) -> String {
     let text = format!("{:.1}", if value.is_finite() { value } else { 0.0 });
     let text = text.strip_suffix(".0").unwrap_or(&text);
-    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+    if text == "-0" {
+        "0".to_owned()
+    } else {
+        text.to_owned()
+    }
 }
 
 /// On which side of its place a text stands.
@@ -102,7 +112,10 @@ impl Canvas {
     /// A rectangle: its upper left corner, and its size.
     pub fn rectangle(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
         let [x, y, width, height] = [x, y, width, height].map(number);
-        let _ = write!(self.0, "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>");
+        let _ = write!(
+            self.0,
+            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>"
+        );
     }
 
     /// Text whose baseline is at this height.
@@ -113,7 +126,10 @@ impl Canvas {
             Anchor::End => " text-anchor=\"end\"",
         };
         let (x, y, text) = (number(x), number(y), escape(text));
-        let _ = write!(self.0, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\"{anchor}>{text}</text>");
+        let _ = write!(
+            self.0,
+            "<text class=\"{class}\" x=\"{x}\" y=\"{y}\"{anchor}>{text}</text>"
+        );
     }
 
     /// The mark of the points of a series: another shape for each, as not everyone tells the colours apart.
@@ -121,7 +137,11 @@ impl Canvas {
         let corners: &[(f64, f64)] = match series % style::MARKERS {
             0 => {
                 let (x, y) = (number(x), number(y));
-                let _ = write!(self.0, "<circle class=\"m {}\" cx=\"{x}\" cy=\"{y}\" r=\"4\"/>", style::colour(series));
+                let _ = write!(
+                    self.0,
+                    "<circle class=\"m {}\" cx=\"{x}\" cy=\"{y}\" r=\"4\"/>",
+                    style::colour(series)
+                );
                 return;
             }
             1 => &[(-3.6, -3.6), (3.6, -3.6), (3.6, 3.6), (-3.6, 3.6)],
@@ -130,7 +150,10 @@ impl Canvas {
             _ => &[(0.0, 5.0), (4.6, -3.4), (-4.6, -3.4)],
         };
         let places: Vec<_> = corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect();
-        self.raw_path(&format!("m {}", style::colour(series)), &(path(&places) + "Z"));
+        self.raw_path(
+            &format!("m {}", style::colour(series)),
+            &(path(&places) + "Z"),
+        );
     }
 }
 
@@ -138,7 +161,13 @@ impl Canvas {
 pub fn path(places: &[(f64, f64)]) -> String {
     let mut words = String::new();
     for (i, (x, y)) in places.iter().enumerate() {
-        let _ = write!(words, "{}{} {}", if i == 0 { "M" } else { "L" }, number(*x), number(*y));
+        let _ = write!(
+            words,
+            "{}{} {}",
+            if i == 0 { "M" } else { "L" },
+            number(*x),
+            number(*y)
+        );
     }
     words
 }
@@ -157,7 +186,12 @@ pub struct Picture {
 impl Picture {
     /// What was drawn, and what is said of it.
     pub fn new(title: String, description: String, height: f64, canvas: Canvas) -> Self {
-        Self { title, description, height, body: canvas.0 }
+        Self {
+            title,
+            description,
+            height,
+            body: canvas.0,
+        }
     }
 
     /// As a part of a page; numbers tell the pictures of a page apart.
@@ -178,7 +212,12 @@ impl Picture {
         let above = 10.0 + LINE * lines.len() as f64;
         let mut shown = Canvas::default();
         for (number, line) in (1..).zip(&lines) {
-            shown.text("title", (4.0, LINE * f64::from(number) - above), Anchor::Start, line);
+            shown.text(
+                "title",
+                (4.0, LINE * f64::from(number) - above),
+                Anchor::Start,
+                line,
+            );
         }
         let (width, height, body) = (number(WIDTH), number(self.height + above), &self.body);
         let above = number(-above);
@@ -198,20 +237,36 @@ mod tests {
 
     #[test]
     fn text_cannot_become_anything_else() {
-        assert_eq!(escape("<script>alert('\"&')"), "&lt;script&gt;alert(&#39;&quot;&amp;&#39;)");
-        assert_eq!(escape("a\u{0}b\u{1b}c\u{202e}d"), "a\u{fffd}b\u{fffd}c\u{fffd}d");
+        assert_eq!(
+            escape("<script>alert('\"&')"),
+            "&lt;script&gt;alert(&#39;&quot;&amp;&#39;)"
+        );
+        assert_eq!(
+            escape("a\u{0}b\u{1b}c\u{202e}d"),
+            "a\u{fffd}b\u{fffd}c\u{fffd}d"
+        );
         let mut canvas = Canvas::default();
         canvas.text("t", (0.0, 0.0), Anchor::Middle, "</text><script>");
         let picture = Picture::new("</title>".into(), "</desc><b>".into(), 100.0, canvas);
         for text in [picture.inline(1), picture.file()] {
-            assert!(!text.contains("<script>") && !text.contains("<b>"), "{text}");
-            assert_eq!(text.matches("</title>").count() + text.matches("</desc>").count(), 2, "{text}");
+            assert!(
+                !text.contains("<script>") && !text.contains("<b>"),
+                "{text}"
+            );
+            assert_eq!(
+                text.matches("</title>").count() + text.matches("</desc>").count(),
+                2,
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!([1.0, 0.25, -0.04, 1234.56].map(number), ["1", "0.2", "0", "1234.6"]);
+        assert_eq!(
+            [1.0, 0.25, -0.04, 1234.56].map(number),
+            ["1", "0.2", "0", "1234.6"]
+        );
         assert_eq!([f64::NAN, f64::INFINITY].map(number), ["0", "0"]);
         assert_eq!(path(&[(0.0, 1.0), (2.5, -3.0)]), "M0 1L2.5 -3");
     }
@@ -229,7 +284,13 @@ mod tests {
         assert_eq!(wrapped("", 36.0), [""]);
         let title = "region, group 1: 2 ranks with most events of 100 to 200 ns and another line";
         let file = Picture::new(title.into(), "d".into(), 100.0, Canvas::default()).file();
-        assert!(file.contains("viewBox=\"0 -46 480 146\"") && !file.contains('…'), "{file}");
-        assert!(file.contains("y=\"-28\">region, ") && file.contains("y=\"-10\">"), "{file}");
+        assert!(
+            file.contains("viewBox=\"0 -46 480 146\"") && !file.contains('…'),
+            "{file}"
+        );
+        assert!(
+            file.contains("y=\"-28\">region, ") && file.contains("y=\"-10\">"),
+            "{file}"
+        );
     }
 }

@@ -32,16 +32,28 @@ pub fn time(nanos: f64) -> String {
 
 /// The number with so many digits in all, as far as they are behind the point.
 pub fn digits(value: f64, wanted: usize) -> String {
-    let before = if value.abs() < 1.0 { 1 } else { value.abs().log10().floor() as usize + 1 };
+    let before = if value.abs() < 1.0 {
+        1
+    } else {
+        value.abs().log10().floor() as usize + 1
+    };
     grouped(&format!("{:.*}", wanted.saturating_sub(before), value))
 }
 
 /// A share as percent with its sign: `+1.3 %`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    let decimals = if percent.abs() < 9.995 { 2 } else { usize::from(percent.abs() < 99.95) };
+    let decimals = if percent.abs() < 9.995 {
+        2
+    } else {
+        usize::from(percent.abs() < 99.95)
+    };
     let text = format!("{percent:+.decimals$} %");
-    if text.chars().any(|c| c.is_ascii_digit() && c != '0') { text.replace('-', "\u{2212}") } else { "0 %".to_owned() }
+    if text.chars().any(|c| c.is_ascii_digit() && c != '0') {
+        text.replace('-', "\u{2212}")
+    } else {
+        "0 %".to_owned()
+    }
 }
 
 /// A share as percent: `0.013 %`.
@@ -63,12 +75,20 @@ pub fn bytes(size: u64) -> String {
         _ => (1_073_741_824.0, "GiB"),
     };
     let number = format!("{:.2}", size as f64 / unit);
-    format!("{} {name}", number.trim_end_matches('0').trim_end_matches('.'))
+    format!(
+        "{} {name}",
+        number.trim_end_matches('0').trim_end_matches('.')
+    )
 }
 
 /// What was measured: `allreduce of 8 B among 4 ranks`.
 pub fn group(key: &GroupKey) -> String {
-    format!("{} of {} among {}", key.operation, bytes(key.bytes), of(key.ranks as usize, "rank", "ranks"))
+    format!(
+        "{} of {} among {}",
+        key.operation,
+        bytes(key.bytes),
+        of(key.ranks as usize, "rank", "ranks")
+    )
 }
 
 /// A count: `1 234 567`, with narrow blanks.
@@ -95,7 +115,11 @@ fn grouped(number: &str) -> String {
 
 /// So many of a thing: `1 rank`, `2 ranks`.
 pub fn of(number: usize, what: &str, many: &str) -> String {
-    format!("{} {}", count(number as u64), if number == 1 { what } else { many })
+    format!(
+        "{} {}",
+        count(number as u64),
+        if number == 1 { what } else { many }
+    )
 }
 
 #[cfg(test)]
@@ -104,7 +128,10 @@ mod tests {
 
     #[test]
     fn times_have_four_digits_and_a_unit() {
-        let shown = [0.0, 0.5, 12.0, 375.25, 999.96, 1_024.0, 123_456.0, 1e6, 59e9, 86_400e9, -5_500.0].map(time);
+        let shown = [
+            0.0, 0.5, 12.0, 375.25, 999.96, 1_024.0, 123_456.0, 1e6, 59e9, 86_400e9, -5_500.0,
+        ]
+        .map(time);
         let expected = [
             "0.000 ns",
             "0.500 ns",
@@ -123,8 +150,24 @@ mod tests {
 
     #[test]
     fn sizes_have_binary_units() {
-        let shown = [0, 8, 1_023, 1_024, 1_536, 32_768, 1 << 20, (1 << 20) + 8, 1 << 31].map(bytes);
-        assert_eq!(shown, ["0 B", "8 B", "1023 B", "1 KiB", "1.5 KiB", "32 KiB", "1 MiB", "1 MiB", "2 GiB"]);
+        let shown = [
+            0,
+            8,
+            1_023,
+            1_024,
+            1_536,
+            32_768,
+            1 << 20,
+            (1 << 20) + 8,
+            1 << 31,
+        ]
+        .map(bytes);
+        assert_eq!(
+            shown,
+            [
+                "0 B", "8 B", "1023 B", "1 KiB", "1.5 KiB", "32 KiB", "1 MiB", "1 MiB", "2 GiB"
+            ]
+        );
     }
 
     #[test]
@@ -134,7 +177,17 @@ mod tests {
             ["7", "1234", "12\u{202f}345", "10\u{202f}000\u{202f}000"]
         );
         let shown = [0.0, 0.001_234, -0.05, 0.123, 2.5, -0.000_01].map(percent);
-        assert_eq!(shown, ["0 %", "+0.12 %", "\u{2212}5.00 %", "+12.3 %", "+250 %", "0 %"]);
+        assert_eq!(
+            shown,
+            [
+                "0 %",
+                "+0.12 %",
+                "\u{2212}5.00 %",
+                "+12.3 %",
+                "+250 %",
+                "0 %"
+            ]
+        );
         assert_eq!(
             (of(1, "launch", "launches"), of(2, "launch", "launches")),
             ("1 launch".into(), "2 launches".into())

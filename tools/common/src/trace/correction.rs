@@ -8,8 +8,8 @@ use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_trace::ControlVariable;
 use downbeat_trace::formats::Sessions;
 use downbeat_trace::{
-    ClockMaps, ClockOwner, ControlledLogicalClock, Gradient, Interpolation, Latencies, Location, LocationId, Place,
-    PreSynchronization,
+    ClockMaps, ClockOwner, ControlledLogicalClock, Gradient, Interpolation, Latencies, Location,
+    LocationId, Place, PreSynchronization,
 };
 
 use super::document::{Document, PreSyncReport, Printed};
@@ -129,9 +129,15 @@ impl CorrectionOptions {
     ///
     /// # Errors
     /// When the page cannot be written, or nobody listens.
-    pub fn show(&self, document: &Document, names: &[String], streamed: bool) -> Result<(), Failure> {
+    pub fn show(
+        &self,
+        document: &Document,
+        names: &[String],
+        streamed: bool,
+    ) -> Result<(), Failure> {
         let title = format!("Correction of {}", self.input.display());
-        self.page.write(&title, &Shown::correction(document, names))?;
+        self.page
+            .write(&title, &Shown::correction(document, names))?;
         if self.json {
             return print_json(&Printed { document, streamed });
         }
@@ -160,7 +166,12 @@ impl CorrectionOptions {
     /// # Errors
     /// When it cannot be read, is none, or its events do not go together.
     pub fn read(&self, workers: usize) -> Result<Recording, Failure> {
-        Recording::read(&self.input, self.matching.matching(), self.applies_offsets(), workers)
+        Recording::read(
+            &self.input,
+            self.matching.matching(),
+            self.applies_offsets(),
+            workers,
+        )
     }
 
     /// Whether clock offsets of an archive are added to its times, rather than being its sessions.
@@ -170,7 +181,11 @@ impl CorrectionOptions {
 
     fn method(&self, sessions: &Sessions) -> (PreSyncOption, usize) {
         let sessions = sessions.iter().map(Vec::len).max().unwrap_or(0);
-        let otherwise = if sessions > 0 { PreSyncOption::Spline } else { PreSyncOption::None };
+        let otherwise = if sessions > 0 {
+            PreSyncOption::Spline
+        } else {
+            PreSyncOption::None
+        };
         (self.pre_synchronization.unwrap_or(otherwise), sessions)
     }
 
@@ -184,12 +199,17 @@ impl CorrectionOptions {
     ///
     /// # Errors
     /// When what the clocks showed makes no sense.
-    pub fn pre_synchronize(&self, file: &mut Recording) -> Result<(Sessions, PreSyncReport), Failure> {
+    pub fn pre_synchronize(
+        &self,
+        file: &mut Recording,
+    ) -> Result<(Sessions, PreSyncReport), Failure> {
         let places: Vec<_> = file.trace.locations().iter().map(Location::place).collect();
         let ids: Vec<_> = file.trace.ids().collect();
-        let (maps, sessions, report) = self.clock_maps((&ids, &places), (&file.sessions, file.applied), file.master)?;
+        let (maps, sessions, report) =
+            self.clock_maps((&ids, &places), (&file.sessions, file.applied), file.master)?;
         if let Some(maps) = maps {
-            maps.correct(&mut file.trace).map_err(|why| self.at_fault(&why))?;
+            maps.correct(&mut file.trace)
+                .map_err(|why| self.at_fault(&why))?;
         }
         Ok((sessions, report))
     }
@@ -206,12 +226,25 @@ impl CorrectionOptions {
         master: u32,
     ) -> Result<(Option<ClockMaps>, Sessions, PreSyncReport), Failure> {
         if applied > 0 {
-            let report = PreSyncReport { method: "archive", sessions: applied, unknown: 0, sessions_left_out: 0 };
+            let report = PreSyncReport {
+                method: "archive",
+                sessions: applied,
+                unknown: 0,
+                sessions_left_out: 0,
+            };
             return Ok((None, sessions.clone(), report));
         }
         let (method, most) = self.method(sessions);
-        let mut report = PreSyncReport { method: method.name(), sessions: most, unknown: 0, sessions_left_out: 0 };
-        let Some(master) = ids.get(master as usize).filter(|_| method != PreSyncOption::None) else {
+        let mut report = PreSyncReport {
+            method: method.name(),
+            sessions: most,
+            unknown: 0,
+            sessions_left_out: 0,
+        };
+        let Some(master) = ids
+            .get(master as usize)
+            .filter(|_| method != PreSyncOption::None)
+        else {
             return Ok((None, sessions.clone(), report));
         };
         let mut settings = PreSynchronization::new(*master);
@@ -220,7 +253,9 @@ impl CorrectionOptions {
         settings.most_samples = self.samples.map_or(usize::MAX, |samples| samples as usize);
         settings.longest_session = self.session_length.unwrap_or(Duration::MAX);
         settings.lenient = self.matching.matching().lenient;
-        let maps = settings.maps(places, sessions).map_err(|why| self.at_fault(&why))?;
+        let maps = settings
+            .maps(places, sessions)
+            .map_err(|why| self.at_fault(&why))?;
         (report.unknown, report.sessions_left_out) = (maps.unknown, maps.left_out);
         let mut corrected = sessions.clone();
         for (location, sessions) in ids.iter().zip(&mut corrected) {

@@ -78,13 +78,22 @@ pub struct BinReport {
 
 /// Those in which there is something, from the shortest.
 fn bins(found: &Bins) -> Vec<BinReport> {
-    let report = |(bin, count): (DecimalBin, u64)| BinReport { low_nanos: bin.low(), high_nanos: bin.high(), count };
+    let report = |(bin, count): (DecimalBin, u64)| BinReport {
+        low_nanos: bin.low(),
+        high_nanos: bin.high(),
+        count,
+    };
     found.iter().map(report).collect()
 }
 
 impl From<&Deviation> for DeviationReport {
     fn from(found: &Deviation) -> Self {
-        let Displacement { events, moved, largest, .. } = found.displacement;
+        let Displacement {
+            events,
+            moved,
+            largest,
+            ..
+        } = found.displacement;
         let displacement = DisplacementReport {
             events,
             moved,
@@ -102,23 +111,33 @@ impl From<&Deviation> for DeviationReport {
             above: Intervals::THRESHOLDS
                 .iter()
                 .zip(of.shares())
-                .map(|(threshold, (share_of_intervals, share_of_time))| AboveReport {
-                    threshold: *threshold,
-                    share_of_intervals,
-                    share_of_time,
-                })
+                .map(
+                    |(threshold, (share_of_intervals, share_of_time))| AboveReport {
+                        threshold: *threshold,
+                        share_of_intervals,
+                        share_of_time,
+                    },
+                )
                 .collect(),
             bins: bins(&of.bins),
         };
         let [event_position, event_distance] = [&found.position, &found.distance].map(intervals);
-        Self { displacement, event_position, event_distance }
+        Self {
+            displacement,
+            event_position,
+            event_distance,
+        }
     }
 }
 
 impl DeviationReport {
     /// Both tables.
     pub fn text(&self) -> String {
-        let Self { displacement, event_position, event_distance } = self;
+        let Self {
+            displacement,
+            event_position,
+            event_distance,
+        } = self;
         let mut text = format!(
             "{} of {} events moved ({}); mean {}, largest {}\n\n",
             displacement.moved,
@@ -127,24 +146,43 @@ impl DeviationReport {
             time(displacement.mean_nanos),
             time(displacement.largest_nanos as f64)
         );
-        let mut table = Table::new(["intervals changed", "on average", "at most", "at most, of itself"]);
-        let both = [("event position", event_position), ("event distance", event_distance)];
+        let mut table = Table::new([
+            "intervals changed",
+            "on average",
+            "at most",
+            "at most, of itself",
+        ]);
+        let both = [
+            ("event position", event_position),
+            ("event distance", event_distance),
+        ];
         for (name, of) in both {
             table.row([
                 name.to_owned(),
                 percent(of.mean_share),
                 time(of.largest_nanos as f64),
-                of.largest_share.map_or_else(|| "from 0".to_owned(), percent),
+                of.largest_share
+                    .map_or_else(|| "from 0".to_owned(), percent),
             ]);
         }
         text += &table.render();
         text.push('\n');
-        let names = ["changed by more than", "0 %", "0.01 %", "0.1 %", "1 %", "10 %", "100 %"];
+        let names = [
+            "changed by more than",
+            "0 %",
+            "0.01 %",
+            "0.1 %",
+            "1 %",
+            "10 %",
+            "100 %",
+        ];
         let mut table = Table::new(names);
         for (name, of) in both {
             let row = |what: &str, share: fn(&AboveReport) -> f64| {
                 let cells = of.above.iter().map(|above| percent(share(above)));
-                std::iter::once(format!("{name}, share of {what}")).chain(cells).collect::<Vec<_>>()
+                std::iter::once(format!("{name}, share of {what}"))
+                    .chain(cells)
+                    .collect::<Vec<_>>()
             };
             table.row(row("intervals", |above| above.share_of_intervals));
             table.row(row("time", |above| above.share_of_time));
@@ -154,16 +192,32 @@ impl DeviationReport {
 
     /// All three histograms, a row for every bin in which there is something, the longest times first.
     pub fn histograms(&self) -> String {
-        let all = [&self.displacement.bins, &self.event_position.bins, &self.event_distance.bins];
+        let all = [
+            &self.displacement.bins,
+            &self.event_position.bins,
+            &self.event_distance.bins,
+        ];
         let mut edges: Vec<_> = all.into_iter().flatten().map(|bin| bin.low_nanos).collect();
         edges.sort_unstable();
         edges.dedup();
-        let mut table =
-            Table::new(["nanoseconds", "events moved", "event positions changed", "event distances changed"]);
+        let mut table = Table::new([
+            "nanoseconds",
+            "events moved",
+            "event positions changed",
+            "event distances changed",
+        ]);
         for low in edges.into_iter().rev() {
-            let count = |bins: &Vec<BinReport>| bins.iter().find(|bin| bin.low_nanos == low).map_or(0, |bin| bin.count);
+            let count = |bins: &Vec<BinReport>| {
+                bins.iter()
+                    .find(|bin| bin.low_nanos == low)
+                    .map_or(0, |bin| bin.count)
+            };
             let counts = all.map(|bins| count(bins).to_string());
-            table.row(std::iter::once(DecimalBin::of(low).to_string()).chain(counts).collect::<Vec<_>>());
+            table.row(
+                std::iter::once(DecimalBin::of(low).to_string())
+                    .chain(counts)
+                    .collect::<Vec<_>>(),
+            );
         }
         table.render()
     }

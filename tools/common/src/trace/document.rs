@@ -80,7 +80,10 @@ pub struct PassReport {
 
 impl From<&Pass> for PassReport {
     fn from(pass: &Pass) -> Self {
-        Self { control: pass.control.get(), largest_displacement_nanos: pass.error.as_nanos() }
+        Self {
+            control: pass.control.get(),
+            largest_displacement_nanos: pass.error.as_nanos(),
+        }
     }
 }
 
@@ -90,9 +93,15 @@ impl Document {
         let mut text = format!("{}: {}", input.display(), self.contents.text());
         text += &self.pre_synchronization.text();
         text += &self.latencies.text();
-        for PassReport { control, largest_displacement_nanos } in &self.passes {
+        for PassReport {
+            control,
+            largest_displacement_nanos,
+        } in &self.passes
+        {
             let moved = Duration::from_nanos(*largest_displacement_nanos);
-            text += &format!("Pass with {control:.6} of the clocks' speed: events moved by up to {moved}\n");
+            text += &format!(
+                "Pass with {control:.6} of the clocks' speed: events moved by up to {moved}\n"
+            );
         }
         let stages = [
             ("as measured", &self.as_measured),
@@ -100,8 +109,12 @@ impl Document {
             ("corrected", &self.corrected),
         ];
         text += &format!("\n{}", violations(stages));
-        let share = percent(self.explicitly_corrected as f64 / self.contents.arrivals.max(1) as f64);
-        text += &format!("Receives and exits corrected explicitly: {} ({share})\n", self.explicitly_corrected);
+        let share =
+            percent(self.explicitly_corrected as f64 / self.contents.arrivals.max(1) as f64);
+        text += &format!(
+            "Receives and exits corrected explicitly: {} ({share})\n",
+            self.explicitly_corrected
+        );
         text += &format!("\nSince pre-synchronization, {}", self.deviation.text());
         if let Some(truth) = &self.truth {
             text += &format!("\n{}", truth.text());
@@ -119,13 +132,22 @@ impl PreSyncReport {
     pub fn text(&self) -> String {
         let mut text = match self.method {
             "none" => "Pre-synchronization: none\n".to_owned(),
-            method => format!("Pre-synchronization: {method}, of {}\n", output::count(self.sessions, "session")),
+            method => format!(
+                "Pre-synchronization: {method}, of {}\n",
+                output::count(self.sessions, "session")
+            ),
         };
         if self.unknown > 0 {
-            text += &format!("Clocks taken as right, for want of samples: {}\n", self.unknown);
+            text += &format!(
+                "Clocks taken as right, for want of samples: {}\n",
+                self.unknown
+            );
         }
         if self.sessions_left_out > 0 {
-            text += &format!("Sessions left out, as they contradict those before: {}\n", self.sessions_left_out);
+            text += &format!(
+                "Sessions left out, as they contradict those before: {}\n",
+                self.sessions_left_out
+            );
         }
         text
     }

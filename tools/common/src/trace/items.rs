@@ -59,13 +59,22 @@ fn of_archive(
 
     let mut all = || {
         let archive = Archive::open(path)?;
-        let reading = Reading { offsets, ..Reading::default() };
-        archive.for_each_item(&reading, |item| take(item).map_err(|why| Ended(unwritable(path, why))))
+        let reading = Reading {
+            offsets,
+            ..Reading::default()
+        };
+        archive.for_each_item(&reading, |item| {
+            take(item).map_err(|why| Ended(unwritable(path, why)))
+        })
     };
     all().map_err(|Ended(why)| why)
 }
 
 #[cfg(not(feature = "otf2"))]
-fn of_archive(path: &Path, _: bool, _: impl FnMut(&Item<'_>) -> Result<(), FileError>) -> Result<u64, Failure> {
+fn of_archive(
+    path: &Path,
+    _: bool,
+    _: impl FnMut(&Item<'_>) -> Result<(), FileError>,
+) -> Result<u64, Failure> {
     Err(super::recording::without_otf2(path))
 }

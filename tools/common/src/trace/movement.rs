@@ -65,9 +65,13 @@ pub struct Slices {
 impl Slices {
     /// The time of a trace.
     pub fn of(trace: &Trace) -> Self {
-        let ends = |location: &Location| Some([*location.times().first()?, *location.times().last()?]);
+        let ends =
+            |location: &Location| Some([*location.times().first()?, *location.times().last()?]);
         let ends = || trace.locations().iter().filter_map(ends);
-        let begin = ends().map(|[first, _]| first).min().unwrap_or(Timestamp::from_nanos(0));
+        let begin = ends()
+            .map(|[first, _]| first)
+            .min()
+            .unwrap_or(Timestamp::from_nanos(0));
         let end = ends().map(|[_, last]| last).max().unwrap_or(begin);
         Self::between(begin, end)
     }
@@ -76,7 +80,11 @@ impl Slices {
     pub fn between(begin: Timestamp<Global>, end: Timestamp<Global>) -> Self {
         let whole = end.as_nanos().abs_diff(begin.as_nanos());
         let length = whole / MOST_SLICES + 1;
-        Self { begin, length, count: (whole / length) as usize + 1 }
+        Self {
+            begin,
+            length,
+            count: (whole / length) as usize + 1,
+        }
     }
 
     /// In which slice a time is; what is later is in the last one.
@@ -114,23 +122,52 @@ impl MovementWalk {
         let walk = |(location, name): (usize, &String)| {
             let name = short_name(name);
             let (events, moved, farthest_nanos, at_nanos) = (0, 0, 0, 0);
-            let report = LocationReport { location, name, events, moved, mean_nanos: 0.0, farthest_nanos, at_nanos };
-            Walk { report, total: 0, slice: 0, end: slices.length }
+            let report = LocationReport {
+                location,
+                name,
+                events,
+                moved,
+                mean_nanos: 0.0,
+                farthest_nanos,
+                at_nanos,
+            };
+            Walk {
+                report,
+                total: 0,
+                slice: 0,
+                end: slices.length,
+            }
         };
         let shared = names.len().div_ceil(MOST_ROWS).max(1);
         let cells = vec![None; names.len().div_ceil(shared) * slices.count];
-        Self { slices, shared, cells, locations: names.iter().enumerate().map(walk).collect() }
+        Self {
+            slices,
+            shared,
+            cells,
+            locations: names.iter().enumerate().map(walk).collect(),
+        }
     }
 
     /// The next event of a location: when it was, and when it is now.
     pub fn take(&mut self, location: usize, before: Timestamp<Global>, after: Timestamp<Global>) {
-        let Some(Walk { report, total, slice, end }) = self.locations.get_mut(location) else { return };
+        let Some(Walk {
+            report,
+            total,
+            slice,
+            end,
+        }) = self.locations.get_mut(location)
+        else {
+            return;
+        };
         let (by, since) = ((after - before).as_nanos(), self.slices.since(before));
         if since >= *end {
             *slice = self.slices.slice(before);
             *end = (*slice as u64 + 1).saturating_mul(self.slices.length);
         }
-        if let Some(cell) = self.cells.get_mut(location / self.shared * self.slices.count + *slice) {
+        if let Some(cell) = self
+            .cells
+            .get_mut(location / self.shared * self.slices.count + *slice)
+        {
             widen(cell, by);
         }
         if by.unsigned_abs() > report.farthest_nanos.unsigned_abs() {
@@ -144,24 +181,49 @@ impl MovementWalk {
     /// What was found, for another walk to [`learn`](Self::learn) that took events of other locations of the same trace.
     /// These are as many words for either.
     pub fn known(&self) -> Vec<u64> {
-        let cells = self.cells.iter().flat_map(|cell| [cell.is_some().into(), cell.unwrap_or(0) as u64]);
-        let locations = self.locations.iter().flat_map(|Walk { report, total, .. }| {
-            let LocationReport { events, moved, farthest_nanos, at_nanos, .. } = *report;
-            [events, moved, *total as u64, (*total >> 64) as u64, farthest_nanos as u64, at_nanos]
-        });
+        let cells = self
+            .cells
+            .iter()
+            .flat_map(|cell| [cell.is_some().into(), cell.unwrap_or(0) as u64]);
+        let locations = self
+            .locations
+            .iter()
+            .flat_map(|Walk { report, total, .. }| {
+                let LocationReport {
+                    events,
+                    moved,
+                    farthest_nanos,
+                    at_nanos,
+                    ..
+                } = *report;
+                [
+                    events,
+                    moved,
+                    *total as u64,
+                    (*total >> 64) as u64,
+                    farthest_nanos as u64,
+                    at_nanos,
+                ]
+            });
         cells.chain(locations).collect()
     }
 
     /// What another walk found.
     pub fn learn(&mut self, known: &[u64]) {
-        let (cells, locations) = known.split_at_checked(2 * self.cells.len()).unwrap_or_default();
+        let (cells, locations) = known
+            .split_at_checked(2 * self.cells.len())
+            .unwrap_or_default();
         for (cell, [is_there, by]) in self.cells.iter_mut().zip(cells.as_chunks().0) {
             if *is_there != 0 {
                 widen(cell, *by as i64);
             }
         }
-        let found =
-            locations.as_chunks::<6>().0.iter().zip(&mut self.locations).filter(|([events, ..], _)| *events > 0);
+        let found = locations
+            .as_chunks::<6>()
+            .0
+            .iter()
+            .zip(&mut self.locations)
+            .filter(|([events, ..], _)| *events > 0);
         for ([events, moved, low, high, farthest, at], Walk { report, total, .. }) in found {
             (report.events, report.moved) = (*events, *moved);
             *total = u128::from(*high) << 64 | u128::from(*low);
@@ -171,16 +233,33 @@ impl MovementWalk {
 
     /// Of all events.
     pub fn finish(self) -> Movement {
-        let Self { slices, shared, cells, locations } = self;
+        let Self {
+            slices,
+            shared,
+            cells,
+            locations,
+        } = self;
         let mean = |Walk { report, total, .. }: Walk| {
             let mean_nanos = total as f64 / report.events.max(1) as f64;
-            LocationReport { mean_nanos, ..report }
+            LocationReport {
+                mean_nanos,
+                ..report
+            }
         };
-        let mut farthest: Vec<_> = locations.into_iter().map(mean).filter(|location| location.moved > 0).collect();
+        let mut farthest: Vec<_> = locations
+            .into_iter()
+            .map(mean)
+            .filter(|location| location.moved > 0)
+            .collect();
         // The first of those that are moved as far comes first.
         farthest.sort_by_key(|location| Reverse(location.farthest_nanos.unsigned_abs()));
         farthest.truncate(MOST_NAMED);
-        Movement { slices, shared, cells, farthest }
+        Movement {
+            slices,
+            shared,
+            cells,
+            farthest,
+        }
     }
 }
 
@@ -195,7 +274,11 @@ fn widen(cell: &mut Option<i64>, by: i64) {
 impl Movement {
     /// What becomes of the times of `trace` when they are replaced by `times`, of all events of all locations. They have such
     /// names.
-    pub fn between<T: AsRef<[Timestamp<Global>]>>(trace: &Trace, times: &[T], names: &[String]) -> Self {
+    pub fn between<T: AsRef<[Timestamp<Global>]>>(
+        trace: &Trace,
+        times: &[T],
+        names: &[String],
+    ) -> Self {
         let mut walk = MovementWalk::new(Slices::of(trace), names);
         for (location, (before, after)) in trace.locations().iter().zip(times).enumerate() {
             for (before, after) in before.times().iter().zip(after.as_ref()) {
@@ -214,17 +297,26 @@ mod tests {
     fn trace(locations: &[Vec<i64>]) -> Trace {
         let mut builder = TraceBuilder::new(Matching::default());
         for (i, times) in (0..).zip(locations) {
-            let location = builder.add_location(Place { node: i, process: i }).unwrap();
+            let location = builder
+                .add_location(Place {
+                    node: i,
+                    process: i,
+                })
+                .unwrap();
             for time in times {
-                builder.push(location, Timestamp::from_nanos(*time), Action::Internal).unwrap();
+                builder
+                    .push(location, Timestamp::from_nanos(*time), Action::Internal)
+                    .unwrap();
             }
         }
         builder.finish().unwrap()
     }
 
     fn movement(before: &[Vec<i64>], after: &[Vec<i64>]) -> Movement {
-        let after: Vec<Vec<_>> =
-            after.iter().map(|times| times.iter().copied().map(Timestamp::from_nanos).collect()).collect();
+        let after: Vec<Vec<_>> = after
+            .iter()
+            .map(|times| times.iter().copied().map(Timestamp::from_nanos).collect())
+            .collect();
         let names: Vec<String> = (0..before.len()).map(|i| format!("rank {i}")).collect();
         Movement::between(&trace(before), &after, &names)
     }
@@ -250,17 +342,28 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(5);
         for locations in [1_usize, 3, 64, 65, 200] {
             let mut times = |from: i64| {
-                let mut times: Vec<i64> = (0..rng.usize(0..40)).map(|_| rng.i64(from..from + 5_000)).collect();
+                let mut times: Vec<i64> = (0..rng.usize(0..40))
+                    .map(|_| rng.i64(from..from + 5_000))
+                    .collect();
                 times.sort_unstable();
                 times
             };
             let before: Vec<Vec<i64>> = (0..locations).map(|_| times(-700)).collect();
-            let after: Vec<Vec<i64>> =
-                before.iter().map(|times| times.iter().map(|time| time + rng.i64(-9..10)).collect()).collect();
+            let after: Vec<Vec<i64>> = before
+                .iter()
+                .map(|times| times.iter().map(|time| time + rng.i64(-9..10)).collect())
+                .collect();
             let found = movement(&before, &after);
             let shared = shared(&before, &after);
-            assert_eq!((&shared.cells, &shared.farthest), (&found.cells, &found.farthest));
-            let Slices { begin, length, count } = found.slices;
+            assert_eq!(
+                (&shared.cells, &shared.farthest),
+                (&found.cells, &found.farthest)
+            );
+            let Slices {
+                begin,
+                length,
+                count,
+            } = found.slices;
             assert!(count <= 96 && found.cells.len() <= 64 * count, "{count}");
             assert_eq!(found.cells.len() / count, locations.div_ceil(found.shared));
             for (at, cell) in found.cells.iter().enumerate() {
@@ -278,17 +381,27 @@ mod tests {
     #[test]
     fn the_locations_that_are_moved_the_farthest_are_named() {
         let before = vec![vec![0, 10, 20], vec![5, 6], vec![7], vec![]];
-        let found = movement(&before, &[vec![0, 13, 21], vec![5, 0], vec![7], vec![]].map(|times| times.clone()));
-        let location = |location: usize, events, moved, mean_nanos, farthest_nanos, at_nanos| LocationReport {
-            location,
-            name: format!("rank {location}"),
-            events,
-            moved,
-            mean_nanos,
-            farthest_nanos,
-            at_nanos,
-        };
-        assert_eq!(found.farthest, [location(1, 2, 1, 3.0, -6, 6), location(0, 3, 2, 4.0 / 3.0, 3, 10)]);
+        let found = movement(
+            &before,
+            &[vec![0, 13, 21], vec![5, 0], vec![7], vec![]].map(|times| times.clone()),
+        );
+        let location =
+            |location: usize, events, moved, mean_nanos, farthest_nanos, at_nanos| LocationReport {
+                location,
+                name: format!("rank {location}"),
+                events,
+                moved,
+                mean_nanos,
+                farthest_nanos,
+                at_nanos,
+            };
+        assert_eq!(
+            found.farthest,
+            [
+                location(1, 2, 1, 3.0, -6, 6),
+                location(0, 3, 2, 4.0 / 3.0, 3, 10)
+            ]
+        );
         assert_eq!((found.slices.length, found.slices.count), (1, 21));
         let none = movement(&[], &[]);
         assert!(none.farthest.is_empty() && none.cells.is_empty());

@@ -11,8 +11,8 @@ use clap::Args;
 use downbeat_clock_core::Duration;
 
 use super::{
-    ArchiveReport, Contents, DeviationReport, Document, LatencyReport, Movement, PassReport, TruthStages, Violations,
-    files, percent,
+    ArchiveReport, Contents, DeviationReport, Document, LatencyReport, Movement, PassReport,
+    TruthStages, Violations, files, percent,
 };
 use crate::Failure;
 use crate::page::units::{count, of, time};
@@ -63,17 +63,30 @@ impl PageOptions {
     /// # Errors
     /// Names the option, and why.
     pub fn check<'a>(&self, others: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
-        let Some(page) = &self.page else { return Ok(()) };
+        let Some(page) = &self.page else {
+            return Ok(());
+        };
         let others: Vec<&Path> = others.into_iter().collect();
         if page == Path::new("-") {
-            return Err(Failure::option("--page", "standard output is for the text; the page needs a file"));
+            return Err(Failure::option(
+                "--page",
+                "standard output is for the text; the page needs a file",
+            ));
         }
         // Also if there is none yet.
-        if let Some(other) = others.iter().find(|other| path::absolute(other).ok() == path::absolute(page).ok()) {
-            return Err(Failure::option("--page", format!("{} is a trace", other.display())));
+        if let Some(other) = others
+            .iter()
+            .find(|other| path::absolute(other).ok() == path::absolute(page).ok())
+        {
+            return Err(Failure::option(
+                "--page",
+                format!("{} is a trace", other.display()),
+            ));
         }
         files::check_output("--page", page, &others)?;
-        let Some(folder) = &self.svg else { return Ok(()) };
+        let Some(folder) = &self.svg else {
+            return Ok(());
+        };
         let failed = |why| Failure::option("--svg", format!("{}: {why}", folder.display()));
         std::fs::create_dir_all(folder).map_err(failed)?;
         files::check_output("--svg", &folder.join("violations.svg"), &others)
@@ -84,7 +97,9 @@ impl PageOptions {
     /// # Errors
     /// When there cannot be such files, by the option that named them; or when they cannot be filled.
     pub fn write(&self, title: &str, shown: &Shown<'_>) -> Result<(), Failure> {
-        let Some(output) = &self.page else { return Ok(()) };
+        let Some(output) = &self.page else {
+            return Ok(());
+        };
         let mut page = Page::default();
         shown.fill(&mut page);
         page.write(title, "--page", output, self.svg.as_deref())
@@ -119,8 +134,13 @@ impl<'a> Shown<'a> {
             page.note(line);
         }
         page.section("violations", "Violations");
-        let corrected = self.corrected.map(|corrected| (corrected, self.contents.arrivals));
-        page.pictures([("violations".to_owned(), violations::picture(&self.stages, corrected))]);
+        let corrected = self
+            .corrected
+            .map(|corrected| (corrected, self.contents.arrivals));
+        page.pictures([(
+            "violations".to_owned(),
+            violations::picture(&self.stages, corrected),
+        )]);
         page.table(&violations::table(&self.stages));
         violations::faults(page, &self.stages);
         if let Some((deviation, movement)) = self.deviation {
@@ -142,29 +162,55 @@ impl<'a> Shown<'a> {
 
     /// What a reader wants to know first.
     fn headlines(&self, page: &mut Page) {
-        let Some((_, last)) = self.stages.last() else { return };
+        let Some((_, last)) = self.stages.last() else {
+            return;
+        };
         page.paragraph(
             "lead",
             &match last.count() {
                 0 => "No message and no collective operation violates its latency.".to_owned(),
-                wrong => format!("There are {}.", of(wrong as usize, "violation", "violations")),
+                wrong => format!(
+                    "There are {}.",
+                    of(wrong as usize, "violation", "violations")
+                ),
             },
         );
-        if let Some((DeviationReport { displacement: found, .. }, _)) = self.deviation {
+        if let Some((
+            DeviationReport {
+                displacement: found,
+                ..
+            },
+            _,
+        )) = self.deviation
+        {
             let share = percent(found.moved as f64 / found.events.max(1) as f64);
-            let moved = format!("{} of {} events ({share})", count(found.moved), count(found.events));
+            let moved = format!(
+                "{} of {} events ({share})",
+                count(found.moved),
+                count(found.events)
+            );
             let [most, mean] = [found.largest_nanos as f64, found.mean_nanos].map(time);
             let since = &self.since;
             page.paragraph(
                 "lead",
-                &format!("{since}, {moved} were moved, by {most} at most; {mean} is the mean of all."),
+                &format!(
+                    "{since}, {moved} were moved, by {most} at most; {mean} is the mean of all."
+                ),
             );
         }
-        if let Some(TruthStages { pre_synchronized, corrected, .. }) = self.truth {
-            let [before, after] = [pre_synchronized, corrected].map(|error| time(error.centred_nanos));
+        if let Some(TruthStages {
+            pre_synchronized,
+            corrected,
+            ..
+        }) = self.truth
+        {
+            let [before, after] =
+                [pre_synchronized, corrected].map(|error| time(error.centred_nanos));
             page.paragraph(
                 "lead",
-                &format!("Without bias, the error against the truth went from {before} to {after}."),
+                &format!(
+                    "Without bias, the error against the truth went from {before} to {after}."
+                ),
             );
         }
     }
@@ -191,9 +237,13 @@ impl<'a> Shown<'a> {
             "The position of an event is the interval from the first event of its location, its distance that from the \
              event before it.",
         );
-        intervals::tables(deviation).iter().for_each(|table| page.table(table));
+        intervals::tables(deviation)
+            .iter()
+            .for_each(|table| page.table(table));
         page.folded("Histograms as numbers", |page| {
-            intervals::numbers(deviation).iter().for_each(|table| page.table(table));
+            intervals::numbers(deviation)
+                .iter()
+                .for_each(|table| page.table(table));
         });
     }
 }
@@ -201,15 +251,37 @@ impl<'a> Shown<'a> {
 fn latencies(found: &LatencyReport) -> Table {
     let caption = format!("How long messages take at least ({})", found.source);
     let mut table = Table::of_numbers(&caption, ["in a process", "on a node", "between nodes"]);
-    let levels = [found.same_process_nanos, found.same_node_nanos, found.other_node_nanos];
+    let levels = [
+        found.same_process_nanos,
+        found.same_node_nanos,
+        found.other_node_nanos,
+    ];
     table.row(levels.map(|nanos| Duration::from_nanos(nanos).to_string()));
     table
 }
 
 fn passes(passes: &[PassReport]) -> Table {
-    let mut table = Table::of_numbers("Passes", ["pass", "share of the clocks' speed", "events moved by up to"]);
-    for (number, PassReport { control, largest_displacement_nanos }) in (1..).zip(passes) {
-        table.row([number.to_string(), format!("{control:.6}"), time(*largest_displacement_nanos as f64)]);
+    let mut table = Table::of_numbers(
+        "Passes",
+        [
+            "pass",
+            "share of the clocks' speed",
+            "events moved by up to",
+        ],
+    );
+    for (
+        number,
+        PassReport {
+            control,
+            largest_displacement_nanos,
+        },
+    ) in (1..).zip(passes)
+    {
+        table.row([
+            number.to_string(),
+            format!("{control:.6}"),
+            time(*largest_displacement_nanos as f64),
+        ]);
     }
     table
 }

@@ -65,7 +65,11 @@ impl Recording {
     /// What of the sessions is not in the times yet, if they are applied or not, and how many are.
     pub fn left_of(sessions: Sessions, applied: bool) -> (Sessions, usize) {
         let most = sessions.iter().map(Vec::len).max().unwrap_or(0);
-        if applied { (vec![vec![]; sessions.len()], most) } else { (sessions, 0) }
+        if applied {
+            (vec![vec![]; sessions.len()], most)
+        } else {
+            (sessions, 0)
+        }
     }
 
     /// Reads a trace, or an archive; clock offsets of this are added to its times, or else they are its sessions. So many
@@ -73,27 +77,67 @@ impl Recording {
     ///
     /// # Errors
     /// When it cannot be read, is none, or its events do not go together.
-    pub fn read(path: &Path, matching: Matching, apply_offsets: bool, workers: usize) -> Result<Self, Failure> {
+    pub fn read(
+        path: &Path,
+        matching: Matching,
+        apply_offsets: bool,
+        workers: usize,
+    ) -> Result<Self, Failure> {
         if files::is_archive(path) {
             return Self::read_archive(path, matching, apply_offsets, workers);
         }
-        let file = TraceFile::read(path, matching).map_err(|why| Failure::Input(why.to_string()))?;
-        let TraceFile { path, format, trace, names, sessions, master, .. } = file;
-        Ok(Self { path, trace, names, sessions, master, applied: 0, source: Source::File(format) })
+        let file =
+            TraceFile::read(path, matching).map_err(|why| Failure::Input(why.to_string()))?;
+        let TraceFile {
+            path,
+            format,
+            trace,
+            names,
+            sessions,
+            master,
+            ..
+        } = file;
+        Ok(Self {
+            path,
+            trace,
+            names,
+            sessions,
+            master,
+            applied: 0,
+            source: Source::File(format),
+        })
     }
 
     #[cfg(feature = "otf2")]
-    fn read_archive(path: &Path, matching: Matching, offsets: bool, workers: usize) -> Result<Self, Failure> {
+    fn read_archive(
+        path: &Path,
+        matching: Matching,
+        offsets: bool,
+        workers: usize,
+    ) -> Result<Self, Failure> {
         use formats::otf2::{Archive, ArchiveTrace, Reading};
 
         let bad = |why: formats::otf2::Otf2Error| Failure::Input(why.to_string());
         let archive = Archive::open(path).map_err(bad)?;
-        let reading = Reading { matching, offsets, workers, ..Reading::default() };
+        let reading = Reading {
+            matching,
+            offsets,
+            workers,
+            ..Reading::default()
+        };
         let ArchiveTrace { trace, origin } = archive.read(&reading).map_err(bad)?;
         let names = archive.names(&origin);
         let (sessions, applied) = Self::left_of(archive.sessions(&origin), offsets);
         let source = Source::Archive(Box::new((archive, origin)));
-        Ok(Self { path: path.to_owned(), trace, names, sessions, master: 0, applied, source })
+        Ok(Self {
+            path: path.to_owned(),
+            trace,
+            names,
+            sessions,
+            master: 0,
+            applied,
+            source,
+        })
     }
 
     #[cfg(not(feature = "otf2"))]
@@ -115,16 +159,23 @@ impl Recording {
             Source::File(_) if to.rewrite => Err(files::is_no_archive("--rewrite", &self.path)),
             Source::File(format) => {
                 let format = files::format(to.path, *format);
-                formats::write_corrected(&self.path, to.path, format, times, sessions).map_err(Failure::run)?;
+                formats::write_corrected(&self.path, to.path, format, times, sessions)
+                    .map_err(Failure::run)?;
                 Ok(None)
             }
             #[cfg(feature = "otf2")]
             Source::Archive(source) => {
                 let (archive, origin) = &**source;
-                let writing = formats::otf2::Writing { rewrite: to.rewrite, workers: to.workers };
+                let writing = formats::otf2::Writing {
+                    rewrite: to.rewrite,
+                    workers: to.workers,
+                };
                 let written = archive.write_corrected(&self.trace, origin, times, to.path, writing);
                 let written = written.map_err(Failure::run)?;
-                Ok(Some(ArchiveReport::of(archive, written.knots.into_iter().zip(written.rewritten))))
+                Ok(Some(ArchiveReport::of(
+                    archive,
+                    written.knots.into_iter().zip(written.rewritten),
+                )))
             }
         }
     }
@@ -144,7 +195,11 @@ impl Recording {
                 formats::otf2::first_difference(&self.path, &other.path).map_err(|why| bad(&why))
             }
             #[cfg(feature = "otf2")]
-            _ => Err(bad(&format_args!("{}: {} is of another kind", other.path.display(), self.path.display()))),
+            _ => Err(bad(&format_args!(
+                "{}: {} is of another kind",
+                other.path.display(),
+                self.path.display()
+            ))),
         }
     }
 }
@@ -152,21 +207,36 @@ impl Recording {
 impl ArchiveReport {
     /// Of every location of the archive, how many clock offsets it has, and whether its events were rewritten.
     #[cfg(feature = "otf2")]
-    pub fn of(archive: &formats::otf2::Archive, written: impl IntoIterator<Item = (usize, bool)>) -> Self {
-        let mut report = Self { clock_offsets: 0, rewritten: vec![] };
+    pub fn of(
+        archive: &formats::otf2::Archive,
+        written: impl IntoIterator<Item = (usize, bool)>,
+    ) -> Self {
+        let mut report = Self {
+            clock_offsets: 0,
+            rewritten: vec![],
+        };
         for (location, (knots, is_rewritten)) in archive.locations().iter().zip(written) {
             report.clock_offsets += knots;
-            report.rewritten.extend(is_rewritten.then(|| location.name.clone()));
+            report
+                .rewritten
+                .extend(is_rewritten.then(|| location.name.clone()));
         }
         report
     }
 
     /// One line, or two.
     pub fn text(&self) -> String {
-        let Self { clock_offsets, rewritten } = self;
+        let Self {
+            clock_offsets,
+            rewritten,
+        } = self;
         let mut text = format!("Clock offsets in the archive: {clock_offsets}\n");
         if let [first, others @ ..] = &rewritten[..] {
-            let others = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+            let others = if others.is_empty() {
+                String::new()
+            } else {
+                format!(" and {} more", others.len())
+            };
             text += &format!("Locations with rewritten events: {first}{others}\n");
         }
         text

@@ -25,7 +25,10 @@ pub struct MatchingOptions {
 impl MatchingOptions {
     /// As the library wants it.
     pub fn matching(self) -> Matching {
-        Matching { lenient: self.lenient, skip_alltoallv: self.skip_alltoallv }
+        Matching {
+            lenient: self.lenient,
+            skip_alltoallv: self.skip_alltoallv,
+        }
     }
 }
 
@@ -57,15 +60,24 @@ impl FromStr for LatencyOption {
             return Ok(Self::Measured);
         }
         // What begins like a time is one, or wrong.
-        if !text.starts_with(|c: char| c.is_ascii_digit() || c == '-') || text.contains(['/', '\\']) {
+        if !text.starts_with(|c: char| c.is_ascii_digit() || c == '-') || text.contains(['/', '\\'])
+        {
             let text_of_file = fs::read_to_string(text).map_err(|why| format!("{text}: {why}"))?;
-            return InFile::read(&text_of_file).map(Self::Read).map_err(|why| format!("{text}: {why}"));
+            return InFile::read(&text_of_file)
+                .map(Self::Read)
+                .map_err(|why| format!("{text}: {why}"));
         }
-        let levels = text.split(',').map(cli::not_negative).collect::<Result<Vec<_>, _>>()?;
+        let levels = text
+            .split(',')
+            .map(cli::not_negative)
+            .collect::<Result<Vec<_>, _>>()?;
         match levels[..] {
             [all] => in_order([all; 3]),
             [process, node, beyond] => in_order([process, node, beyond]),
-            _ => Err("there is one for all, or three: in a process, on a node, and between nodes".to_owned()),
+            _ => Err(
+                "there is one for all, or three: in a process, on a node, and between nodes"
+                    .to_owned(),
+            ),
         }
         .map(Self::Given)
     }
@@ -88,9 +100,16 @@ struct InFile {
 impl InFile {
     fn read(text: &str) -> Result<Latencies, String> {
         // Of what the parser says, the line with the mistake is the first.
-        let first_line = |why: toml::de::Error| why.message().lines().next().unwrap_or_default().to_owned();
-        let Self { same_process, same_node, other_node } = toml::from_str(text).map_err(first_line)?;
-        let level = |name: &str, text: &str| cli::not_negative(text).map_err(|why| format!("{name}: {why}"));
+        let first_line =
+            |why: toml::de::Error| why.message().lines().next().unwrap_or_default().to_owned();
+        let Self {
+            same_process,
+            same_node,
+            other_node,
+        } = toml::from_str(text).map_err(first_line)?;
+        let level = |name: &str, text: &str| {
+            cli::not_negative(text).map_err(|why| format!("{name}: {why}"))
+        };
         in_order([
             level("same-process", &same_process)?,
             level("same-node", &same_node)?,
@@ -141,7 +160,15 @@ mod tests {
         assert_eq!("200ns,500ns,2us".parse(), given([200, 500, 2_000]));
         let missing = "/no/such/l.toml".parse::<LatencyOption>().unwrap_err();
         assert!(missing.starts_with("/no/such/l.toml: "), "{missing}");
-        for wrong in ["1", "-1us", "1us,2us", "3us,2us,1us", "1us,1us,1us,1us", "200ns,", "8abc"] {
+        for wrong in [
+            "1",
+            "-1us",
+            "1us,2us",
+            "3us,2us,1us",
+            "1us,1us,1us,1us",
+            "200ns,",
+            "8abc",
+        ] {
             assert!(wrong.parse::<LatencyOption>().is_err(), "{wrong}");
         }
     }
@@ -149,10 +176,19 @@ mod tests {
     #[test]
     fn a_file_has_all_three_levels_and_nothing_else() {
         let text = "same-process = \"1ns\"\nsame-node = \"2ns\"\nother-node = \"3ns\"\n";
-        assert_eq!(InFile::read(text).map(LatencyOption::Given), given([1, 2, 3]));
+        assert_eq!(
+            InFile::read(text).map(LatencyOption::Given),
+            given([1, 2, 3])
+        );
         let error = |from: &str, to: &str| InFile::read(&text.replace(from, to)).unwrap_err();
-        assert_eq!(error("\"1ns\"", "\"1\""), "same-process: a duration needs a unit: ns, us, ms, s, min or h");
-        assert_eq!(error("same-node = \"2ns\"", ""), "missing field `same-node`");
+        assert_eq!(
+            error("\"1ns\"", "\"1\""),
+            "same-process: a duration needs a unit: ns, us, ms, s, min or h"
+        );
+        assert_eq!(
+            error("same-node = \"2ns\"", ""),
+            "missing field `same-node`"
+        );
         assert!(error("other", "another").starts_with("unknown field `another-node`"));
         assert!(error("1ns", "9ns").starts_with("latencies do not fall"));
     }

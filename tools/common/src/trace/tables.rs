@@ -42,48 +42,83 @@ pub struct Missing {
 impl Contents {
     /// Counts.
     pub fn of(trace: &Trace) -> Self {
-        let LeftOut { sends, receives, collectives, .. } = trace.left_out();
+        let LeftOut {
+            sends,
+            receives,
+            collectives,
+            ..
+        } = trace.left_out();
         let messages = trace.messages().count();
-        let exits = |of: Collective<'_>| of.members().filter(|member| member.exit.is_some()).count();
+        let exits =
+            |of: Collective<'_>| of.members().filter(|member| member.exit.is_some()).count();
         Self {
             locations: trace.locations().len(),
             events: trace.events(),
             messages,
             collectives: trace.collectives().len(),
             arrivals: messages + trace.collectives().map(exits).sum::<usize>(),
-            left_out: Missing { sends, receives, collectives },
+            left_out: Missing {
+                sends,
+                receives,
+                collectives,
+            },
         }
     }
 
     /// The same of a stream, with so many arrivals.
     pub fn of_stream(census: &Census, arrivals: u64) -> Self {
-        let LeftOut { sends, receives, collectives, .. } = census.left_out;
+        let LeftOut {
+            sends,
+            receives,
+            collectives,
+            ..
+        } = census.left_out;
         Self {
             locations: census.ids().len(),
             events: census.events,
             messages: census.messages as usize,
             collectives: census.collectives as usize,
             arrivals: arrivals as usize,
-            left_out: Missing { sends, receives, collectives },
+            left_out: Missing {
+                sends,
+                receives,
+                collectives,
+            },
         }
     }
 
     /// The same of a trace with so many locations that ranks share.
     pub fn of_parts(locations: usize, totals: &Totals) -> Self {
-        let LeftOut { sends, receives, collectives, .. } = totals.left_out;
+        let LeftOut {
+            sends,
+            receives,
+            collectives,
+            ..
+        } = totals.left_out;
         Self {
             locations,
             events: totals.events,
             messages: totals.messages as usize,
             collectives: totals.collectives as usize,
             arrivals: totals.arrivals as usize,
-            left_out: Missing { sends, receives, collectives },
+            left_out: Missing {
+                sends,
+                receives,
+                collectives,
+            },
         }
     }
 
     /// One line, or two.
     pub fn text(&self) -> String {
-        let Self { locations, events, messages, collectives, left_out, .. } = self;
+        let Self {
+            locations,
+            events,
+            messages,
+            collectives,
+            left_out,
+            ..
+        } = self;
         let count = |number: usize, what| output::count(number, what);
         let mut text = format!(
             "{}, {}, {}, {}\n",
@@ -92,7 +127,11 @@ impl Contents {
             count(*messages, "message"),
             count(*collectives, "collective operation")
         );
-        let Missing { sends, receives, collectives } = left_out;
+        let Missing {
+            sends,
+            receives,
+            collectives,
+        } = left_out;
         if sends + receives + collectives > 0 {
             // Writing to a string cannot fail.
             let _ = writeln!(
@@ -125,19 +164,35 @@ impl LatencyReport {
     pub fn of(found: Found) -> Self {
         let [process, node, beyond] = found.latencies.levels().map(Duration::as_nanos);
         let source = found.source;
-        Self { source, same_process_nanos: process, same_node_nanos: node, other_node_nanos: beyond }
+        Self {
+            source,
+            same_process_nanos: process,
+            same_node_nanos: node,
+            other_node_nanos: beyond,
+        }
     }
 
     /// As `--latencies` takes them, too.
     pub fn text(&self) -> String {
-        let Self { source, same_process_nanos, same_node_nanos, other_node_nanos } = self;
-        format!("Latencies: {same_process_nanos}ns,{same_node_nanos}ns,{other_node_nanos}ns ({source})\n")
+        let Self {
+            source,
+            same_process_nanos,
+            same_node_nanos,
+            other_node_nanos,
+        } = self;
+        format!(
+            "Latencies: {same_process_nanos}ns,{same_node_nanos}ns,{other_node_nanos}ns ({source})\n"
+        )
     }
 }
 
 /// A share, of which one that is not 0 does not look as if it were.
 pub fn percent(share: f64) -> String {
-    if share > 0.0 && share < 5e-5 { format!("{:.1e} %", 100.0 * share) } else { output::percent(share) }
+    if share > 0.0 && share < 5e-5 {
+        format!("{:.1e} %", 100.0 * share)
+    } else {
+        output::percent(share)
+    }
 }
 
 /// How many of a kind are wrong.
@@ -153,7 +208,11 @@ pub struct RelationsReport {
 
 impl From<Relations> for RelationsReport {
     fn from(found: Relations) -> Self {
-        Self { total: found.total, reversed: found.reversed, violated: found.violated }
+        Self {
+            total: found.total,
+            reversed: found.reversed,
+            violated: found.violated,
+        }
     }
 }
 
@@ -189,11 +248,16 @@ impl Violations {
             holds: verdict.holds(),
             messages: verdict.messages.into(),
             collectives: verdict.collectives.into(),
-            mean_reversal_nanos: verdict.reversal.total as f64 / verdict.messages.reversed.max(1) as f64,
+            mean_reversal_nanos: verdict.reversal.total as f64
+                / verdict.messages.reversed.max(1) as f64,
             largest_reversal_nanos: verdict.reversal.largest.as_nanos(),
             decreasing: verdict.decreasing,
             merged: verdict.merged,
-            faults: verdict.faults.iter().map(|fault| fault.describe(words)).collect(),
+            faults: verdict
+                .faults
+                .iter()
+                .map(|fault| fault.describe(words))
+                .collect(),
         }
     }
 }
@@ -224,21 +288,46 @@ impl Violations {
             return Ok(());
         }
         let count = output::count(self.count() as usize, "violation");
-        Err(Failure::Run(format!("{}: {count} are left, which is a mistake of this program", input.display())))
+        Err(Failure::Run(format!(
+            "{}: {count} are left, which is a mistake of this program",
+            input.display()
+        )))
     }
 
     /// The first few by name.
     pub fn named(&self) -> String {
-        self.faults.iter().map(|fault| format!("  {fault}\n")).collect()
+        self.faults
+            .iter()
+            .map(|fault| format!("  {fault}\n"))
+            .collect()
     }
 }
 
 /// What is wrong with times, at several stages.
 pub fn violations<'a>(stages: impl IntoIterator<Item = (&'a str, &'a Violations)>) -> String {
-    let cell = |count: u64, of: u64| format!("{count} ({})", percent(count as f64 / (of.max(1)) as f64));
+    let cell =
+        |count: u64, of: u64| format!("{count} ({})", percent(count as f64 / (of.max(1)) as f64));
     let [messages, collectives] = ["messages: reversed", "collective pairs: reversed"];
-    let mut table = Table::new(["times", messages, "violated", collectives, "violated", "reversed by", "at most"]);
-    for (stage, Violations { messages, collectives, mean_reversal_nanos, largest_reversal_nanos, .. }) in stages {
+    let mut table = Table::new([
+        "times",
+        messages,
+        "violated",
+        collectives,
+        "violated",
+        "reversed by",
+        "at most",
+    ]);
+    for (
+        stage,
+        Violations {
+            messages,
+            collectives,
+            mean_reversal_nanos,
+            largest_reversal_nanos,
+            ..
+        },
+    ) in stages
+    {
         table.row([
             stage.to_owned(),
             cell(messages.reversed, messages.total),

@@ -49,9 +49,17 @@ impl From<TruthError> for TruthReport {
 
 impl TruthStages {
     /// Of the times of a trace, and those that replace them; `None` if `truth` has other events.
-    pub fn between<T: AsRef<[Timestamp<Global>]>>(trace: &Trace, corrected: &[T], truth: &Trace) -> Option<Self> {
+    pub fn between<T: AsRef<[Timestamp<Global>]>>(
+        trace: &Trace,
+        corrected: &[T],
+        truth: &Trace,
+    ) -> Option<Self> {
         let (times, expected) = (trace.times(), truth.times());
-        if !times.iter().map(|times| times.len()).eq(expected.iter().map(|times| times.len())) {
+        if !times
+            .iter()
+            .map(|times| times.len())
+            .eq(expected.iter().map(|times| times.len()))
+        {
             return None;
         }
         let slices = Slices::of(trace);
@@ -70,22 +78,50 @@ impl TruthStages {
     /// Of errors before and after: first those of all events, and then those in each slice of time.
     pub fn of(slices: Slices, errors: &[Vec<TruthError>; 2]) -> Self {
         // About the mean of the whole, not that of the slice.
-        let about = |part: &TruthError, whole: &TruthError| part.centred().hypot(part.bias() - whole.bias());
-        let both = |at: usize| errors.each_ref().map(|errors| about(&errors[at], &errors[0]));
-        let over_time = (1..=slices.count).map(|at| (errors[0][at].events() > 0).then(|| both(at))).collect();
+        let about = |part: &TruthError, whole: &TruthError| {
+            part.centred().hypot(part.bias() - whole.bias())
+        };
+        let both = |at: usize| {
+            errors
+                .each_ref()
+                .map(|errors| about(&errors[at], &errors[0]))
+        };
+        let over_time = (1..=slices.count)
+            .map(|at| (errors[0][at].events() > 0).then(|| both(at)))
+            .collect();
         let [pre_synchronized, corrected] = errors.each_ref().map(|errors| errors[0].into());
-        Self { pre_synchronized, corrected, slices, over_time }
+        Self {
+            pre_synchronized,
+            corrected,
+            slices,
+            over_time,
+        }
     }
 
     /// What is said where the trace at `truth` has other events than the one at `path`.
     pub fn of_another(truth: &Path, path: &Path) -> Failure {
-        Failure::option("--truth", format!("{} is another trace than {}", truth.display(), path.display()))
+        Failure::option(
+            "--truth",
+            format!(
+                "{} is another trace than {}",
+                truth.display(),
+                path.display()
+            ),
+        )
     }
 
     /// As a table.
     pub fn text(&self) -> String {
-        let mut table = Table::new(["error against the truth", "bias", "centred", "largest, centred"]);
-        for (stage, error) in [("pre-synchronized", &self.pre_synchronized), ("corrected", &self.corrected)] {
+        let mut table = Table::new([
+            "error against the truth",
+            "bias",
+            "centred",
+            "largest, centred",
+        ]);
+        for (stage, error) in [
+            ("pre-synchronized", &self.pre_synchronized),
+            ("corrected", &self.corrected),
+        ] {
             table.row([
                 stage.to_owned(),
                 time(error.bias_nanos),
@@ -104,9 +140,16 @@ mod tests {
 
     fn trace(times: &[i64]) -> Trace {
         let mut builder = TraceBuilder::new(Matching::default());
-        let location = builder.add_location(Place { node: 0, process: 0 }).unwrap();
+        let location = builder
+            .add_location(Place {
+                node: 0,
+                process: 0,
+            })
+            .unwrap();
         for time in times {
-            builder.push(location, Timestamp::from_nanos(*time), Action::Internal).unwrap();
+            builder
+                .push(location, Timestamp::from_nanos(*time), Action::Internal)
+                .unwrap();
         }
         builder.finish().unwrap()
     }
@@ -117,9 +160,21 @@ mod tests {
         let truth = trace(&[0, 9, 200]);
         let corrected = [[8, 17, 202].map(Timestamp::from_nanos)];
         let found = TruthStages::between(&trace(&[6, 9, 200]), &corrected, &truth).unwrap();
-        assert_eq!((found.pre_synchronized.bias_nanos, found.corrected.bias_nanos), (2.0, 6.0));
+        assert_eq!(
+            (
+                found.pre_synchronized.bias_nanos,
+                found.corrected.bias_nanos
+            ),
+            (2.0, 6.0)
+        );
         assert_eq!((found.slices.length, found.over_time.len()), (3, 65));
-        let there: Vec<_> = found.over_time.iter().copied().enumerate().filter_map(|(i, at)| Some((i, at?))).collect();
+        let there: Vec<_> = found
+            .over_time
+            .iter()
+            .copied()
+            .enumerate()
+            .filter_map(|(i, at)| Some((i, at?)))
+            .collect();
         assert_eq!(there, [(0, [4.0, 2.0]), (1, [2.0, 2.0]), (64, [2.0, 4.0])]);
         assert!(TruthStages::between(&trace(&[6, 9]), &corrected, &truth).is_none());
     }

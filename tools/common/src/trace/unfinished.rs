@@ -18,7 +18,9 @@ impl Unfinished {
     /// When signals cannot be listened to.
     pub fn of(path: &Path) -> Result<Self, Failure> {
         #[cfg(unix)]
-        return unix::Watch::begin(path).map(|_watch| Self { _watch }).map_err(Failure::run);
+        return unix::Watch::begin(path)
+            .map(|_watch| Self { _watch })
+            .map_err(Failure::run);
         #[cfg(not(unix))]
         {
             let _ = path;
@@ -62,7 +64,10 @@ mod unix {
                     let _ = emulate_default_handler(signal);
                 }
             });
-            Ok(Self { signals: handle, ending })
+            Ok(Self {
+                signals: handle,
+                ending,
+            })
         }
     }
 
@@ -83,7 +88,11 @@ mod unix {
             }
             for path in found {
                 // It is looked for again.
-                let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+                let _ = if path.is_dir() {
+                    fs::remove_dir_all(&path)
+                } else {
+                    fs::remove_file(&path)
+                };
             }
         }
     }

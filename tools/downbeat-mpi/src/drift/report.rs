@@ -90,12 +90,19 @@ struct Left {
 
 impl Fit {
     fn new<C: Domain>(fit: &WindowFit<C>, series: &OffsetSeries<C>) -> Self {
-        let began = series.samples().first().map_or(Duration::ZERO, |first| fit.began - first.at);
+        let began = series
+            .samples()
+            .first()
+            .map_or(Duration::ZERO, |first| fit.began - first.at);
         Self {
             began_s: began.as_secs_f64(),
             offsets: fit.samples,
             drift_ppm: fit.drift * 1e6,
-            r_squared: if let Explained::Share(share) = fit.explained { Some(share) } else { None },
+            r_squared: if let Explained::Share(share) = fit.explained {
+                Some(share)
+            } else {
+                None
+            },
             shown: fit.explained.to_string(),
             largest_residual_ns: fit.largest_residual.as_nanos(),
         }
@@ -104,7 +111,14 @@ impl Fit {
 
 impl<'a> Report<'a> {
     pub(super) fn new(factors: &'a Factors, latency: Latencies, missed: u64) -> Self {
-        Self { schema: "downbeat.drift", version: 1, factors, latency, missed, ranks: Vec::new() }
+        Self {
+            schema: "downbeat.drift",
+            version: 1,
+            factors,
+            latency,
+            missed,
+            ranks: Vec::new(),
+        }
     }
 
     /// The next rank.
@@ -118,7 +132,11 @@ impl<'a> Report<'a> {
     ) {
         let of_length = |length: &Duration| Window {
             length_s: length.as_secs_f64(),
-            fits: series.windows(*length, every).iter().map(|fit| Fit::new(fit, series)).collect(),
+            fits: series
+                .windows(*length, every)
+                .iter()
+                .map(|fit| Fit::new(fit, series))
+                .collect(),
         };
         let [message, allreduce] = [self.latency.message_ns, self.latency.allreduce_ns]
             .map(|nanos| Duration::from_nanos_f64(nanos).unwrap_or(Duration::MAX));
@@ -126,7 +144,10 @@ impl<'a> Report<'a> {
             rank,
             offsets: series.samples().len(),
             contradictory,
-            first_offset_ns: series.samples().first().map(|first| first.offset.as_nanos()),
+            first_offset_ns: series
+                .samples()
+                .first()
+                .map(|first| first.offset.as_nanos()),
             whole: series.fit().map(|fit| Fit::new(&fit, series)),
             windows: windows.iter().map(of_length).collect(),
             begin_to_end: series.begin_to_end().map(|left| Left {
@@ -140,13 +161,31 @@ impl<'a> Report<'a> {
         });
     }
 
-    pub(super) fn show(&self, json: bool, ranks: &Ranks<'_>, options: &Options) -> Result<(), Failure> {
-        if json { output::print_json(self) } else { output::print(&self.text(ranks, options)) }
+    pub(super) fn show(
+        &self,
+        json: bool,
+        ranks: &Ranks<'_>,
+        options: &Options,
+    ) -> Result<(), Failure> {
+        if json {
+            output::print_json(self)
+        } else {
+            output::print(&self.text(ranks, options))
+        }
     }
 
     fn text(&self, ranks: &Ranks<'_>, options: &Options) -> String {
-        let (size, nodes) = (count(ranks.all.size() as usize, "rank"), count(ranks.nodes(), "node"));
-        let Options { clock, during, every, check_by, .. } = options;
+        let (size, nodes) = (
+            count(ranks.all.size() as usize, "rank"),
+            count(ranks.nodes(), "node"),
+        );
+        let Options {
+            clock,
+            during,
+            every,
+            check_by,
+            ..
+        } = options;
         let mut text = format!(
             "{size} on {nodes}, clock {clock}, during {during} every {every}, offsets to rank 0 by {check_by}\n\n\
              Lines through windows of time; R-squared is how much of the differences between offsets they explain:\n\n{}\n\
@@ -154,7 +193,10 @@ impl<'a> Report<'a> {
             self.windows(),
             self.left()
         );
-        let Latencies { message_ns, allreduce_ns } = self.latency;
+        let Latencies {
+            message_ns,
+            allreduce_ns,
+        } = self.latency;
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
@@ -165,7 +207,11 @@ impl<'a> Report<'a> {
             time(allreduce_ns)
         );
         if self.missed > 0 {
-            let _ = writeln!(text, "{} missed, as the one before took so long.", count(self.missed as usize, "look"));
+            let _ = writeln!(
+                text,
+                "{} missed, as the one before took so long.",
+                count(self.missed as usize, "look")
+            );
         }
         text
     }
@@ -216,11 +262,19 @@ impl<'a> Report<'a> {
             None => "too uncertain",
         };
         for one in &self.ranks {
-            let counts = [one.rank.to_string(), one.offsets.to_string(), one.contradictory.to_string()];
-            let first = one.first_offset_ns.map_or_else(|| "-".to_owned(), |nanos| time(nanos as f64));
+            let counts = [
+                one.rank.to_string(),
+                one.offsets.to_string(),
+                one.contradictory.to_string(),
+            ];
+            let first = one
+                .first_offset_ns
+                .map_or_else(|| "-".to_owned(), |nanos| time(nanos as f64));
             let left = one.begin_to_end.as_ref().map_or_else(Vec::new, |left| {
                 let certainly = match (left.least_ns, left.most_ns) {
-                    (Some(least), Some(most)) => format!("{} to {}", time(least as f64), time(most as f64)),
+                    (Some(least), Some(most)) => {
+                        format!("{} to {}", time(least as f64), time(most as f64))
+                    }
                     _ => "unknown".to_owned(),
                 };
                 vec![
@@ -231,7 +285,13 @@ impl<'a> Report<'a> {
                     verdict(left.exceeds_allreduce).to_owned(),
                 ]
             });
-            table.row(counts.into_iter().chain([first]).chain(left).collect::<Vec<_>>());
+            table.row(
+                counts
+                    .into_iter()
+                    .chain([first])
+                    .chain(left)
+                    .collect::<Vec<_>>(),
+            );
         }
         table.render()
     }
@@ -242,13 +302,19 @@ fn row(rank: &str, length: &str, fits: &[&Fit]) -> Vec<String> {
     let none = || "-".to_owned();
     let quantiles = |mut values: Vec<f64>, shown: fn(f64) -> String| {
         let sample = Sample::new(&mut values).ok();
-        [0.5, 0.0, 1.0].map(|share| sample.map_or_else(none, |sample| shown(sample.quantile(share))))
+        [0.5, 0.0, 1.0]
+            .map(|share| sample.map_or_else(none, |sample| shown(sample.quantile(share))))
     };
     let [drift, least, greatest] =
-        quantiles(fits.iter().map(|fit| fit.drift_ppm).collect(), |ppm| format!("{ppm:.4} ppm"));
+        quantiles(fits.iter().map(|fit| fit.drift_ppm).collect(), |ppm| {
+            format!("{ppm:.4} ppm")
+        });
     let explained: Vec<f64> = fits.iter().filter_map(|fit| fit.r_squared).collect();
     // Where there is none to speak of, a table says why.
-    let without = fits.iter().find(|fit| fit.r_squared.is_none()).map_or_else(none, |fit| fit.shown.clone());
+    let without = fits
+        .iter()
+        .find(|fit| fit.r_squared.is_none())
+        .map_or_else(none, |fit| fit.shown.clone());
     let [r_squared, least_r_squared] = match explained.is_empty() {
         true => [without, none()],
         false => {
@@ -256,8 +322,21 @@ fn row(rank: &str, length: &str, fits: &[&Fit]) -> Vec<String> {
             [median, least]
         }
     };
-    let residual = fits.iter().map(|fit| fit.largest_residual_ns).max_by_key(|nanos| nanos.unsigned_abs());
+    let residual = fits
+        .iter()
+        .map(|fit| fit.largest_residual_ns)
+        .max_by_key(|nanos| nanos.unsigned_abs());
     let residual = residual.map_or_else(none, |nanos| time(nanos as f64));
     let count = fits.len().to_string();
-    vec![rank.to_owned(), length.to_owned(), count, drift, least, greatest, r_squared, least_r_squared, residual]
+    vec![
+        rank.to_owned(),
+        length.to_owned(),
+        count,
+        drift,
+        least,
+        greatest,
+        r_squared,
+        least_r_squared,
+        residual,
+    ]
 }

@@ -79,27 +79,46 @@ pub(super) struct Report<'a> {
 impl Found {
     /// Keeps what is to be shown of a measurement; returns what is to be recorded.
     pub(super) fn take(&mut self, job: &Job, measured: Measured) -> Result<Measured, Failure> {
-        let [valid, late] = [State::Valid, State::Late].map(|state| measured.observations.count(state));
+        let [valid, late] =
+            [State::Valid, State::Late].map(|state| measured.observations.count(state));
         let barrier = job.barrier.name();
         let Some(timing) = job.timing else {
             let imbalance = Imbalance::of(&measured.observations);
             let imbalance = imbalance.map_err(|why| Failure::run(format!("{}: {why}", job.key)))?;
             let measured = leaving(measured, &imbalance);
-            let figure = |name| measured.figures.iter().find(|figure| figure.name == name).map_or(0.0, |f| f.nanos);
+            let figure = |name| {
+                measured
+                    .figures
+                    .iter()
+                    .find(|figure| figure.name == name)
+                    .map_or(0.0, |f| f.nanos)
+            };
             let [median, q1, q3, p95, max] = ["median", "q1", "q3", "p95", "max"].map(figure);
             let (leaves_last, leaves_last_share) = imbalance.usually_last();
             let leaving = Leaving {
-                imbalance_ns: Quantiles { median, q1, q3, p95, max },
+                imbalance_ns: Quantiles {
+                    median,
+                    q1,
+                    q3,
+                    p95,
+                    max,
+                },
                 run_time_ns: figure(Imbalance::RUN_TIME),
                 leaves_last,
                 leaves_last_share,
                 left_last: imbalance.left_last().to_vec(),
             };
-            self.imbalance.push(Uneven { barrier, valid, late, leaving: Some(leaving) });
+            self.imbalance.push(Uneven {
+                barrier,
+                valid,
+                late,
+                leaving: Some(leaving),
+            });
             return Ok(measured);
         };
         let reported = measured.figures.first();
-        let reported = reported.ok_or_else(|| Failure::run(format!("{}: there is no figure", job.key)))?;
+        let reported =
+            reported.ok_or_else(|| Failure::run(format!("{}: there is no figure", job.key)))?;
         self.latency.push(Latency {
             method: timing.to_string(),
             barrier,
@@ -117,43 +136,80 @@ impl Found {
     pub(super) fn nothing(&mut self, job: &Job, late: usize) {
         let barrier = job.barrier.name();
         let Some(timing) = job.timing else {
-            return self.imbalance.push(Uneven { barrier, valid: 0, late, leaving: None });
+            return self.imbalance.push(Uneven {
+                barrier,
+                valid: 0,
+                late,
+                leaving: None,
+            });
         };
         let (operation, bytes, method) = (job.operation(), job.key.bytes, timing.to_string());
-        self.latency.push(Latency { method, barrier, operation, bytes, valid: 0, late, figure: "", latency_ns: None });
+        self.latency.push(Latency {
+            method,
+            barrier,
+            operation,
+            bytes,
+            valid: 0,
+            late,
+            figure: "",
+            latency_ns: None,
+        });
     }
 
     /// Whether something was measured, but nothing of it was valid.
     pub(super) fn is_nothing(&self) -> bool {
-        let valid = self.imbalance.iter().map(|one| one.valid).chain(self.latency.iter().map(|one| one.valid));
+        let valid = self
+            .imbalance
+            .iter()
+            .map(|one| one.valid)
+            .chain(self.latency.iter().map(|one| one.valid));
         valid.max() == Some(0)
     }
 
     /// As they were asked for, whatever the order in which they were measured.
     pub(super) fn sort_as(&mut self, jobs: &[Job]) {
         let barrier = |name| jobs.iter().position(|job| job.barrier.name() == name);
-        let method = |name: &str| jobs.iter().position(|job| job.timing.is_some_and(|t| t.to_string() == name));
+        let method = |name: &str| {
+            jobs.iter()
+                .position(|job| job.timing.is_some_and(|t| t.to_string() == name))
+        };
         self.imbalance.sort_by_key(|one| barrier(one.barrier));
-        self.latency.sort_by_key(|one| (method(&one.method), barrier(one.barrier)));
+        self.latency
+            .sort_by_key(|one| (method(&one.method), barrier(one.barrier)));
     }
 
     pub(super) fn report<'a>(&'a self, results: &'a Results) -> Report<'a> {
         let (barriers, latencies) = (&self.imbalance, &self.latency);
-        Report { head: results.head("downbeat.imbalance", 1), barriers, latencies }
+        Report {
+            head: results.head("downbeat.imbalance", 1),
+            barriers,
+            latencies,
+        }
     }
 
     pub(super) fn text(&self, results: &Results) -> String {
         let (headline, factors) = (results.headline(), results.factors());
-        let mut text = format!("{headline}, synchronized by {}\n", factors.get("sync").unwrap_or_default());
+        let mut text = format!(
+            "{headline}, synchronized by {}\n",
+            factors.get("sync").unwrap_or_default()
+        );
         // What a user told the library to do for barriers.
-        for (name, value) in factors.iter().filter(|(name, _)| name.to_ascii_lowercase().contains("barrier")) {
+        for (name, value) in factors
+            .iter()
+            .filter(|(name, _)| name.to_ascii_lowercase().contains("barrier"))
+        {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{name} = {value}");
         }
-        let _ =
-            write!(text, "\nImbalance, from the first rank that leaves a barrier to the last:\n\n{}", self.barriers());
+        let _ = write!(
+            text,
+            "\nImbalance, from the first rank that leaves a barrier to the last:\n\n{}",
+            self.barriers()
+        );
         if let Some(first) = self.latency.first() {
-            let Latency { operation, bytes, .. } = first;
+            let Latency {
+                operation, bytes, ..
+            } = first;
             let _ = write!(
                 text,
                 "\nLatency of {operation}, {bytes} bytes, as each method reports it behind each barrier:\n\n{}",
@@ -167,14 +223,39 @@ impl Found {
     }
 
     fn barriers(&self) -> String {
-        let headings = ["barrier", "valid", "of", "median", "q1", "q3", "p95", "max", "barrier takes", "leaves last"];
+        let headings = [
+            "barrier",
+            "valid",
+            "of",
+            "median",
+            "q1",
+            "q3",
+            "p95",
+            "max",
+            "barrier takes",
+            "leaves last",
+        ];
         let mut table = Table::new(headings);
         for one in &self.imbalance {
-            let cells = [one.barrier.to_owned(), one.valid.to_string(), (one.valid + one.late).to_string()];
+            let cells = [
+                one.barrier.to_owned(),
+                one.valid.to_string(),
+                (one.valid + one.late).to_string(),
+            ];
             let leaving = one.leaving.as_ref().map_or_else(Vec::new, |leaving| {
-                let Quantiles { median, q1, q3, p95, max } = leaving.imbalance_ns;
+                let Quantiles {
+                    median,
+                    q1,
+                    q3,
+                    p95,
+                    max,
+                } = leaving.imbalance_ns;
                 let times = [median, q1, q3, p95, max, leaving.run_time_ns].map(time);
-                let last = format!("rank {} ({})", leaving.leaves_last, percent(leaving.leaves_last_share));
+                let last = format!(
+                    "rank {} ({})",
+                    leaving.leaves_last,
+                    percent(leaving.leaves_last_share)
+                );
                 times.into_iter().chain([last]).collect()
             });
             table.row(cells.into_iter().chain(leaving).collect::<Vec<_>>());
@@ -195,14 +276,27 @@ impl Found {
                 barriers.push(one.barrier);
             }
         }
-        let mut table = Table::new(["method", "reports"].into_iter().chain(barriers.iter().copied()));
+        let mut table = Table::new(
+            ["method", "reports"]
+                .into_iter()
+                .chain(barriers.iter().copied()),
+        );
         for (method, figure) in methods {
             let of_barrier = |barrier: &&str| {
-                let found = self.latency.iter().find(|one| one.method == method && one.barrier == *barrier);
-                found.and_then(|one| one.latency_ns).map_or_else(|| "-".to_owned(), time)
+                let found = self
+                    .latency
+                    .iter()
+                    .find(|one| one.method == method && one.barrier == *barrier);
+                found
+                    .and_then(|one| one.latency_ns)
+                    .map_or_else(|| "-".to_owned(), time)
             };
             let cells = [method.to_owned(), figure.to_owned()].into_iter();
-            table.row(cells.chain(barriers.iter().map(of_barrier)).collect::<Vec<_>>());
+            table.row(
+                cells
+                    .chain(barriers.iter().map(of_barrier))
+                    .collect::<Vec<_>>(),
+            );
         }
         table.render()
     }

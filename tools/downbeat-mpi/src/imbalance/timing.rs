@@ -4,7 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use downbeat_clock_core::Duration;
-use downbeat_measure::{Barrier, EachCall, Method, Preset, RoundTime, Scheme, Series, Stopping, Windows};
+use downbeat_measure::{
+    Barrier, EachCall, Method, Preset, RoundTime, Scheme, Series, Stopping, Windows,
+};
 
 /// A scheme, or a suite.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +26,10 @@ impl FromStr for Timing {
         }
         text.parse().map(Self::Suite).map_err(|_| {
             let suites = Preset::ALL.map(Preset::name).join(", ");
-            format!("there is no method \"{text}\": there are {} and {suites}", SCHEMES.join(", "))
+            format!(
+                "there is no method \"{text}\": there are {} and {suites}",
+                SCHEMES.join(", ")
+            )
         })
     }
 }
@@ -44,7 +49,10 @@ pub(super) struct Open(Method);
 
 impl Open {
     pub(super) fn behind(self, barrier: Barrier) -> Method {
-        Method { scheme: self.0.scheme.behind(barrier), ..self.0 }
+        Method {
+            scheme: self.0.scheme.behind(barrier),
+            ..self.0
+        }
     }
 }
 
@@ -54,16 +62,34 @@ impl Timing {
     }
 
     /// Schemes are as `usual` but for their name. What was asked for goes before what a suite has.
-    pub(super) fn method(self, usual: &Method, bytes: u64, reps: Option<u32>, slice: Option<Duration>) -> Open {
+    pub(super) fn method(
+        self,
+        usual: &Method,
+        bytes: u64,
+        reps: Option<u32>,
+        slice: Option<Duration>,
+    ) -> Open {
         let most = reps.unwrap_or(super::REPS);
         let series = Series::of(most);
         let one_series = Stopping::Count { most: 1 };
-        let scheme = |scheme, stopping| Method { scheme, stopping, ..usual.clone() };
+        let scheme = |scheme, stopping| Method {
+            scheme,
+            stopping,
+            ..usual.clone()
+        };
         Open(match self {
             Self::Scheme("ms1") => scheme(Scheme::EachCall(EachCall::default()), usual.stopping),
             Self::Scheme("ms2") => scheme(Scheme::Series(series), one_series),
-            Self::Scheme("ms3") => scheme(Scheme::Series(Series { barrier_after_each: true, ..series }), one_series),
-            Self::Scheme("ms4") => scheme(Scheme::Windows(Windows { window: None }), usual.stopping),
+            Self::Scheme("ms3") => scheme(
+                Scheme::Series(Series {
+                    barrier_after_each: true,
+                    ..series
+                }),
+                one_series,
+            ),
+            Self::Scheme("ms4") => {
+                scheme(Scheme::Windows(Windows { window: None }), usual.stopping)
+            }
             Self::Scheme(_) => scheme(Scheme::RoundTime(RoundTime::default()), usual.stopping),
             Self::Suite(suite) => {
                 let mut method = suite.method(bytes);
@@ -92,16 +118,30 @@ mod tests {
             processing: Processing::Median,
             root: 0,
         };
-        let method =
-            |name: &str, reps| name.parse::<Timing>().unwrap().method(&usual, 8, reps, None).behind(Barrier::Tree);
-        assert_eq!(method("osu", None).stopping, Stopping::Count { most: 1_000 });
+        let method = |name: &str, reps| {
+            name.parse::<Timing>()
+                .unwrap()
+                .method(&usual, 8, reps, None)
+                .behind(Barrier::Tree)
+        };
+        assert_eq!(
+            method("osu", None).stopping,
+            Stopping::Count { most: 1_000 }
+        );
         assert_eq!(method("osu", Some(7)).stopping, Stopping::Count { most: 7 });
         for name in ["imb", "ms2", "ms3"] {
-            let Scheme::Series(series) = method(name, Some(7)).scheme else { panic!("{name}") };
+            let Scheme::Series(series) = method(name, Some(7)).scheme else {
+                panic!("{name}")
+            };
             assert_eq!((series.calls, series.barrier), (7, Barrier::Tree), "{name}");
         }
         for name in ["ms1", "osu"] {
-            assert_eq!(method(name, None).scheme, Scheme::EachCall(EachCall { barrier: Barrier::Tree }));
+            assert_eq!(
+                method(name, None).scheme,
+                Scheme::EachCall(EachCall {
+                    barrier: Barrier::Tree
+                })
+            );
         }
         assert_eq!(method("round-time", None), usual);
         for timing in SCHEMES.into_iter().chain(Preset::ALL.map(Preset::name)) {

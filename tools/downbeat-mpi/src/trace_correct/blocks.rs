@@ -35,7 +35,11 @@ pub(super) fn write<C: Comm>(
     sessions: &Sessions,
     comm: &C,
 ) -> Result<(), Failure> {
-    let owners: Vec<u32> = file.trace.ids().map(|location| file.trace.owner(location).unwrap_or(0)).collect();
+    let owners: Vec<u32> = file
+        .trace
+        .ids()
+        .map(|location| file.trace.owner(location).unwrap_or(0))
+        .collect();
     let mut ahead = vec![Ahead::default(); owners.len()];
     let mut lost = None;
     let time = |location: u32| {
@@ -52,19 +56,30 @@ pub(super) fn write<C: Comm>(
             }
             ahead.asked += count;
         }
-        let times = if owner == comm.rank() { own.get(at)? } else { &ahead.times };
+        let times = if owner == comm.rank() {
+            own.get(at)?
+        } else {
+            &ahead.times
+        };
         let time = times.get(ahead.next).copied();
         ahead.next += 1;
         time
     };
-    let written = file.write_with(path, format, time, sessions).map_err(Failure::run);
+    let written = file
+        .write_with(path, format, time, sessions)
+        .map_err(Failure::run);
     for other in 1..comm.size() {
         block_on_ready(comm.send(other, DONE)).map_err(Failure::run)?;
     }
     lost.map_or(written, |why| Err(Failure::run(why)))
 }
 
-fn ask<C: Comm>(comm: &C, owner: u32, request: Request, count: usize) -> Result<Vec<Timestamp<Global>>, CommError> {
+fn ask<C: Comm>(
+    comm: &C,
+    owner: u32,
+    request: Request,
+    count: usize,
+) -> Result<Vec<Timestamp<Global>>, CommError> {
     let mut bytes = vec![0; count * size_of::<i64>()];
     if count > 0 {
         block_on_ready(async {
@@ -72,7 +87,12 @@ fn ask<C: Comm>(comm: &C, owner: u32, request: Request, count: usize) -> Result<
             comm.recv_bytes(owner, &mut bytes).await
         })?;
     }
-    Ok(bytes.as_chunks().0.iter().map(|nanos| Timestamp::from_nanos(i64::from_le_bytes(*nanos))).collect())
+    Ok(bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|nanos| Timestamp::from_nanos(i64::from_le_bytes(*nanos)))
+        .collect())
 }
 
 /// Gives rank 0 what it asks for, until it has all.
@@ -84,9 +104,15 @@ pub(super) fn serve<C: Comm>(own: &[Vec<Timestamp<Global>>], comm: &C) -> Result
                 return Ok(());
             }
             let [location, from] = request.map(|number| number as usize);
-            let times = own.get(location).and_then(|times| times.get(from..)).unwrap_or_default();
+            let times = own
+                .get(location)
+                .and_then(|times| times.get(from..))
+                .unwrap_or_default();
             let block = &times[..BLOCK.min(times.len())];
-            let bytes: Vec<u8> = block.iter().flat_map(|time| time.as_nanos().to_le_bytes()).collect();
+            let bytes: Vec<u8> = block
+                .iter()
+                .flat_map(|time| time.as_nanos().to_le_bytes())
+                .collect();
             comm.send_bytes(0, &bytes).await?;
         }
     })

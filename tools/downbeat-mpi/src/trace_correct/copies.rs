@@ -19,23 +19,39 @@ pub(super) async fn write<C: Comm>(
     (folder, rewrite): (&Path, bool),
     comm: &C,
 ) -> Result<ArchiveReport, Failure> {
-    let begun = (comm.rank() == 0).then(|| archive.begin_copy(folder)).transpose();
+    let begun = (comm.rank() == 0)
+        .then(|| archive.begin_copy(folder))
+        .transpose();
     let copy = agree(comm, begun.map_err(Failure::run)).await?;
-    let name = copy.as_ref().and_then(|copy| copy.part().file_name()).unwrap_or_default();
+    let name = copy
+        .as_ref()
+        .and_then(|copy| copy.part().file_name())
+        .unwrap_or_default();
     let name = tell(comm, name.as_bytes()).await.map_err(Failure::run)?;
     let place = folder.with_file_name(OsString::from_vec(name));
 
     let is_own = |location: LocationId| part.owner(location) == Some(comm.rank());
-    let writing = Writing { rewrite, workers: 1 };
+    let writing = Writing {
+        rewrite,
+        workers: 1,
+    };
     let written = archive.write_locations(part.as_ref(), origin, times, &place, writing, is_own);
-    let mut written = agree(comm, written.map_err(Failure::run)).await?.into_iter();
+    let mut written = agree(comm, written.map_err(Failure::run))
+        .await?
+        .into_iter();
     let finished = copy.map_or(Ok(()), |copy| copy.finish().map(drop));
     agree(comm, finished.map_err(Failure::run)).await?;
 
     let mut all = Vec::with_capacity(origin.locations.len());
     for location in &origin.locations {
-        let own = if is_own(*location) { written.next() } else { None };
-        let own = own.map_or([0; 2], |(knots, is_rewritten)| [knots as u64, is_rewritten.into()]);
+        let own = if is_own(*location) {
+            written.next()
+        } else {
+            None
+        };
+        let own = own.map_or([0; 2], |(knots, is_rewritten)| {
+            [knots as u64, is_rewritten.into()]
+        });
         let sum = collective::all_combine(comm, own, |a, b| [a[0] + b[0], a[1] + b[1]]);
         let [knots, rewritten] = sum.await.map_err(Failure::run)?;
         all.push((knots as usize, rewritten > 0));

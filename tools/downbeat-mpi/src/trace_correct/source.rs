@@ -26,7 +26,9 @@ pub(super) type Loaded = (TraceFile<()>, usize, Source);
 pub(super) fn loads_of(path: &Path) -> Vec<(u32, u64)> {
     #[cfg(feature = "otf2")]
     if files::is_archive(path) {
-        return Archive::open(path).map(|archive| archive.loads()).unwrap_or_default();
+        return Archive::open(path)
+            .map(|archive| archive.loads())
+            .unwrap_or_default();
     }
     TraceFile::loads_of(path)
 }
@@ -43,7 +45,8 @@ pub(super) fn load(
         return load_archive(path, builder, matching, apply_offsets);
     }
     let file = TraceFile::load(path, builder);
-    file.map(|file| (file, 0, Source::File)).map_err(|Unread { after, why }| (after, why.to_string()))
+    file.map(|file| (file, 0, Source::File))
+        .map_err(|Unread { after, why }| (after, why.to_string()))
 }
 
 #[cfg(feature = "otf2")]
@@ -58,19 +61,44 @@ fn load_archive(
     use downbeat_trace::formats::otf2::Reading;
 
     let archive = Archive::open(path).map_err(|why| (0, why.to_string()))?;
-    let reading = Reading { matching, offsets, ..Reading::default() };
-    let origin = archive.load(&reading, builder).map_err(|Unread { after, why }| (after, why.to_string()))?;
+    let reading = Reading {
+        matching,
+        offsets,
+        ..Reading::default()
+    };
+    let origin = archive
+        .load(&reading, builder)
+        .map_err(|Unread { after, why }| (after, why.to_string()))?;
     let (sessions, applied) = Recording::left_of(archive.sessions(&origin), offsets);
     let (path, names, loads) = (path.to_owned(), archive.names(&origin), archive.loads());
     // It is no file: there is no format to be kept.
-    let file = TraceFile { path, format: TraceFormat::Binary, trace: (), names, sessions, master: 0, loads };
+    let file = TraceFile {
+        path,
+        format: TraceFormat::Binary,
+        trace: (),
+        names,
+        sessions,
+        master: 0,
+        loads,
+    };
     Ok((file, applied, Source::Archive(Box::new((archive, origin)))))
 }
 
 #[cfg(not(feature = "otf2"))]
-fn load_archive(path: &Path, _: &mut PartBuilder, _: Matching, _: bool) -> Result<Loaded, (u64, String)> {
+fn load_archive(
+    path: &Path,
+    _: &mut PartBuilder,
+    _: Matching,
+    _: bool,
+) -> Result<Loaded, (u64, String)> {
     let with = "`cargo build --release -p downbeat-mpi --features mpi,otf2`";
-    Err((0, format!("{}: this program was built without OTF2; with it, {with}", path.display())))
+    Err((
+        0,
+        format!(
+            "{}: this program was built without OTF2; with it, {with}",
+            path.display()
+        ),
+    ))
 }
 
 impl Source {
@@ -78,7 +106,9 @@ impl Source {
     pub(super) fn failure(&self, path: &Path, why: PartError) -> Failure {
         match (self, why) {
             #[cfg(feature = "otf2")]
-            (Self::Archive(source), PartError::Trace(why)) => Failure::Input(source.0.trace_error(why).to_string()),
+            (Self::Archive(source), PartError::Trace(why)) => {
+                Failure::Input(source.0.trace_error(why).to_string())
+            }
             (_, why) => failure(path, why),
         }
     }

@@ -20,24 +20,48 @@ const LIMIT: Duration = Duration::from_secs(300);
 const PROMISED_NS: u64 = 2_000;
 
 pub(super) fn step(workspace: &Workspace, gate: bool) -> Step<'_> {
-    Step::new(format!("table: {RANKS} ranks that share cores over {}", OPEN_MPI.name()), move || {
-        let mut mpirun = OPEN_MPI.crowded_mpirun();
-        mpirun.args(["-np", &RANKS.to_string()]).arg(released_rank_program(workspace, OPEN_MPI)?);
-        mpirun.args("sync --truth --check 0 --repeat 10 --json --algorithm".split(' '));
-        mpirun.arg(format!("{UNWEIGHTED},{WEIGHTED}")).stdout(Stdio::piped());
-        let output = shell::output_within(LIMIT, &mut mpirun)?;
-        let report: Value = serde_json::from_slice(&output.stdout).map_err(|why| format!("no report: {why}"))?;
-        show(&report, gate)
-    })
+    Step::new(
+        format!(
+            "table: {RANKS} ranks that share cores over {}",
+            OPEN_MPI.name()
+        ),
+        move || {
+            let mut mpirun = OPEN_MPI.crowded_mpirun();
+            mpirun
+                .args(["-np", &RANKS.to_string()])
+                .arg(released_rank_program(workspace, OPEN_MPI)?);
+            mpirun.args("sync --truth --check 0 --repeat 10 --json --algorithm".split(' '));
+            mpirun
+                .arg(format!("{UNWEIGHTED},{WEIGHTED}"))
+                .stdout(Stdio::piped());
+            let output = shell::output_within(LIMIT, &mut mpirun)?;
+            let report: Value = serde_json::from_slice(&output.stdout)
+                .map_err(|why| format!("no report: {why}"))?;
+            show(&report, gate)
+        },
+    )
 }
 
 fn show(report: &Value, gate: bool) -> Outcome {
-    println!("| largest true error of {RANKS} ranks, right after | median, ns | worst, ns |\n|---|---|---|");
+    println!(
+        "| largest true error of {RANKS} ranks, right after | median, ns | worst, ns |\n|---|---|---|"
+    );
     let mut weighted = u64::MAX;
     for label in [UNWEIGHTED, WEIGHTED] {
-        let runs = report["runs"].as_array().into_iter().flatten().filter(|run| run["algorithm"] == label);
-        let error = |run: &Value| run["checks"][0]["largest_error"]["ns"].as_i64().map(i64::unsigned_abs);
-        let mut errors = runs.map(error).collect::<Option<Vec<u64>>>().ok_or("a run without an error")?;
+        let runs = report["runs"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|run| run["algorithm"] == label);
+        let error = |run: &Value| {
+            run["checks"][0]["largest_error"]["ns"]
+                .as_i64()
+                .map(i64::unsigned_abs)
+        };
+        let mut errors = runs
+            .map(error)
+            .collect::<Option<Vec<u64>>>()
+            .ok_or("a run without an error")?;
         errors.sort_unstable();
         let (median, worst) = (errors.get(errors.len() / 2), errors.last());
         let (median, worst) = median.zip(worst).ok_or("there are no runs")?;
@@ -49,5 +73,9 @@ fn show(report: &Value, gate: bool) -> Outcome {
     println!(
         "\n| bound | found | must not exceed |\n|---|---|---|\n| median with weights, ns | {weighted} | {PROMISED_NS} |"
     );
-    if gate && weighted > PROMISED_NS { Err("the bound is missed".to_owned()) } else { Ok(()) }
+    if gate && weighted > PROMISED_NS {
+        Err("the bound is missed".to_owned())
+    } else {
+        Ok(())
+    }
 }

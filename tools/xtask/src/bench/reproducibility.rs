@@ -29,38 +29,63 @@ const FLOOR: &str = "floor";
 const FLOOR_OPERATION: &str = "ping-pong";
 
 pub(super) fn step(workspace: &Workspace, gate: bool) -> Step<'_> {
-    Step::new(format!("table: {TRIALS} trials of {LAUNCHES} launches over {}", OPEN_MPI.name()), move || {
-        shell::run(&mut command("cargo build --release -p downbeat-cli"))?;
-        let downbeat = workspace.built("release/downbeat");
-        let program = released_rank_program(workspace, OPEN_MPI)?;
-        let trials = workspace.built("reproducibility");
-        // There is none before the first time.
-        let _ = fs::remove_dir_all(&trials);
-        let near = near(&program)?;
-        for trial in 1..=TRIALS {
-            let mut run = Command::new(&downbeat);
-            let mpirun = OPEN_MPI.mpirun();
-            run.envs(mpirun.get_envs().filter_map(|(name, value)| Some((name, value?))));
-            run.args(["run", "-n", &LAUNCHES.to_string(), "--out"]).arg(trials.join(format!("trial-{trial:02}")));
-            for (name, method) in [(OURS, format!("{SLICE} {near}").as_str()), (OSU, "--as osu")] {
-                run.args(["--variant", name, "--"]).args(words_of(&mpirun)).args(["-np", "2"]).arg(&program);
-                run.args(format!("bench --operation allreduce,alltoall,bcast --sizes 8 {method}").split(' '));
+    Step::new(
+        format!(
+            "table: {TRIALS} trials of {LAUNCHES} launches over {}",
+            OPEN_MPI.name()
+        ),
+        move || {
+            shell::run(&mut command("cargo build --release -p downbeat-cli"))?;
+            let downbeat = workspace.built("release/downbeat");
+            let program = released_rank_program(workspace, OPEN_MPI)?;
+            let trials = workspace.built("reproducibility");
+            // There is none before the first time.
+            let _ = fs::remove_dir_all(&trials);
+            let near = near(&program)?;
+            for trial in 1..=TRIALS {
+                let mut run = Command::new(&downbeat);
+                let mpirun = OPEN_MPI.mpirun();
+                run.envs(
+                    mpirun
+                        .get_envs()
+                        .filter_map(|(name, value)| Some((name, value?))),
+                );
+                run.args(["run", "-n", &LAUNCHES.to_string(), "--out"])
+                    .arg(trials.join(format!("trial-{trial:02}")));
+                for (name, method) in [
+                    (OURS, format!("{SLICE} {near}").as_str()),
+                    (OSU, "--as osu"),
+                ] {
+                    run.args(["--variant", name, "--"])
+                        .args(words_of(&mpirun))
+                        .args(["-np", "2"])
+                        .arg(&program);
+                    run.args(
+                        format!("bench --operation allreduce,alltoall,bcast --sizes 8 {method}")
+                            .split(' '),
+                    );
+                }
+                run.args(["--variant", FLOOR, "--"]).arg(&downbeat);
+                run.args(
+                    format!("bench --operation {FLOOR_OPERATION} --ranks 2 {SLICE}").split(' '),
+                );
+                shell::output_within(LIMIT, run.stdout(Stdio::null()))
+                    .and_then(|output| shell::succeeded(&output))?;
             }
-            run.args(["--variant", FLOOR, "--"]).arg(&downbeat);
-            run.args(format!("bench --operation {FLOOR_OPERATION} --ranks 2 {SLICE}").split(' '));
-            shell::output_within(LIMIT, run.stdout(Stdio::null())).and_then(|output| shell::succeeded(&output))?;
-        }
-        let ours = spreads(&downbeat, &trials, OURS, "median")?;
-        let osu = spreads(&downbeat, &trials, OSU, "reported")?;
-        let floor = spreads(&downbeat, &trials, FLOOR, "median")?;
-        println!(
-            "ours measures only {near}, how near ranks can be on this machine; the others whenever they are launched"
-        );
-        for (operation, spread) in floor {
-            println!("{operation} of 8 bytes between two threads, without MPI: {spread:.1} %\n");
-        }
-        show(&ours, &osu, gate)
-    })
+            let ours = spreads(&downbeat, &trials, OURS, "median")?;
+            let osu = spreads(&downbeat, &trials, OSU, "reported")?;
+            let floor = spreads(&downbeat, &trials, FLOOR, "median")?;
+            println!(
+                "ours measures only {near}, how near ranks can be on this machine; the others whenever they are launched"
+            );
+            for (operation, spread) in floor {
+                println!(
+                    "{operation} of 8 bytes between two threads, without MPI: {spread:.1} %\n"
+                );
+            }
+            show(&ours, &osu, gate)
+        },
+    )
 }
 
 /// The option that has ranks measure only while their cores are about as near to each other as they can be: the host of a
@@ -73,27 +98,49 @@ fn near(program: &Path) -> Result<String, String> {
         let mut look = OPEN_MPI.mpirun();
         look.args(["-np", "2"]).arg(program);
         look.args("bench --operation empty --time-slice 1ms --within 1s --json".split(' '));
-        let report: Value = serde_json::from_str(&shell::read(&mut look)?).map_err(|why| why.to_string())?;
+        let report: Value =
+            serde_json::from_str(&shell::read(&mut look)?).map_err(|why| why.to_string())?;
         let distance = report["groups"][0]["figures_ns"]["distance"].as_f64();
         nearest = nearest.min(distance.ok_or_else(|| format!("no distance: {report}"))?);
     }
-    Ok(format!("--within {:.0}ns --patience 5min", FARTHER * nearest))
+    Ok(format!(
+        "--within {:.0}ns --patience 5min",
+        FARTHER * nearest
+    ))
 }
 
 /// A command and its arguments.
 fn words_of(command: &Command) -> Vec<OsString> {
-    [command.get_program()].into_iter().chain(command.get_args()).map(ToOwned::to_owned).collect()
+    [command.get_program()]
+        .into_iter()
+        .chain(command.get_args())
+        .map(ToOwned::to_owned)
+        .collect()
 }
 
 /// By operation, in percent.
-fn spreads(downbeat: &Path, trials: &Path, variant: &str, of: &str) -> Result<BTreeMap<String, f64>, String> {
+fn spreads(
+    downbeat: &Path,
+    trials: &Path,
+    variant: &str,
+    of: &str,
+) -> Result<BTreeMap<String, f64>, String> {
     let mut reproducibility = Command::new(downbeat);
     reproducibility.args(["reproducibility", "--json", "--of", of]);
-    reproducibility.args((1..=TRIALS).map(|trial| trials.join(format!("trial-{trial:02}")).join(variant)));
-    let report: Value = serde_json::from_str(&shell::read(&mut reproducibility)?).map_err(|why| why.to_string())?;
+    reproducibility
+        .args((1..=TRIALS).map(|trial| trials.join(format!("trial-{trial:02}")).join(variant)));
+    let report: Value =
+        serde_json::from_str(&shell::read(&mut reproducibility)?).map_err(|why| why.to_string())?;
     let groups = report["groups"].as_array().into_iter().flatten();
-    let spread = |group: &Value| Some((group["operation"].as_str()?.to_owned(), 100.0 * group["spread"].as_f64()?));
-    groups.map(|group| spread(group).ok_or_else(|| format!("a group without a spread: {group}"))).collect()
+    let spread = |group: &Value| {
+        Some((
+            group["operation"].as_str()?.to_owned(),
+            100.0 * group["spread"].as_f64()?,
+        ))
+    };
+    groups
+        .map(|group| spread(group).ok_or_else(|| format!("a group without a spread: {group}")))
+        .collect()
 }
 
 fn show(ours: &BTreeMap<String, f64>, osu: &BTreeMap<String, f64>, gate: bool) -> Outcome {
@@ -102,11 +149,18 @@ fn show(ours: &BTreeMap<String, f64>, osu: &BTreeMap<String, f64>, gate: bool) -
     );
     let mut missed = Vec::new();
     for (operation, most) in PROMISED {
-        let (mine, its) = ours.get(operation).zip(osu.get(operation)).ok_or(format!("{operation} is missing"))?;
+        let (mine, its) = ours
+            .get(operation)
+            .zip(osu.get(operation))
+            .ok_or(format!("{operation} is missing"))?;
         println!("| {operation} | {mine:.1} | {most} | {its:.1} |");
         if *mine > most {
             missed.push(operation);
         }
     }
-    if gate && !missed.is_empty() { Err(format!("missed: {}", missed.join(", "))) } else { Ok(()) }
+    if gate && !missed.is_empty() {
+        Err(format!("missed: {}", missed.join(", ")))
+    } else {
+        Ok(())
+    }
 }

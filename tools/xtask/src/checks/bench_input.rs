@@ -44,7 +44,10 @@ const NONSENSE: [(&str, &str); 37] = [
     ("--cache hot", "--cache"),
     ("--alignment 3", "--alignment"),
     ("--sync hca4", "there is no algorithm \"hca4\""),
-    ("--sync hca3/0/skampi/10", "the number of fit points must be a positive number"),
+    (
+        "--sync hca3/0/skampi/10",
+        "the number of fit points must be a positive number",
+    ),
     ("--launch x", "--out"),
     ("--out DIR/new --launch ../x", "--launch"),
     ("--sizs 8", "--sizs"),
@@ -53,22 +56,52 @@ const NONSENSE: [(&str, &str); 37] = [
 /// What each of these options could be without the others, or without the job and the files that there are.
 const CONTRADICTIONS: [(&str, &str); 17] = [
     ("--sizes 12 --datatype double --reduction sum", "12 bytes"),
-    ("--datatype double --reduction bor", "MPI has no reduction bor of double"),
+    (
+        "--datatype double --reduction bor",
+        "MPI has no reduction bor of double",
+    ),
     ("--sizes 2^40", "1099511627776 bytes"),
-    ("--operation bcast --root 2", "--root: there is no rank 2 among 2 ranks"),
-    ("--operation allreduce --root 2", "--root: there is no rank 2 among 2 ranks"),
-    ("--operation bcast --ranks 1,2 --root 1", "--root: there is no rank 1 among 1 rank"),
+    (
+        "--operation bcast --root 2",
+        "--root: there is no rank 2 among 2 ranks",
+    ),
+    (
+        "--operation allreduce --root 2",
+        "--root: there is no rank 2 among 2 ranks",
+    ),
+    (
+        "--operation bcast --ranks 1,2 --root 1",
+        "--root: there is no rank 1 among 1 rank",
+    ),
     ("--ranks 9", "--ranks: this job has 2 ranks, and not 9"),
-    ("--operation ping-pong --ranks 1,2", "ping-pong takes 2 ranks, and not 1"),
-    ("--operation bcast --in-place", "bcast cannot be done in place"),
+    (
+        "--operation ping-pong --ranks 1,2",
+        "ping-pong takes 2 ranks, and not 1",
+    ),
+    (
+        "--operation bcast --in-place",
+        "bcast cannot be done in place",
+    ),
     ("--scheme ms2 --processing ps1", "--processing and --scheme"),
-    ("--window 1ms", "--window: has no meaning for the scheme round-time"),
+    (
+        "--window 1ms",
+        "--window: has no meaning for the scheme round-time",
+    ),
     ("--cache-size 1", "--cache-size"),
     ("--out /proc/nonexistent", "--out: /proc/nonexistent"),
     ("--out DIR/file", "--out: DIR/file"),
-    ("--out DIR/known --launch b --reps 4", "the factor \"stop\" is \"count/3\" here, but \"count/4\""),
-    ("--out DIR/known --launch a --reps 3 --sizes 8,16", "it is complete, without allreduce, 16 bytes, 2 ranks"),
-    ("--out DIR/damaged --launch a --reps 3", "\"NaN\" is no run-time"),
+    (
+        "--out DIR/known --launch b --reps 4",
+        "the factor \"stop\" is \"count/3\" here, but \"count/4\"",
+    ),
+    (
+        "--out DIR/known --launch a --reps 3 --sizes 8,16",
+        "it is complete, without allreduce, 16 bytes, 2 ranks",
+    ),
+    (
+        "--out DIR/damaged --launch a --reps 3",
+        "\"NaN\" is no run-time",
+    ),
 ];
 
 /// Runs everything, also after a failure.
@@ -87,12 +120,17 @@ pub(crate) fn check(program: &Path, library: Library, scratch: &Path) -> Outcome
 
 /// A good record, a damaged one, and a file where a folder is wanted.
 fn with_records(jobs: &Jobs<'_>) -> Outcome {
-    let job = jobs.run(&[(2, "bench --clock monotonic --reps 3 --out DIR/known --launch a")])?;
+    let job = jobs.run(&[(
+        2,
+        "bench --clock monotonic --reps 3 --out DIR/known --launch a",
+    )])?;
     want(job.code == Some(0), &job, "a record")?;
     let path = |name: &str| jobs.folder.join(name);
     let io = |why: std::io::Error| why.to_string();
     let record = fs::read_to_string(path("known/a.csv")).map_err(io)?;
-    let (head, rest) = record.split_once(",valid,").ok_or(format!("no valid observation in:\n{record}"))?;
+    let (head, rest) = record
+        .split_once(",valid,")
+        .ok_or(format!("no valid observation in:\n{record}"))?;
     let (_, rest) = rest.split_once('\n').unwrap_or_default();
     fs::create_dir(path("damaged")).map_err(io)?;
     fs::write(path("damaged/a.csv"), format!("{head},valid,NaN\n{rest}")).map_err(io)?;
@@ -102,26 +140,67 @@ fn with_records(jobs: &Jobs<'_>) -> Outcome {
 fn refuses(jobs: &Jobs<'_>, cases: &[(&str, &str)]) -> Outcome {
     let refused = |(arguments, says): &(&str, &str)| {
         let says = says.replace("DIR", &jobs.folder.to_string_lossy());
-        jobs.fails(&[(2, &format!("bench --clock monotonic {arguments}"))], 2, &says)
+        jobs.fails(
+            &[(2, &format!("bench --clock monotonic {arguments}"))],
+            2,
+            &says,
+        )
     };
-    let failed: Vec<String> = cases.iter().filter_map(|case| refused(case).err()).collect();
-    if failed.is_empty() { jobs.none_left() } else { Err(failed.join("; ")) }
+    let failed: Vec<String> = cases
+        .iter()
+        .filter_map(|case| refused(case).err())
+        .collect();
+    if failed.is_empty() {
+        jobs.none_left()
+    } else {
+        Err(failed.join("; "))
+    }
 }
 
 fn differing_options(jobs: &Jobs<'_>) -> Outcome {
     let clock = "bench --clock monotonic";
-    jobs.fails(&[(1, &format!("{clock} --reps 3")), (1, &format!("{clock} --reps 4"))], 2, "different options")?;
-    jobs.fails(&[(1, &format!("{clock} --reps 3")), (1, &format!("{clock} --reps 0"))], 2, "--reps")?;
-    jobs.fails(&[(1, "bench --clock monotonic"), (1, "sync --clock monotonic")], 2, "different options")
+    jobs.fails(
+        &[
+            (1, &format!("{clock} --reps 3")),
+            (1, &format!("{clock} --reps 4")),
+        ],
+        2,
+        "different options",
+    )?;
+    jobs.fails(
+        &[
+            (1, &format!("{clock} --reps 3")),
+            (1, &format!("{clock} --reps 0")),
+        ],
+        2,
+        "--reps",
+    )?;
+    jobs.fails(
+        &[
+            (1, "bench --clock monotonic"),
+            (1, "sync --clock monotonic"),
+        ],
+        2,
+        "different options",
+    )
 }
 
 /// Peers print 0.0 and are content.
 fn nothing_valid(jobs: &Jobs<'_>) -> Outcome {
     let none = "none of 40 observations is valid: ";
-    jobs.fails(&[(2, "bench --clock monotonic --scheme ms4 --window 1ns --reps 40 --json")], 1, none)?;
-    let recorded = "bench --clock monotonic --scheme ms4 --window 1ns --reps 40 --out DIR/none --launch a";
+    jobs.fails(
+        &[(
+            2,
+            "bench --clock monotonic --scheme ms4 --window 1ns --reps 40 --json",
+        )],
+        1,
+        none,
+    )?;
+    let recorded =
+        "bench --clock monotonic --scheme ms4 --window 1ns --reps 40 --out DIR/none --launch a";
     jobs.fails(&[(2, recorded)], 1, none)?;
-    let record = fs::read_to_string(jobs.folder.join("none/a.csv")).map_err(|why| why.to_string())?;
+    let record =
+        fs::read_to_string(jobs.folder.join("none/a.csv")).map_err(|why| why.to_string())?;
     if record.contains("# end") || record.contains("# complete") {
         return Err(format!("there is a group of nothing:\n{record}"));
     }
@@ -134,7 +213,11 @@ fn full_output(jobs: &Jobs<'_>) -> Outcome {
         let script = format!("exec PROGRAM bench --clock monotonic --reps 3 {json} > /dev/full");
         let mut mpirun: Command = jobs.mpirun_shells(2, &script);
         let job = ended(LIMIT, &mut mpirun)?;
-        want(job.code == Some(1), &job, "exit code 1 for an output that is full")?;
+        want(
+            job.code == Some(1),
+            &job,
+            "exit code 1 for an output that is full",
+        )?;
         one_line(&job, "cannot write to standard output")?;
     }
     Ok(())

@@ -20,9 +20,18 @@ pub(crate) fn cut_short(program: &Path, library: Library, scratch: &Path) -> Out
     let downbeat = Programs::usual()?.executable("downbeat")?;
     let jobs = Jobs::new(program, library, scratch, "bench-cut-short")?;
     let results = [
-        ("a rank that dies", ends_without(&jobs, &downbeat, Victim::Rank, "")),
-        ("an interrupt", ends_without(&jobs, &downbeat, Victim::Launcher, "")),
-        ("a rank that dies, with raw observations", ends_without(&jobs, &downbeat, Victim::Rank, "--raw")),
+        (
+            "a rank that dies",
+            ends_without(&jobs, &downbeat, Victim::Rank, ""),
+        ),
+        (
+            "an interrupt",
+            ends_without(&jobs, &downbeat, Victim::Launcher, ""),
+        ),
+        (
+            "a rank that dies, with raw observations",
+            ends_without(&jobs, &downbeat, Victim::Rank, "--raw"),
+        ),
         ("a full disk", full_disk(&jobs, &downbeat)),
     ];
     jobs.end(results)
@@ -36,7 +45,11 @@ fn ends_without(jobs: &Jobs<'_>, downbeat: &Path, victim: Victim, option: &str) 
     let folder = jobs.folder.join("cut");
     let _ = fs::remove_dir_all(&folder);
     let whole = || whole_groups(&read(&folder.join("a.csv"))).to_owned();
-    jobs.ended_by(victim, &[(3, &format!("{LONG} {option} --out DIR/cut"))], || whole().contains("# end"))?;
+    jobs.ended_by(
+        victim,
+        &[(3, &format!("{LONG} {option} --out DIR/cut"))],
+        || whole().contains("# end"),
+    )?;
     is_readable(downbeat, &folder)
 }
 
@@ -51,10 +64,24 @@ fn full_disk(jobs: &Jobs<'_>, downbeat: &Path) -> Outcome {
                   \"$@\"; code=$?; cp \"$disk\"/* \"$kept\"; exit $code";
     let mut alone = shell::command("unshare --mount sh -c");
     alone.args([script, "sh"]).args([&disk, &kept]);
-    let job = ended(LIMIT, &mut shell::behind(alone, &jobs.mpirun(&[(2, &format!("{LONG} --out DIR/disk"))])))?;
-    want(job.code == Some(1), &job, "exit code 1 on a full disk, which takes root")?;
+    let job = ended(
+        LIMIT,
+        &mut shell::behind(
+            alone,
+            &jobs.mpirun(&[(2, &format!("{LONG} --out DIR/disk"))]),
+        ),
+    )?;
+    want(
+        job.code == Some(1),
+        &job,
+        "exit code 1 on a full disk, which takes root",
+    )?;
     one_line(&job, "a.csv: No space left on device")?;
-    want(job.stdout.contains("allreduce"), &job, "what was measured before")?;
+    want(
+        job.stdout.contains("allreduce"),
+        &job,
+        "what was measured before",
+    )?;
     let record = read(&kept.join("a.csv"));
     if whole_groups(&record) != record {
         return Err(format!("a part of a group was left behind: {record}"));
@@ -66,21 +93,30 @@ fn full_disk(jobs: &Jobs<'_>, downbeat: &Path) -> Outcome {
 fn is_readable(downbeat: &Path, folder: &Path) -> Outcome {
     let mut analyze = Command::new(downbeat);
     let job = ended(LIMIT, analyze.arg("analyze").arg(folder))?;
-    want(job.code == Some(0) && job.stdout.contains("allreduce"), &job, "an analysis of what was measured")
+    want(
+        job.code == Some(0) && job.stdout.contains("allreduce"),
+        &job,
+        "an analysis of what was measured",
+    )
 }
 
 /// How often something is killed.
 const TRIES: u64 = 20;
 
 /// Each 20 ms long.
-const GROUPS: [(&str, [u64; 6]); 2] = [("allreduce", [8, 16, 32, 64, 128, 256]), ("bcast", [8, 16, 32, 64, 128, 256])];
+const GROUPS: [(&str, [u64; 6]); 2] = [
+    ("allreduce", [8, 16, 32, 64, 128, 256]),
+    ("bcast", [8, 16, 32, 64, 128, 256]),
+];
 const SHORT: &str = "bench --clock monotonic --scheme ms2 --calls 50 --processing ps7 --operation allreduce,bcast \
                      --sizes 2^3..2^8*2 --time-slice 20ms";
 
 /// An experiment whose launches are killed time and again, at moments by lot.
 pub(crate) fn killed(program: &Path, library: Library, scratch: &Path) -> Outcome {
     let jobs = Jobs::new(program, library, scratch, "bench-killed")?;
-    let seed = env::var("DOWNBEAT_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = env::var("DOWNBEAT_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 32);
     println!("   the moments are those of DOWNBEAT_SEED={seed}");
     let experiment = Experiment {
@@ -127,8 +163,11 @@ impl Experiment<'_> {
             }
             let ended = self.kill(&mut at_work, number);
             let records = self.records()?;
-            partial +=
-                usize::from(records.values().any(|record| record.contains("# end") && !record.ends_with(COMPLETE)));
+            partial += usize::from(
+                records
+                    .values()
+                    .any(|record| record.contains("# end") && !record.ends_with(COMPLETE)),
+            );
             seen.push(records);
             if !ended {
                 run = Some(at_work);
@@ -137,7 +176,10 @@ impl Experiment<'_> {
         let mut last = run.map_or_else(|| self.start(launches), Ok)?;
         let status = wait(&mut last.0)?;
         if !status.success() {
-            return Err(format!("the run ended with {status}: {}", read(&self.said())));
+            return Err(format!(
+                "the run ended with {status}: {}",
+                read(&self.said())
+            ));
         }
         println!(
             "   {launches} launches in {:.1} s, {partial} of {TRIES} times in the middle of one",
@@ -152,7 +194,14 @@ impl Experiment<'_> {
     /// Runs until so many launches are complete.
     fn complete(&self, launches: usize) -> Outcome {
         let status = wait(&mut self.start(launches)?.0)?;
-        if status.success() { Ok(()) } else { Err(format!("the run ended with {status}: {}", read(&self.said()))) }
+        if status.success() {
+            Ok(())
+        } else {
+            Err(format!(
+                "the run ended with {status}: {}",
+                read(&self.said())
+            ))
+        }
     }
 
     fn said(&self) -> PathBuf {
@@ -160,13 +209,31 @@ impl Experiment<'_> {
     }
 
     fn start(&self, launches: usize) -> Result<Run, String> {
-        let said = File::options().create(true).append(true).open(self.said()).map_err(|why| why.to_string())?;
+        let said = File::options()
+            .create(true)
+            .append(true)
+            .open(self.said())
+            .map_err(|why| why.to_string())?;
         let mut run = Command::new(&self.downbeat);
-        run.args(["run", "--retries", "1000", "-n", &launches.to_string(), "--out"]).arg(&self.out).arg("--");
+        run.args([
+            "run",
+            "--retries",
+            "1000",
+            "-n",
+            &launches.to_string(),
+            "--out",
+        ])
+        .arg(&self.out)
+        .arg("--");
         let mut run = shell::behind(run, &self.jobs.mpirun(&[(2, SHORT)]));
         println!("   {}", shell::shown(&run));
-        let run = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said).spawn();
-        run.map(Run).map_err(|why| format!("cannot run downbeat: {why}"))
+        let run = run
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(said)
+            .spawn();
+        run.map(Run)
+            .map_err(|why| format!("cannot run downbeat: {why}"))
     }
 
     /// Whether the run is over this long after it was seen to launch something.
@@ -180,14 +247,24 @@ impl Experiment<'_> {
             }
             match run.0.try_wait().map_err(|why| why.to_string())? {
                 Some(status) if status.success() => return Ok(true),
-                Some(status) => return Err(format!("the run ended with {status}: {}", read(&self.said()))),
-                None if Instant::now() > deadline => return Err("the run launches nothing".to_owned()),
+                Some(status) => {
+                    return Err(format!(
+                        "the run ended with {status}: {}",
+                        read(&self.said())
+                    ));
+                }
+                None if Instant::now() > deadline => {
+                    return Err("the run launches nothing".to_owned());
+                }
                 None => sleep(Duration::from_millis(1)),
             }
         }
         match run.0.try_wait().map_err(|why| why.to_string())? {
             Some(status) if status.success() => Ok(true),
-            Some(status) => Err(format!("the run ended with {status}: {}", read(&self.said()))),
+            Some(status) => Err(format!(
+                "the run ended with {status}: {}",
+                read(&self.said())
+            )),
             None => Ok(false),
         }
     }
@@ -195,7 +272,8 @@ impl Experiment<'_> {
     /// Kills the launcher, the run or both; tells whether the run is gone.
     fn kill(&self, run: &mut Run, number: u64) -> bool {
         let launchers = shell::children_of(run.0.id());
-        let (of_run, of_launcher) = [(false, true), (true, true), (false, true), (true, false)][number as usize % 4];
+        let (of_run, of_launcher) =
+            [(false, true), (true, true), (false, true), (true, false)][number as usize % 4];
         if of_run {
             let _ = run.0.kill();
             let _ = run.0.wait();
@@ -211,21 +289,32 @@ impl Experiment<'_> {
         let entries = fs::read_dir(&self.out).map_err(|why| why.to_string())?;
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
         let paths = paths.filter(|path| path.extension().is_some_and(|ending| ending == "csv"));
-        Ok(paths.map(|path| (path.clone(), whole_groups(&read(&path)).to_owned())).collect())
+        Ok(paths
+            .map(|path| (path.clone(), whole_groups(&read(&path)).to_owned()))
+            .collect())
     }
 
     /// That all launches are complete, have each group once, and all that was seen before.
     fn is_whole(&self, launches: usize, seen: &[BTreeMap<PathBuf, String>]) -> Outcome {
         let records = self.records()?;
-        let names: BTreeSet<PathBuf> = (1..=launches).map(|i| self.out.join(format!("launch-{i:03}.csv"))).collect();
+        let names: BTreeSet<PathBuf> = (1..=launches)
+            .map(|i| self.out.join(format!("launch-{i:03}.csv")))
+            .collect();
         if !records.keys().eq(&names) {
-            return Err(format!("there are {:?} instead of {launches} launches", records.keys()));
+            return Err(format!(
+                "there are {:?} instead of {launches} launches",
+                records.keys()
+            ));
         }
         for (path, record) in &records {
-            each_group_once(&read(path)).map_err(|why| format!("{}: {why}:\n{}", path.display(), read(path)))?;
+            each_group_once(&read(path))
+                .map_err(|why| format!("{}: {why}:\n{}", path.display(), read(path)))?;
             for before in seen.iter().filter_map(|seen| seen.get(path)) {
                 if !record.starts_with(before.trim_end_matches(COMPLETE)) {
-                    return Err(format!("{}: groups were lost: {before}\nbecame {record}", path.display()));
+                    return Err(format!(
+                        "{}: groups were lost: {before}\nbecame {record}",
+                        path.display()
+                    ));
                 }
             }
         }
@@ -243,11 +332,21 @@ fn each_group_once(record: &str) -> Outcome {
     for (operation, sizes) in GROUPS {
         for bytes in sizes {
             let key = format!("{operation},{bytes},2");
-            let ends: Vec<&str> =
-                record.lines().filter_map(|line| line.strip_prefix(&format!("# end {key} valid="))).collect();
-            let [end] = ends.as_slice() else { return Err(format!("{key} is there {} times", ends.len())) };
-            let valid = end.split(' ').next().and_then(|count| count.parse::<usize>().ok());
-            let rows = record.lines().filter(|line| line.starts_with(&format!("{key},"))).count();
+            let ends: Vec<&str> = record
+                .lines()
+                .filter_map(|line| line.strip_prefix(&format!("# end {key} valid=")))
+                .collect();
+            let [end] = ends.as_slice() else {
+                return Err(format!("{key} is there {} times", ends.len()));
+            };
+            let valid = end
+                .split(' ')
+                .next()
+                .and_then(|count| count.parse::<usize>().ok());
+            let rows = record
+                .lines()
+                .filter(|line| line.starts_with(&format!("{key},")))
+                .count();
             if valid != Some(rows) {
                 return Err(format!("{key} has {rows} rows, and says {valid:?}"));
             }
@@ -259,10 +358,16 @@ fn each_group_once(record: &str) -> Outcome {
 /// Up to the end of the last group, or of the record.
 fn whole_groups(record: &str) -> &str {
     let ends = |(at, _): &(usize, &str)| record[..*at].ends_with('\n');
-    let ends =
-        record.match_indices("# end ").filter(ends).filter_map(|(at, _)| Some(at + record[at..].find('\n')? + 1));
+    let ends = record
+        .match_indices("# end ")
+        .filter(ends)
+        .filter_map(|(at, _)| Some(at + record[at..].find('\n')? + 1));
     let end = ends.last().unwrap_or(0);
-    if record[end..].starts_with(COMPLETE) { &record[..end + COMPLETE.len()] } else { &record[..end] }
+    if record[end..].starts_with(COMPLETE) {
+        &record[..end + COMPLETE.len()]
+    } else {
+        &record[..end]
+    }
 }
 
 fn read(path: &Path) -> String {
@@ -288,7 +393,12 @@ mod tests {
     #[test]
     fn what_is_whole_ends_with_a_line() {
         let whole = "# downbeat launch 1\na,1,2,0,valid,5\n# end a,1,2 valid=1\n";
-        for rest in ["", "a,2,2,0,valid,5\n", "a,2,2,0,valid,5\n# end a,2,2 val", "# compl"] {
+        for rest in [
+            "",
+            "a,2,2,0,valid,5\n",
+            "a,2,2,0,valid,5\n# end a,2,2 val",
+            "# compl",
+        ] {
             assert_eq!(whole_groups(&format!("{whole}{rest}")), whole);
         }
         let complete = format!("{whole}{COMPLETE}");
@@ -298,13 +408,20 @@ mod tests {
 
     #[test]
     fn groups_that_are_missing_or_double_or_cut_are_noticed() {
-        let group =
-            |name: &str, bytes: u64| format!("{name},{bytes},2,0,valid,5\n# end {name},{bytes},2 valid=1 late=0\n");
-        let groups = GROUPS.iter().flat_map(|(name, sizes)| sizes.iter().map(move |bytes| group(name, *bytes)));
+        let group = |name: &str, bytes: u64| {
+            format!("{name},{bytes},2,0,valid,5\n# end {name},{bytes},2 valid=1 late=0\n")
+        };
+        let groups = GROUPS
+            .iter()
+            .flat_map(|(name, sizes)| sizes.iter().map(move |bytes| group(name, *bytes)));
         let record = groups.collect::<String>() + COMPLETE;
         assert_eq!(each_group_once(&record), Ok(()));
         let one = group("bcast", 64);
-        for other in ["", &one.repeat(2), &one.replacen("bcast,64,2,0,valid,5\n", "", 1)] {
+        for other in [
+            "",
+            &one.repeat(2),
+            &one.replacen("bcast,64,2,0,valid,5\n", "", 1),
+        ] {
             assert!(each_group_once(&record.replace(&one, other)).is_err());
         }
         assert!(each_group_once(record.trim_end_matches(COMPLETE)).is_err());

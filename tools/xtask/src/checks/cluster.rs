@@ -27,13 +27,20 @@ pub(crate) fn check(program: &Path, library: Library, scratch: &Path) -> Outcome
     let hosts = Hosts::set_up(scratch)?;
     clocks_are_apart(&hosts.sync(&program, library, "none")?)?;
     clocks_are_one(&hosts.sync(&program, library, "h2hca(hca3-offset/skampi/100,prop)")?)?;
-    clocks_are_one(&hosts.sync(&program, library, "h2hca(hca3/100/skampi/50/recompute,skampi/skampi/100)")?)?;
+    clocks_are_one(&hosts.sync(
+        &program,
+        library,
+        "h2hca(hca3/100/skampi/50/recompute,skampi/skampi/100)",
+    )?)?;
     // One kernel, but not one clock: nobody may believe the other's.
     let refused = hosts.mpirun(&program, library, "prop")?;
     if refused.code == Some(1) && refused.stderr.contains("do not share a source of time") {
         return Ok(());
     }
-    Err(format!("wanted all ranks to refuse one clock for two hosts, found {:?}: {}", refused.code, refused.stderr))
+    Err(format!(
+        "wanted all ranks to refuse one clock for two hosts, found {:?}: {}",
+        refused.code, refused.stderr
+    ))
 }
 
 /// Without synchronization the error is what the namespaces were set to.
@@ -44,17 +51,26 @@ fn clocks_are_apart(check: &Value) -> Outcome {
     if (error - apart).abs() < 1_000 {
         Ok(())
     } else {
-        Err(format!("the hosts' clocks are {error} ns apart, not {apart}"))
+        Err(format!(
+            "the hosts' clocks are {error} ns apart, not {apart}"
+        ))
     }
 }
 
 /// With it, no error is larger than it can be.
 fn clocks_are_one(run: &Value) -> Outcome {
     let error = &run["largest_error"];
-    let number = |value: &Value| value.as_i64().ok_or(format!("there is a number missing in {run}"));
+    let number = |value: &Value| {
+        value
+            .as_i64()
+            .ok_or(format!("there is a number missing in {run}"))
+    };
     // Of the synchronization, of the comparison, and of rounding.
     let certain = number(&run["half_width_ns"])? + number(&error["half_width_ns"])? + 2;
-    println!("   largest error {} ns, certain to {certain} ns", error["ns"]);
+    println!(
+        "   largest error {} ns, certain to {certain} ns",
+        error["ns"]
+    );
     if number(&error["ns"])?.abs() <= certain {
         Ok(())
     } else {
@@ -74,15 +90,17 @@ impl Hosts {
         let script = "#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nnode=$((${1##*.} - 1)); shift\n\
                       exec ip netns exec dbn$node unshare --uts --time --monotonic $((node * APART)) \
                       --boottime $((node * APART)) --fork sh -c 'hostname node'$node'; exec \"$0\" \"$@\"' sh -c \"$*\"\n";
-        fs::write(&agent, script.replace("APART", &APART.to_string())).map_err(|why| why.to_string())?;
-        fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).map_err(|why| why.to_string())?;
+        fs::write(&agent, script.replace("APART", &APART.to_string()))
+            .map_err(|why| why.to_string())?;
+        fs::set_permissions(&agent, fs::Permissions::from_mode(0o755))
+            .map_err(|why| why.to_string())?;
         let agent = fs::canonicalize(&agent).map_err(|why| why.to_string())?;
         // What an earlier run left behind, if it was killed.
         let hosts = Self { agent };
         hosts.take_down();
-        hosts
-            .connect()
-            .map_err(|why| format!("{why}; it takes root, and a kernel with namespaces for network and time"))?;
+        hosts.connect().map_err(|why| {
+            format!("{why}; it takes root, and a kernel with namespaces for network and time")
+        })?;
         Ok(hosts)
     }
 
@@ -94,18 +112,29 @@ impl Hosts {
         for node in 0..NODES {
             ip(&format!("netns add dbn{node}"))?;
             ip(&format!("-n dbn{node} link set lo up"))?;
-            ip(&format!("-n dbsw link add p{node} type veth peer name eth0 netns dbn{node}"))?;
+            ip(&format!(
+                "-n dbsw link add p{node} type veth peer name eth0 netns dbn{node}"
+            ))?;
             ip(&format!("-n dbsw link set p{node} master br0 up"))?;
-            ip(&format!("-n dbn{node} address add 10.99.0.{}/24 dev eth0", node + 1))?;
+            ip(&format!(
+                "-n dbn{node} address add 10.99.0.{}/24 dev eth0",
+                node + 1
+            ))?;
             ip(&format!("-n dbn{node} link set eth0 up"))?;
         }
         Ok(())
     }
 
     fn take_down(&self) {
-        for name in (0..NODES).map(|node| format!("dbn{node}")).chain(["dbsw".to_owned()]) {
+        for name in (0..NODES)
+            .map(|node| format!("dbn{node}"))
+            .chain(["dbsw".to_owned()])
+        {
             // Nothing to take down is what is hoped for.
-            let _ = Command::new("ip").args(["netns", "delete", &name]).stderr(Stdio::null()).status();
+            let _ = Command::new("ip")
+                .args(["netns", "delete", &name])
+                .stderr(Stdio::null())
+                .status();
         }
     }
 
@@ -113,11 +142,17 @@ impl Hosts {
     fn sync(&self, program: &Path, library: Library, algorithm: &str) -> Result<Value, String> {
         let job = self.mpirun(program, library, algorithm)?;
         if job.code != Some(0) {
-            return Err(format!("{algorithm}: exit code {:?}: {}", job.code, job.stderr));
+            return Err(format!(
+                "{algorithm}: exit code {:?}: {}",
+                job.code, job.stderr
+            ));
         }
-        let report: Value = serde_json::from_str(&job.stdout).map_err(|why| format!("{why} in {}", job.stdout))?;
+        let report: Value =
+            serde_json::from_str(&job.stdout).map_err(|why| format!("{why} in {}", job.stdout))?;
         let factors = &report["factors"];
-        let is = |factor: &str, number: u32| factors[factor].as_str() == Some(number.to_string().as_str());
+        let is = |factor: &str, number: u32| {
+            factors[factor].as_str() == Some(number.to_string().as_str())
+        };
         if !is("nodes", NODES) || !is("ranks", NODES * RANKS_PER_NODE) {
             return Err(format!("{algorithm}: the levels were not found: {factors}"));
         }
@@ -127,17 +162,37 @@ impl Hosts {
     }
 
     fn mpirun(&self, program: &Path, library: Library, algorithm: &str) -> Result<Ended, String> {
-        let hosts: Vec<String> = (1..=NODES).map(|last| format!("10.99.0.{last}:{RANKS_PER_NODE}")).collect();
+        let hosts: Vec<String> = (1..=NODES)
+            .map(|last| format!("10.99.0.{last}:{RANKS_PER_NODE}"))
+            .collect();
         // The launcher runs on the first of the hosts.
         let mut job = Command::new(&self.agent);
-        job.arg("10.99.0.1").args(["mpirun.openmpi", "--bind-to", "none"]);
-        job.args("--mca mpi_yield_when_idle 1 --mca btl self,vader,tcp --mca plm_rsh_agent".split(' '))
-            .arg(&self.agent);
+        job.arg("10.99.0.1")
+            .args(["mpirun.openmpi", "--bind-to", "none"]);
+        job.args(
+            "--mca mpi_yield_when_idle 1 --mca btl self,vader,tcp --mca plm_rsh_agent".split(' '),
+        )
+        .arg(&self.agent);
         job.args("--mca oob_tcp_if_include eth0 --mca btl_tcp_if_include eth0".split(' '));
-        job.args(["--host", &hosts.join(","), "-np", &(NODES * RANKS_PER_NODE).to_string()]).arg(program);
-        job.args(["sync", "--clock", "monotonic", "--truth", "--check", "0", "--json"]);
+        job.args([
+            "--host",
+            &hosts.join(","),
+            "-np",
+            &(NODES * RANKS_PER_NODE).to_string(),
+        ])
+        .arg(program);
+        job.args([
+            "sync",
+            "--clock",
+            "monotonic",
+            "--truth",
+            "--check",
+            "0",
+            "--json",
+        ]);
         // The agent hands the words to a shell.
-        job.args(["--algorithm", &format!("'{algorithm}'")]).envs(library.environment());
+        job.args(["--algorithm", &format!("'{algorithm}'")])
+            .envs(library.environment());
         ended(LIMIT, &mut job)
     }
 }

@@ -10,7 +10,10 @@ pub(crate) fn step<'a>() -> Step<'a> {
             fmt.and_then(|()| shell::run(&mut command("cargo clippy --version")))
         };
         present()
-            .or_else(|_| shell::run(&mut command("rustup component add rustfmt clippy")).and_then(|()| present()))
+            .or_else(|_| {
+                shell::run(&mut command("rustup component add rustfmt clippy"))
+                    .and_then(|()| present())
+            })
             .map_err(|why| format!("{why}; run: rustup component add rustfmt clippy"))
     })
 }

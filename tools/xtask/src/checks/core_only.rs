@@ -20,14 +20,21 @@ pub(crate) fn steps(workspace: &Workspace) -> [Step<'_>; 2] {
     [
         Step::new("no_std: checked where there is only core", || {
             let mut check = check(workspace)?;
-            for package in workspace.packages.iter().filter(|package| package.is_no_std()) {
+            for package in workspace
+                .packages
+                .iter()
+                .filter(|package| package.is_no_std())
+            {
                 check.args(["-p", &package.name]);
             }
             shell::run(check.arg("--no-default-features"))
         }),
         Step::new("no_std: that check fails for a crate with std", || {
             let mut control = check(workspace)?;
-            must_fail(control.args(["-p", "needs_std", "--manifest-path", PROBE]), "can't find crate for `std`")
+            must_fail(
+                control.args(["-p", "needs_std", "--manifest-path", PROBE]),
+                "can't find crate for `std`",
+            )
         }),
     ]
 }
@@ -36,26 +43,35 @@ pub(crate) fn steps(workspace: &Workspace) -> [Step<'_>; 2] {
 fn check(workspace: &Workspace) -> Result<Command, String> {
     let host = shell::read(&mut command("rustc --print host-tuple"))?;
     let directory = workspace.variant("core_only");
-    let sysroot = env::current_dir().unwrap_or_default().join(&directory).join("sysroot");
+    let sysroot = env::current_dir()
+        .unwrap_or_default()
+        .join(&directory)
+        .join("sysroot");
     furnish(&sysroot.join("lib/rustlib").join(host.trim()).join("lib"))?;
 
     let mut check = command("cargo check --target");
     check.arg(host.trim()).arg("--target-dir").arg(directory);
     // Rather than RUSTFLAGS: wins over whatever the user has set, and takes blanks in paths.
-    check.env("CARGO_ENCODED_RUSTFLAGS", format!("--sysroot={}", sysroot.display()));
+    check.env(
+        "CARGO_ENCODED_RUSTFLAGS",
+        format!("--sysroot={}", sysroot.display()),
+    );
     Ok(check)
 }
 
 /// Fills the directory with copies of the libraries from the real sysroot.
 fn furnish(copies: &Path) -> Outcome {
     let real = shell::read(&mut command("rustc --print target-libdir"))?;
-    let copied =
-        copy_libraries(Path::new(real.trim()), copies).map_err(|why| format!("{}: {why}", copies.display()))?;
+    let copied = copy_libraries(Path::new(real.trim()), copies)
+        .map_err(|why| format!("{}: {why}", copies.display()))?;
     let wanted = 2 * LIBRARIES.len();
     if copied == wanted {
         Ok(())
     } else {
-        Err(format!("{copied} instead of {wanted} files of core in {}", real.trim()))
+        Err(format!(
+            "{copied} instead of {wanted} files of core in {}",
+            real.trim()
+        ))
     }
 }
 
@@ -67,7 +83,9 @@ fn copy_libraries(from: &Path, to: &Path) -> io::Result<usize> {
     let mut copied = 0;
     for entry in fs::read_dir(from)? {
         let path: PathBuf = entry?.path();
-        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+            continue;
+        };
         if LIBRARIES.iter().any(|library| name.starts_with(library)) && !name.ends_with(".so") {
             fs::copy(&path, to.join(name))?;
             copied += 1;

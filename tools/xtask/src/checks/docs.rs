@@ -10,7 +10,10 @@ pub(crate) fn steps<'a>() -> [Step<'a>; 2] {
     let whole = || strict(command("cargo doc --workspace --no-deps --keep-going"));
     let mut private = whole();
     private.arg("--document-private-items");
-    [Step::command("documentation of private items", private), Step::command("documentation", whole())]
+    [
+        Step::command("documentation of private items", private),
+        Step::command("documentation", whole()),
+    ]
 }
 
 /// Lets warnings fail.

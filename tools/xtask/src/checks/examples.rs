@@ -10,10 +10,18 @@ use crate::workspace::Workspace;
 pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
     let mut steps = Vec::new();
     for package in &workspace.packages {
-        for example in package.targets_of("example").filter(|example| !example.needs_mpi()) {
-            steps.push(Step::new(format!("example: {} {}", package.name, example.name), || {
-                shell::run(&mut Command::new(Programs::usual()?.executable(&example.name)?))
-            }));
+        for example in package
+            .targets_of("example")
+            .filter(|example| !example.needs_mpi())
+        {
+            steps.push(Step::new(
+                format!("example: {} {}", package.name, example.name),
+                || {
+                    shell::run(&mut Command::new(
+                        Programs::usual()?.executable(&example.name)?,
+                    ))
+                },
+            ));
         }
     }
     steps

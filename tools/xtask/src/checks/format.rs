@@ -7,6 +7,9 @@ use crate::steps::Step;
 pub(crate) fn steps<'a>() -> [Step<'a>; 2] {
     [
         Step::command("format", command("cargo fmt --all --check")),
-        Step::command("format: no_std probe", command(&format!("cargo fmt --manifest-path {PROBE} --check"))),
+        Step::command(
+            "format: no_std probe",
+            command(&format!("cargo fmt --manifest-path {PROBE} --check")),
+        ),
     ]
 }

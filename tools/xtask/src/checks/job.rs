@@ -36,19 +36,34 @@ pub(crate) enum Victim {
 
 impl<'a> Jobs<'a> {
     /// With an empty folder of this name.
-    pub(crate) fn new(program: &'a Path, library: Library, scratch: &Path, name: &str) -> Result<Self, String> {
+    pub(crate) fn new(
+        program: &'a Path,
+        library: Library,
+        scratch: &Path,
+        name: &str,
+    ) -> Result<Self, String> {
         let folder = scratch.join(name);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
-        Ok(Self { program, library, folder })
+        Ok(Self {
+            program,
+            library,
+            folder,
+        })
     }
 
     /// What a check found, with nothing left of it.
     pub(crate) fn end(self, results: impl IntoIterator<Item = (&'static str, Outcome)>) -> Outcome {
-        let failed = results.into_iter().filter_map(|(what, result)| result.err().map(|why| format!("{what}: {why}")));
+        let failed = results
+            .into_iter()
+            .filter_map(|(what, result)| result.err().map(|why| format!("{what}: {why}")));
         let failed: Vec<String> = failed.chain(self.none_left().err()).collect();
         let _ = fs::remove_dir_all(&self.folder);
-        if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
+        if failed.is_empty() {
+            Ok(())
+        } else {
+            Err(failed.join("; "))
+        }
     }
 
     /// `mpirun` with these parts.
@@ -58,7 +73,10 @@ impl<'a> Jobs<'a> {
 
     fn with_parts(&self, mut mpirun: Command, parts: Parts<'_>) -> Command {
         for (i, (ranks, arguments)) in parts.iter().enumerate() {
-            mpirun.args((i > 0).then_some(":")).args(["-np", &ranks.to_string()]).arg(self.program);
+            mpirun
+                .args((i > 0).then_some(":"))
+                .args(["-np", &ranks.to_string()])
+                .arg(self.program);
             mpirun.args(self.words(arguments));
         }
         mpirun
@@ -68,12 +86,21 @@ impl<'a> Jobs<'a> {
     pub(crate) fn mpirun_shells(&self, ranks: u32, script: &str) -> Command {
         let mut mpirun = self.library.crowded_mpirun();
         let script = script.replace("PROGRAM", &self.program.to_string_lossy());
-        mpirun.args(["-np", &ranks.to_string(), "sh", "-c", &script.replace("DIR", &self.folder.to_string_lossy())]);
+        mpirun.args([
+            "-np",
+            &ranks.to_string(),
+            "sh",
+            "-c",
+            &script.replace("DIR", &self.folder.to_string_lossy()),
+        ]);
         mpirun
     }
 
     fn words(&self, arguments: &str) -> Vec<String> {
-        arguments.split_whitespace().map(|word| word.replace("DIR", &self.folder.to_string_lossy())).collect()
+        arguments
+            .split_whitespace()
+            .map(|word| word.replace("DIR", &self.folder.to_string_lossy()))
+            .collect()
     }
 
     pub(crate) fn run(&self, parts: Parts<'_>) -> Result<Ended, String> {
@@ -83,7 +110,11 @@ impl<'a> Jobs<'a> {
     /// Wants it to fail with this exit code and one line that says this, and nothing else.
     pub(crate) fn fails(&self, parts: Parts<'_>, code: i32, says: &str) -> Outcome {
         let job = self.run(parts)?;
-        want(job.code == Some(code), &job, &format!("exit code {code} for `{}`", parts[0].1))?;
+        want(
+            job.code == Some(code),
+            &job,
+            &format!("exit code {code} for `{}`", parts[0].1),
+        )?;
         want(job.stdout.is_empty(), &job, "no output")?;
         one_line(&job, says)
     }
@@ -101,20 +132,34 @@ impl<'a> Jobs<'a> {
         let (job, struck) = thread::scope(|scope| {
             let strike = scope.spawn(|| self.strike(victim, ranks, &begun));
             let job = ended(LIMIT, &mut mpirun);
-            (job, strike.join().unwrap_or(Err("the thread that strikes panicked".to_owned())))
+            (
+                job,
+                strike
+                    .join()
+                    .unwrap_or(Err("the thread that strikes panicked".to_owned())),
+            )
         });
         let (job, late) = (job?, struck?.elapsed());
         if late > END {
             return Err(format!("the job went on for {:.1} s", late.as_secs_f64()));
         }
         // Some launchers call it a success that they were interrupted.
-        want(job.code != Some(0) || victim == Victim::Launcher, &job, "a failure")?;
+        want(
+            job.code != Some(0) || victim == Victim::Launcher,
+            &job,
+            "a failure",
+        )?;
         self.none_left()?;
         Ok(job)
     }
 
     /// Waits until the job is on its way; tells when it struck.
-    fn strike(&self, victim: Victim, count: usize, begun: impl Fn() -> bool) -> Result<Instant, String> {
+    fn strike(
+        &self,
+        victim: Victim,
+        count: usize,
+        begun: impl Fn() -> bool,
+    ) -> Result<Instant, String> {
         let deadline = Instant::now() + LIMIT / 2;
         while Instant::now() < deadline {
             let ranks = self.ranks()?;
@@ -158,13 +203,23 @@ pub(crate) fn want(holds: bool, job: &Ended, what: &str) -> Outcome {
     if holds {
         return Ok(());
     }
-    let Ended { code, stdout, stderr } = job;
-    Err(format!("wanted {what}, found exit code {code:?}, standard output\n{stdout}\nand standard error\n{stderr}"))
+    let Ended {
+        code,
+        stdout,
+        stderr,
+    } = job;
+    Err(format!(
+        "wanted {what}, found exit code {code:?}, standard output\n{stdout}\nand standard error\n{stderr}"
+    ))
 }
 
 /// That the program complained in one line; the launcher may say more.
 pub(crate) fn one_line(job: &Ended, says: &str) -> Outcome {
-    let ours: Vec<&str> = job.stderr.lines().filter(|line| line.contains("downbeat-mpi: ")).collect();
+    let ours: Vec<&str> = job
+        .stderr
+        .lines()
+        .filter(|line| line.contains("downbeat-mpi: "))
+        .collect();
     want(
         !job.stderr.contains("panicked") && ours.len() == 1 && ours[0].contains(says),
         job,

@@ -13,7 +13,10 @@ use crate::workspace::Workspace;
 
 pub(crate) fn step(workspace: &Workspace) -> Step<'_> {
     Step::new("loom", || {
-        let models: Result<Vec<_>, String> = build(workspace)?.iter().map(|program| models(program)).collect();
+        let models: Result<Vec<_>, String> = build(workspace)?
+            .iter()
+            .map(|program| models(program))
+            .collect();
         run(models?.into_iter().flatten())
     })
 }
@@ -21,12 +24,20 @@ pub(crate) fn step(workspace: &Workspace) -> Step<'_> {
 /// In a target directory of its own, since the flag rebuilds everything.
 fn build(workspace: &Workspace) -> Result<Vec<PathBuf>, String> {
     let mut build = command("cargo test --profile loom --no-run");
-    build.args(["-p", "downbeat-tests", "--test", "loom_*", "--target-dir"]).arg(workspace.variant("loom"));
+    build
+        .args(["-p", "downbeat-tests", "--test", "loom_*", "--target-dir"])
+        .arg(workspace.variant("loom"));
     // Rather than RUSTFLAGS: wins over whatever the user has set.
     build.env("CARGO_ENCODED_RUSTFLAGS", "--cfg=loom");
     let programs = Programs::build(&mut build)?;
-    let tests = workspace.packages.iter().flat_map(|package| package.targets_of("test"));
-    tests.filter(|test| test.name.starts_with("loom_")).map(|test| programs.executable(&test.name)).collect()
+    let tests = workspace
+        .packages
+        .iter()
+        .flat_map(|package| package.targets_of("test"));
+    tests
+        .filter(|test| test.name.starts_with("loom_"))
+        .map(|test| programs.executable(&test.name))
+        .collect()
 }
 
 /// How each model of a program is run.
@@ -40,7 +51,11 @@ fn models(program: &Path) -> Result<Vec<Command>, String> {
     };
     let models: Vec<Command> = names.map(run).collect();
     // Without the flag these files are empty, and pass.
-    if models.is_empty() { Err(format!("there are no models in {}", program.display())) } else { Ok(models) }
+    if models.is_empty() {
+        Err(format!("there are no models in {}", program.display()))
+    } else {
+        Ok(models)
+    }
 }
 
 /// Runs as many at once as there are cores, each in a process of its own: loom maps new stacks for every interleaving, and
@@ -56,8 +71,15 @@ fn run(models: impl Iterator<Item = Command> + Send) -> Outcome {
     let failures: Vec<String> = thread::scope(|scope| {
         let cores = thread::available_parallelism().map_or(1, Into::into);
         let runs: Vec<_> = (0..cores).map(|_| scope.spawn(run_some)).collect();
-        let ended = runs.into_iter().map(|run| run.join().unwrap_or_else(|_| vec!["a thread panicked".into()]));
+        let ended = runs.into_iter().map(|run| {
+            run.join()
+                .unwrap_or_else(|_| vec!["a thread panicked".into()])
+        });
         ended.flatten().collect::<Vec<String>>()
     });
-    if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(failures.join("; "))
+    }
 }

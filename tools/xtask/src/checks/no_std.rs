@@ -21,28 +21,43 @@ pub(crate) fn target(workspace: &Workspace) -> PathBuf {
 
 pub(crate) fn steps(workspace: &Workspace) -> [Step<'_>; 3] {
     [
-        Step::new("no_std: the probe names every crate that promises it", || names_all(workspace)),
+        Step::new(
+            "no_std: the probe names every crate that promises it",
+            || names_all(workspace),
+        ),
         Step::command("no_std: the probe links without std", link(workspace, &[])),
         Step::new("no_std: the probe fails with a dependency on std", || {
             // Two crates that each define how to panic.
-            must_fail(&mut link(workspace, &["--features", "with_std"]), "found duplicate lang item `panic_impl`")
+            must_fail(
+                &mut link(workspace, &["--features", "with_std"]),
+                "found duplicate lang item `panic_impl`",
+            )
         }),
     ]
 }
 
 fn names_all(workspace: &Workspace) -> Outcome {
     let source = fs::read_to_string(SOURCE).map_err(|why| format!("{SOURCE}: {why}"))?;
-    let promising = workspace.packages.iter().filter(|package| package.is_no_std());
+    let promising = workspace
+        .packages
+        .iter()
+        .filter(|package| package.is_no_std());
     let forgotten: Vec<&str> = promising
         .map(|package| package.name.as_str())
         .filter(|name| !source.contains(&format!("use {}", name.replace('-', "_"))))
         .collect();
-    if forgotten.is_empty() { Ok(()) } else { Err(format!("{SOURCE} does not use {}", forgotten.join(", "))) }
+    if forgotten.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("{SOURCE} does not use {}", forgotten.join(", ")))
+    }
 }
 
 /// Arguments for the linker through `cargo rustc`: `RUSTFLAGS` would reach build scripts too.
 fn link(workspace: &Workspace, features: &[&str]) -> Command {
-    let mut link = command(&format!("cargo rustc --manifest-path {PROBE} --bin probe --target-dir"));
+    let mut link = command(&format!(
+        "cargo rustc --manifest-path {PROBE} --bin probe --target-dir"
+    ));
     link.arg(target(workspace)).args(features).arg("--");
     for argument in ["-nostartfiles", "-nostdlib", "-static"] {
         link.args(["-C", &format!("link-arg={argument}")]);
@@ -52,7 +67,10 @@ fn link(workspace: &Workspace, features: &[&str]) -> Command {
 
 /// Wants the command to fail, and for this reason: a proof that cannot fail proves nothing.
 pub(crate) fn must_fail(command: &mut Command, reason: &str) -> Outcome {
-    let output = shell::output_within(LIMIT, command.stdout(Stdio::inherit()).stderr(Stdio::piped()))?;
+    let output = shell::output_within(
+        LIMIT,
+        command.stdout(Stdio::inherit()).stderr(Stdio::piped()),
+    )?;
     let said = shell::text(&output.stderr);
     if output.status.success() {
         return Err("it passed: std was not noticed".into());

@@ -12,8 +12,14 @@ const NEEDED: [(&str, &str); 12] = [
     ("openmpi-bin", "mpirun.openmpi"),
     ("libmpich-dev", "mpicc.mpich and mpi.h"),
     ("mpich", "mpirun.mpich"),
-    ("libotf2-trace-dev", "otf2-config and OTF2, for the feature `otf2`"),
-    ("otf2-tools", "otf2-print, which shows what is in corrected traces"),
+    (
+        "libotf2-trace-dev",
+        "otf2-config and OTF2, for the feature `otf2`",
+    ),
+    (
+        "otf2-tools",
+        "otf2-print, which shows what is in corrected traces",
+    ),
     ("iproute2", "ip, for several hosts on one machine"),
     ("util-linux", "unshare, for the same"),
     ("chromium", "looks at the pages of `downbeat report`"),
@@ -21,7 +27,8 @@ const NEEDED: [(&str, &str); 12] = [
 ];
 
 /// Nobody is there to answer questions; what is merely recommended would be half a desktop.
-const INSTALL: &str = "env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends";
+const INSTALL: &str =
+    "env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends";
 
 pub(crate) fn step<'a>() -> Step<'a> {
     Step::new("system packages", || {
@@ -30,32 +37,52 @@ pub(crate) fn step<'a>() -> Step<'a> {
             println!("   missing: {package} ({reason})");
         }
         let names: Vec<&str> = missing.iter().map(|(package, _)| *package).collect();
-        if names.is_empty() { Ok(()) } else { install(&names) }
+        if names.is_empty() {
+            Ok(())
+        } else {
+            install(&names)
+        }
     })
 }
 
 fn missing() -> Result<Vec<(&'static str, &'static str)>, String> {
     let names = NEEDED.map(|(package, _)| package);
     let mut query = command("dpkg-query -W -f=${Package}=${db:Status-Status};");
-    query.args(names).stdout(Stdio::piped()).stderr(Stdio::null());
+    query
+        .args(names)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     // It also fails when it has never heard of a package: what it printed tells.
-    let output = shell::output_within(LIMIT, &mut query)
-        .map_err(|why| format!("{why}; where there is no dpkg, install what it calls {}", names.join(", ")))?;
+    let output = shell::output_within(LIMIT, &mut query).map_err(|why| {
+        format!(
+            "{why}; where there is no dpkg, install what it calls {}",
+            names.join(", ")
+        )
+    })?;
     let said = shell::text(&output.stdout);
-    let installed = |package: &str| said.split(';').any(|status| status == format!("{package}=installed"));
-    Ok(NEEDED.into_iter().filter(|(package, _)| !installed(package)).collect())
+    let installed = |package: &str| {
+        said.split(';')
+            .any(|status| status == format!("{package}=installed"))
+    };
+    Ok(NEEDED
+        .into_iter()
+        .filter(|(package, _)| !installed(package))
+        .collect())
 }
 
 /// Installs if it may, and says how if it may not.
 fn install(packages: &[&str]) -> Outcome {
     let names = packages.join(" ");
-    let by_hand = format!("sudo apt-get update && sudo apt-get install -y --no-install-recommends {names}");
+    let by_hand =
+        format!("sudo apt-get update && sudo apt-get install -y --no-install-recommends {names}");
     let prefix = if succeeds("test -w /var/lib/dpkg") {
         ""
     } else if succeeds("sudo -n true") {
         "sudo -n "
     } else {
-        return Err(format!("not root, and no sudo without a password; run: {by_hand}"));
+        return Err(format!(
+            "not root, and no sudo without a password; run: {by_hand}"
+        ));
     };
     shell::run(&mut command(&format!("{prefix}apt-get update")))
         .and_then(|()| shell::run(&mut command(&format!("{prefix}{INSTALL} {names}"))))
@@ -63,5 +90,9 @@ fn install(packages: &[&str]) -> Outcome {
 }
 
 fn succeeds(words: &str) -> bool {
-    command(words).stdin(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    command(words)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
 }

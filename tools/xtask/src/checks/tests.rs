@@ -10,13 +10,22 @@ pub(crate) fn steps<'a>(workspace: &Workspace) -> Vec<Step<'a>> {
     // Without cargo bench's `--bench`, a benchmark runs each of its parts once. Named one by one: a pattern would also
     // mean those that need a library that may not be there, and fail.
     let mut benchmarks = command("cargo test --workspace --no-fail-fast");
-    let benches = workspace.packages.iter().flat_map(|package| package.targets_of("bench"));
+    let benches = workspace
+        .packages
+        .iter()
+        .flat_map(|package| package.targets_of("bench"));
     for bench in benches.filter(|bench| bench.required_features.is_empty()) {
         benchmarks.args(["--bench", &bench.name]);
     }
     vec![
-        Step::command("unit, property and integration tests", command("cargo test --workspace --no-fail-fast --tests")),
-        Step::command("documentation's examples", command("cargo test --workspace --no-fail-fast --doc")),
+        Step::command(
+            "unit, property and integration tests",
+            command("cargo test --workspace --no-fail-fast --tests"),
+        ),
+        Step::command(
+            "documentation's examples",
+            command("cargo test --workspace --no-fail-fast --doc"),
+        ),
         Step::command("benchmarks run", benchmarks),
         Step::command("tests with more features", with_features(workspace)),
     ]
@@ -26,9 +35,12 @@ pub(crate) fn steps<'a>(workspace: &Workspace) -> Vec<Step<'a>> {
 fn with_features(workspace: &Workspace) -> Command {
     let mut test = command("cargo test --no-fail-fast --lib");
     for package in &workspace.packages {
-        let tests = package.targets_of("test").filter(|test| !test.required_features.is_empty() && !test.needs_mpi());
+        let tests = package
+            .targets_of("test")
+            .filter(|test| !test.required_features.is_empty() && !test.needs_mpi());
         for needs in tests {
-            test.args(["-p", &package.name, "--test", &needs.name]).args(needs.features_of(package));
+            test.args(["-p", &package.name, "--test", &needs.name])
+                .args(needs.features_of(package));
         }
     }
     test

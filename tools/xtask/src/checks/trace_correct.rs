@@ -16,8 +16,7 @@ use crate::steps::Outcome;
 const RANKS: [u32; 6] = [1, 2, 3, 4, 5, 8];
 
 /// Some of everything: several processes on a node, threads, clocks that wander.
-const PROGRAM: &str =
-    "--nodes 3 --processes 2 --threads 2 --collective-every 3 --fork-every 5 --violated 40% --sessions 4";
+const PROGRAM: &str = "--nodes 3 --processes 2 --threads 2 --collective-every 3 --fork-every 5 --violated 40% --sessions 4";
 
 /// Two processes that wait for each other, each before it sends.
 const CIRCLE: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
@@ -31,11 +30,20 @@ const TWO_MISTAKES: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1
 /// Runs everything, also after a failure.
 pub(crate) fn check(program: &Path, library: Library, scratch: &Path) -> Outcome {
     let jobs = Jobs::new(program, library, scratch, "trace-correct")?;
-    let downbeat = Programs::build(&mut command("cargo build -p downbeat-cli --bin downbeat --features otf2"))?;
-    let alone = Alone { jobs: &jobs, program: downbeat.executable("downbeat")? };
+    let downbeat = Programs::build(&mut command(
+        "cargo build -p downbeat-cli --bin downbeat --features otf2",
+    ))?;
+    let alone = Alone {
+        jobs: &jobs,
+        program: downbeat.executable("downbeat")?,
+    };
     // MPICH's launcher kills all others of a rank that dies, at once; Open MPI's, when interrupted, first wakes all up, and
     // lets them go on for a second.
-    let victim = if library == MPICH { Victim::Launcher } else { Victim::Rank };
+    let victim = if library == MPICH {
+        Victim::Launcher
+    } else {
+        Victim::Rank
+    };
     let results = [
         ("a good trace", corrects_alike(&alone)),
         ("a good archive", corrects_archives_alike(&alone)),
@@ -56,7 +64,11 @@ impl Alone<'_> {
     fn run(&self, arguments: &str) -> Result<Ended, String> {
         let folder = self.jobs.folder.to_string_lossy();
         let mut command = Command::new(&self.program);
-        command.args(arguments.split_whitespace().map(|word| word.replace("DIR", &folder)));
+        command.args(
+            arguments
+                .split_whitespace()
+                .map(|word| word.replace("DIR", &folder)),
+        );
         ended(LIMIT, &mut command)
     }
 
@@ -65,8 +77,15 @@ impl Alone<'_> {
         let script = "cc -o DIR/archive measure/tests/otf2/archive.c $(otf2-config --cflags --ldflags --libs) && rm -rf DIR/$1 && \
                       DIR/archive DIR/$1 $2 $3 $1";
         let script = script.replace("DIR", &self.jobs.folder.to_string_lossy());
-        shell::run(Command::new("sh").args(["-c", &script, "sh"]).args(kind.split(' ')))?;
-        Ok(format!("DIR/{}/traces.otf2", kind.split(' ').next().unwrap_or_default()))
+        shell::run(
+            Command::new("sh")
+                .args(["-c", &script, "sh"])
+                .args(kind.split(' ')),
+        )?;
+        Ok(format!(
+            "DIR/{}/traces.otf2",
+            kind.split(' ').next().unwrap_or_default()
+        ))
     }
 
     /// Makes an empty folder for what is written.
@@ -80,12 +99,16 @@ impl Alone<'_> {
     fn made(&self) -> Result<BTreeMap<PathBuf, Vec<u8>>, String> {
         let (mut found, mut folders) = (BTreeMap::new(), vec![self.jobs.folder.join("made")]);
         while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(&folder).map_err(|why| why.to_string())?.filter_map(Result::ok) {
+            for entry in fs::read_dir(&folder)
+                .map_err(|why| why.to_string())?
+                .filter_map(Result::ok)
+            {
                 let path = entry.path();
                 if path.is_dir() {
                     folders.push(path);
                 } else {
-                    let content = fs::read(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+                    let content =
+                        fs::read(&path).map_err(|why| format!("{}: {why}", path.display()))?;
                     found.insert(path, content);
                 }
             }
@@ -96,7 +119,11 @@ impl Alone<'_> {
 
 fn corrects_alike(alone: &Alone<'_>) -> Outcome {
     let cases = [
-        ("in.dbtb", "--events 40000", "--json --truth DIR/truth.dbtb --page DIR/made/page.html --svg DIR/made/svg"),
+        (
+            "in.dbtb",
+            "--events 40000",
+            "--json --truth DIR/truth.dbtb --page DIR/made/page.html --svg DIR/made/svg",
+        ),
         (
             "in.dbt",
             "--events 3000",
@@ -109,9 +136,15 @@ fn corrects_alike(alone: &Alone<'_>) -> Outcome {
         ),
     ];
     for (input, events, options) in cases {
-        let made = alone.run(&format!("trace generate {PROGRAM} {events} -o DIR/{input} --truth DIR/truth.dbtb"))?;
+        let made = alone.run(&format!(
+            "trace generate {PROGRAM} {events} -o DIR/{input} --truth DIR/truth.dbtb"
+        ))?;
         want(made.code == Some(0), &made, "a trace")?;
-        is_alike(alone, &RANKS, &format!("DIR/{input} -o DIR/made/out.dbtb {options}"))?;
+        is_alike(
+            alone,
+            &RANKS,
+            &format!("DIR/{input} -o DIR/made/out.dbtb {options}"),
+        )?;
     }
     Ok(())
 }
@@ -120,14 +153,24 @@ fn corrects_alike(alone: &Alone<'_>) -> Outcome {
 fn corrects_archives_alike(alone: &Alone<'_>) -> Outcome {
     let cases = [
         ("plain 1000000000 100", "--page DIR/made/page.html"),
-        ("plain 1000000000 100", "--json --rewrite --truth DIR/plain/traces.otf2"),
+        (
+            "plain 1000000000 100",
+            "--json --rewrite --truth DIR/plain/traces.otf2",
+        ),
         ("corrected 2693000000 30", "--json"),
-        ("corrected 1000000000 30", "--pre-synchronization linear --latencies 1us"),
+        (
+            "corrected 1000000000 30",
+            "--pre-synchronization linear --latencies 1us",
+        ),
         ("shared 1000000000 30", ""),
     ];
     for (archive, options) in cases {
         let input = alone.archive(archive)?;
-        is_alike(alone, &RANKS[..4], &format!("{input} -o DIR/made/out {options}"))?;
+        is_alike(
+            alone,
+            &RANKS[..4],
+            &format!("{input} -o DIR/made/out {options}"),
+        )?;
     }
     Ok(())
 }
@@ -140,26 +183,48 @@ fn is_alike(alone: &Alone<'_>, ranks: &[u32], arguments: &str) -> Outcome {
     let written = alone.made()?;
     for ranks in ranks {
         alone.begin()?;
-        let job = alone.jobs.run(&[(*ranks, &format!("trace-correct {arguments}"))])?;
-        want(job.code == Some(0) && job.stdout == expected.stdout, &job, &format!("\n{}", expected.stdout))?;
+        let job = alone
+            .jobs
+            .run(&[(*ranks, &format!("trace-correct {arguments}"))])?;
+        want(
+            job.code == Some(0) && job.stdout == expected.stdout,
+            &job,
+            &format!("\n{}", expected.stdout),
+        )?;
         let made = alone.made()?;
-        let other = written.keys().chain(made.keys()).find(|name| written.get(*name) != made.get(*name));
+        let other = written
+            .keys()
+            .chain(made.keys())
+            .find(|name| written.get(*name) != made.get(*name));
         if let Some(other) = other {
-            return Err(format!("{ranks} ranks write another {other:?} for `{arguments}`"));
+            return Err(format!(
+                "{ranks} ranks write another {other:?} for `{arguments}`"
+            ));
         }
     }
     Ok(())
 }
 
 fn refuses_alike(alone: &Alone<'_>) -> Outcome {
-    let unmatched = CIRCLE.replace("1 6 send 0 0 0\n", "").replace("end 4", "end 3");
+    let unmatched = CIRCLE
+        .replace("1 6 send 0 0 0\n", "")
+        .replace("end 4", "end 3");
     let cut = &CIRCLE[..CIRCLE.len() - 6];
     let mut bad = vec![];
-    for (number, text) in [CIRCLE, TWO_MISTAKES, &unmatched, cut, "nonsense\n"].iter().enumerate() {
-        fs::write(alone.jobs.folder.join(format!("bad{number}.dbt")), text).map_err(|why| why.to_string())?;
+    for (number, text) in [CIRCLE, TWO_MISTAKES, &unmatched, cut, "nonsense\n"]
+        .iter()
+        .enumerate()
+    {
+        fs::write(alone.jobs.folder.join(format!("bad{number}.dbt")), text)
+            .map_err(|why| why.to_string())?;
         bad.push(format!("DIR/bad{number}.dbt"));
     }
-    for archive in ["unmatched 1000000000 3", "unended 1000000000 3", "unbegun 1000000000 3", "stranger 1000000000 3"] {
+    for archive in [
+        "unmatched 1000000000 3",
+        "unended 1000000000 3",
+        "unbegun 1000000000 3",
+        "stranger 1000000000 3",
+    ] {
         bad.push(alone.archive(archive)?);
     }
     for bad in bad {
@@ -168,7 +233,9 @@ fn refuses_alike(alone: &Alone<'_>) -> Outcome {
         want(expected.code == Some(2), &expected, "exit code 2")?;
         let says = expected.stderr.trim_end().trim_start_matches("downbeat: ");
         for ranks in [1, 2, 3] {
-            alone.jobs.fails(&[(ranks, &format!("trace-correct {arguments}"))], 2, says)?;
+            alone
+                .jobs
+                .fails(&[(ranks, &format!("trace-correct {arguments}"))], 2, says)?;
         }
         if alone.jobs.folder.join("refused.dbt").exists() {
             return Err("something was written of a trace that was refused".to_owned());
@@ -179,17 +246,35 @@ fn refuses_alike(alone: &Alone<'_>) -> Outcome {
 
 fn refuses_bad_input(jobs: &Jobs<'_>) -> Outcome {
     let cases = [
-        ("trace-correct /nonexistent/in -o DIR/out.dbt", "/nonexistent/in"),
+        (
+            "trace-correct /nonexistent/in -o DIR/out.dbt",
+            "/nonexistent/in",
+        ),
         ("trace-correct DIR/in.otf2 -o DIR/none", "in.otf2"),
         ("trace-correct DIR/bad0.dbt -o DIR/plain", "-o"),
         ("trace-correct DIR/plain/traces.otf2 -o DIR/plain", "-o"),
         ("trace-correct DIR/bad0.dbt -o DIR/bad0.dbt", "-o"),
         ("trace-correct DIR/bad0.dbt -o /nonexistent/out", "-o"),
-        ("trace-correct DIR/bad0.dbt -o DIR/out.dbt --page /nonexistent/page", "--page: /nonexistent/page"),
-        ("trace-correct DIR/bad0.dbt -o DIR/out.dbt --page DIR/out.dbt", "is a trace"),
-        ("trace-correct DIR/bad0.dbt -o DIR/out.dbt --svg DIR/svg", "--page"),
-        ("trace-correct DIR/bad0.dbt -o DIR/out.dbt --control 2", "--control"),
-        ("trace-correct DIR/bad0.dbt -o DIR/out.dbt --latencies -1us", "--latencies"),
+        (
+            "trace-correct DIR/bad0.dbt -o DIR/out.dbt --page /nonexistent/page",
+            "--page: /nonexistent/page",
+        ),
+        (
+            "trace-correct DIR/bad0.dbt -o DIR/out.dbt --page DIR/out.dbt",
+            "is a trace",
+        ),
+        (
+            "trace-correct DIR/bad0.dbt -o DIR/out.dbt --svg DIR/svg",
+            "--page",
+        ),
+        (
+            "trace-correct DIR/bad0.dbt -o DIR/out.dbt --control 2",
+            "--control",
+        ),
+        (
+            "trace-correct DIR/bad0.dbt -o DIR/out.dbt --latencies -1us",
+            "--latencies",
+        ),
         ("trace-correct DIR/bad0.dbt", "--output"),
     ];
     for (arguments, culprit) in cases {
@@ -199,7 +284,11 @@ fn refuses_bad_input(jobs: &Jobs<'_>) -> Outcome {
     let elsewhere = "if [ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 1 ]; then cd /; else cd DIR; fi; \
                      exec PROGRAM trace-correct in.dbtb -o out.dbtb";
     let job = ended(LIMIT, &mut jobs.mpirun_shells(2, elsewhere))?;
-    want(job.code == Some(2) && job.stdout.is_empty(), &job, "exit code 2")?;
+    want(
+        job.code == Some(2) && job.stdout.is_empty(),
+        &job,
+        "exit code 2",
+    )?;
     one_line(&job, "in.dbtb")
 }
 
@@ -208,18 +297,30 @@ fn leaves_nothing(alone: &Alone<'_>, victim: Victim) -> Outcome {
     let folder = alone.jobs.folder.join("cut");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir(&folder).map_err(|why| why.to_string())?;
-    let made = alone.run(&format!("trace generate {PROGRAM} --events 400000 -o DIR/cut/in.dbtb"))?;
+    let made = alone.run(&format!(
+        "trace generate {PROGRAM} --events 400000 -o DIR/cut/in.dbtb"
+    ))?;
     want(made.code == Some(0), &made, "a trace")?;
     let old = b"what was there before";
     let output = folder.join("out.dbtb");
     fs::write(&output, old).map_err(|why| why.to_string())?;
-    let entries = || fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
+    let entries = || {
+        fs::read_dir(&folder)
+            .into_iter()
+            .flatten()
+            .filter_map(Result::ok)
+    };
     let is_part = |entry: &fs::DirEntry| entry.file_name().as_encoded_bytes().ends_with(b".part");
     // Without the other rank, the first one does not get to the end.
     let begun = || {
-        let begun = entries().any(|entry| is_part(&entry) && entry.metadata().is_ok_and(|part| part.len() > 0));
+        let begun = entries()
+            .any(|entry| is_part(&entry) && entry.metadata().is_ok_and(|part| part.len() > 0));
         let ranks = alone.jobs.ranks().unwrap_or_default();
-        ranks.last().filter(|_| begun).inspect(|rank| shell::signal("STOP", &[**rank])).is_some()
+        ranks
+            .last()
+            .filter(|_| begun)
+            .inspect(|rank| shell::signal("STOP", &[**rank]))
+            .is_some()
     };
     let arguments = "trace-correct DIR/cut/in.dbtb -o DIR/cut/out.dbtb --latencies 0 --no-backward";
     let job = alone.jobs.ended_by(victim, &[(2, arguments)], begun)?;

@@ -33,10 +33,16 @@ impl Anchor {
     /// Reads the anchor file of an archive whose files can be read one by one.
     pub(super) fn read(path: &Path, global_definitions: &Path) -> Result<Self, Otf2Error> {
         let bytes = fs::read(path).map_err(Otf2Error::io(path))?;
-        let at_fault =
-            |why: Option<_>| Otf2Error::content(path, why.unwrap_or("the file is cut short, or of no OTF2 archive"));
+        let at_fault = |why: Option<_>| {
+            Otf2Error::content(
+                path,
+                why.unwrap_or("the file is cut short, or of no OTF2 archive"),
+            )
+        };
         let (anchor, definitions) = Self::parse(&bytes).map_err(at_fault)?;
-        let size = fs::metadata(global_definitions).map_err(Otf2Error::io(global_definitions))?.len();
+        let size = fs::metadata(global_definitions)
+            .map_err(Otf2Error::io(global_definitions))?
+            .len();
         // The shortest record has two bytes.
         if definitions > size / 2 {
             return Err(at_fault(Some(TOO_MANY)));
@@ -46,9 +52,16 @@ impl Anchor {
 
     /// And how many global definitions there are. `Err(None)` where bytes are missing.
     fn parse(bytes: &[u8]) -> Result<(Self, u64), Option<&'static str>> {
-        let mut rest = Rest { bytes, order: Order::Little };
-        let [kind, order] = rest.take(2)? else { return Err(None) };
-        rest.order = Order::of(*order).filter(|_| *kind == CHUNK_HEADER).ok_or(None)?;
+        let mut rest = Rest {
+            bytes,
+            order: Order::Little,
+        };
+        let [kind, order] = rest.take(2)? else {
+            return Err(None);
+        };
+        rest.order = Order::of(*order)
+            .filter(|_| *kind == CHUNK_HEADER)
+            .ok_or(None)?;
         if rest.take(MAGIC.len())? != MAGIC {
             return Err(None);
         }
@@ -57,14 +70,23 @@ impl Anchor {
         rest.take(4)?;
         let [events, definitions] = [rest.number()?, rest.number()?];
         if rest.byte()? != PLAIN_FILES {
-            return Err(Some("the files of this archive are inside of another one (SIONlib), which is not read"));
+            return Err(Some(
+                "the files of this archive are inside of another one (SIONlib), which is not read",
+            ));
         }
         if rest.byte()? != NOT_COMPRESSED {
-            return Err(Some("the files of this archive are compressed (zlib), which is not read"));
+            return Err(Some(
+                "the files of this archive are compressed (zlib), which is not read",
+            ));
         }
         let [locations, all] = [rest.number()?, rest.number()?];
-        if ![events, definitions].iter().all(|size| CHUNK_SIZES.contains(size)) {
-            return Err(Some("it says that chunks have a size that OTF2 does not write"));
+        if ![events, definitions]
+            .iter()
+            .all(|size| CHUNK_SIZES.contains(size))
+        {
+            return Err(Some(
+                "it says that chunks have a size that OTF2 does not write",
+            ));
         }
         if locations > all {
             return Err(Some(TOO_MANY));
@@ -83,7 +105,13 @@ impl Anchor {
             return Err(None);
         }
         // They are in range.
-        Ok((Self { events: events as usize, definitions: definitions as usize }, all))
+        Ok((
+            Self {
+                events: events as usize,
+                definitions: definitions as usize,
+            },
+            all,
+        ))
     }
 }
 
@@ -131,7 +159,11 @@ mod tests {
         let mut bytes = vec![3, 0x42];
         bytes.extend(MAGIC);
         bytes.extend([3, 2, 3, 0, 2]);
-        bytes.extend([256_u64 << 10, 4 << 20].map(u64::to_le_bytes).as_flattened());
+        bytes.extend(
+            [256_u64 << 10, 4 << 20]
+                .map(u64::to_le_bytes)
+                .as_flattened(),
+        );
         bytes.extend([PLAIN_FILES, NOT_COMPRESSED]);
         bytes.extend([4_u64, 50].map(u64::to_le_bytes).as_flattened());
         bytes.extend(b"machine\0creator\0\0\x01\0\0\0NAME\0value\0");
@@ -143,7 +175,10 @@ mod tests {
 
     #[test]
     fn sizes_of_chunks_are_read() {
-        let expected = Anchor { events: 256 << 10, definitions: 4 << 20 };
+        let expected = Anchor {
+            events: 256 << 10,
+            definitions: 4 << 20,
+        };
         assert_eq!(Anchor::parse(&anchor()), Ok((expected, 50)));
         let mut older = anchor();
         older[7] = 1;

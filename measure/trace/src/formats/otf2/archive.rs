@@ -64,7 +64,13 @@ pub struct Reading {
 impl Default for Reading {
     /// Strictly, with everything, on one thread.
     fn default() -> Self {
-        Self { matching: Matching::default(), offsets: true, threads: true, init: true, workers: 1 }
+        Self {
+            matching: Matching::default(),
+            offsets: true,
+            threads: true,
+            init: true,
+            workers: 1,
+        }
     }
 }
 
@@ -97,8 +103,12 @@ impl Archive {
         let reader = Reader::open(anchor)?;
         check_end(&globals(anchor))?;
         let definitions = reader.definitions()?;
-        let ticks = Ticks::new(definitions.resolution)
-            .ok_or_else(|| Otf2Error::content(&globals(anchor), "the archive does not say how fast its clock ticks"))?;
+        let ticks = Ticks::new(definitions.resolution).ok_or_else(|| {
+            Otf2Error::content(
+                &globals(anchor),
+                "the archive does not say how fast its clock ticks",
+            )
+        })?;
         let locations: Vec<_> = definitions
             .locations
             .iter()
@@ -114,11 +124,21 @@ impl Archive {
         for (locals, id) in reader.locals(&ids)?.into_iter().zip(ids) {
             let path = local(anchor, id, "def");
             let knots = Knots::new(locals.offsets);
-            offsets.push(knots.map_err(|_| Otf2Error::content(&path, "the times of clock offsets do not increase"))?);
+            offsets.push(knots.map_err(|_| {
+                Otf2Error::content(&path, "the times of clock offsets do not increase")
+            })?);
             mappings.push(locals.mappings);
         }
         let (anchor, chunks) = (anchor.to_owned(), reader.chunks);
-        Ok(Self { anchor, chunks, definitions, ticks, locations, offsets, mappings })
+        Ok(Self {
+            anchor,
+            chunks,
+            definitions,
+            ticks,
+            locations,
+            offsets,
+            mappings,
+        })
     }
 
     /// All locations, in the order of the archive.
@@ -157,7 +177,11 @@ impl Archive {
             at: Timestamp::from_nanos(nanos(knot.at)),
             image: Timestamp::from_nanos(nanos(knot.at.saturating_add(knot.offset))),
         };
-        self.offsets[index].knots().iter().map(|knot| vec![sample(knot)]).collect()
+        self.offsets[index]
+            .knots()
+            .iter()
+            .map(|knot| vec![sample(knot)])
+            .collect()
     }
 
     /// Reads all events that may matter to other locations, and what is entered and left.
@@ -172,7 +196,13 @@ impl Archive {
         };
         let (locations, _) = found.map_err(|why| why.or_else(|why| self.trace_error(why)))?;
         let trace = builder.finish().map_err(|why| self.trace_error(why))?;
-        Ok(ArchiveTrace { trace, origin: Origin { locations, offsets: reading.offsets } })
+        Ok(ArchiveTrace {
+            trace,
+            origin: Origin {
+                locations,
+                offsets: reading.offsets,
+            },
+        })
     }
 
     /// Hands over all events that a trace has. The locations in the order of the archive, and how many events were of kinds
@@ -206,8 +236,13 @@ impl Archive {
         // An event has a byte at least, whatever the definitions say.
         let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
         let most = usize::try_from(events.min(bytes)).unwrap_or(0);
-        sink.reserve(teams.locations[index], most).map_err(ReadError::Sink)?;
-        let offsets = if reading.offsets { self.offsets[index].clone() } else { Knots::default() };
+        sink.reserve(teams.locations[index], most)
+            .map_err(ReadError::Sink)?;
+        let offsets = if reading.offsets {
+            self.offsets[index].clone()
+        } else {
+            Knots::default()
+        };
         let mut stream = Stream {
             location: teams.locations[index],
             definitions: &self.definitions,
@@ -219,7 +254,9 @@ impl Archive {
         };
         let at_fault = |event: u64, why: StreamError<S::Error>| match why {
             StreamError::Sink(why) => ReadError::Sink(why),
-            StreamError::Event(why) => Otf2Error::content(&path, format!("event {event}: {why}")).into(),
+            StreamError::Event(why) => {
+                Otf2Error::content(&path, format!("event {event}: {why}")).into()
+            }
         };
         let (mut read, mut left_out) = (0, 0);
         if events > 0 {
@@ -231,9 +268,14 @@ impl Archive {
                     left_out += 1;
                     continue;
                 }
-                let taken = match (self.time(&record, &offsets), Event::of(&record, order, &self.mappings[index])) {
+                let taken = match (
+                    self.time(&record, &offsets),
+                    Event::of(&record, order, &self.mappings[index]),
+                ) {
                     (Some(time), Some(event)) => stream.take(time, event),
-                    (None, _) => Err(StreamError::Event("its time is more than 146 years from the origin".into())),
+                    (None, _) => Err(StreamError::Event(
+                        "its time is more than 146 years from the origin".into(),
+                    )),
                     (_, None) => Err(StreamError::Event("its data make no sense".into())),
                 };
                 taken.map_err(|why| at_fault(read - 1, why))?;
@@ -241,24 +283,35 @@ impl Archive {
         }
         let open = stream.end().map_err(|why| at_fault(read, why))?;
         if read != events {
-            let why = format!("there are {read} events, but the archive has {events} of this location");
+            let why =
+                format!("there are {read} events, but the archive has {events} of this location");
             return Err(Otf2Error::content(&path, why).into());
         }
         if open > 0 && !reading.matching.lenient {
-            return Err(Otf2Error::content(&path, format!("collective operations that never end: {open}")).into());
+            return Err(Otf2Error::content(
+                &path,
+                format!("collective operations that never end: {open}"),
+            )
+            .into());
         }
         Ok(left_out)
     }
 
     #[inline]
     fn time(&self, record: &Record<'_>, offsets: &Knots) -> Option<Timestamp<Global>> {
-        let nanos = self.ticks.nanos(offsets.apply(i64::try_from(record.time).ok()?))?;
+        let nanos = self
+            .ticks
+            .nanos(offsets.apply(i64::try_from(record.time).ok()?))?;
         Some(Timestamp::from_nanos(nanos))
     }
 
     /// Locations as they are numbered in every trace that is made of this; `None` if the definitions make no sense.
     pub(super) fn teams(&self) -> Option<Teams> {
-        Teams::new(&self.definitions, &mut TraceBuilder::new(Matching::default())).ok()
+        Teams::new(
+            &self.definitions,
+            &mut TraceBuilder::new(Matching::default()),
+        )
+        .ok()
     }
 
     /// The error of a trace that was made of this, with the names of the locations that it has numbers of.
@@ -278,17 +331,26 @@ impl Archive {
                 vec![of(event), of(other)]
             }
             TraceError::Absent { event, absent } => vec![of(event), absent],
-            TraceError::MemberTwice(location) | TraceError::TooManyEvents(location) => vec![location],
+            TraceError::MemberTwice(location) | TraceError::TooManyEvents(location) => {
+                vec![location]
+            }
             _ => vec![],
         };
         let name = |number: LocationId| {
             let index = locations.iter().position(|&location| location == number)?;
             let ArchiveLocation { id, name, .. } = &self.locations[index];
-            Some(format!("{} is {id} of the archive, {name:?}", number.index()))
+            Some(format!(
+                "{} is {id} of the archive, {name:?}",
+                number.index()
+            ))
         };
         let mut named: Vec<String> = numbers.into_iter().filter_map(name).collect();
         named.dedup();
-        Otf2Error::Trace { path: self.anchor.clone(), why, named }
+        Otf2Error::Trace {
+            path: self.anchor.clone(),
+            why,
+            named,
+        }
     }
 }
 
@@ -296,7 +358,9 @@ impl Archive {
 fn check_files(anchor: &Path, locations: &[ArchiveLocation]) -> Result<(), Otf2Error> {
     let definitions = |location: &ArchiveLocation| local(anchor, location.id, "def");
     // Some archives have no local definitions at all; where only some are missing, references would be wrong.
-    let some = locations.iter().any(|location| definitions(location).exists());
+    let some = locations
+        .iter()
+        .any(|location| definitions(location).exists());
     let mut files: Vec<PathBuf> = locations.iter().filter(|_| some).map(definitions).collect();
     let with_events = locations.iter().filter(|location| location.events > 0);
     files.extend(with_events.map(|location| local(anchor, location.id, "evt")));
@@ -308,9 +372,14 @@ fn check_end(path: &Path) -> Result<(), Otf2Error> {
     use std::io::{Read, Seek, SeekFrom};
     let mut file = std::fs::File::open(path).map_err(Otf2Error::io(path))?;
     let mut end = [0; 2];
-    let read = file.seek(SeekFrom::End(-2)).and_then(|_| file.read_exact(&mut end));
+    let read = file
+        .seek(SeekFrom::End(-2))
+        .and_then(|_| file.read_exact(&mut end));
     match read {
         Ok(()) if end == [2, 1] => Ok(()),
-        _ => Err(Otf2Error::content(path, "the file is cut short, or of no OTF2 archive")),
+        _ => Err(Otf2Error::content(
+            path,
+            "the file is cut short, or of no OTF2 archive",
+        )),
     }
 }

@@ -3,7 +3,9 @@
 
 use std::io::{self, Write};
 
-use super::record::{CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, HEADER, Order, TIMESTAMP};
+use super::record::{
+    CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, HEADER, Order, TIMESTAMP,
+};
 
 /// What ends the last chunk.
 const END: [u8; 2] = [END_OF_FILE, END_OF_BUFFER];
@@ -24,7 +26,14 @@ pub(super) struct Chunks<W> {
 
 impl<W: Write> Chunks<W> {
     pub(super) fn new(to: W, size: usize, order: Order) -> Self {
-        let mut chunks = Self { to, chunk: Vec::with_capacity(size), size, order, events: 0, time: None };
+        let mut chunks = Self {
+            to,
+            chunk: Vec::with_capacity(size),
+            size,
+            order,
+            events: 0,
+            time: None,
+        };
         chunks.begin();
         chunks
     }
@@ -32,7 +41,11 @@ impl<W: Write> Chunks<W> {
     fn begin(&mut self) {
         self.chunk.extend([CHUNK_HEADER, self.order as u8]);
         // The number of its last event is known at its end.
-        self.chunk.extend([self.events + 1, 0].map(|number| self.order.bytes(number)).as_flattened());
+        self.chunk.extend(
+            [self.events + 1, 0]
+                .map(|number| self.order.bytes(number))
+                .as_flattened(),
+        );
         self.time = None;
     }
 
@@ -50,7 +63,9 @@ impl<W: Write> Chunks<W> {
             return Ok(());
         }
         if HEADER + bytes + END.len() > self.size {
-            return Err(io::Error::other(format!("a record of {bytes} bytes is larger than a chunk")));
+            return Err(io::Error::other(format!(
+                "a record of {bytes} bytes is larger than a chunk"
+            )));
         }
         self.chunk.resize(self.size, END_OF_CHUNK);
         self.write()?;

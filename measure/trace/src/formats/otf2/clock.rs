@@ -11,7 +11,9 @@ const NANOS: i128 = 1_000_000_000;
 impl Ticks {
     /// `None` if it does not tick.
     pub(super) fn new(per_second: u64) -> Option<Self> {
-        (per_second > 0).then(|| Self { per_second: i128::from(per_second) })
+        (per_second > 0).then(|| Self {
+            per_second: i128::from(per_second),
+        })
     }
 
     /// When that is in nanoseconds, rounded to the nearest, up if there are two; `None` if it is too late.
@@ -20,7 +22,10 @@ impl Ticks {
         if self.per_second == NANOS {
             return Some(ticks);
         }
-        i64::try_from((2 * NANOS * i128::from(ticks) + self.per_second).div_euclid(2 * self.per_second)).ok()
+        i64::try_from(
+            (2 * NANOS * i128::from(ticks) + self.per_second).div_euclid(2 * self.per_second),
+        )
+        .ok()
     }
 
     /// The first and the last tick that are between these in nanoseconds, or else the one that is nearest.
@@ -29,9 +34,14 @@ impl Ticks {
             return Some([earliest, latest]);
         }
         // Half a nanosecond before `nanos` is the first that becomes it, and half after it the first that does not.
-        let first = |nanos: i64| -(-self.per_second * (2 * i128::from(nanos) - 1)).div_euclid(2 * NANOS);
+        let first =
+            |nanos: i64| -(-self.per_second * (2 * i128::from(nanos) - 1)).div_euclid(2 * NANOS);
         let [first, last] = [first(earliest), first(latest.checked_add(1)?) - 1];
-        let [first, last] = if first <= last { [first, last] } else { [self.nearest(earliest, latest); 2] };
+        let [first, last] = if first <= last {
+            [first, last]
+        } else {
+            [self.nearest(earliest, latest); 2]
+        };
         Some([i64::try_from(first).ok()?, i64::try_from(last).ok()?])
     }
 
@@ -50,7 +60,10 @@ mod tests {
     #[test]
     fn a_second_is_a_second() {
         for per_second in [1, 1_000, 1_000_000, 999_999_937, 2_693_000_000] {
-            assert_eq!(Ticks::new(per_second).unwrap().nanos(3 * per_second as i64), Some(3_000_000_000));
+            assert_eq!(
+                Ticks::new(per_second).unwrap().nanos(3 * per_second as i64),
+                Some(3_000_000_000)
+            );
         }
         assert_eq!(Ticks::new(1).unwrap().nanos(i64::MAX), None);
         assert_eq!(Ticks::new(0), None);

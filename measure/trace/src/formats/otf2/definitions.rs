@@ -110,11 +110,15 @@ impl Definitions {
     /// What a process runs on: the outermost part of the system that shares memory, or that is called a node; or else the
     /// part that it is directly below.
     pub(super) fn node_of(&self, process: u32) -> u32 {
-        let Some(Process { node: start }) = self.processes.get(&process).copied() else { return UNDEFINED };
+        let Some(Process { node: start }) = self.processes.get(&process).copied() else {
+            return UNDEFINED;
+        };
         let (mut found, mut at) = (start, start);
         // A tree is not deeper than it has nodes; an archive may have a circle.
         for _ in 0..self.nodes.len() {
-            let Some(node) = self.nodes.get(&at) else { break };
+            let Some(node) = self.nodes.get(&at) else {
+                break;
+            };
             if node.shares_memory || self.string(node.class).eq_ignore_ascii_case("node") {
                 found = at;
             }
@@ -125,8 +129,12 @@ impl Definitions {
 
     /// The locations that communicators of a paradigm number.
     pub(super) fn ranks(&self, paradigm: u8) -> &[u64] {
-        let of_paradigm = |group: &&Group| group.kind == GROUP_COMM_LOCATIONS && group.paradigm == paradigm;
-        self.groups.values().find(of_paradigm).map_or(&[], |group| &group.members)
+        let of_paradigm =
+            |group: &&Group| group.kind == GROUP_COMM_LOCATIONS && group.paradigm == paradigm;
+        self.groups
+            .values()
+            .find(of_paradigm)
+            .map_or(&[], |group| &group.members)
     }
 
     /// The locations of a group of a communicator, by rank; `None` if there is no such group, or it is everyone's own one.
@@ -136,7 +144,11 @@ impl Definitions {
             GROUP_COMM_SELF => None,
             GROUP_COMM_GROUP if !group.of_locations => {
                 let ranks = self.ranks(group.paradigm);
-                group.members.iter().map(|&rank| ranks.get(usize::try_from(rank).ok()?).copied()).collect()
+                group
+                    .members
+                    .iter()
+                    .map(|&rank| ranks.get(usize::try_from(rank).ok()?).copied())
+                    .collect()
             }
             _ => Some(group.members.clone()),
         }

@@ -26,15 +26,23 @@ pub fn first_difference(one: &Path, other: &Path) -> Result<Option<String>, Otf2
     let (ours, theirs) = (ours?, theirs?);
     for name in ours.1.union(&theirs.1) {
         let [one, other] = [&ours, &theirs].map(|(anchor, _)| path(anchor, name));
-        let missing = [(&ours.1, &one), (&theirs.1, &other)].into_iter().find(|(names, _)| !names.contains(name));
+        let missing = [(&ours.1, &one), (&theirs.1, &other)]
+            .into_iter()
+            .find(|(names, _)| !names.contains(name));
         let (inside, kind) = (name.starts_with('/'), name.rsplit('.').next());
         let found = match (inside, kind) {
             // An archive may do without local definitions.
             (true, Some("def")) => definitions(&one, &other)?,
-            _ if missing.is_some() => missing.map(|(_, path)| format!("{}: there is no such file", path.display())),
+            _ if missing.is_some() => {
+                missing.map(|(_, path)| format!("{}: there is no such file", path.display()))
+            }
             (true, Some("evt")) => events([&one, &other], chunks)?,
             _ if read(&one)? == read(&other)? => None,
-            _ => Some(format!("{}: it is not as {} is", other.display(), one.display())),
+            _ => Some(format!(
+                "{}: it is not as {} is",
+                other.display(),
+                one.display()
+            )),
         };
         if found.is_some() {
             return Ok(found);
@@ -47,11 +55,17 @@ pub fn first_difference(one: &Path, other: &Path) -> Result<Option<String>, Otf2
 fn names(anchor: &Path) -> Result<BTreeSet<String>, Otf2Error> {
     let stem = stem(anchor);
     let all = files::all(anchor)?.into_iter();
-    Ok(all.filter_map(|path| Some(path.to_string_lossy().strip_prefix(&stem)?.to_owned())).collect())
+    Ok(all
+        .filter_map(|path| Some(path.to_string_lossy().strip_prefix(&stem)?.to_owned()))
+        .collect())
 }
 
 fn stem(anchor: &Path) -> String {
-    anchor.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    anchor
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 fn path(anchor: &Path, name: &str) -> PathBuf {
@@ -63,16 +77,29 @@ fn read(path: &Path) -> Result<Vec<u8>, Otf2Error> {
 }
 
 fn not_here(one: &Path, other: &Path, at: impl core::fmt::Display) -> String {
-    format!("{}: {at}: this is not what comes here in {}", other.display(), one.display())
+    format!(
+        "{}: {at}: this is not what comes here in {}",
+        other.display(),
+        one.display()
+    )
 }
 
 /// Of local definitions, all but clock offsets.
 fn definitions(one: &Path, other: &Path) -> Result<Option<String>, Otf2Error> {
-    let [ours, theirs] = [one, other].map(|path| if path.exists() { read(path) } else { Ok(vec![]) });
+    let [ours, theirs] = [one, other].map(|path| {
+        if path.exists() {
+            read(path)
+        } else {
+            Ok(vec![])
+        }
+    });
     let (ours, theirs) = (ours?, theirs?);
     let of = |bytes: &[u8], path: &Path| -> Result<Vec<Vec<u8>>, Otf2Error> {
-        let Some(order) = order(bytes) else { return Ok(vec![]) };
-        let records = records(bytes, order).filter(|record| !matches!(record, Ok([CLOCK_OFFSET, ..])));
+        let Some(order) = order(bytes) else {
+            return Ok(vec![]);
+        };
+        let records =
+            records(bytes, order).filter(|record| !matches!(record, Ok([CLOCK_OFFSET, ..])));
         let records: Result<_, String> = records.map(|record| record.map(<[u8]>::to_vec)).collect();
         records.map_err(|why| Otf2Error::content(path, why))
     };
@@ -80,20 +107,43 @@ fn definitions(one: &Path, other: &Path) -> Result<Option<String>, Otf2Error> {
     if ours == theirs {
         return Ok(None);
     }
-    let same = ours.iter().zip(&theirs).take_while(|(our, their)| our == their).count();
-    Ok(Some(not_here(one, other, format_args!("definition {same} that is no clock offset"))))
+    let same = ours
+        .iter()
+        .zip(&theirs)
+        .take_while(|(our, their)| our == their)
+        .count();
+    Ok(Some(not_here(
+        one,
+        other,
+        format_args!("definition {same} that is no clock offset"),
+    )))
 }
 
 /// All events, but for their times.
-fn events([one, other]: [&Path; 2], [our_chunks, their_chunks]: [usize; 2]) -> Result<Option<String>, Otf2Error> {
-    let (mut ours, mut theirs) = (EventFile::open(one, our_chunks)?, EventFile::open(other, their_chunks)?);
+fn events(
+    [one, other]: [&Path; 2],
+    [our_chunks, their_chunks]: [usize; 2],
+) -> Result<Option<String>, Otf2Error> {
+    let (mut ours, mut theirs) = (
+        EventFile::open(one, our_chunks)?,
+        EventFile::open(other, their_chunks)?,
+    );
     loop {
         let event = ours.events;
-        return Ok(match (ours.next()?.map(|our| our.bytes), theirs.next()?.map(|their| their.bytes)) {
-            (None, None) => None,
-            (our, their) if our == their => continue,
-            (_, Some(_)) => Some(not_here(one, other, format_args!("event {event}"))),
-            (_, None) => Some(format!("{}: it ends before {} does", other.display(), one.display())),
-        });
+        return Ok(
+            match (
+                ours.next()?.map(|our| our.bytes),
+                theirs.next()?.map(|their| their.bytes),
+            ) {
+                (None, None) => None,
+                (our, their) if our == their => continue,
+                (_, Some(_)) => Some(not_here(one, other, format_args!("event {event}"))),
+                (_, None) => Some(format!(
+                    "{}: it ends before {} does",
+                    other.display(),
+                    one.display()
+                )),
+            },
+        );
     }
 }

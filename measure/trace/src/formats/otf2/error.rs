@@ -51,11 +51,17 @@ pub enum Otf2Error {
 
 impl Otf2Error {
     pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
-        move |why| Self::Io { path: path.to_owned(), why }
+        move |why| Self::Io {
+            path: path.to_owned(),
+            why,
+        }
     }
 
     pub(super) fn content(path: &Path, why: impl Into<String>) -> Self {
-        Self::Content { path: path.to_owned(), why: why.into() }
+        Self::Content {
+            path: path.to_owned(),
+            why: why.into(),
+        }
     }
 }
 
@@ -63,11 +69,17 @@ impl fmt::Display for Otf2Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { path, why } => write!(f, "{}: {why}", path.display()),
-            Self::Unreadable { path, why } => write!(f, "{}: OTF2 cannot read this: {why}", path.display()),
+            Self::Unreadable { path, why } => {
+                write!(f, "{}: OTF2 cannot read this: {why}", path.display())
+            }
             Self::Content { path, why } => write!(f, "{}: {why}", path.display()),
             Self::Trace { path, why, named } => {
                 write!(f, "{}: {why}", path.display())?;
-                if named.is_empty() { Ok(()) } else { write!(f, " ({})", named.join(", ")) }
+                if named.is_empty() {
+                    Ok(())
+                } else {
+                    write!(f, " ({})", named.join(", "))
+                }
             }
             Self::Knots { path, why } => write!(f, "{}: {why}", path.display()),
         }

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use super::Otf2Error;
 use super::events::is_in_trace;
 use super::record::{
-    ATTRIBUTES, CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, HEADER, LONG, Order, TIMESTAMP, data,
+    ATTRIBUTES, CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, HEADER, LONG, Order,
+    TIMESTAMP, data,
 };
 
 /// An event, of any kind.
@@ -65,7 +66,18 @@ impl EventFile {
         let chunk = Vec::with_capacity(size);
         let path = path.to_owned();
         let order = Order::Little;
-        let mut opened = Self { path, file, size, chunk, at: 0, begins: 0, order, time: 0, events: 0, ended: false };
+        let mut opened = Self {
+            path,
+            file,
+            size,
+            chunk,
+            at: 0,
+            begins: 0,
+            order,
+            time: 0,
+            events: 0,
+            ended: false,
+        };
         opened.fill()?;
         Ok(opened)
     }
@@ -84,20 +96,32 @@ impl EventFile {
             let at = self.at;
             match self.chunk.get(at) {
                 Some(&TIMESTAMP) => {
-                    let Some(time) = self.chunk[at + 1..].first_chunk() else { return Err(self.cut()) };
+                    let Some(time) = self.chunk[at + 1..].first_chunk() else {
+                        return Err(self.cut());
+                    };
                     self.time = self.order.full(*time);
                     self.at += 1 + time.len();
                 }
                 Some(&kind) if kind > TIMESTAMP => {
-                    let found =
-                        if is_number(kind) { number(&self.chunk, at) } else { data(&self.chunk, at, self.order) };
-                    let Some([from, end]) = found else { return Err(self.cut()) };
+                    let found = if is_number(kind) {
+                        number(&self.chunk, at)
+                    } else {
+                        data(&self.chunk, at, self.order)
+                    };
+                    let Some([from, end]) = found else {
+                        return Err(self.cut());
+                    };
                     self.at = end;
                     let start = *start.get_or_insert(at);
                     if kind != ATTRIBUTES {
                         self.events += 1;
                         let (bytes, data) = (&self.chunk[start..end], &self.chunk[from..end]);
-                        return Ok(Some(Record { time: self.time, kind, bytes, data }));
+                        return Ok(Some(Record {
+                            time: self.time,
+                            kind,
+                            bytes,
+                            data,
+                        }));
                     }
                 }
                 _ if self.ended => return Ok(None),
@@ -139,7 +163,9 @@ impl EventFile {
     fn fill(&mut self) -> Result<(), Otf2Error> {
         self.begins += self.chunk.len() as u64;
         self.chunk.clear();
-        let read: io::Result<usize> = (&self.file).take(self.size as u64).read_to_end(&mut self.chunk);
+        let read: io::Result<usize> = (&self.file)
+            .take(self.size as u64)
+            .read_to_end(&mut self.chunk);
         read.map_err(Otf2Error::io(&self.path))?;
         let order = match self.chunk[..] {
             [CHUNK_HEADER, order, ..] if self.chunk.len() > HEADER => Order::of(order),

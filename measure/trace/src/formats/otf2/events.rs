@@ -75,7 +75,10 @@ const NON_BLOCKING_COLLECTIVE_COMPLETE: u8 = 86;
 #[inline]
 pub(super) fn is_in_trace(kind: u8) -> bool {
     matches!(kind, ENTER..=MPI_COLLECTIVE_END | THREAD_FORK..=THREAD_TEAM_END)
-        || matches!(kind, NON_BLOCKING_COLLECTIVE_REQUEST | NON_BLOCKING_COLLECTIVE_COMPLETE)
+        || matches!(
+            kind,
+            NON_BLOCKING_COLLECTIVE_REQUEST | NON_BLOCKING_COLLECTIVE_COMPLETE
+        )
 }
 
 impl Event {
@@ -104,28 +107,54 @@ impl Event {
     /// What a record of a kind that is in a trace says; `None` if its data make no sense.
     #[inline]
     pub(super) fn of(record: &Record<'_>, order: Order, mappings: &Mappings) -> Option<Self> {
-        let mut data = Data { bytes: record.data, order };
+        let mut data = Data {
+            bytes: record.data,
+            order,
+        };
         Some(match record.kind {
-            ENTER => Self::Enter { region: data.mapped(&mappings.regions)? },
-            LEAVE => Self::Leave { region: data.mapped(&mappings.regions)? },
+            ENTER => Self::Enter {
+                region: data.mapped(&mappings.regions)?,
+            },
+            LEAVE => Self::Leave {
+                region: data.mapped(&mappings.regions)?,
+            },
             MPI_SEND | MPI_ISEND => {
                 let (to, communicator) = (data.half()?, data.mapped(&mappings.communicators)?);
-                Self::Send { to, communicator, tag: data.half()? }
+                Self::Send {
+                    to,
+                    communicator,
+                    tag: data.half()?,
+                }
             }
             MPI_RECV | MPI_IRECV => {
                 let (from, communicator) = (data.half()?, data.mapped(&mappings.communicators)?);
-                Self::Receive { from, communicator, tag: data.half()? }
+                Self::Receive {
+                    from,
+                    communicator,
+                    tag: data.half()?,
+                }
             }
             MPI_COLLECTIVE_BEGIN => Self::CollectiveBegin,
             MPI_COLLECTIVE_END => {
-                let (operation, communicator) = (data.byte()?, data.mapped(&mappings.communicators)?);
+                let (operation, communicator) =
+                    (data.byte()?, data.mapped(&mappings.communicators)?);
                 let (root, sent, received) = (data.half()?, data.number()?, data.number()?);
-                Self::CollectiveEnd { operation, communicator, root, sent, received }
+                Self::CollectiveEnd {
+                    operation,
+                    communicator,
+                    root,
+                    sent,
+                    received,
+                }
             }
             THREAD_FORK => Self::Fork,
             THREAD_JOIN => Self::Join,
-            THREAD_TEAM_BEGIN => Self::TeamBegin { team: data.mapped(&mappings.communicators)? },
-            THREAD_TEAM_END => Self::TeamEnd { team: data.mapped(&mappings.communicators)? },
+            THREAD_TEAM_BEGIN => Self::TeamBegin {
+                team: data.mapped(&mappings.communicators)?,
+            },
+            THREAD_TEAM_END => Self::TeamEnd {
+                team: data.mapped(&mappings.communicators)?,
+            },
             kind => Self::Other(kind),
         })
     }
@@ -163,13 +192,21 @@ impl Data<'_> {
     #[inline]
     fn half(&mut self) -> Option<u32> {
         let number = self.number()?;
-        if number == u64::MAX { Some(u32::MAX) } else { u32::try_from(number).ok() }
+        if number == u64::MAX {
+            Some(u32::MAX)
+        } else {
+            u32::try_from(number).ok()
+        }
     }
 
     #[inline]
     fn mapped(&mut self, mapping: &FxHashMap<u32, u32>) -> Option<u32> {
         let number = self.half()?;
         // As OTF2 does it, what is not in a mapping stays what it is.
-        Some(if mapping.is_empty() { number } else { mapping.get(&number).copied().unwrap_or(number) })
+        Some(if mapping.is_empty() {
+            number
+        } else {
+            mapping.get(&number).copied().unwrap_or(number)
+        })
     }
 }

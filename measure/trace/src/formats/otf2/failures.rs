@@ -42,19 +42,30 @@ pub(super) fn collect() {
 
 /// The failure of what was done to a file since [`collect`].
 pub(super) fn of(path: &Path, code: c_int) -> Otf2Error {
-    let code = Some(FIRST.replace(ffi::SUCCESS)).filter(|&first| first != ffi::SUCCESS).unwrap_or(code);
+    let code = Some(FIRST.replace(ffi::SUCCESS))
+        .filter(|&first| first != ffi::SUCCESS)
+        .unwrap_or(code);
     // SAFETY: has no conditions.
     let description = unsafe { ffi::OTF2_Error_GetDescription(code) };
     let why = if description.is_null() {
         format!("error {code}")
     } else {
         // SAFETY: descriptions are constants of the library, which end with a zero.
-        unsafe { CStr::from_ptr(description) }.to_string_lossy().into_owned()
+        unsafe { CStr::from_ptr(description) }
+            .to_string_lossy()
+            .into_owned()
     };
-    Otf2Error::Unreadable { path: path.to_owned(), why }
+    Otf2Error::Unreadable {
+        path: path.to_owned(),
+        why,
+    }
 }
 
 /// Whether that worked.
 pub(super) fn check(path: &Path, code: c_int) -> Result<(), Otf2Error> {
-    if code == ffi::SUCCESS { Ok(()) } else { Err(of(path, code)) }
+    if code == ffi::SUCCESS {
+        Ok(())
+    } else {
+        Err(of(path, code))
+    }
 }

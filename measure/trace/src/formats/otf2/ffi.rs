@@ -24,8 +24,15 @@ pub(super) const MAPPING_REGION: u8 = 3;
 pub(super) const MAPPING_COMM: u8 = 6;
 
 /// The last two are a format and its arguments. A `va_list` is passed as an address on all platforms of OTF2.
-pub(super) type ErrorCallback =
-    extern "C" fn(*mut c_void, *const c_char, u64, *const c_char, c_int, *const c_char, *mut c_void) -> c_int;
+pub(super) type ErrorCallback = extern "C" fn(
+    *mut c_void,
+    *const c_char,
+    u64,
+    *const c_char,
+    c_int,
+    *const c_char,
+    *mut c_void,
+) -> c_int;
 
 /// Functions that set the callback of a kind of record, and what this is called with behind what all are called with.
 macro_rules! callbacks {
@@ -58,8 +65,10 @@ callbacks! { DefReaderCallbacks:
 }
 
 unsafe extern "C" {
-    pub(super) fn OTF2_Error_RegisterCallback(callback: ErrorCallback, user_data: *mut c_void)
-    -> Option<ErrorCallback>;
+    pub(super) fn OTF2_Error_RegisterCallback(
+        callback: ErrorCallback,
+        user_data: *mut c_void,
+    ) -> Option<ErrorCallback>;
     pub(super) fn OTF2_Error_GetDescription(code: c_int) -> *const c_char;
 
     pub(super) fn OTF2_Reader_Open(anchor: *const c_char) -> *mut Reader;
@@ -85,7 +94,10 @@ unsafe extern "C" {
     pub(super) fn OTF2_Reader_OpenDefFiles(reader: *mut Reader) -> c_int;
     pub(super) fn OTF2_Reader_CloseDefFiles(reader: *mut Reader) -> c_int;
     pub(super) fn OTF2_Reader_GetDefReader(reader: *mut Reader, location: u64) -> *mut DefReader;
-    pub(super) fn OTF2_Reader_CloseDefReader(reader: *mut Reader, definitions: *mut DefReader) -> c_int;
+    pub(super) fn OTF2_Reader_CloseDefReader(
+        reader: *mut Reader,
+        definitions: *mut DefReader,
+    ) -> c_int;
     pub(super) fn OTF2_Reader_RegisterDefCallbacks(
         reader: *mut Reader,
         definitions: *mut DefReader,

@@ -13,12 +13,17 @@ pub(super) fn globals(anchor: &Path) -> PathBuf {
 
 /// Where definitions (`def`) or events (`evt`) of a location are: in the folder `NAME`.
 pub(super) fn local(anchor: &Path, location: u64, extension: &str) -> PathBuf {
-    anchor.with_extension("").join(format!("{location}.{extension}"))
+    anchor
+        .with_extension("")
+        .join(format!("{location}.{extension}"))
 }
 
 /// Where the anchor file is.
 pub(super) fn folder(anchor: &Path) -> &Path {
-    anchor.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    anchor
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 /// All files, as they are called in the folder of the anchor file: those that are named as that is, and those in the
@@ -26,13 +31,24 @@ pub(super) fn folder(anchor: &Path) -> &Path {
 pub(super) fn all(anchor: &Path) -> Result<Vec<PathBuf>, Otf2Error> {
     let stem = anchor.file_stem().unwrap_or_default();
     let is_named = |name: &OsStr| {
-        let rest = name.as_encoded_bytes().strip_prefix(stem.as_encoded_bytes());
+        let rest = name
+            .as_encoded_bytes()
+            .strip_prefix(stem.as_encoded_bytes());
         rest.is_some_and(|rest| rest.starts_with(b"."))
     };
-    let beside = names(folder(anchor))?.into_iter().filter(|name| is_named(name)).map(PathBuf::from);
+    let beside = names(folder(anchor))?
+        .into_iter()
+        .filter(|name| is_named(name))
+        .map(PathBuf::from);
     let locations = anchor.with_extension("");
-    let inside = if locations.is_dir() { names(&locations)? } else { vec![] };
-    let mut all: Vec<_> = beside.chain(inside.into_iter().map(|name| Path::new(stem).join(name))).collect();
+    let inside = if locations.is_dir() {
+        names(&locations)?
+    } else {
+        vec![]
+    };
+    let mut all: Vec<_> = beside
+        .chain(inside.into_iter().map(|name| Path::new(stem).join(name)))
+        .collect();
     all.sort_unstable();
     Ok(all)
 }

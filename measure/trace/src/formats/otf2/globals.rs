@@ -5,8 +5,8 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::NonNull;
 
 use super::definitions::{
-    Communicator, DOMAIN_SHARED_MEMORY, Definitions, GROUP_COMM_LOCATIONS, GROUP_GLOBAL_MEMBERS, Group, Location, Node,
-    Process,
+    Communicator, DOMAIN_SHARED_MEMORY, Definitions, GROUP_COMM_LOCATIONS, GROUP_GLOBAL_MEMBERS,
+    Group, Location, Node, Process,
 };
 use super::ffi::{self, GlobalDefReaderCallbacks};
 
@@ -79,7 +79,9 @@ impl Callbacks {
     /// Those that add to definitions; `None` without memory.
     pub(super) fn new() -> Option<Self> {
         // SAFETY: has no conditions.
-        let callbacks = Self(NonNull::new(unsafe { ffi::OTF2_GlobalDefReaderCallbacks_New() })?);
+        let callbacks = Self(NonNull::new(unsafe {
+            ffi::OTF2_GlobalDefReaderCallbacks_New()
+        })?);
         macro_rules! set {
             ($($set:ident $function:ident)*) => {$(
                 // SAFETY: these are callbacks, and the function has the arguments that OTF2 has for such records.

@@ -44,14 +44,20 @@ pub(super) fn hand_over<T: Send>(
     let (to, messages) = sync_channel(WAITING);
     thread::scope(|scope| {
         let reader = scope.spawn(move || {
-            let mut handover = Handover { to, batch: Batch::with_capacity(BATCH), location: None };
+            let mut handover = Handover {
+                to,
+                batch: Batch::with_capacity(BATCH),
+                location: None,
+            };
             let read = read(&mut handover);
             // Before a failure counts, it must be known that what was read before it is taken.
             let sent = handover.send_events();
             read.and_then(|read| sent.map(|()| read).map_err(ReadError::Sink))
         });
         let taken = take_all(messages, builder);
-        let read = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let read = reader
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         taken.map_err(ReadError::Sink)?;
         read.map_err(|why| match why {
             ReadError::Archive(why) => why.into(),
@@ -62,9 +68,9 @@ pub(super) fn hand_over<T: Send>(
 
 fn take_all(messages: Receiver<Message>, builder: &mut TraceBuilder) -> Result<(), TraceError> {
     messages.into_iter().try_for_each(|message| match message {
-        Message::Events(location, events) => {
-            events.into_iter().try_for_each(|(time, action)| builder.push(location, time, action))
-        }
+        Message::Events(location, events) => events
+            .into_iter()
+            .try_for_each(|(time, action)| builder.push(location, time, action)),
         Message::Call(call) => call(builder),
     })
 }

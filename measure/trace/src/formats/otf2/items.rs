@@ -53,7 +53,10 @@ impl Archive {
         reading: &Reading,
         take: impl FnMut(&Item<'_>) -> Result<(), E>,
     ) -> Result<u64, E> {
-        let matching = Matching { lenient: true, ..reading.matching };
+        let matching = Matching {
+            lenient: true,
+            ..reading.matching
+        };
         let mut items = Items {
             archive: self,
             sessions: !reading.offsets,
@@ -62,7 +65,13 @@ impl Archive {
             regions: FxHashMap::default(),
             take,
         };
-        let read = self.read_into(&Reading { matching, ..*reading }, &mut items);
+        let read = self.read_into(
+            &Reading {
+                matching,
+                ..*reading
+            },
+            &mut items,
+        );
         let (_, left_out) = read.map_err(|why| {
             why.or_else(|why| match why {
                 ItemError::Trace(why) => self.trace_error(why).into(),
@@ -95,7 +104,9 @@ impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
     fn add_region(&mut self, region: u32, text: &str) -> Result<u32, ItemError<E>> {
         let number = self.regions.len() as u32;
         self.regions.insert(region, number);
-        self.take(&Item::Region { name: &name(text, "region", region.into()) })?;
+        self.take(&Item::Region {
+            name: &name(text, "region", region.into()),
+        })?;
         Ok(number)
     }
 
@@ -103,8 +114,17 @@ impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
     fn add_sessions(&mut self) -> Result<(), ItemError<E>> {
         for (location, index) in (0..).zip(self.locations.clone()) {
             for (session, samples) in (0..).zip(self.archive.sessions_of(index)) {
-                for Knot { at: local, image: master } in samples {
-                    self.take(&Item::Sample { location, session, local, master })?;
+                for Knot {
+                    at: local,
+                    image: master,
+                } in samples
+                {
+                    self.take(&Item::Sample {
+                        location,
+                        session,
+                        local,
+                        master,
+                    })?;
                 }
             }
         }
@@ -125,7 +145,10 @@ impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
     fn add_thread(&mut self, index: usize, rank: LocationId) -> Result<LocationId, ItemError<E>> {
         let id = self.builder.add_thread(rank)?;
         let name = self.location_name(index);
-        self.take(&Item::Thread { rank: rank.index() as u32, name: &name })?;
+        self.take(&Item::Thread {
+            rank: rank.index() as u32,
+            name: &name,
+        })?;
         Ok(id)
     }
 
@@ -141,7 +164,11 @@ impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
         for (region, name) in &definitions.region_names {
             self.add_region(*region, definitions.string(*name))?;
         }
-        if self.sessions { self.add_sessions() } else { Ok(()) }
+        if self.sessions {
+            self.add_sessions()
+        } else {
+            Ok(())
+        }
     }
 
     fn push(
@@ -153,7 +180,13 @@ impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
     ) -> Result<(), ItemError<E>> {
         let location = location.index() as u32;
         let what = What::of(action);
-        let take = |items: &mut Self, what| items.take(&Item::Event { location, time, what });
+        let take = |items: &mut Self, what| {
+            items.take(&Item::Event {
+                location,
+                time,
+                what,
+            })
+        };
         // A barrier of threads, say, is a region and an operation, one in the other.
         match event {
             Event::Enter { region } => {
@@ -179,7 +212,9 @@ fn name(text: &str, what: &str, number: u64) -> String {
         return format!("{what} {number}");
     }
     let mut name = text.replace(|c: char| c.is_control(), "\u{fffd}");
-    let end = (0..=LONGEST_NAME).rev().find(|end| name.is_char_boundary(*end));
+    let end = (0..=LONGEST_NAME)
+        .rev()
+        .find(|end| name.is_char_boundary(*end));
     name.truncate(end.filter(|end| *end < name.len()).unwrap_or(name.len()));
     name
 }
@@ -195,6 +230,9 @@ mod tests {
         assert_eq!(name("a\nb\t", "region", 3), "a\u{fffd}b\u{fffd}");
         let long = "ä".repeat(LONGEST_NAME);
         assert_eq!(name(&long, "region", 3).len(), LONGEST_NAME);
-        assert_eq!(name(&format!("x{long}"), "region", 3).len(), LONGEST_NAME - 1);
+        assert_eq!(
+            name(&format!("x{long}"), "region", 3).len(),
+            LONGEST_NAME - 1
+        );
     }
 }

@@ -14,7 +14,11 @@ pub(super) const CLOCK_OFFSET: u8 = 6;
 const CLOCK_OFFSET_DATA: u8 = 8 + 9 + 8;
 
 /// The file's content with these clock offsets; without a file, one with nothing else. Why it is not possible, in words.
-pub(super) fn with_offsets(file: Option<&[u8]>, chunk: usize, knots: &[Knot]) -> Result<Vec<u8>, String> {
+pub(super) fn with_offsets(
+    file: Option<&[u8]>,
+    chunk: usize,
+    knots: &[Knot],
+) -> Result<Vec<u8>, String> {
     let order = match file {
         Some(file) => order(file).ok_or("this is no file of local definitions")?,
         None => Order::Little,
@@ -29,7 +33,8 @@ pub(super) fn with_offsets(file: Option<&[u8]>, chunk: usize, knots: &[Knot]) ->
         }
     }
     for knot in knots {
-        to.add(&clock_offset(*knot, order)).map_err(|why| why.to_string())?;
+        to.add(&clock_offset(*knot, order))
+            .map_err(|why| why.to_string())?;
     }
     to.end().map_err(|why| why.to_string())
 }
@@ -58,29 +63,44 @@ mod tests {
     const CHUNK: usize = 256;
 
     fn knots(count: i64) -> Vec<Knot> {
-        (0..count).map(|i| Knot { at: i * 1_000, offset: -i * 7 }).collect()
+        (0..count)
+            .map(|i| Knot {
+                at: i * 1_000,
+                offset: -i * 7,
+            })
+            .collect()
     }
 
     fn all(file: &[u8]) -> Vec<&[u8]> {
-        records(file, order(file).unwrap()).collect::<Result<_, _>>().unwrap()
+        records(file, order(file).unwrap())
+            .collect::<Result<_, _>>()
+            .unwrap()
     }
 
     #[test]
     fn a_new_file_is_as_otf2_writes_it() {
         // Of a file that OTF2 3.0.2 wrote, but for the offset, which it writes in one byte.
         let header = [3, 0x42, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        let record =
-            [6, 25, 0xe8, 3, 0, 0, 0, 0, 0, 0, 8, 0xf9, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0];
+        let record = [
+            6, 25, 0xe8, 3, 0, 0, 0, 0, 0, 0, 8, 0xf9, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0,
+            0, 0, 0, 0, 0,
+        ];
         let file = with_offsets(None, CHUNK, &knots(2)[1..]).unwrap();
         assert_eq!(file, [&header[..], &record, &[2, 1]].concat());
-        assert_eq!(with_offsets(None, CHUNK, &[]).unwrap(), [&header[..], &[2, 1]].concat());
+        assert_eq!(
+            with_offsets(None, CHUNK, &[]).unwrap(),
+            [&header[..], &[2, 1]].concat()
+        );
     }
 
     #[test]
     fn chunks_are_full_and_records_whole() {
         for count in 0..100 {
             let file = with_offsets(None, CHUNK, &knots(count)).unwrap();
-            let expected: Vec<_> = knots(count).into_iter().map(|knot| clock_offset(knot, Order::Little)).collect();
+            let expected: Vec<_> = knots(count)
+                .into_iter()
+                .map(|knot| clock_offset(knot, Order::Little))
+                .collect();
             assert_eq!(all(&file), expected);
             assert!(file.chunks(CHUNK).all(|chunk| chunk[..2] == [3, 0x42]));
         }
@@ -94,12 +114,19 @@ mod tests {
             let other: [&[u8]; 4] = [&[5, 3, 1, 2, 0], &long, &[200, 0], &[5, 1, 0]];
             for record in other {
                 old.add(record).unwrap();
-                old.add(&clock_offset(Knot { at: 5, offset: 6 }, order)).unwrap();
+                old.add(&clock_offset(Knot { at: 5, offset: 6 }, order))
+                    .unwrap();
             }
             let new = with_offsets(Some(&old.end().unwrap()), CHUNK, &knots(20)).unwrap();
             assert_eq!(super::order(&new), Some(order));
             assert_eq!(all(&new)[..4], other);
-            assert_eq!(all(&new)[4..], knots(20).into_iter().map(|knot| clock_offset(knot, order)).collect::<Vec<_>>());
+            assert_eq!(
+                all(&new)[4..],
+                knots(20)
+                    .into_iter()
+                    .map(|knot| clock_offset(knot, order))
+                    .collect::<Vec<_>>()
+            );
         }
     }
 
@@ -107,10 +134,17 @@ mod tests {
     fn files_that_are_cut_short_or_something_else_are_not_taken() {
         let file = with_offsets(None, CHUNK, &knots(30)).unwrap();
         for length in 0..file.len() - 1 {
-            assert!(length == file.len() - 1 || with_offsets(Some(&file[..length]), CHUNK, &[]).is_err(), "{length}");
+            assert!(
+                length == file.len() - 1
+                    || with_offsets(Some(&file[..length]), CHUNK, &[]).is_err(),
+                "{length}"
+            );
         }
         assert!(with_offsets(Some(b"some text"), CHUNK, &[]).is_err());
         let large = [&file[..HEADER], &[99, 250], &[0; 250], &[2, 1]].concat();
-        assert_eq!(with_offsets(Some(&large), CHUNK, &[]).unwrap_err(), "a record of 252 bytes is larger than a chunk");
+        assert_eq!(
+            with_offsets(Some(&large), CHUNK, &[]).unwrap_err(),
+            "a record of 252 bytes is larger than a chunk"
+        );
     }
 }

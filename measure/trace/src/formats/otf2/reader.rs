@@ -35,8 +35,16 @@ pub(super) struct Locals {
 
 impl Reader {
     pub(super) fn open(anchor: &Path) -> Result<Self, Otf2Error> {
-        let wrong = || Otf2Error::content(anchor, "this is no name of an OTF2 anchor file, such as traces.otf2");
-        if anchor.extension().is_none_or(|extension| extension != "otf2") {
+        let wrong = || {
+            Otf2Error::content(
+                anchor,
+                "this is no name of an OTF2 anchor file, such as traces.otf2",
+            )
+        };
+        if anchor
+            .extension()
+            .is_none_or(|extension| extension != "otf2")
+        {
             return Err(wrong());
         }
         // OTF2 takes something else for an empty archive, or says that it does not exist.
@@ -50,9 +58,15 @@ impl Reader {
         // SAFETY: the path ends with a zero.
         let raw = unsafe { ffi::OTF2_Reader_Open(path.as_ptr()) };
         let raw = NonNull::new(raw).ok_or_else(|| failures::of(anchor, 1))?;
-        let reader = Self { raw, anchor: anchor.to_owned(), chunks };
+        let reader = Self {
+            raw,
+            anchor: anchor.to_owned(),
+            chunks,
+        };
         // SAFETY: the reader is open; nothing of the archive is yet.
-        check(anchor, unsafe { ffi::OTF2_Reader_SetSerialCollectiveCallbacks(raw.as_ptr()) })?;
+        check(anchor, unsafe {
+            ffi::OTF2_Reader_SetSerialCollectiveCallbacks(raw.as_ptr())
+        })?;
         Ok(reader)
     }
 
@@ -70,12 +84,19 @@ impl Reader {
         let data = (&raw mut definitions).cast::<c_void>();
         // SAFETY: reader and callbacks are there, and these are what the callbacks expect as data.
         let code = unsafe {
-            ffi::OTF2_Reader_RegisterGlobalDefCallbacks(self.raw.as_ptr(), globals, callbacks.as_ptr(), data)
+            ffi::OTF2_Reader_RegisterGlobalDefCallbacks(
+                self.raw.as_ptr(),
+                globals,
+                callbacks.as_ptr(),
+                data,
+            )
         };
         check(&path, code)?;
         let mut read = 0;
         // SAFETY: as before; `definitions` is not used otherwise meanwhile.
-        let code = unsafe { ffi::OTF2_Reader_ReadAllGlobalDefinitions(self.raw.as_ptr(), globals, &raw mut read) };
+        let code = unsafe {
+            ffi::OTF2_Reader_ReadAllGlobalDefinitions(self.raw.as_ptr(), globals, &raw mut read)
+        };
         check(&path, code)?;
         Ok(definitions)
     }
@@ -85,13 +106,22 @@ impl Reader {
         failures::collect();
         for &location in locations {
             // SAFETY: the reader is open, and no files of locations are yet.
-            check(&self.anchor, unsafe { ffi::OTF2_Reader_SelectLocation(self.raw.as_ptr(), location) })?;
+            check(&self.anchor, unsafe {
+                ffi::OTF2_Reader_SelectLocation(self.raw.as_ptr(), location)
+            })?;
         }
         // SAFETY: the reader is open.
-        check(&self.anchor, unsafe { ffi::OTF2_Reader_OpenDefFiles(self.raw.as_ptr()) })?;
-        let locals = locations.iter().map(|&location| self.local(location)).collect::<Result<_, _>>()?;
+        check(&self.anchor, unsafe {
+            ffi::OTF2_Reader_OpenDefFiles(self.raw.as_ptr())
+        })?;
+        let locals = locations
+            .iter()
+            .map(|&location| self.local(location))
+            .collect::<Result<_, _>>()?;
         // SAFETY: they were opened, and no reader of them is left.
-        check(&self.anchor, unsafe { ffi::OTF2_Reader_CloseDefFiles(self.raw.as_ptr()) })?;
+        check(&self.anchor, unsafe {
+            ffi::OTF2_Reader_CloseDefFiles(self.raw.as_ptr())
+        })?;
         Ok(locals)
     }
 
@@ -118,16 +148,22 @@ impl Reader {
         unsafe { ffi::OTF2_DefReaderCallbacks_SetMappingTableCallback(callbacks, mapping_table) };
         let data = (&raw mut locals).cast::<c_void>();
         // SAFETY: reader and callbacks are there, and these are what the callbacks expect as data.
-        let registered = unsafe { ffi::OTF2_Reader_RegisterDefCallbacks(self.raw.as_ptr(), local, callbacks, data) };
+        let registered = unsafe {
+            ffi::OTF2_Reader_RegisterDefCallbacks(self.raw.as_ptr(), local, callbacks, data)
+        };
         // SAFETY: they were made above; who registers them copies them.
         unsafe { ffi::OTF2_DefReaderCallbacks_Delete(callbacks) };
         check(&path, registered)?;
         let mut read = 0;
         // SAFETY: as before; `locals` is not used otherwise meanwhile.
-        let code = unsafe { ffi::OTF2_Reader_ReadAllLocalDefinitions(self.raw.as_ptr(), local, &raw mut read) };
+        let code = unsafe {
+            ffi::OTF2_Reader_ReadAllLocalDefinitions(self.raw.as_ptr(), local, &raw mut read)
+        };
         check(&path, code)?;
         // SAFETY: it is open.
-        check(&path, unsafe { ffi::OTF2_Reader_CloseDefReader(self.raw.as_ptr(), local) })?;
+        check(&path, unsafe {
+            ffi::OTF2_Reader_CloseDefReader(self.raw.as_ptr(), local)
+        })?;
         Ok(locals)
     }
 }

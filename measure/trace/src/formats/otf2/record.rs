@@ -27,7 +27,9 @@ pub(super) enum Order {
 impl Order {
     /// The one that a header names.
     pub(super) fn of(byte: u8) -> Option<Self> {
-        [Self::Little, Self::Big].into_iter().find(|order| *order as u8 == byte)
+        [Self::Little, Self::Big]
+            .into_iter()
+            .find(|order| *order as u8 == byte)
     }
 
     /// Of at most eight bytes.
@@ -61,7 +63,10 @@ impl Order {
 #[inline]
 pub(super) fn data(bytes: &[u8], at: usize, order: Order) -> Option<[usize; 2]> {
     let (start, length) = match *bytes.get(at + 1)? {
-        LONG => (at + 10, usize::try_from(order.number(bytes.get(at + 2..at + 10)?)).ok()?),
+        LONG => (
+            at + 10,
+            usize::try_from(order.number(bytes.get(at + 2..at + 10)?)).ok()?,
+        ),
         length => (at + 2, usize::from(length)),
     };
     let end = start.checked_add(length)?;

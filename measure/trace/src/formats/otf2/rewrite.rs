@@ -20,7 +20,12 @@ struct Moved {
 impl Archive {
     /// Writes the events of a location to a file. Those that are not in the trace keep their share of the time between
     /// those that are.
-    pub(super) fn rewrite(&self, index: usize, times: Times<'_>, to: &Path) -> Result<(), Otf2Error> {
+    pub(super) fn rewrite(
+        &self,
+        index: usize,
+        times: Times<'_>,
+        to: &Path,
+    ) -> Result<(), Otf2Error> {
         let path = local(&self.anchor, self.locations()[index].id, "evt");
         // The file is read twice at once: it must be known when the next event of the trace is.
         let open = || EventFile::open(&path, self.chunks.events);
@@ -37,7 +42,8 @@ impl Archive {
             let to = (first.max(0) as u64).midpoint(end as u64);
             if to < last {
                 let event = ahead.events - 1;
-                let why = format!("the corrected time of event {event} is before that of the one before");
+                let why =
+                    format!("the corrected time of event {event} is before that of the one before");
                 return Err(Otf2Error::content(&path, why));
             }
             last = to;
@@ -54,7 +60,8 @@ impl Archive {
             } else {
                 between(before, record.time, next)
             };
-            new.add_event(time, record.bytes).map_err(Otf2Error::io(to))?;
+            new.add_event(time, record.bytes)
+                .map_err(Otf2Error::io(to))?;
         }
         new.end().map(drop).map_err(Otf2Error::io(to))
     }
@@ -64,7 +71,8 @@ impl Archive {
 fn between(before: Option<Moved>, time: u64, after: Option<Moved>) -> u64 {
     match (before, after) {
         (Some(before), Some(after)) if before.from < after.from => {
-            let [elapsed, all] = [time.clamp(before.from, after.from), after.from].map(|time| time - before.from);
+            let [elapsed, all] =
+                [time.clamp(before.from, after.from), after.from].map(|time| time - before.from);
             let share = u128::from(elapsed) * u128::from(after.to - before.to) / u128::from(all);
             // Less than what it is a share of.
             before.to + share as u64
@@ -82,15 +90,37 @@ mod tests {
 
     #[test]
     fn events_between_keep_their_share() {
-        let before = Some(Moved { from: 100, to: 1_000 });
-        let after = Some(Moved { from: 200, to: 1_050 });
+        let before = Some(Moved {
+            from: 100,
+            to: 1_000,
+        });
+        let after = Some(Moved {
+            from: 200,
+            to: 1_050,
+        });
         let found = [90, 100, 101, 150, 199, 200, 210].map(|time| between(before, time, after));
         assert_eq!(found, [1_000, 1_000, 1_000, 1_025, 1_049, 1_050, 1_050]);
         assert_eq!(between(before, 170, None), 1_070);
         assert_eq!(between(None, 170, after), 1_020);
         assert_eq!(between(None, 0, Some(Moved { from: 200, to: 50 })), 0);
-        assert_eq!(between(before, 100, Some(Moved { from: 100, to: 1_010 })), 1_000);
-        let far = Some(Moved { from: u64::MAX, to: u64::MAX });
-        assert_eq!(between(Some(Moved { from: 0, to: 0 }), u64::MAX - 1, far), u64::MAX - 1);
+        assert_eq!(
+            between(
+                before,
+                100,
+                Some(Moved {
+                    from: 100,
+                    to: 1_010
+                })
+            ),
+            1_000
+        );
+        let far = Some(Moved {
+            from: u64::MAX,
+            to: u64::MAX,
+        });
+        assert_eq!(
+            between(Some(Moved { from: 0, to: 0 }), u64::MAX - 1, far),
+            u64::MAX - 1
+        );
     }
 }

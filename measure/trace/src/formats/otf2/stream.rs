@@ -61,35 +61,70 @@ pub(super) struct Held {
 impl<S: Sink> Stream<'_, S> {
     /// Takes the next event.
     #[inline]
-    pub(super) fn take(&mut self, time: Timestamp<Global>, event: Event) -> Result<(), StreamError<S::Error>> {
+    pub(super) fn take(
+        &mut self,
+        time: Timestamp<Global>,
+        event: Event,
+    ) -> Result<(), StreamError<S::Error>> {
         let action = match event {
             Event::Other(_) => Action::Internal,
             Event::Enter { region } => self.enter(region),
             Event::Leave { region } => self.leave(region),
-            Event::Send { to, communicator, tag } => {
+            Event::Send {
+                to,
+                communicator,
+                tag,
+            } => {
                 let (to, communicator) = self.peer(communicator, to)?;
-                Action::Send { to, communicator, tag: tag as i32 }
+                Action::Send {
+                    to,
+                    communicator,
+                    tag: tag as i32,
+                }
             }
-            Event::Receive { from, communicator, tag } => {
+            Event::Receive {
+                from,
+                communicator,
+                tag,
+            } => {
                 let (from, communicator) = self.peer(communicator, from)?;
-                Action::Receive { from, communicator, tag: tag as i32 }
+                Action::Receive {
+                    from,
+                    communicator,
+                    tag: tag as i32,
+                }
             }
             Event::CollectiveBegin => self.begin(Begun::Collective),
-            Event::CollectiveEnd { operation, communicator, root, sent, received } => {
-                self.collective_end(operation, communicator, root, [sent, received])?
+            Event::CollectiveEnd {
+                operation,
+                communicator,
+                root,
+                sent,
+                received,
+            } => self.collective_end(operation, communicator, root, [sent, received])?,
+            Event::Fork | Event::Join | Event::TeamBegin { .. } | Event::TeamEnd { .. } => {
+                self.thread(event)
             }
-            Event::Fork | Event::Join | Event::TeamBegin { .. } | Event::TeamEnd { .. } => self.thread(event),
         };
         if self.held.events.is_empty() && self.held.begun.is_empty() {
             return Ok(self.sink.push(self.location, time, action, event)?);
         }
         self.held.events.push((time, action, event));
-        if self.held.begun.is_empty() { self.let_go() } else { Ok(()) }
+        if self.held.begun.is_empty() {
+            self.let_go()
+        } else {
+            Ok(())
+        }
     }
 
     /// After the last event: the number of collective operations that were begun but not ended.
     pub(super) fn end(&mut self) -> Result<usize, StreamError<S::Error>> {
-        let open = self.held.begun.iter().filter(|(_, begun)| *begun == Begun::Collective).count();
+        let open = self
+            .held
+            .begun
+            .iter()
+            .filter(|(_, begun)| *begun == Begun::Collective)
+            .count();
         self.let_go()?;
         Ok(open)
     }
@@ -110,7 +145,14 @@ impl<S: Sink> Stream<'_, S> {
 
     /// What the last event that was held back for this reason was; `false` if there is none.
     fn was(&mut self, reason: impl Fn(Begun) -> bool, action: Action) -> bool {
-        let Some(last) = self.held.begun.iter().rposition(|(_, begun)| reason(*begun)) else { return false };
+        let Some(last) = self
+            .held
+            .begun
+            .iter()
+            .rposition(|(_, begun)| reason(*begun))
+        else {
+            return false;
+        };
         let (event, _) = self.held.begun.remove(last);
         self.held.events[event].1 = action;
         true
@@ -122,7 +164,9 @@ impl<S: Sink> Stream<'_, S> {
             Region::ThreadBarrier => {
                 let team = self.held.teams.last().copied().flatten();
                 self.held.barriers.push(team);
-                return team.map_or(Action::Internal, |communicator| Action::Enter { communicator });
+                return team.map_or(Action::Internal, |communicator| Action::Enter {
+                    communicator,
+                });
             }
             Region::MpiInit => self.teams.starts,
             Region::MpiFinalize => self.teams.ends,
@@ -136,11 +180,20 @@ impl<S: Sink> Stream<'_, S> {
     fn leave(&mut self, region: u32) -> Action {
         let communicator = match self.definitions.region(region) {
             Region::Other => return Action::Internal,
-            Region::ThreadBarrier => return self.held.barriers.pop().flatten().map_or(Action::Internal, left_barrier),
+            Region::ThreadBarrier => {
+                return self
+                    .held
+                    .barriers
+                    .pop()
+                    .flatten()
+                    .map_or(Action::Internal, left_barrier);
+            }
             Region::MpiInit => self.teams.starts,
             Region::MpiFinalize => self.teams.ends,
         };
-        let Some(communicator) = communicator else { return Action::Internal };
+        let Some(communicator) = communicator else {
+            return Action::Internal;
+        };
         let entered = Action::Enter { communicator };
         if self.was(|begun| begun == Begun::Start(communicator), entered) {
             left_barrier(communicator)
@@ -157,13 +210,25 @@ impl<S: Sink> Stream<'_, S> {
         [sent, received]: [u64; 2],
     ) -> Result<Action, StreamError<S::Error>> {
         let known = self.teams.within(communicator).zip(kind(operation));
-        let enter = known.map_or(Action::Internal, |(communicator, _)| Action::Enter { communicator });
+        let enter = known.map_or(Action::Internal, |(communicator, _)| Action::Enter {
+            communicator,
+        });
         if !self.was(|begun| begun == Begun::Collective, enter) {
-            return Err(StreamError::Event("a collective operation ends that has not begun".into()));
+            return Err(StreamError::Event(
+                "a collective operation ends that has not begun".into(),
+            ));
         }
-        let Some((communicator, kind)) = known else { return Ok(Action::Internal) };
+        let Some((communicator, kind)) = known else {
+            return Ok(Action::Internal);
+        };
         self.was(|begun| matches!(begun, Begun::Start(_)), Action::Internal);
-        Ok(Action::Exit { communicator, kind, root, sent: sent > 0, received: received > 0 })
+        Ok(Action::Exit {
+            communicator,
+            kind,
+            root,
+            sent: sent > 0,
+            received: received > 0,
+        })
     }
 
     fn thread(&mut self, event: Event) -> Action {
@@ -176,7 +241,9 @@ impl<S: Sink> Stream<'_, S> {
             Event::TeamBegin { team } => {
                 let team = found(team);
                 self.held.teams.push(team);
-                let Some(team) = team else { return Action::Internal };
+                let Some(team) = team else {
+                    return Action::Internal;
+                };
                 if let Some(fork @ None) = self.held.forks.last_mut() {
                     *fork = Some(team);
                     self.was(|begun| begun == Begun::Fork, Action::Fork { team });
@@ -198,14 +265,30 @@ impl<S: Sink> Stream<'_, S> {
         }
     }
 
-    fn peer(&mut self, communicator: u32, rank: u32) -> Result<(LocationId, CommunicatorId), StreamError<S::Error>> {
-        let found = self.teams.peer(self.sink, self.location, communicator, rank)?;
-        found.ok_or_else(|| StreamError::Event(format!("there is no rank {rank} in communicator {communicator}")))
+    fn peer(
+        &mut self,
+        communicator: u32,
+        rank: u32,
+    ) -> Result<(LocationId, CommunicatorId), StreamError<S::Error>> {
+        let found = self
+            .teams
+            .peer(self.sink, self.location, communicator, rank)?;
+        found.ok_or_else(|| {
+            StreamError::Event(format!(
+                "there is no rank {rank} in communicator {communicator}"
+            ))
+        })
     }
 }
 
 fn left_barrier(communicator: CommunicatorId) -> Action {
-    Action::Exit { communicator, kind: CollectiveKind::Barrier, root: 0, sent: true, received: true }
+    Action::Exit {
+        communicator,
+        kind: CollectiveKind::Barrier,
+        root: 0,
+        sent: true,
+        received: true,
+    }
 }
 
 /// As `OTF2_Events.h` numbers them; `None` for those that make or free something, which need not wait for anybody.

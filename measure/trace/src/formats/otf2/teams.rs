@@ -53,14 +53,25 @@ impl<E> From<E> for TeamError<E> {
 
 impl Teams {
     /// Adds all locations and communicators of the archive.
-    pub(super) fn new<S: Sink>(definitions: &Definitions, sink: &mut S) -> Result<Self, TeamError<S::Error>> {
+    pub(super) fn new<S: Sink>(
+        definitions: &Definitions,
+        sink: &mut S,
+    ) -> Result<Self, TeamError<S::Error>> {
         let mpi = definitions.ranks(PARADIGM_MPI);
-        let at: HashMap<u64, usize> =
-            definitions.locations.iter().enumerate().map(|(i, found)| (found.id, i)).collect();
+        let at: HashMap<u64, usize> = definitions
+            .locations
+            .iter()
+            .enumerate()
+            .map(|(i, found)| (found.id, i))
+            .collect();
         let mut rank_of_process: HashMap<u32, usize> = HashMap::new();
         for rank in mpi {
-            let Some(&i) = at.get(rank) else { return Err(undefined("MPI's ranks", *rank)) };
-            rank_of_process.entry(definitions.locations[i].process).or_insert(i);
+            let Some(&i) = at.get(rank) else {
+                return Err(undefined("MPI's ranks", *rank));
+            };
+            rank_of_process
+                .entry(definitions.locations[i].process)
+                .or_insert(i);
         }
         let mut ids: Vec<Option<LocationId>> = vec![None; definitions.locations.len()];
         let mut ranks = FxHashMap::default();
@@ -75,7 +86,13 @@ impl Teams {
             let rank = rank_of_process.get(&process).and_then(|&rank| ids[rank]);
             let id = match rank {
                 Some(rank) if !is_rank[i] => sink.add_thread(i, rank)?,
-                _ => sink.add_location(i, Place { node: definitions.node_of(process), process })?,
+                _ => sink.add_location(
+                    i,
+                    Place {
+                        node: definitions.node_of(process),
+                        process,
+                    },
+                )?,
             };
             ids[i] = Some(id);
             if is_rank[i] || rank.is_some() {
@@ -84,9 +101,19 @@ impl Teams {
         }
         let locations: Vec<LocationId> = ids.into_iter().flatten().collect();
         let members = |group: u32| -> Result<Option<Vec<LocationId>>, TeamError<S::Error>> {
-            let Some(members) = definitions.members(group) else { return Ok(None) };
-            let known = |id: &u64| at.get(id).map(|&i| locations[i]).ok_or_else(|| undefined("a communicator", *id));
-            members.iter().map(known).collect::<Result<_, _>>().map(Some)
+            let Some(members) = definitions.members(group) else {
+                return Ok(None);
+            };
+            let known = |id: &u64| {
+                at.get(id)
+                    .map(|&i| locations[i])
+                    .ok_or_else(|| undefined("a communicator", *id))
+            };
+            members
+                .iter()
+                .map(known)
+                .collect::<Result<_, _>>()
+                .map(Some)
         };
         let mut teams = FxHashMap::default();
         let mut communicators: Vec<_> = definitions.communicators.iter().collect();
@@ -94,20 +121,44 @@ impl Teams {
         for (reference, communicator) in communicators {
             let team = match *communicator {
                 Communicator::Within(group) => match members(group)? {
-                    Some(members) => Team::Within { id: sink.add_communicator(&members)?, members },
+                    Some(members) => Team::Within {
+                        id: sink.add_communicator(&members)?,
+                        members,
+                    },
                     None => Team::Own,
                 },
                 Communicator::Between([a, b]) => {
-                    let sides = [members(a)?.unwrap_or_default(), members(b)?.unwrap_or_default()];
-                    Team::Between { id: sink.add_communicator(&sides.concat())?, sides }
+                    let sides = [
+                        members(a)?.unwrap_or_default(),
+                        members(b)?.unwrap_or_default(),
+                    ];
+                    Team::Between {
+                        id: sink.add_communicator(&sides.concat())?,
+                        sides,
+                    }
                 }
             };
             teams.insert(*reference, team);
         }
-        let all: Vec<LocationId> = mpi.iter().filter_map(|rank| at.get(rank)).map(|&i| locations[i]).collect();
+        let all: Vec<LocationId> = mpi
+            .iter()
+            .filter_map(|rank| at.get(rank))
+            .map(|&i| locations[i])
+            .collect();
         let mut of_all = || sink.add_communicator(&all);
-        let [starts, ends] = if all.is_empty() { [None; 2] } else { [Some(of_all()?), Some(of_all()?)] };
-        Ok(Self { teams, own: FxHashMap::default(), locations, ranks, starts, ends })
+        let [starts, ends] = if all.is_empty() {
+            [None; 2]
+        } else {
+            [Some(of_all()?), Some(of_all()?)]
+        };
+        Ok(Self {
+            teams,
+            own: FxHashMap::default(),
+            locations,
+            ranks,
+            starts,
+            ends,
+        })
     }
 
     /// The communicator, if it has members that could wait for each other.
@@ -159,5 +210,7 @@ impl Teams {
 }
 
 fn undefined<E>(whose: &str, location: u64) -> TeamError<E> {
-    TeamError::Definitions(format!("{whose} include location {location}, which is not defined"))
+    TeamError::Definitions(format!(
+        "{whose} include location {location}, which is not defined"
+    ))
 }

@@ -26,7 +26,10 @@ pub struct Writing {
 impl Default for Writing {
     /// Clock offsets wherever they do, on one thread.
     fn default() -> Self {
-        Self { rewrite: false, workers: 1 }
+        Self {
+            rewrite: false,
+            workers: 1,
+        }
     }
 }
 
@@ -93,7 +96,11 @@ impl Archive {
         let copy = self.begin_copy(folder)?;
         let written = self.write_locations(trace, origin, times, copy.part(), writing, |_| true)?;
         let (knots, rewritten) = written.into_iter().unzip();
-        Ok(Written { anchor: copy.finish()?, knots, rewritten })
+        Ok(Written {
+            anchor: copy.finish()?,
+            knots,
+            rewritten,
+        })
     }
 
     /// Begins a copy that is to be in this folder, with all files but those of locations.
@@ -104,7 +111,11 @@ impl Archive {
         let copy = ArchiveCopy {
             making: Making::begin(folder)?,
             folder: folder.to_owned(),
-            name: self.anchor.file_name().map(PathBuf::from).unwrap_or_default(),
+            name: self
+                .anchor
+                .file_name()
+                .map(PathBuf::from)
+                .unwrap_or_default(),
         };
         self.copy_others(copy.part())?;
         Ok(copy)
@@ -127,16 +138,33 @@ impl Archive {
         which: impl Fn(LocationId) -> bool,
     ) -> Result<Vec<(usize, bool)>, Otf2Error> {
         let anchor = part.join(self.anchor.file_name().unwrap_or_default());
-        let is_wanted = |index: &usize| origin.locations.get(*index).is_none_or(|location| which(*location));
+        let is_wanted = |index: &usize| {
+            origin
+                .locations
+                .get(*index)
+                .is_none_or(|location| which(*location))
+        };
         // What takes long comes first, so that all workers end at about the same time.
         let mut order: Vec<usize> = (0..self.locations().len()).filter(is_wanted).collect();
         order.sort_by_key(|&index| Reverse(self.locations()[index].events));
         each(&order, writing.workers, |index| {
-            let found =
-                origin.locations.get(index).and_then(|&location| Some((location, times.get(location.index())?)));
+            let found = origin
+                .locations
+                .get(index)
+                .and_then(|&location| Some((location, times.get(location.index())?)));
             let (location, times) = found.ok_or_else(|| self.other(index))?;
             let offsets = origin.offsets.then(|| &self.offsets[index]);
-            self.write_location(index, Times { trace, location, times, offsets }, &anchor, writing.rewrite)
+            self.write_location(
+                index,
+                Times {
+                    trace,
+                    location,
+                    times,
+                    offsets,
+                },
+                &anchor,
+                writing.rewrite,
+            )
         })
     }
 
@@ -163,7 +191,11 @@ impl Archive {
         }
         let offsets = knots.as_ref().map_or(&[][..], Knots::knots);
         let [from, to] = [&self.anchor, anchor].map(|anchor| local(anchor, id, "def"));
-        let old = if from.exists() { Some(fs::read(&from).map_err(Otf2Error::io(&from))?) } else { None };
+        let old = if from.exists() {
+            Some(fs::read(&from).map_err(Otf2Error::io(&from))?)
+        } else {
+            None
+        };
         let new = offsets::with_offsets(old.as_deref(), self.chunks.definitions, offsets);
         let new = new.map_err(|why| Otf2Error::content(&from, why))?;
         fs::write(&to, new).map_err(Otf2Error::io(&to))?;
@@ -172,7 +204,12 @@ impl Archive {
 
     /// The offsets that make these times of a location's; `None` if there are none, or too many.
     fn knots(&self, index: usize, times: Times<'_>) -> Result<Option<Knots>, Otf2Error> {
-        let Times { trace, location, times, .. } = times;
+        let Times {
+            trace,
+            location,
+            times,
+            ..
+        } = times;
         let path = local(&self.anchor, self.locations()[index].id, "evt");
         let mut leeway = trace.leeway(location, times);
         let mut file = EventFile::open(&path, self.chunks.events)?;
@@ -184,7 +221,11 @@ impl Archive {
             };
             let at = i64::try_from(at).map_err(|_| self.other(index))?;
             let [earliest, latest] = self.ticks_between(index, earliest, latest)?;
-            Ok(Some(Window { at, earliest: earliest.max(0), latest }))
+            Ok(Some(Window {
+                at,
+                earliest: earliest.max(0),
+                latest,
+            }))
         };
         let mut failure = None;
         let windows = core::iter::from_fn(|| {
@@ -197,7 +238,10 @@ impl Archive {
         match (failure, knots) {
             (Some(why), _) => Err(why),
             (None, Ok(knots)) => Ok(Some(knots)),
-            (None, Err(KnotError::Inseparable { .. } | KnotError::TooFar(_) | KnotError::TooMany(_))) => Ok(None),
+            (
+                None,
+                Err(KnotError::Inseparable { .. } | KnotError::TooFar(_) | KnotError::TooMany(_)),
+            ) => Ok(None),
             (None, Err(why)) => Err(Otf2Error::Knots { path, why }),
         }
     }
@@ -214,7 +258,10 @@ impl Archive {
             Some(_) => "a corrected time is before the origin, which OTF2 cannot have",
             None => "a corrected time is more than 146 years from the origin",
         };
-        Err(Otf2Error::content(&local(&self.anchor, self.locations()[index].id, "evt"), why))
+        Err(Otf2Error::content(
+            &local(&self.anchor, self.locations()[index].id, "evt"),
+            why,
+        ))
     }
 
     pub(super) fn other(&self, index: usize) -> Otf2Error {
@@ -224,8 +271,12 @@ impl Archive {
 
     /// Copies all files of the archive but those of its locations.
     fn copy_others(&self, to: &Path) -> Result<(), Otf2Error> {
-        let own = |anchor: &Path, id: u64| ["evt", "def"].map(|extension| local(anchor, id, extension));
-        let own = self.locations().iter().flat_map(|location| own(&self.anchor, location.id));
+        let own =
+            |anchor: &Path, id: u64| ["evt", "def"].map(|extension| local(anchor, id, extension));
+        let own = self
+            .locations()
+            .iter()
+            .flat_map(|location| own(&self.anchor, location.id));
         let own: std::collections::HashSet<PathBuf> = own.collect();
         let folder_of_locations = to.join(self.anchor.file_stem().unwrap_or_default());
         fs::create_dir(&folder_of_locations).map_err(Otf2Error::io(&folder_of_locations))?;
@@ -250,7 +301,9 @@ fn each<T: Send>(
     let some = || {
         let mut done = vec![];
         loop {
-            let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { return done };
+            let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                return done;
+            };
             let result = work(index);
             if result.is_err() {
                 next.store(order.len(), Ordering::Relaxed);
@@ -259,10 +312,16 @@ fn each<T: Send>(
         }
     };
     let mut all = thread::scope(|scope| {
-        let others: Vec<_> = (1..workers.min(order.len())).map(|_| scope.spawn(some)).collect();
+        let others: Vec<_> = (1..workers.min(order.len()))
+            .map(|_| scope.spawn(some))
+            .collect();
         let mut all = some();
         for other in others {
-            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            all.extend(
+                other
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            );
         }
         all
     });
@@ -314,7 +373,8 @@ impl Making {
         if wanted.symlink_metadata().is_ok() {
             return Err(Otf2Error::content(wanted, "this is there already"));
         }
-        let (folder, ()) = create_beside(wanted, |folder| fs::create_dir(folder)).map_err(Otf2Error::io(wanted))?;
+        let (folder, ()) = create_beside(wanted, |folder| fs::create_dir(folder))
+            .map_err(Otf2Error::io(wanted))?;
         Ok(Self { folder })
     }
 

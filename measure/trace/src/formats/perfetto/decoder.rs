@@ -51,10 +51,13 @@ fn decode(mut bytes: &[u8]) -> Message {
 }
 
 fn number(message: &Message, wanted: u64) -> Option<u64> {
-    message.iter().find(|(field, _)| *field == wanted).map(|(_, value)| match value {
-        Field::Number(number) => *number,
-        Field::Bytes(_) => panic!("field {wanted} is a number"),
-    })
+    message
+        .iter()
+        .find(|(field, _)| *field == wanted)
+        .map(|(_, value)| match value {
+            Field::Number(number) => *number,
+            Field::Bytes(_) => panic!("field {wanted} is a number"),
+        })
 }
 
 fn bytes(message: &Message, wanted: u64) -> Vec<&[u8]> {
@@ -73,7 +76,9 @@ fn child(message: &Message, wanted: u64) -> Option<Message> {
 }
 
 fn text(message: &Message, wanted: u64) -> Option<String> {
-    bytes(message, wanted).first().map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
+    bytes(message, wanted)
+        .first()
+        .map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
 }
 
 /// A slice or an instant.
@@ -111,7 +116,9 @@ type Interned = BTreeMap<(u64, u64), String>;
 
 fn intern(interned: &mut Interned, data: &Message) {
     for (field, value) in data {
-        let Field::Bytes(entry) = value else { panic!("interned data are messages") };
+        let Field::Bytes(entry) = value else {
+            panic!("interned data are messages")
+        };
         let entry = decode(entry);
         let iid = number(&entry, 1).expect("there is a number");
         let before = interned.insert((*field, iid), text(&entry, 2).expect("there is a text"));
@@ -125,9 +132,14 @@ pub(super) fn view(file: &[u8]) -> Viewed {
     let (mut interned, mut threads, mut events) = (Interned::new(), BTreeMap::new(), vec![]);
     let mut orders = [vec![], vec![]];
     for (at, (field, packet)) in decode(file).into_iter().enumerate() {
-        let Field::Bytes(packet) = packet else { panic!("packets are messages") };
+        let Field::Bytes(packet) = packet else {
+            panic!("packets are messages")
+        };
         let packet = decode(&packet);
-        assert_eq!((field, number(&packet, 10), number(&packet, 13)), (1, Some(1), Some(if at == 0 { 1 } else { 2 })));
+        assert_eq!(
+            (field, number(&packet, 10), number(&packet, 13)),
+            (1, Some(1), Some(if at == 0 { 1 } else { 2 }))
+        );
         if let Some(data) = child(&packet, 12) {
             intern(&mut interned, &data);
         }
@@ -142,7 +154,10 @@ pub(super) fn view(file: &[u8]) -> Viewed {
                 orders[1].push((order, format!("{name} {tid} of {pid}")));
                 assert_eq!(threads.insert(uuid, name), None);
             } else {
-                assert_eq!((uuid, number(&track, 19), number(&track, 20)), (0, Some(1), Some(1)));
+                assert_eq!(
+                    (uuid, number(&track, 19), number(&track, 20)),
+                    (0, Some(1), Some(1))
+                );
             }
         }
         if let Some(event) = child(&packet, 11) {
@@ -151,7 +166,10 @@ pub(super) fn view(file: &[u8]) -> Viewed {
     }
     // As Perfetto does, before it looks at events; those of one time stay in order.
     events.sort_by_key(|(time, _)| *time);
-    let (mut open, mut flows) = (BTreeMap::<u64, Vec<usize>>::new(), BTreeMap::<u64, usize>::new());
+    let (mut open, mut flows) = (
+        BTreeMap::<u64, Vec<usize>>::new(),
+        BTreeMap::<u64, usize>::new(),
+    );
     for (time, event) in events {
         let track = number(&event, 11).unwrap();
         let open = open.entry(track).or_default();
@@ -167,8 +185,21 @@ pub(super) fn view(file: &[u8]) -> Viewed {
         let name = inline.unwrap_or_else(|| interned[&(2, number(&event, 10).unwrap())].clone());
         let category = interned[&(1, number(&event, 3).unwrap())].clone();
         let is_instant = kind == 3;
-        let (thread, end, depth) = (threads[&track].clone(), is_instant.then_some(time), open.len());
-        viewed.shown.push(Shown { thread, name, category, begin: time, end, is_instant, depth, said });
+        let (thread, end, depth) = (
+            threads[&track].clone(),
+            is_instant.then_some(time),
+            open.len(),
+        );
+        viewed.shown.push(Shown {
+            thread,
+            name,
+            category,
+            begin: time,
+            end,
+            is_instant,
+            depth,
+            said,
+        });
         let this = viewed.shown.len() - 1;
         if !is_instant {
             assert_eq!(kind, 1);

@@ -40,12 +40,40 @@ impl Flows {
         match *item {
             Item::Location { .. } => self.speaks_for.push(self.speaks_for.len() as u32),
             Item::Thread { rank, .. } => self.speaks_for.push(self.of(rank)),
-            Item::Event { location, what: What::Send { to, communicator, tag }, .. } => {
-                let channel = Channel { from: self.of(location), to: self.of(to), communicator, tag };
+            Item::Event {
+                location,
+                what:
+                    What::Send {
+                        to,
+                        communicator,
+                        tag,
+                    },
+                ..
+            } => {
+                let channel = Channel {
+                    from: self.of(location),
+                    to: self.of(to),
+                    communicator,
+                    tag,
+                };
                 return Some(self.end(channel, true));
             }
-            Item::Event { location, what: What::Receive { from, communicator, tag }, .. } => {
-                let channel = Channel { from: self.of(from), to: self.of(location), communicator, tag };
+            Item::Event {
+                location,
+                what:
+                    What::Receive {
+                        from,
+                        communicator,
+                        tag,
+                    },
+                ..
+            } => {
+                let channel = Channel {
+                    from: self.of(from),
+                    to: self.of(location),
+                    communicator,
+                    tag,
+                };
                 return Some(self.end(channel, false));
             }
             _ => {}
@@ -54,7 +82,10 @@ impl Flows {
     }
 
     fn of(&self, location: u32) -> u32 {
-        self.speaks_for.get(location as usize).copied().unwrap_or(location)
+        self.speaks_for
+            .get(location as usize)
+            .copied()
+            .unwrap_or(location)
     }
 
     fn end(&mut self, channel: Channel, is_send: bool) -> u64 {
@@ -70,7 +101,11 @@ impl Flows {
             }
             Entry::Occupied(mut waiting) => waiting.get_mut().others.push_back(self.next),
             Entry::Vacant(none) => {
-                none.insert(Waiting { is_send, first: self.next, others: VecDeque::new() });
+                none.insert(Waiting {
+                    is_send,
+                    first: self.next,
+                    others: VecDeque::new(),
+                });
             }
         }
         self.next += 1;
@@ -79,6 +114,8 @@ impl Flows {
 
     /// Those that still wait for their other end.
     pub(super) fn unmatched(&self) -> impl Iterator<Item = u64> {
-        self.waiting.values().flat_map(|waiting| waiting.others.iter().copied().chain([waiting.first]))
+        self.waiting
+            .values()
+            .flat_map(|waiting| waiting.others.iter().copied().chain([waiting.first]))
     }
 }

@@ -66,7 +66,17 @@ pub(super) enum Annotation {
     NotBegun,
 }
 
-const ANNOTATIONS: [&str; 9] = ["to", "from", "communicator", "tag", "kind", "root", "data", "team", "not begun"];
+const ANNOTATIONS: [&str; 9] = [
+    "to",
+    "from",
+    "communicator",
+    "tag",
+    "kind",
+    "root",
+    "data",
+    "team",
+    "not begun",
+];
 
 /// A word in an annotation, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +146,9 @@ pub(super) fn begin(to: &mut Vec<u8>) {
         message(to, INTERNED, |to| {
             let kinds = KINDS.iter().map(|(_, name)| *name);
             let mut all = |field, names: &mut dyn Iterator<Item = &str>| {
-                (1..).zip(names).for_each(|(number, name)| interned(to, field, number, name));
+                (1..)
+                    .zip(names)
+                    .for_each(|(number, name)| interned(to, field, number, name));
             };
             all(CATEGORY_NAME, &mut CATEGORIES.into_iter());
             all(EVENT_NAME, &mut NAMES.into_iter().chain(kinds.clone()));
@@ -171,7 +183,9 @@ fn interned(to: &mut Vec<u8>, field: u32, iid: u64, name: &str) {
 /// Adds that a name of events has a number.
 pub(super) fn name(to: &mut Vec<u8>, number: Name<'_>, name: &str) {
     if let Name::Number(iid) = number {
-        packet(to, NEEDED, |to| message(to, INTERNED, |to| interned(to, EVENT_NAME, iid, name)));
+        packet(to, NEEDED, |to| {
+            message(to, INTERNED, |to| interned(to, EVENT_NAME, iid, name))
+        });
     }
 }
 
@@ -206,7 +220,9 @@ pub(super) fn process(to: &mut Vec<u8>, first: u32, name: &str) {
 /// Adds the track of a location, which is a thread of a process.
 pub(super) fn thread(to: &mut Vec<u8>, location: u32, first: u32, name: &str) {
     packet(to, NEEDED, |to| {
-        message(to, INTERNED, |to| interned(to, WORD, Word::location(location).0, name));
+        message(to, INTERNED, |to| {
+            interned(to, WORD, Word::location(location).0, name)
+        });
         message(to, TRACK, |to| {
             number(to, 1, thread_track(location));
             number(to, 5, process_track(first));
@@ -235,7 +251,10 @@ pub(super) fn event(to: &mut Vec<u8>, event: &Event<'_>) {
                 }
                 number(to, 3, category as u64);
             }
-            event.annotations.iter().for_each(|said| annotation(to, *said));
+            event
+                .annotations
+                .iter()
+                .for_each(|said| annotation(to, *said));
             if let Some(flow) = event.flow {
                 // No flow has the number 0.
                 fixed64(to, 47, flow + 1);

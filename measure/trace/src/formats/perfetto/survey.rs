@@ -31,9 +31,16 @@ impl PerfettoSurvey {
     /// By how much all times have to be later, so that none is negative.
     pub(super) fn shift(&self) -> Result<Duration, FileError> {
         let [first, last] = self.times.unwrap_or([0; 2]);
-        let shift = first.min(0).checked_neg().filter(|shift| last.checked_add(*shift).is_some());
-        let too_far = "times are negative, and so far apart that Perfetto, where none is, cannot have them".to_owned();
-        shift.map(Duration::from_nanos).ok_or(FileError::Unwritable(too_far))
+        let shift = first
+            .min(0)
+            .checked_neg()
+            .filter(|shift| last.checked_add(*shift).is_some());
+        let too_far =
+            "times are negative, and so far apart that Perfetto, where none is, cannot have them"
+                .to_owned();
+        shift
+            .map(Duration::from_nanos)
+            .ok_or(FileError::Unwritable(too_far))
     }
 
     /// The messages of which one end is missing.

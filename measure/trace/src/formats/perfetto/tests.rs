@@ -37,7 +37,13 @@ const HEAD: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\nthre
 
 /// Of those locations, and then that.
 fn viewed(events: &str) -> (Viewed, PerfettoSummary) {
-    let text = format!("{HEAD}{events}end {}\n", events.lines().filter(|line| !line.starts_with("region")).count());
+    let text = format!(
+        "{HEAD}{events}end {}\n",
+        events
+            .lines()
+            .filter(|line| !line.starts_with("region"))
+            .count()
+    );
     let (file, summary) = export(text.as_bytes()).unwrap();
     (view(&file), summary)
 }
@@ -51,7 +57,13 @@ fn lines(viewed: &Viewed) -> Vec<String> {
             None => "-".to_owned(),
         };
         let said: String = shown.said.iter().map(|said| format!(" {said}")).collect();
-        format!("{} {}{till} {}{}{said}", shown.thread, shown.begin, "  ".repeat(shown.depth), shown.name)
+        format!(
+            "{} {}{till} {}{}{said}",
+            shown.thread,
+            shown.begin,
+            "  ".repeat(shown.depth),
+            shown.name
+        )
     };
     viewed.shown.iter().map(line).collect()
 }
@@ -60,8 +72,18 @@ fn lines(viewed: &Viewed) -> Vec<String> {
 fn everything_is_shown() {
     let (file, summary) = export(TEXT.as_bytes()).unwrap();
     let viewed = view(&file);
-    assert_eq!(viewed.processes, ["rank 0 (node 0) 1", "rank 1, größer (node 1) 2"]);
-    assert_eq!(viewed.threads, ["rank 0 1 of 1", "rank 1, größer 2 of 2", "rank 1, thread 1 3 of 2"]);
+    assert_eq!(
+        viewed.processes,
+        ["rank 0 (node 0) 1", "rank 1, größer (node 1) 2"]
+    );
+    assert_eq!(
+        viewed.threads,
+        [
+            "rank 0 1 of 1",
+            "rank 1, größer 2 of 2",
+            "rank 1, thread 1 3 of 2"
+        ]
+    );
     // All times are 30 ns later.
     let expected = [
         "rank 0 0-4611686018427387934 main()",
@@ -78,12 +100,38 @@ fn everything_is_shown() {
         "rank 1, größer 3030-3031   exscan kind=exscan communicator=0 data=both",
     ];
     assert_eq!(lines(&viewed), expected);
-    assert_eq!(viewed.arrows, [[2, 6]], "from the receive, which is too early, to the send");
-    let categories: Vec<&str> = viewed.shown.iter().map(|shown| &shown.category[..]).collect();
+    assert_eq!(
+        viewed.arrows,
+        [[2, 6]],
+        "from the receive, which is too early, to the send"
+    );
+    let categories: Vec<&str> = viewed
+        .shown
+        .iter()
+        .map(|shown| &shown.category[..])
+        .collect();
     assert_eq!(categories[..3], ["region", "region", "message"]);
-    assert_eq!(categories[3..9], ["thread", "thread", "region", "message", "note", "collective"]);
+    assert_eq!(
+        categories[3..9],
+        [
+            "thread",
+            "thread",
+            "region",
+            "message",
+            "note",
+            "collective"
+        ]
+    );
     let shift = downbeat_clock_core::Duration::from_nanos(30);
-    assert_eq!(summary, PerfettoSummary { locations: 3, events: 21, shift, ..PerfettoSummary::default() });
+    assert_eq!(
+        summary,
+        PerfettoSummary {
+            locations: 3,
+            events: 21,
+            shift,
+            ..PerfettoSummary::default()
+        }
+    );
     assert_eq!(export(BINARY).unwrap().0, file);
 }
 
@@ -108,7 +156,12 @@ fn what_ends_otherwise_is_cut_and_counted() {
         "b 12-13     collective",
     ];
     assert_eq!(lines(&viewed), expected);
-    let counts = (summary.not_begun, summary.cut_short, summary.not_ended, summary.too_deep);
+    let counts = (
+        summary.not_begun,
+        summary.cut_short,
+        summary.not_ended,
+        summary.too_deep,
+    );
     assert_eq!(counts, (3, 3, 1, 0));
 }
 
@@ -139,8 +192,15 @@ fn names_of_operations_are_not_waited_for_forever() {
             "b 1-3     collective kind=barrier communicator=1 data=both",
         ]
     );
-    assert!(found[3..2_003].iter().all(|line| line == "b 2       012345678901234567890123456789"));
-    assert_eq!(found[2_003..], ["b 3-4     barrier kind=barrier communicator=1 data=both"]);
+    assert!(
+        found[3..2_003]
+            .iter()
+            .all(|line| line == "b 2       012345678901234567890123456789")
+    );
+    assert_eq!(
+        found[2_003..],
+        ["b 3-4     barrier kind=barrier communicator=1 data=both"]
+    );
 }
 
 #[test]
@@ -153,8 +213,16 @@ fn what_is_too_deep_is_left_out() {
         "0 4 collective-end 0 barrier 0 both\n",
         repeated("0 5 leave 0\n")
     ));
-    assert_eq!((summary.too_deep, summary.not_ended, summary.not_begun), (201, 0, 0));
-    assert!(viewed.shown.iter().all(|shown| shown.depth <= 500 && shown.end.is_some()));
+    assert_eq!(
+        (summary.too_deep, summary.not_ended, summary.not_begun),
+        (201, 0, 0)
+    );
+    assert!(
+        viewed
+            .shown
+            .iter()
+            .all(|shown| shown.depth <= 500 && shown.end.is_some())
+    );
     assert_eq!(viewed.shown.len(), 501);
 }
 
@@ -169,18 +237,29 @@ fn times_are_moved_only_where_they_must_be() {
         assert!(why.contains("so far apart") && !why.contains('\n'), "{why}");
     }
     let alone = format!("{HEAD}0 {} note x\nend 1\n", i64::MIN);
-    assert!(export(alone.as_bytes()).unwrap_err().contains("so far apart"));
+    assert!(
+        export(alone.as_bytes())
+            .unwrap_err()
+            .contains("so far apart")
+    );
 }
 
 #[test]
 fn notes_are_numbered_as_long_as_that_is_worth_it() {
     let long = "y".repeat(1_000);
-    let many: String = (0..5_000).map(|i| format!("0 {i} note n{i}\n0 {i} note {long}\n")).collect();
+    let many: String = (0..5_000)
+        .map(|i| format!("0 {i} note n{i}\n0 {i} note {long}\n"))
+        .collect();
     let (viewed, _) = viewed(&many);
     let names = viewed.shown.iter().map(|shown| &shown.name[..]);
-    let expected: Vec<String> = (0..5_000).flat_map(|i| [format!("n{i}"), long.clone()]).collect();
+    let expected: Vec<String> = (0..5_000)
+        .flat_map(|i| [format!("n{i}"), long.clone()])
+        .collect();
     assert!(names.eq(expected.iter().map(String::as_str)));
-    let repeated = format!("{HEAD}{}end 10000\n", "0 1 note something that is said again and again\n".repeat(10_000));
+    let repeated = format!(
+        "{HEAD}{}end 10000\n",
+        "0 1 note something that is said again and again\n".repeat(10_000)
+    );
     assert!(export(repeated.as_bytes()).unwrap().0.len() < 250_000);
 }
 
@@ -204,19 +283,42 @@ impl Model {
         let line = match kind {
             0 | 1 => self.begin(location, format!("enter {number}"), region, region),
             2 | 3 => self.end(time, location, format!("leave {number}"), region, region),
-            4 => self.begin(location, format!("collective {number}"), &format!("collective {number}"), "collective"),
+            4 => self.begin(
+                location,
+                format!("collective {number}"),
+                &format!("collective {number}"),
+                "collective",
+            ),
             5 => {
                 let line = format!("collective-end {number} reduce 0 both");
-                self.end(time, location, line, &format!("collective {number}"), "reduce")
+                self.end(
+                    time,
+                    location,
+                    line,
+                    &format!("collective {number}"),
+                    "reduce",
+                )
             }
-            6 => self.begin(location, format!("fork {number}"), &format!("fork {number}"), "fork"),
-            7 => self.end(time, location, format!("join {number}"), &format!("fork {number}"), "fork"),
+            6 => self.begin(
+                location,
+                format!("fork {number}"),
+                &format!("fork {number}"),
+                "fork",
+            ),
+            7 => self.end(
+                time,
+                location,
+                format!("join {number}"),
+                &format!("fork {number}"),
+                "fork",
+            ),
             _ => {
                 let is_send = kind.is_multiple_of(2);
                 // The last location is a thread of the one before.
                 let [this, peer] = [location, other].map(|location| location.min(1));
                 let (from, to) = if is_send { (this, peer) } else { (peer, this) };
-                self.ends.push((is_send, from, to, number, self.shown.len()));
+                self.ends
+                    .push((is_send, from, to, number, self.shown.len()));
                 let word = if is_send { "send" } else { "receive" };
                 self.shown.push((word.to_owned(), Some(time)));
                 format!("{word} {other} 0 {number}")
@@ -247,13 +349,18 @@ impl Model {
     /// The first send and the first receive, the second ones, and so on.
     fn arrows(&self) -> Vec<[usize; 2]> {
         let of = |is_send: bool, like: &End| -> Vec<usize> {
-            let alike = |end: &&End| end.0 == is_send && (end.1, end.2, end.3) == (like.1, like.2, like.3);
+            let alike =
+                |end: &&End| end.0 == is_send && (end.1, end.2, end.3) == (like.1, like.2, like.3);
             self.ends.iter().filter(alike).map(|end| end.4).collect()
         };
         let mut arrows = vec![];
         for send in self.ends.iter().filter(|end| end.0) {
             let place = of(true, send).iter().position(|at| *at == send.4).unwrap();
-            arrows.extend(of(false, send).get(place).map(|receive| [send.4.min(*receive), send.4.max(*receive)]));
+            arrows.extend(
+                of(false, send)
+                    .get(place)
+                    .map(|receive| [send.4.min(*receive), send.4.max(*receive)]),
+            );
         }
         arrows.sort_unstable();
         arrows

@@ -55,7 +55,12 @@ impl Slice {
 
 impl Timeline {
     pub(super) fn new(location: u32) -> Self {
-        Self { location, open: vec![], held: vec![], unnamed: 0 }
+        Self {
+            location,
+            open: vec![],
+            held: vec![],
+            unnamed: 0,
+        }
     }
 
     /// Adds what has no duration.
@@ -68,7 +73,17 @@ impl Timeline {
         flow: Option<u64>,
     ) {
         let (kind, location) = (Type::Instant, self.location);
-        self.add(to, &Event { kind, time, location, name: Some(called), annotations, flow });
+        self.add(
+            to,
+            &Event {
+                kind,
+                time,
+                location,
+                name: Some(called),
+                annotations,
+                flow,
+            },
+        );
     }
 
     /// Adds that something begins.
@@ -88,9 +103,23 @@ impl Timeline {
             unnamed = Some(self.held.len());
         } else {
             let (kind, location, name) = (Type::SliceBegin, self.location, Some(slice.called()));
-            self.add(to, &Event { kind, time, location, name, annotations, flow: None });
+            self.add(
+                to,
+                &Event {
+                    kind,
+                    time,
+                    location,
+                    name,
+                    annotations,
+                    flow: None,
+                },
+            );
         }
-        self.open.push(Open { slice, begun: time, unnamed });
+        self.open.push(Open {
+            slice,
+            begun: time,
+            unnamed,
+        });
     }
 
     /// Adds that something ends: with it ends what has begun since. If it has not begun, that is an instant.
@@ -106,7 +135,13 @@ impl Timeline {
         let (otherwise, category) = slice.called();
         let called = (name.unwrap_or(otherwise), category);
         // Looking farther would take forever in a trace of nothing but beginnings, and ends of other things.
-        let Some(above) = self.open.iter().rev().take(DEEPEST).position(|open| open.slice == slice) else {
+        let Some(above) = self
+            .open
+            .iter()
+            .rev()
+            .take(DEEPEST)
+            .position(|open| open.slice == slice)
+        else {
             summary.not_begun += 1;
             let annotations = [annotations, &[Annotation::NotBegun]].concat();
             return self.instant(to, time, called, &annotations, None);
@@ -124,8 +159,16 @@ impl Timeline {
         summary.not_ended += self.open.len() as u64;
     }
 
-    fn end_last(&mut self, to: &mut Vec<u8>, time: u64, called: Called<'_>, annotations: &[Annotation]) {
-        let Some(Open { begun, unnamed, .. }) = self.open.pop() else { return };
+    fn end_last(
+        &mut self,
+        to: &mut Vec<u8>,
+        time: u64,
+        called: Called<'_>,
+        annotations: &[Annotation],
+    ) {
+        let Some(Open { begun, unnamed, .. }) = self.open.pop() else {
+            return;
+        };
         if self.open.len() >= DEEPEST {
             return;
         }
@@ -137,7 +180,17 @@ impl Timeline {
             }
         }
         let (kind, location) = (Type::SliceEnd, self.location);
-        self.add(to, &Event { kind, time, location, name: None, annotations, flow: None });
+        self.add(
+            to,
+            &Event {
+                kind,
+                time,
+                location,
+                name: None,
+                annotations,
+                flow: None,
+            },
+        );
     }
 
     fn add(&mut self, to: &mut Vec<u8>, event: &Event<'_>) {
@@ -154,7 +207,17 @@ impl Timeline {
     fn name(&mut self, at: usize, time: u64, called: Called) {
         let (kind, location, name) = (Type::SliceBegin, self.location, Some(called));
         let mut packet = vec![];
-        packets::event(&mut packet, &Event { kind, time, location, name, annotations: &[], flow: None });
+        packets::event(
+            &mut packet,
+            &Event {
+                kind,
+                time,
+                location,
+                name,
+                annotations: &[],
+                flow: None,
+            },
+        );
         self.held.splice(at..at, packet);
     }
 

@@ -68,7 +68,10 @@ impl PerfettoWriter {
     /// When no file can be made there, or what is there is something else than a file; when times are so far apart that
     /// Perfetto cannot have them.
     pub fn create(path: &Path, survey: &PerfettoSurvey) -> Result<Self, FileError> {
-        let summary = PerfettoSummary { shift: survey.shift()?, ..PerfettoSummary::default() };
+        let summary = PerfettoSummary {
+            shift: survey.shift()?,
+            ..PerfettoSummary::default()
+        };
         let mut buffer = Vec::with_capacity(CHUNK);
         packets::begin(&mut buffer);
         Ok(Self {
@@ -96,19 +99,34 @@ impl PerfettoWriter {
             Item::Location { place, name } => self.add_location(place, name),
             Item::Thread { rank, name } => self.add_location(self.places[rank as usize], name),
             Item::Region { name } => {
-                packets::name(&mut self.buffer, Name::region(self.definitions.regions() - 1), name);
+                packets::name(
+                    &mut self.buffer,
+                    Name::region(self.definitions.regions() - 1),
+                    name,
+                );
             }
             // An exported trace has one clock.
             Item::Communicator { .. } | Item::Master { .. } | Item::Sample { .. } => {}
-            Item::Event { location, time, what } => {
+            Item::Event {
+                location,
+                time,
+                what,
+            } => {
                 let time = (time + self.summary.shift).as_nanos();
-                let other =
-                    || FileError::Unwritable("the trace is no longer what it was when it was read first".into());
+                let other = || {
+                    FileError::Unwritable(
+                        "the trace is no longer what it was when it was read first".into(),
+                    )
+                };
                 let time = u64::try_from(time).map_err(|_| other())?;
                 self.add_event(location, time, what, flow);
             }
         }
-        if self.buffer.len() >= CHUNK { self.file.write(&mut self.buffer) } else { Ok(()) }
+        if self.buffer.len() >= CHUNK {
+            self.file.write(&mut self.buffer)
+        } else {
+            Ok(())
+        }
     }
 
     /// Ends the file, and replaces what was at its place.
@@ -122,14 +140,23 @@ impl PerfettoWriter {
         self.file.write(&mut self.buffer)?;
         self.file.finish()?;
         let (locations, events) = (self.definitions.locations().into(), self.definitions.events);
-        Ok(PerfettoSummary { locations, events, unmatched: self.unmatched.len() as u64, ..self.summary })
+        Ok(PerfettoSummary {
+            locations,
+            events,
+            unmatched: self.unmatched.len() as u64,
+            ..self.summary
+        })
     }
 
     fn add_location(&mut self, place: Place, name: &str) {
         let location = self.timelines.len() as u32;
         let first = *self.processes.entry(place).or_insert(location);
         if first == location {
-            packets::process(&mut self.buffer, first, &format!("{name} (node {})", place.node));
+            packets::process(
+                &mut self.buffer,
+                first,
+                &format!("{name} (node {})", place.node),
+            );
         }
         packets::thread(&mut self.buffer, location, first, name);
         self.places.push(place);
@@ -138,20 +165,48 @@ impl PerfettoWriter {
 
     fn add_event(&mut self, location: u32, time: u64, what: What<'_>, flow: Option<u64>) {
         let flow = flow.filter(|flow| !self.unmatched.contains(flow));
-        let (timeline, to, summary) = (&mut self.timelines[location as usize], &mut self.buffer, &mut self.summary);
+        let (timeline, to, summary) = (
+            &mut self.timelines[location as usize],
+            &mut self.buffer,
+            &mut self.summary,
+        );
         let mut message = |name, peer, communicator, tag| {
-            let said = [peer, Annotation::Communicator(communicator), Annotation::Tag(tag)];
+            let said = [
+                peer,
+                Annotation::Communicator(communicator),
+                Annotation::Tag(tag),
+            ];
             timeline.instant(to, time, (name, Category::Message), &said, flow);
         };
         match what {
-            What::Send { to, communicator, tag } => {
-                message(Name::SEND, Annotation::To(Word::location(to)), communicator, tag);
+            What::Send {
+                to,
+                communicator,
+                tag,
+            } => {
+                message(
+                    Name::SEND,
+                    Annotation::To(Word::location(to)),
+                    communicator,
+                    tag,
+                );
             }
-            What::Receive { from, communicator, tag } => {
-                message(Name::RECEIVE, Annotation::From(Word::location(from)), communicator, tag);
+            What::Receive {
+                from,
+                communicator,
+                tag,
+            } => {
+                message(
+                    Name::RECEIVE,
+                    Annotation::From(Word::location(from)),
+                    communicator,
+                    tag,
+                );
             }
             What::Enter { region } => timeline.begin(to, time, Slice::Region(region), &[], summary),
-            What::Leave { region } => timeline.end(to, time, Slice::Region(region), None, &[], summary),
+            What::Leave { region } => {
+                timeline.end(to, time, Slice::Region(region), None, &[], summary)
+            }
             What::Note(text) => {
                 let name = note(&mut self.notes, to, text);
                 timeline.instant(to, time, (name, Category::Note), &[], None);
@@ -159,27 +214,66 @@ impl PerfettoWriter {
             What::Collective { communicator } => {
                 timeline.begin(to, time, Slice::Collective(communicator), &[], summary);
             }
-            What::CollectiveEnd { communicator, kind, root, sent, received } => {
+            What::CollectiveEnd {
+                communicator,
+                kind,
+                root,
+                sent,
+                received,
+            } => {
                 // What has been defined is among the kinds.
                 let number = kind_number(kind).unwrap_or(0);
                 let has_root = kind.has_root();
-                let (kind, data) = (Annotation::Kind(Word::kind(number)), Annotation::Data(Word::data(sent, received)));
-                let said = [kind, Annotation::Communicator(communicator), data, Annotation::Root(root)];
+                let (kind, data) = (
+                    Annotation::Kind(Word::kind(number)),
+                    Annotation::Data(Word::data(sent, received)),
+                );
+                let said = [
+                    kind,
+                    Annotation::Communicator(communicator),
+                    data,
+                    Annotation::Root(root),
+                ];
                 let said = &said[..if has_root { 4 } else { 3 }];
-                timeline.end(to, time, Slice::Collective(communicator), Some(Name::kind(number)), said, summary);
+                timeline.end(
+                    to,
+                    time,
+                    Slice::Collective(communicator),
+                    Some(Name::kind(number)),
+                    said,
+                    summary,
+                );
             }
-            What::Fork { team } => timeline.begin(to, time, Slice::Fork(team), &[Annotation::Team(team)], summary),
+            What::Fork { team } => timeline.begin(
+                to,
+                time,
+                Slice::Fork(team),
+                &[Annotation::Team(team)],
+                summary,
+            ),
             What::ThreadBegin { team } => {
-                timeline.begin(to, time, Slice::Thread(team), &[Annotation::Team(team)], summary);
+                timeline.begin(
+                    to,
+                    time,
+                    Slice::Thread(team),
+                    &[Annotation::Team(team)],
+                    summary,
+                );
             }
-            What::ThreadEnd { team } => timeline.end(to, time, Slice::Thread(team), None, &[], summary),
+            What::ThreadEnd { team } => {
+                timeline.end(to, time, Slice::Thread(team), None, &[], summary)
+            }
             What::Join { team } => timeline.end(to, time, Slice::Fork(team), None, &[], summary),
         }
     }
 }
 
 /// What a note is called from now on.
-fn note<'a>(notes: &mut HashMap<Box<str>, Name<'static>>, to: &mut Vec<u8>, text: &'a str) -> Name<'a> {
+fn note<'a>(
+    notes: &mut HashMap<Box<str>, Name<'static>>,
+    to: &mut Vec<u8>,
+    text: &'a str,
+) -> Name<'a> {
     if let Some(known) = notes.get(text) {
         return *known;
     }

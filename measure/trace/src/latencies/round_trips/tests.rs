@@ -1,23 +1,38 @@
 use super::*;
 use crate::{
-    Action, CommunicatorId, Interpolation, Matching, Place, PreSynchronization, SyntheticProgram, TraceBuilder,
-    Traffic, Verdict,
+    Action, CommunicatorId, Interpolation, Matching, Place, PreSynchronization, SyntheticProgram,
+    TraceBuilder, Traffic, Verdict,
 };
 use downbeat_sync::{Clocks, Wander};
 
 /// With clocks that were made one from outside, as well as that can be done.
 fn synchronized(program: &SyntheticProgram) -> Trace {
     let mut trace = program.trace(Matching::default()).unwrap();
-    let linear =
-        PreSynchronization { interpolation: Interpolation::Linear, ..PreSynchronization::new(program.master()) };
-    linear.maps(&program.places(), &program.sessions().unwrap()).unwrap().correct(&mut trace).unwrap();
+    let linear = PreSynchronization {
+        interpolation: Interpolation::Linear,
+        ..PreSynchronization::new(program.master())
+    };
+    linear
+        .maps(&program.places(), &program.sessions().unwrap())
+        .unwrap()
+        .correct(&mut trace)
+        .unwrap();
     trace
 }
 
 /// Clocks whose drifts wander by so much after a second.
 fn wandering(program: &SyntheticProgram, drift_per_sqrt_second: f64) -> SyntheticProgram {
-    let wander = program.clocks.wander.map(|wander| Wander { drift_per_sqrt_second, ..wander });
-    SyntheticProgram { clocks: Clocks { wander, ..program.clocks.clone() }, ..program.clone() }
+    let wander = program.clocks.wander.map(|wander| Wander {
+        drift_per_sqrt_second,
+        ..wander
+    });
+    SyntheticProgram {
+        clocks: Clocks {
+            wander,
+            ..program.clocks.clone()
+        },
+        ..program.clone()
+    }
 }
 
 /// What is measured between nodes as a share of the truth, with the least that seems positive as a share of it.
@@ -27,7 +42,10 @@ fn shares(program: &SyntheticProgram) -> [f64; 2] {
     let truth = program.truth().unwrap();
     // The true times of all events of a trace leave no message less time than that.
     let found = Verdict::of(&trace, &truth, &measured).unwrap();
-    assert_eq!(found.messages.violated, 0, "{measured:?} is too much: {program:?}");
+    assert_eq!(
+        found.messages.violated, 0,
+        "{measured:?} is too much: {program:?}"
+    );
     let mut least = [None::<Duration>; 3];
     in_order(&trace, |from, to, arrival| {
         let took = Some(arrival.took()).filter(|took| *took > Duration::ZERO);
@@ -46,21 +64,54 @@ fn nearly_all_of_a_latency_is_measured_by_wrong_clocks_and_never_more() {
         base(4, 30_000),
         base(2, 10_000),
         base(16, 30_000),
-        SyntheticProgram { traffic: Traffic::Ring, ..base(2, 10_000) },
-        SyntheticProgram { traffic: Traffic::Stencil, ..base(4, 10_000) },
-        SyntheticProgram { traffic: Traffic::Stencil, processes: 3, ..base(4, 30_000) },
-        SyntheticProgram { processes: 3, violated: 0.3, ..base(4, 30_000) },
-        SyntheticProgram { jitter: Duration::from_micros(5), ..base(4, 30_000) },
-        SyntheticProgram { noise: Duration::from_micros(5), violated: 0.2, ..base(4, 10_000) },
-        wandering(&SyntheticProgram { jitter: Duration::ZERO, ..base(4, 10_000) }, 1e-7),
+        SyntheticProgram {
+            traffic: Traffic::Ring,
+            ..base(2, 10_000)
+        },
+        SyntheticProgram {
+            traffic: Traffic::Stencil,
+            ..base(4, 10_000)
+        },
+        SyntheticProgram {
+            traffic: Traffic::Stencil,
+            processes: 3,
+            ..base(4, 30_000)
+        },
+        SyntheticProgram {
+            processes: 3,
+            violated: 0.3,
+            ..base(4, 30_000)
+        },
+        SyntheticProgram {
+            jitter: Duration::from_micros(5),
+            ..base(4, 30_000)
+        },
+        SyntheticProgram {
+            noise: Duration::from_micros(5),
+            violated: 0.2,
+            ..base(4, 10_000)
+        },
+        wandering(
+            &SyntheticProgram {
+                jitter: Duration::ZERO,
+                ..base(4, 10_000)
+            },
+            1e-7,
+        ),
     ];
     let seeds = if cfg!(debug_assertions) { 3 } else { 100 };
     let mut naive = 0.0;
     for program in programs {
         for seed in 0..seeds {
-            let program = SyntheticProgram { seed, ..program.clone() };
+            let program = SyntheticProgram {
+                seed,
+                ..program.clone()
+            };
             let [measured, least] = shares(&program);
-            assert!((0.85..=1.0).contains(&measured), "{measured} of {program:?}");
+            assert!(
+                (0.85..=1.0).contains(&measured),
+                "{measured} of {program:?}"
+            );
             naive += least / (11.0 * seeds as f64);
         }
     }
@@ -70,7 +121,10 @@ fn nearly_all_of_a_latency_is_measured_by_wrong_clocks_and_never_more() {
 /// Nobody sends back.
 #[test]
 fn messages_one_way_by_wrong_clocks_say_nothing() {
-    let program = SyntheticProgram { traffic: Traffic::Ring, ..SyntheticProgram::new(4, 10_000) };
+    let program = SyntheticProgram {
+        traffic: Traffic::Ring,
+        ..SyntheticProgram::new(4, 10_000)
+    };
     assert_eq!(shares(&program)[0], 0.0);
 }
 
@@ -85,23 +139,52 @@ struct Talk {
 impl Talk {
     fn new(ahead: i64, gains: f64) -> Self {
         let mut builder = TraceBuilder::new(Matching::default());
-        let ids = [0, 1].map(|process| builder.add_location(Place { node: process, process }).unwrap());
+        let ids = [0, 1].map(|process| {
+            builder
+                .add_location(Place {
+                    node: process,
+                    process,
+                })
+                .unwrap()
+        });
         builder.add_communicator(&ids).unwrap();
-        Self { builder, ahead, gains }
+        Self {
+            builder,
+            ahead,
+            gains,
+        }
     }
 
     fn push(&mut self, at: usize, truth: i64, action: impl Fn(LocationId, LocationId) -> Action) {
         let ids = [LocationId(at as u32), LocationId(1 - at as u32)];
-        let gained = if at == 1 { self.ahead + (truth as f64 * self.gains) as i64 } else { 0 };
-        self.builder.push(ids[0], Timestamp::from_nanos(truth + gained), action(ids[0], ids[1])).unwrap();
+        let gained = if at == 1 {
+            self.ahead + (truth as f64 * self.gains) as i64
+        } else {
+            0
+        };
+        self.builder
+            .push(
+                ids[0],
+                Timestamp::from_nanos(truth + gained),
+                action(ids[0], ids[1]),
+            )
+            .unwrap();
     }
 
     /// The receiver begins to wait at some time.
     fn message(&mut self, from: usize, sent: i64, waits: i64, received: i64) {
         let communicator = CommunicatorId(0);
-        self.push(from, sent, |_, to| Action::Send { to, communicator, tag: 0 });
+        self.push(from, sent, |_, to| Action::Send {
+            to,
+            communicator,
+            tag: 0,
+        });
         self.push(1 - from, waits, |_, _| Action::Internal);
-        self.push(1 - from, received, |_, from| Action::Receive { from, communicator, tag: 0 });
+        self.push(1 - from, received, |_, from| Action::Receive {
+            from,
+            communicator,
+            tag: 0,
+        });
     }
 
     fn measured(self) -> i64 {
@@ -113,8 +196,14 @@ impl Talk {
 /// same sign.
 #[test]
 fn drift_between_question_and_answer_makes_no_more_of_a_latency_than_it_is() {
-    for (latency, gains) in [(2_000, 1e-5), (2_000, -1e-5), (500, -1e-5), (50_000, -1e-5), (2_000, -1e-6), (2_000, 0.0)]
-    {
+    for (latency, gains) in [
+        (2_000, 1e-5),
+        (2_000, -1e-5),
+        (500, -1e-5),
+        (50_000, -1e-5),
+        (2_000, -1e-6),
+        (2_000, 0.0),
+    ] {
         for share in [1, 5, 9] {
             let mut talk = Talk::new(-3 * latency, gains);
             for round in 0..10 {
@@ -124,7 +213,10 @@ fn drift_between_question_and_answer_makes_no_more_of_a_latency_than_it_is() {
                 talk.message(1, answered, asked + 1, answered + latency);
             }
             let measured = talk.measured();
-            assert!((latency * 8 / 10..=latency).contains(&measured), "{measured} of {latency}, {gains} {share}");
+            assert!(
+                (latency * 8 / 10..=latency).contains(&measured),
+                "{measured} of {latency}, {gains} {share}"
+            );
         }
     }
 }

@@ -64,8 +64,18 @@ struct Sides {
 }
 
 impl From<PValues> for Sides {
-    fn from(PValues { two_sided, less, greater }: PValues) -> Self {
-        Self { two_sided, less, greater }
+    fn from(
+        PValues {
+            two_sided,
+            less,
+            greater,
+        }: PValues,
+    ) -> Self {
+        Self {
+            two_sided,
+            less,
+            greater,
+        }
     }
 }
 
@@ -79,11 +89,16 @@ struct TTest {
 }
 
 pub(super) fn report<'a>(options: &Options, compared: &'a Compared) -> Report<'a> {
-    let Compared { experiments: [first, second], found, .. } = compared;
-    let experiment = |folder: &Path, analysis: &'a Analysis, missing: &'a [GroupKey]| ExperimentReport {
-        experiment: JsonExperiment::new(folder, analysis),
-        missing: missing.iter().map(JsonKey::from).collect(),
-    };
+    let Compared {
+        experiments: [first, second],
+        found,
+        ..
+    } = compared;
+    let experiment =
+        |folder: &Path, analysis: &'a Analysis, missing: &'a [GroupKey]| ExperimentReport {
+            experiment: JsonExperiment::new(folder, analysis),
+            missing: missing.iter().map(JsonKey::from).collect(),
+        };
     Report {
         schema: "downbeat.comparison",
         version: 1,
@@ -94,13 +109,25 @@ pub(super) fn report<'a>(options: &Options, compared: &'a Compared) -> Report<'a
             experiment(&options.first, first, &found.missing[0]),
             experiment(&options.second, second, &found.missing[1]),
         ],
-        differing_factors: found.factors.iter().map(|factor| factor.name.as_str()).collect(),
-        groups: found.groups.iter().map(|group| group_report(options, group)).collect(),
+        differing_factors: found
+            .factors
+            .iter()
+            .map(|factor| factor.name.as_str())
+            .collect(),
+        groups: found
+            .groups
+            .iter()
+            .map(|group| group_report(options, group))
+            .collect(),
     }
 }
 
 fn group_report<'a>(options: &Options, group: &'a ComparedGroup) -> GroupReport<'a> {
-    let ComparedGroup { key, comparison: found, adjusted } = group;
+    let ComparedGroup {
+        key,
+        comparison: found,
+        adjusted,
+    } = group;
     let t_test = found.welch.as_ref().ok().map(|welch| TTest {
         t: welch.t,
         freedom: welch.freedom,
@@ -122,6 +149,8 @@ fn group_report<'a>(options: &Options, group: &'a ComparedGroup) -> GroupReport<
         p_holm: (*adjusted).into(),
         stars: stars(options.alternative.of(adjusted)),
         t_test,
-        normality_p: found.normality.map(|tested| tested.ok().map(|tested| tested.p)),
+        normality_p: found
+            .normality
+            .map(|tested| tested.ok().map(|tested| tested.p)),
     }
 }

@@ -76,8 +76,14 @@ pub(super) fn report<'a>(options: &'a Options, diff: &'a ReportDiff<'a>) -> Docu
         schema: "downbeat.regions_diff",
         version: 1,
         reports: [
-            JsonReport { file: &options.first, ranks: diff.ranks[0] },
-            JsonReport { file: &options.second, ranks: diff.ranks[1] },
+            JsonReport {
+                file: &options.first,
+                ranks: diff.ranks[0],
+            },
+            JsonReport {
+                file: &options.second,
+                ranks: diff.ranks[1],
+            },
         ],
         tick_nanos: diff.tick.as_nanos(),
         regions: diff.regions.iter().map(region).collect(),
@@ -100,7 +106,13 @@ fn region<'a>(region: &'a RegionDiff<'a>) -> JsonRegion<'a> {
         greatest_total_change_ticks: region.greatest_total_change(),
         average_total_change_ticks: region.average_total_change(),
         histogram: region.histogram.map(histogram),
-        moves: moves.map(|moved| JsonMove { from: low(moved.from), to: low(moved.to), ranks: &moved.ranks }).collect(),
+        moves: moves
+            .map(|moved| JsonMove {
+                from: low(moved.from),
+                to: low(moved.to),
+                ranks: &moved.ranks,
+            })
+            .collect(),
         untold: region.untold,
     }
 }

@@ -1,7 +1,8 @@
 //! One region: its ranks, the histograms of those that look alike, and its statistics.
 
 use downbeat_regions::{
-    CountOf, EventReport, HistogramGroup, RankEvent, RankSet, RankTotal, RegionReport, Remarks, TextOptions,
+    CountOf, EventReport, HistogramGroup, RankEvent, RankSet, RankTotal, RegionReport, Remarks,
+    TextOptions,
 };
 
 use super::{histogram, strip};
@@ -14,7 +15,14 @@ const IN_SIGHT: usize = 6;
 /// So many runs of ranks are in sight.
 const RUNS: usize = 16;
 
-pub(super) fn write(page: &mut Page, id: &str, region: &RegionReport, ranks: u32, unit: Unit, options: &TextOptions) {
+pub(super) fn write(
+    page: &mut Page,
+    id: &str,
+    region: &RegionReport,
+    ranks: u32,
+    unit: Unit,
+    options: &TextOptions,
+) {
     let Some(events) = &region.events else {
         page.note("No rank ran through it to its end.");
         return remarks(page, region);
@@ -34,24 +42,45 @@ pub(super) fn write(page: &mut Page, id: &str, region: &RegionReport, ranks: u32
 
 /// What went wrong, and what is not over.
 fn remarks(page: &mut Page, region: &RegionReport) {
-    let Some(first) = region.remarked.filter(|_| region.remarks != Remarks::default()) else { return };
-    let all = region.remarks.named().into_iter().filter(|(_, times)| *times > 0);
-    let said: Vec<String> =
-        all.map(|(what, times)| format!("{what} {}", of(times as usize, "time", "times"))).collect();
-    page.paragraph("", &format!("Note: {}; first on rank {first}.", said.join(", ")));
+    let Some(first) = region
+        .remarked
+        .filter(|_| region.remarks != Remarks::default())
+    else {
+        return;
+    };
+    let all = region
+        .remarks
+        .named()
+        .into_iter()
+        .filter(|(_, times)| *times > 0);
+    let said: Vec<String> = all
+        .map(|(what, times)| format!("{what} {}", of(times as usize, "time", "times")))
+        .collect();
+    page.paragraph(
+        "",
+        &format!("Note: {}; first on rank {first}.", said.join(", ")),
+    );
 }
 
 fn pictures(page: &mut Page, id: &str, name: &str, events: &EventReport, ranks: u32, unit: Unit) {
     let scale = histogram::Scale::of(events, unit);
     let mut histograms = (1..).zip(&events.groups).map(|(number, group)| {
-        (format!("{id}-histogram-{number}"), Some(histogram::picture(name, number, group, &scale, unit)))
+        (
+            format!("{id}-histogram-{number}"),
+            Some(histogram::picture(name, number, group, &scale, unit)),
+        )
     });
-    let strip = (format!("{id}-ranks"), strip::picture(name, events, ranks, unit));
+    let strip = (
+        format!("{id}-ranks"),
+        strip::picture(name, events, ranks, unit),
+    );
     let in_sight: Vec<_> = histograms.by_ref().take(IN_SIGHT).collect();
     page.pictures([strip].into_iter().chain(in_sight));
     let folded: Vec<_> = histograms.collect();
     if !folded.is_empty() {
-        page.folded(&of(folded.len(), "more group", "more groups"), |page| page.pictures(folded));
+        page.folded(&of(folded.len(), "more group", "more groups"), |page| {
+            page.pictures(folded)
+        });
     }
 }
 
@@ -59,12 +88,20 @@ fn pictures(page: &mut Page, id: &str, name: &str, events: &EventReport, ranks: 
 fn legend(events: &EventReport, ranks: u32, unit: Unit) -> Table {
     let mut table = Table::of_text("Groups", ["group", "most events of", "ranks", "which"]);
     for (place, group) in events.groups.iter().enumerate() {
-        let cells = [unit.span(group.fullest), count(group.ranks.len().into()), listed(&group.ranks, RUNS)];
+        let cells = [
+            unit.span(group.fullest),
+            count(group.ranks.len().into()),
+            listed(&group.ranks, RUNS),
+        ];
         table.keyed_row(&strip::class(place), &(place + 1).to_string(), cells);
     }
     let without = ranks.saturating_sub(events.ranks.len());
     if without > 0 {
-        let cells = ["–".to_owned(), count(without.into()), format!("all but {}", listed(&events.ranks, RUNS))];
+        let cells = [
+            "–".to_owned(),
+            count(without.into()),
+            format!("all but {}", listed(&events.ranks, RUNS)),
+        ];
         table.keyed_row("lack", "without it", cells);
     }
     table
@@ -72,7 +109,9 @@ fn legend(events: &EventReport, ranks: u32, unit: Unit) -> Table {
 
 /// The lists that are too long for the table: they would hide what is below them.
 fn whole_lists(page: &mut Page, events: &EventReport, options: &TextOptions) {
-    let groups = (1..).zip(&events.groups).map(|(number, group)| (format!("Group {number}"), &group.ranks));
+    let groups = (1..)
+        .zip(&events.groups)
+        .map(|(number, group)| (format!("Group {number}"), &group.ranks));
     let long = |ranks: &RankSet| ranks.runs().len() > RUNS.min(options.most_runs);
     let all: Vec<_> = groups
         .chain([("All that ran through it".to_owned(), &events.ranks)])
@@ -81,7 +120,10 @@ fn whole_lists(page: &mut Page, events: &EventReport, options: &TextOptions) {
     if !all.is_empty() {
         page.folded("Longer lists of ranks", |page| {
             for (whose, ranks) in all {
-                page.paragraph("", &format!("{whose}: {}", listed(ranks, options.most_runs)));
+                page.paragraph(
+                    "",
+                    &format!("{whose}: {}", listed(ranks, options.most_runs)),
+                );
             }
         });
     }
@@ -102,10 +144,20 @@ fn statistics(found: &EventReport, unit: Unit) -> Table {
     let threads = found.threads > 1;
     let mut table = Table::of_numbers("Statistics", ["", "time", "rank", "which", "ticks"]);
     let mut row = |what: &str, ticks: u128, rank: String, which: String| {
-        table.row([what.to_owned(), unit.time(ticks), rank, which, ticks.to_string()]);
+        table.row([
+            what.to_owned(),
+            unit.time(ticks),
+            rank,
+            which,
+            ticks.to_string(),
+        ]);
     };
     let mut event = |what: &str, event: &RankEvent| {
-        let thread = if threads { format!("thread {}, ", event.thread) } else { String::new() };
+        let thread = if threads {
+            format!("thread {}, ", event.thread)
+        } else {
+            String::new()
+        };
         let which = format!("{thread}event {}", count(event.number));
         row(what, event.length.into(), event.rank.to_string(), which);
     };
@@ -118,12 +170,29 @@ fn statistics(found: &EventReport, unit: Unit) -> Table {
     let mut total = |what: &str, ticks: u128, total: &RankTotal| {
         row(what, ticks, total.rank.to_string(), of_events(total.events));
     };
-    total("longest avg event", found.longest_average.average().into(), &found.longest_average);
-    total("shortest avg event", found.shortest_average.average().into(), &found.shortest_average);
-    total("max total", found.greatest_total.total.into(), &found.greatest_total);
-    total("min total", found.least_total.total.into(), &found.least_total);
+    total(
+        "longest avg event",
+        found.longest_average.average().into(),
+        &found.longest_average,
+    );
+    total(
+        "shortest avg event",
+        found.shortest_average.average().into(),
+        &found.shortest_average,
+    );
+    total(
+        "max total",
+        found.greatest_total.total.into(),
+        &found.greatest_total,
+    );
+    total(
+        "min total",
+        found.least_total.total.into(),
+        &found.least_total,
+    );
     let ranks = of(found.ranks.len() as usize, "rank", "ranks");
-    let mut all = |what: &str, ticks: u128, which: String| row(what, ticks, "all".to_owned(), which);
+    let mut all =
+        |what: &str, ticks: u128, which: String| row(what, ticks, "all".to_owned(), which);
     all("avg event", found.average(), of_events(found.count));
     all("avg total", found.average_total(), ranks.clone());
     all("aggregate total", found.total, ranks);
@@ -134,7 +203,10 @@ fn statistics(found: &EventReport, unit: Unit) -> Table {
 fn counts(found: &EventReport) -> String {
     let ranks = found.ranks.len();
     let average = found.count / u64::from(ranks.max(1));
-    let of_rank = |CountOf { count: number, rank }: CountOf| format!("{} (rank {rank})", count(number));
+    let of_rank = |CountOf {
+                       count: number,
+                       rank,
+                   }: CountOf| format!("{} (rank {rank})", count(number));
     let threads = match found.threads {
         0 | 1 => String::new(),
         several => format!(" Up to {several} threads of a rank."),
@@ -151,7 +223,10 @@ fn counts(found: &EventReport) -> String {
 /// The bins of a group, the longest first.
 fn numbers(number: usize, group: &HistogramGroup, unit: Unit) -> Table {
     let caption = format!("Group {number}: events of a rank, by their length");
-    let mut table = Table::of_numbers(&caption, ["length", "ticks", "max", "on rank", "min", "on rank", "avg"]);
+    let mut table = Table::of_numbers(
+        &caption,
+        ["length", "ticks", "max", "on rank", "min", "on rank", "avg"],
+    );
     for counts in group.bins.iter().rev() {
         let average = counts.sum as f64 / f64::from(group.ranks.len().max(1));
         let cells = [
@@ -163,7 +238,11 @@ fn numbers(number: usize, group: &HistogramGroup, unit: Unit) -> Table {
             counts.least.rank.to_string(),
             format!("{average:.2}"),
         ];
-        if counts.bin == group.fullest { table.marked_row(cells) } else { table.row(cells) }
+        if counts.bin == group.fullest {
+            table.marked_row(cells)
+        } else {
+            table.row(cells)
+        }
     }
     table
 }

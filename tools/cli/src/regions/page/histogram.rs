@@ -25,27 +25,56 @@ impl Scale {
         let most = bins().map(|counts| counts.most.count).max().unwrap_or(1);
         let y = Axis::counts("events of a rank", most as f64, HEIGHT);
         let there = bins().map(|counts| counts.bin);
-        Self { x: bins::axis("length of an event", there, data_width(y.widest_tick()), unit), y }
+        Self {
+            x: bins::axis(
+                "length of an event",
+                there,
+                data_width(y.widest_tick()),
+                unit,
+            ),
+            y,
+        }
     }
 }
 
-pub(super) fn picture(name: &str, number: usize, group: &HistogramGroup, scale: &Scale, unit: Unit) -> Picture {
+pub(super) fn picture(
+    name: &str,
+    number: usize,
+    group: &HistogramGroup,
+    scale: &Scale,
+    unit: Unit,
+) -> Picture {
     let colour = strip::colour(number - 1);
     let mut frame = Frame::new(scale.x.clone(), scale.y.clone(), &[], HEIGHT);
     for counts in &group.bins {
         let average = counts.sum as f64 / f64::from(group.ranks.len().max(1));
         // The bin that makes the group stands out.
-        let class = if counts.bin == group.fullest { "tint" } else { "area" };
-        let [x, end] = bins::draw(&mut frame, &format!("{class} {colour}"), counts.bin, average);
+        let class = if counts.bin == group.fullest {
+            "tint"
+        } else {
+            "area"
+        };
+        let [x, end] = bins::draw(
+            &mut frame,
+            &format!("{class} {colour}"),
+            counts.bin,
+            average,
+        );
         let (middle, half) = (0.5 * (x + end), (0.22 * (end - x)).min(4.0));
-        let [most, least] = [counts.most.count, counts.least.count].map(|count| frame.at_y(count as f64));
+        let [most, least] =
+            [counts.most.count, counts.least.count].map(|count| frame.at_y(count as f64));
         frame.canvas.line("range", (middle, most), (middle, least));
         for y in [most, least] {
-            frame.canvas.line("range", (middle - half, y), (middle + half, y));
+            frame
+                .canvas
+                .line("range", (middle - half, y), (middle + half, y));
         }
     }
     let ranks = of(group.ranks.len() as usize, "rank", "ranks");
-    let title = format!("{name}, group {number}: {ranks} with most events of {}", unit.span(group.fullest));
+    let title = format!(
+        "{name}, group {number}: {ranks} with most events of {}",
+        unit.span(group.fullest)
+    );
     frame.finish(title, describe(group, unit))
 }
 

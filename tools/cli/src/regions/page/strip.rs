@@ -74,13 +74,25 @@ pub(super) fn picture(name: &str, events: &EventReport, ranks: u32, unit: Unit) 
     let bottom = top + grid.rows as f64 * grid.height;
     name_ranks(&mut canvas, &grid, top, ranks, shared);
     let title = format!("{name}: the group of each rank");
-    Some(Picture::new(title, describe(events, ranks, unit), bottom + 22.0 + LINE, canvas))
+    Some(Picture::new(
+        title,
+        describe(events, ranks, unit),
+        bottom + 22.0 + LINE,
+        canvas,
+    ))
 }
 
 fn of_ranks(events: &EventReport, ranks: u32) -> Vec<Cell> {
-    let numbers: BTreeMap<_, _> = events.groups.iter().enumerate().map(|(i, group)| (group.fullest, i)).collect();
+    let numbers: BTreeMap<_, _> = events
+        .groups
+        .iter()
+        .enumerate()
+        .map(|(i, group)| (group.fullest, i))
+        .collect();
     let cell = |place| match place {
-        RankPlace::Group(fullest) => numbers.get(&fullest).map_or(Cell::Unlisted, |number| Cell::Group(*number)),
+        RankPlace::Group(fullest) => numbers
+            .get(&fullest)
+            .map_or(Cell::Unlisted, |number| Cell::Group(*number)),
         RankPlace::Without => Cell::Without,
         RankPlace::Unlisted => Cell::Unlisted,
     };
@@ -90,14 +102,21 @@ fn of_ranks(events: &EventReport, ranks: u32) -> Vec<Cell> {
 /// Where ranks share a cell, it shows what the fewest of all ranks are: nothing that is rare is hidden.
 fn shared_cells(ranks: &[Cell], shared: usize) -> Vec<Cell> {
     let counts = kinds(ranks);
-    let rarest = |ranks: &[Cell]| ranks.iter().copied().min_by_key(|cell| counts.get(cell).copied());
+    let rarest = |ranks: &[Cell]| {
+        ranks
+            .iter()
+            .copied()
+            .min_by_key(|cell| counts.get(cell).copied())
+    };
     ranks.chunks(shared).filter_map(rarest).collect()
 }
 
 /// What there is, and how often.
 fn kinds(cells: &[Cell]) -> BTreeMap<Cell, usize> {
     let mut counts = BTreeMap::new();
-    cells.iter().for_each(|cell| *counts.entry(*cell).or_default() += 1);
+    cells
+        .iter()
+        .for_each(|cell| *counts.entry(*cell).or_default() += 1);
     counts
 }
 
@@ -110,10 +129,24 @@ impl Grid {
             _ => 128,
         };
         let rows = cells.div_ceil(columns).max(1);
-        let left = if one_row { 6.0 } else { text_width(&ranks.to_string()) + 10.0 };
+        let left = if one_row {
+            6.0
+        } else {
+            text_width(&ranks.to_string()) + 10.0
+        };
         let width = ((WIDTH - 12.0 - left) / columns as f64).min(28.0);
-        let height = if one_row { 44.0 } else { (290.0 / rows as f64).min(14.0) };
-        Self { columns, rows, left, width, height }
+        let height = if one_row {
+            44.0
+        } else {
+            (290.0 / rows as f64).min(14.0)
+        };
+        Self {
+            columns,
+            rows,
+            left,
+            width,
+            height,
+        }
     }
 }
 
@@ -138,13 +171,26 @@ fn borders(canvas: &mut Canvas, grid: &Grid, top: f64, cells: usize) {
     if grid.width < BORDERED || cells < 2 {
         return;
     }
-    let (right, bottom) = (grid.left + grid.columns as f64 * grid.width, top + grid.rows as f64 * grid.height);
+    let (right, bottom) = (
+        grid.left + grid.columns as f64 * grid.width,
+        top + grid.rows as f64 * grid.height,
+    );
     let mut words = String::new();
     for column in 1..grid.columns {
-        words += &format!("M{} {}V{}", number(grid.left + column as f64 * grid.width), number(top), number(bottom));
+        words += &format!(
+            "M{} {}V{}",
+            number(grid.left + column as f64 * grid.width),
+            number(top),
+            number(bottom)
+        );
     }
     for row in 1..grid.rows {
-        words += &format!("M{} {}H{}", number(grid.left), number(top + row as f64 * grid.height), number(right));
+        words += &format!(
+            "M{} {}H{}",
+            number(grid.left),
+            number(top + row as f64 * grid.height),
+            number(right)
+        );
     }
     canvas.raw_path("cut", &words);
 }
@@ -152,30 +198,56 @@ fn borders(canvas: &mut Canvas, grid: &Grid, top: f64, cells: usize) {
 /// The numbers of some ranks: below a single row, or at the beginning of rows.
 fn name_ranks(canvas: &mut Canvas, grid: &Grid, top: f64, ranks: u32, shared: u32) {
     let bottom = top + grid.rows as f64 * grid.height;
-    let each =
-        if shared > 1 { format!("; {shared} ranks share a cell, which shows the rarest") } else { String::new() };
+    let each = if shared > 1 {
+        format!("; {shared} ranks share a cell, which shows the rarest")
+    } else {
+        String::new()
+    };
     let label = if grid.rows == 1 {
         let last = f64::from(ranks.saturating_sub(1));
-        for (at, text) in linear_ticks(0.0, last.max(0.5), 8).into_iter().filter(|(at, _)| at.fract() == 0.0) {
+        for (at, text) in linear_ticks(0.0, last.max(0.5), 8)
+            .into_iter()
+            .filter(|(at, _)| at.fract() == 0.0)
+        {
             let x = grid.left + (at + 0.5) * grid.width;
-            canvas.text("", (x.max(8.0), bottom + 16.0), Anchor::Middle, text.split('.').next().unwrap_or_default());
+            canvas.text(
+                "",
+                (x.max(8.0), bottom + 16.0),
+                Anchor::Middle,
+                text.split('.').next().unwrap_or_default(),
+            );
         }
         "rank".to_owned()
     } else {
-        let every = (0..).map(|power| 1 << power).find(|every| f64::from(*every) * grid.height >= LINE).unwrap_or(1);
+        let every = (0..)
+            .map(|power| 1 << power)
+            .find(|every| f64::from(*every) * grid.height >= LINE)
+            .unwrap_or(1);
         for row in (0..grid.rows).step_by(every as usize) {
             let y = top + (row as f64 + 0.5) * grid.height + 4.5;
             let first = row * grid.columns * shared as usize;
             canvas.text("", (grid.left - 6.0, y), Anchor::End, &first.to_string());
         }
-        format!("{} in each row, from left to right{each}", of(grid.columns * shared as usize, "rank", "ranks"))
+        format!(
+            "{} in each row, from left to right{each}",
+            of(grid.columns * shared as usize, "rank", "ranks")
+        )
     };
     let below = if grid.rows == 1 { 16.0 + LINE } else { 18.0 };
-    canvas.text("quiet", (0.5 * (grid.left + WIDTH - 12.0), bottom + below), Anchor::Middle, &label);
+    canvas.text(
+        "quiet",
+        (0.5 * (grid.left + WIDTH - 12.0), bottom + below),
+        Anchor::Middle,
+        &label,
+    );
 }
 
 /// What the colours are.
-fn classes(there: &BTreeMap<Cell, usize>, events: &EventReport, unit: Unit) -> Vec<(String, String)> {
+fn classes(
+    there: &BTreeMap<Cell, usize>,
+    events: &EventReport,
+    unit: Unit,
+) -> Vec<(String, String)> {
     let mut all = vec![];
     let mut rest = false;
     for cell in there.keys() {
@@ -188,7 +260,10 @@ fn classes(there: &BTreeMap<Cell, usize>, events: &EventReport, unit: Unit) -> V
                 (class(*group), format!("{} and beyond", group + 1))
             }
             Cell::Group(group) => {
-                let span = events.groups.get(*group).map_or(String::new(), |group| unit.span(group.fullest));
+                let span = events
+                    .groups
+                    .get(*group)
+                    .map_or(String::new(), |group| unit.span(group.fullest));
                 (class(*group), format!("{}: {span}", group + 1))
             }
             Cell::Without => ("lack".to_owned(), "without it".to_owned()),
@@ -201,12 +276,20 @@ fn classes(there: &BTreeMap<Cell, usize>, events: &EventReport, unit: Unit) -> V
 fn describe(events: &EventReport, ranks: u32, unit: Unit) -> String {
     let of_group = |(i, group): (usize, &HistogramGroup)| {
         let ranks = of(group.ranks.len() as usize, "rank", "ranks");
-        format!("Group {}, most events of {}: {ranks}.", i + 1, unit.span(group.fullest))
+        format!(
+            "Group {}, most events of {}: {ranks}.",
+            i + 1,
+            unit.span(group.fullest)
+        )
     };
     let mut said: Vec<String> = events.groups.iter().enumerate().map(of_group).collect();
     let without = ranks.saturating_sub(events.ranks.len());
     if without > 0 {
-        said.push(format!("Without it: {} of {}.", count(without.into()), of(ranks as usize, "rank", "ranks")));
+        said.push(format!(
+            "Without it: {} of {}.",
+            count(without.into()),
+            of(ranks as usize, "rank", "ranks")
+        ));
     }
     said.join(" ")
 }
@@ -219,8 +302,20 @@ mod tests {
     use downbeat_timers::Duration;
 
     fn events(groups: &[(u64, RankSet)], all: RankSet) -> EventReport {
-        let (count, event) = (CountOf { count: 1, rank: 0 }, RankEvent { length: 1, rank: 0, thread: 0, number: 1 });
-        let total = RankTotal { total: 1, events: 1, rank: 0 };
+        let (count, event) = (
+            CountOf { count: 1, rank: 0 },
+            RankEvent {
+                length: 1,
+                rank: 0,
+                thread: 0,
+                number: 1,
+            },
+        );
+        let total = RankTotal {
+            total: 1,
+            events: 1,
+            rank: 0,
+        };
         let group = |(length, ranks): &(u64, RankSet)| HistogramGroup {
             fullest: DecimalBin::of(*length),
             ranks: ranks.clone(),
@@ -262,25 +357,46 @@ mod tests {
         let alone = events(&[(50, (0..9).collect())], (0..9).collect());
         assert_eq!(drawn(&alone, 9), "", "all are alike");
         let some = drawn(&alone, 12);
-        assert!(some.contains("class=\"lack\"") && some.contains(">without it</text>"), "{some}");
-        assert!(!some.contains("class=\"hatch\"") && some.contains("Without it: 3 of 12 ranks."), "{some}");
+        assert!(
+            some.contains("class=\"lack\"") && some.contains(">without it</text>"),
+            "{some}"
+        );
+        assert!(
+            !some.contains("class=\"hatch\"") && some.contains("Without it: 3 of 12 ranks."),
+            "{some}"
+        );
         let squares = || (0..1_200_u32).map(|i| i * i);
-        let cut = drawn(&events(&[(50, squares().collect())], squares().collect()), 1_440_000);
-        assert!(cut.contains("class=\"hatch\"") && cut.contains(">not listed</text>"), "{cut}");
+        let cut = drawn(
+            &events(&[(50, squares().collect())], squares().collect()),
+            1_440_000,
+        );
+        assert!(
+            cut.contains("class=\"hatch\"") && cut.contains(">not listed</text>"),
+            "{cut}"
+        );
         assert!(cut.contains("88 ranks share a cell"), "{cut}");
-        assert_eq!(drawn(&alone, u32::MAX), "", "there is no paper of that size");
+        assert_eq!(
+            drawn(&alone, u32::MAX),
+            "",
+            "there is no paper of that size"
+        );
     }
 
     #[test]
     fn the_picture_of_many_ranks_is_small() {
-        let every = |rest: u32| -> RankSet { (0..16_384).filter(|rank| rank % 4 == rest).collect() };
+        let every =
+            |rest: u32| -> RankSet { (0..16_384).filter(|rank| rank % 4 == rest).collect() };
         let groups = [(50, every(0)), (40, every(1)), (7, every(2)), (6, every(3))];
         let striped = drawn(&events(&groups, (0..16_384).collect()), 16_384);
         assert!(striped.len() < 10_000, "{}", striped.len());
         // A colour for each group, up to twelve; the others are alike.
-        let many: Vec<_> =
-            (0..30).filter_map(|i| Some((DecimalBin::from_index(30 - i)?.low(), RankSet::of(i as u32)))).collect();
+        let many: Vec<_> = (0..30)
+            .filter_map(|i| Some((DecimalBin::from_index(30 - i)?.low(), RankSet::of(i as u32))))
+            .collect();
         let many = drawn(&events(&many, (0..30).collect()), 30);
-        assert!(many.contains("class=\"tint c5\"") && many.contains(">13 and beyond</text>"), "{many}");
+        assert!(
+            many.contains("class=\"tint c5\"") && many.contains(">13 and beyond</text>"),
+            "{many}"
+        );
     }
 }

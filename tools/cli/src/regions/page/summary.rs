@@ -11,18 +11,36 @@ use downbeat_common::page::{Page, Table};
 /// So wide a name is shown in the table; it stands in full above the region.
 const NAME: f64 = 280.0;
 
-pub(super) fn write(page: &mut Page, number: usize, report: &Report, unit: Unit, options: &TextOptions) {
+pub(super) fn write(
+    page: &mut Page,
+    number: usize,
+    report: &Report,
+    unit: Unit,
+    options: &TextOptions,
+) {
     let regions = report.regions();
     for line in headlines(&regions, unit) {
         page.paragraph("lead", &line);
     }
     page.note(&conditions(report));
-    let headings =
-        ["region", "max total", "on rank", "min total", "avg total", "max / avg", "ranks", "events", "avg event"];
+    let headings = [
+        "region",
+        "max total",
+        "on rank",
+        "min total",
+        "avg total",
+        "max / avg",
+        "ranks",
+        "events",
+        "avg event",
+    ];
     let mut table = Table::of_numbers(&of(regions.len(), "region", "regions"), headings);
     for (place, region) in regions.iter().enumerate() {
         let name = fitting(&region.name, NAME);
-        let cells = region.events.as_ref().map_or_else(|| ["–"; 8].map(str::to_owned), |events| cells(events, unit));
+        let cells = region
+            .events
+            .as_ref()
+            .map_or_else(|| ["–"; 8].map(str::to_owned), |events| cells(events, unit));
         if place < options.most_details {
             table.linked_row(&region_id(number, place + 1), &name, cells);
         } else {
@@ -48,17 +66,32 @@ pub(super) fn explain(page: &mut Page) {
 /// What a reader wants to know first.
 fn headlines(regions: &[&RegionReport], unit: Unit) -> Vec<String> {
     let mut lines = vec![];
-    let with_events = || regions.iter().filter_map(|region| Some((&region.name, region.events.as_ref()?)));
+    let with_events = || {
+        regions
+            .iter()
+            .filter_map(|region| Some((&region.name, region.events.as_ref()?)))
+    };
     if let Some((name, events)) = with_events().next() {
-        let (total, rank) = (unit.time(events.greatest_total.total.into()), events.greatest_total.rank);
+        let (total, rank) = (
+            unit.time(events.greatest_total.total.into()),
+            events.greatest_total.rank,
+        );
         let average = unit.time(events.average_total());
-        lines.push(format!("{name} takes the longest: {total} on rank {rank}, and {average} on average."));
+        lines.push(format!(
+            "{name} takes the longest: {total} on rank {rank}, and {average} on average."
+        ));
     }
-    let missing = |events: &EventReport| u128::from(events.greatest_total.total).saturating_sub(events.average_total());
-    let worst = with_events().max_by_key(|(_, events)| missing(events)).filter(|(_, events)| missing(events) > 0);
+    let missing = |events: &EventReport| {
+        u128::from(events.greatest_total.total).saturating_sub(events.average_total())
+    };
+    let worst = with_events()
+        .max_by_key(|(_, events)| missing(events))
+        .filter(|(_, events)| missing(events) > 0);
     if let Some((name, events)) = worst {
         let (more, rank) = (unit.time(missing(events)), events.greatest_total.rank);
-        lines.push(format!("Balance is missing most in {name}: rank {rank} takes {more} more than the average."));
+        lines.push(format!(
+            "Balance is missing most in {name}: rank {rank} takes {more} more than the average."
+        ));
     }
     if lines.is_empty() {
         lines.push("No region was run through to its end.".to_owned());
@@ -69,7 +102,11 @@ fn headlines(regions: &[&RegionReport], unit: Unit) -> Vec<String> {
 fn conditions(report: &Report) -> String {
     let overhead = &report.overhead;
     let nanos = |picos: u64| format!("{:.1} ns", picos as f64 / 1e3);
-    let subtracted = if overhead.subtracted { "subtracted" } else { "not subtracted" };
+    let subtracted = if overhead.subtracted {
+        "subtracted"
+    } else {
+        "not subtracted"
+    };
     format!(
         "{}; a tick is {}; clock: {}; own overhead: {} in each event, {subtracted}, and {} for who encloses it.",
         of(report.ranks as usize, "rank", "ranks"),
@@ -88,7 +125,11 @@ fn cells(events: &EventReport, unit: Unit) -> [String; 8] {
         events.greatest_total.rank.to_string(),
         unit.time(events.least_total.total.into()),
         unit.time(average),
-        if ratio.is_finite() { format!("{ratio:.2}") } else { "–".to_owned() },
+        if ratio.is_finite() {
+            format!("{ratio:.2}")
+        } else {
+            "–".to_owned()
+        },
         count(events.ranks.len().into()),
         count(events.count),
         unit.time(events.average()),

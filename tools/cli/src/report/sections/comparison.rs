@@ -13,10 +13,16 @@ use downbeat_common::page::{Page, Table};
 
 /// Each experiment but the first, compared with it.
 pub(super) fn compare(experiments: &Experiments) -> Vec<ExperimentComparison> {
-    let Some((first, others)) = experiments.all.split_first() else { return Vec::new() };
+    let Some((first, others)) = experiments.all.split_first() else {
+        return Vec::new();
+    };
     let confidence = experiments.settings.confidence;
-    let against = |other| ExperimentComparison::of(other, &first.analysis, experiments.average, confidence);
-    others.iter().map(|other| against(&other.analysis)).collect()
+    let against =
+        |other| ExperimentComparison::of(other, &first.analysis, experiments.average, confidence);
+    others
+        .iter()
+        .map(|other| against(&other.analysis))
+        .collect()
 }
 
 /// The shift as a share of the first experiment's median, and its interval.
@@ -24,10 +30,21 @@ pub(super) fn shift(group: &ComparedGroup) -> Option<(f64, Interval)> {
     let share = group.comparison.relative_shift()?;
     let median = group.comparison.medians[1].abs();
     let Interval { low, high } = group.comparison.shift.interval;
-    Some((share, Interval { low: low / median, high: high / median }))
+    Some((
+        share,
+        Interval {
+            low: low / median,
+            high: high / median,
+        },
+    ))
 }
 
-pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind], compared: &[ExperimentComparison]) {
+pub(super) fn write(
+    page: &mut Page,
+    experiments: &Experiments,
+    kinds: &[Kind],
+    compared: &[ExperimentComparison],
+) {
     if compared.is_empty() {
         return;
     }
@@ -42,14 +59,20 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind], 
     ));
     page.pictures(kinds.iter().map(|kind| {
         let title = format!("{}: shift of the {average}", kind.title());
-        (format!("shift-{}-{}", kind.operation, kind.ranks), shifts::picture(title, &names, &of_kind(kind, compared)))
+        (
+            format!("shift-{}-{}", kind.operation, kind.ranks),
+            shifts::picture(title, &names, &of_kind(kind, compared)),
+        )
     }));
     for (comparison, name) in compared.iter().zip(&names[1..]) {
         page.table(&table(comparison, name, &names[0]));
         for (missing, in_which) in comparison.missing.iter().zip([name, &names[0]]) {
             if !missing.is_empty() {
                 let keys: Vec<String> = missing.iter().map(units::group).collect();
-                page.note(&format!("Not compared, as {in_which} has no averages of it: {}.", keys.join("; ")));
+                page.note(&format!(
+                    "Not compared, as {in_which} has no averages of it: {}.",
+                    keys.join("; ")
+                ));
             }
         }
     }
@@ -58,24 +81,50 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind], 
 fn of_kind(kind: &Kind, compared: &[ExperimentComparison]) -> Vec<Shift> {
     let of = |bytes: u64, series: usize| {
         let key = kind.key(bytes);
-        let group = compared[series].groups.iter().find(|group| group.key == key)?;
+        let group = compared[series]
+            .groups
+            .iter()
+            .find(|group| group.key == key)?;
         let (share, interval) = shift(group)?;
-        Some(Shift { bytes, series: series + 1, share, interval, stars: stars(group.adjusted.two_sided) })
+        Some(Shift {
+            bytes,
+            series: series + 1,
+            share,
+            interval,
+            stars: stars(group.adjusted.two_sided),
+        })
     };
-    kind.sizes.iter().flat_map(|bytes| (0..compared.len()).filter_map(|series| of(*bytes, series))).collect()
+    kind.sizes
+        .iter()
+        .flat_map(|bytes| (0..compared.len()).filter_map(|series| of(*bytes, series)))
+        .collect()
 }
 
 fn table(comparison: &ExperimentComparison, name: &str, first: &str) -> Table {
     // Whole names would make the table wider than any screen; they are in its caption.
     let [of_first, of_name] = [first, name].map(|name| fitting(name, 120.0));
-    let headings = ["operation", "size", "ranks", &of_first, &of_name, "shift", "from", "to", "p", "p adjusted", ""];
+    let headings = [
+        "operation",
+        "size",
+        "ranks",
+        &of_first,
+        &of_name,
+        "shift",
+        "from",
+        "to",
+        "p",
+        "p adjusted",
+        "",
+    ];
     let mut table = Table::of_numbers(&format!("{name} against {first}"), headings);
     for group in &comparison.groups {
         let stars = stars(group.adjusted.two_sided);
         let [other, base] = group.comparison.medians.map(units::time);
         let found = shift(group);
         let share = |of: fn(&(f64, Interval)) -> f64| {
-            found.as_ref().map_or("–".to_owned(), |found| units::percent(of(found)))
+            found
+                .as_ref()
+                .map_or("–".to_owned(), |found| units::percent(of(found)))
         };
         let cells = [
             group.key.operation.clone(),
@@ -90,7 +139,11 @@ fn table(comparison: &ExperimentComparison, name: &str, first: &str) -> Table {
             probability(group.adjusted.two_sided),
             stars.to_owned(),
         ];
-        if stars.is_empty() { table.row(cells) } else { table.marked_row(cells) }
+        if stars.is_empty() {
+            table.row(cells)
+        } else {
+            table.marked_row(cells)
+        }
     }
     table
 }

@@ -11,10 +11,17 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments) {
     page.table(&factors(experiments));
     for measured in &experiments.all {
         let count = units::of(measured.launches.len(), "launch", "launches");
-        page.folded(&format!("{}: {count} in {}", measured.name, measured.folder.display()), |page| {
-            page.table(&launches(measured));
-            facts(page, measured);
-        });
+        page.folded(
+            &format!(
+                "{}: {count} in {}",
+                measured.name,
+                measured.folder.display()
+            ),
+            |page| {
+                page.table(&launches(measured));
+                facts(page, measured);
+            },
+        );
     }
 }
 
@@ -31,13 +38,28 @@ fn names_of<'a>(all: impl Iterator<Item = &'a downbeat_records::Factors>) -> Vec
 
 /// First those in which the experiments differ.
 fn factors(experiments: &Experiments) -> Table {
-    let all: Vec<_> = experiments.all.iter().map(|measured| &measured.analysis.factors).collect();
-    let values = |name: &str| -> Vec<&str> { all.iter().map(|factors| factors.get(name).unwrap_or("–")).collect() };
-    let (equal, differing): (Vec<&str>, Vec<&str>) = names_of(all.iter().copied())
-        .into_iter()
-        .partition(|name| all.windows(2).all(|pair| pair[0].get(name) == pair[1].get(name)));
+    let all: Vec<_> = experiments
+        .all
+        .iter()
+        .map(|measured| &measured.analysis.factors)
+        .collect();
+    let values = |name: &str| -> Vec<&str> {
+        all.iter()
+            .map(|factors| factors.get(name).unwrap_or("–"))
+            .collect()
+    };
+    let (equal, differing): (Vec<&str>, Vec<&str>) =
+        names_of(all.iter().copied()).into_iter().partition(|name| {
+            all.windows(2)
+                .all(|pair| pair[0].get(name) == pair[1].get(name))
+        });
     let several = all.len() > 1;
-    let headings = ["factor"].into_iter().chain(experiments.all.iter().map(|measured| measured.name.as_str()));
+    let headings = ["factor"].into_iter().chain(
+        experiments
+            .all
+            .iter()
+            .map(|measured| measured.name.as_str()),
+    );
     let caption = match (several, differing.is_empty()) {
         (false, _) => "Factors",
         (true, true) => "Factors: all are equal",
@@ -55,13 +77,22 @@ fn factors(experiments: &Experiments) -> Table {
 }
 
 fn launches(measured: &Measured) -> Table {
-    let headings = ["launch", "number", "groups", "valid", "late", "long", "outliers", "complete"];
+    let headings = [
+        "launch", "number", "groups", "valid", "late", "long", "outliers", "complete",
+    ];
     let mut table = Table::of_numbers("Observations of all groups", headings);
     for (i, (name, launch)) in measured.launches.iter().enumerate() {
-        let groups =
-            || measured.analysis.groups.iter().flat_map(|group| group.launches.iter().filter(|of| of.launch == *name));
+        let groups = || {
+            measured
+                .analysis
+                .groups
+                .iter()
+                .flat_map(|group| group.launches.iter().filter(|of| of.launch == *name))
+        };
         let count = |state: State| {
-            let counts = groups().flat_map(|of| &of.counts).filter(|(known, _)| *known == state);
+            let counts = groups()
+                .flat_map(|of| &of.counts)
+                .filter(|(known, _)| *known == state);
             units::count(counts.map(|(_, count)| count).sum())
         };
         table.row([
@@ -80,21 +111,35 @@ fn launches(measured: &Measured) -> Table {
 
 /// Facts that are the same in all launches once, the others for every launch.
 fn facts(page: &mut Page, measured: &Measured) {
-    let all: Vec<_> = measured.launches.iter().map(|(_, launch)| &launch.facts).collect();
-    let (same, other): (Vec<&str>, Vec<&str>) = names_of(all.iter().copied())
-        .into_iter()
-        .partition(|name| all.windows(2).all(|pair| pair[0].get(name) == pair[1].get(name)));
+    let all: Vec<_> = measured
+        .launches
+        .iter()
+        .map(|(_, launch)| &launch.facts)
+        .collect();
+    let (same, other): (Vec<&str>, Vec<&str>) =
+        names_of(all.iter().copied()).into_iter().partition(|name| {
+            all.windows(2)
+                .all(|pair| pair[0].get(name) == pair[1].get(name))
+        });
     let mut table = Table::of_text("Facts of all launches", ["fact", "value"]);
     for name in same {
-        table.row([name, all.first().and_then(|facts| facts.get(name)).unwrap_or("–")]);
+        table.row([
+            name,
+            all.first().and_then(|facts| facts.get(name)).unwrap_or("–"),
+        ]);
     }
     page.table(&table);
     if other.is_empty() {
         return;
     }
-    let mut table = Table::of_text("Facts of each launch", ["launch"].into_iter().chain(other.iter().copied()));
+    let mut table = Table::of_text(
+        "Facts of each launch",
+        ["launch"].into_iter().chain(other.iter().copied()),
+    );
     for (name, launch) in &measured.launches {
-        let values = other.iter().map(|fact| launch.facts.get(fact).unwrap_or("–"));
+        let values = other
+            .iter()
+            .map(|fact| launch.facts.get(fact).unwrap_or("–"));
         table.row([name.as_str()].into_iter().chain(values));
     }
     page.table(&table);

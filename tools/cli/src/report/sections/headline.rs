@@ -16,12 +16,22 @@ const MOST: usize = 4;
 pub(super) fn title(experiments: &Experiments) -> String {
     match &experiments.names()[..] {
         [one] => format!("Run-times of {one}"),
-        [first, others @ ..] if others.len() < MOST => format!("Run-times of {first} and {}", others.join(", ")),
-        names => format!("Run-times of {}", units::of(names.len(), "experiment", "experiments")),
+        [first, others @ ..] if others.len() < MOST => {
+            format!("Run-times of {first} and {}", others.join(", "))
+        }
+        names => format!(
+            "Run-times of {}",
+            units::of(names.len(), "experiment", "experiments")
+        ),
     }
 }
 
-pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind], compared: &[ExperimentComparison]) {
+pub(super) fn write(
+    page: &mut Page,
+    experiments: &Experiments,
+    kinds: &[Kind],
+    compared: &[ExperimentComparison],
+) {
     page.paragraph("lead", &what(experiments, kinds));
     if compared.is_empty() {
         page.paragraph("lead", &numbers(experiments, kinds));
@@ -57,13 +67,31 @@ fn what(experiments: &Experiments, kinds: &[Kind]) -> String {
     let launches: Vec<String> = experiments
         .all
         .iter()
-        .map(|measured| format!("{} ({})", measured.name, units::of(measured.launches.len(), "launch", "launches")))
+        .map(|measured| {
+            format!(
+                "{} ({})",
+                measured.name,
+                units::of(measured.launches.len(), "launch", "launches")
+            )
+        })
         .collect();
-    let valid: usize =
-        experiments.all.iter().flat_map(|measured| &measured.analysis.groups).map(GroupAnalysis::valid).sum();
+    let valid: usize = experiments
+        .all
+        .iter()
+        .flat_map(|measured| &measured.analysis.groups)
+        .map(GroupAnalysis::valid)
+        .sum();
     let launches = if launches.len() > MOST {
-        let all: usize = experiments.all.iter().map(|measured| measured.launches.len()).sum();
-        format!("{} launches of {} experiments", units::count(all as u64), launches.len())
+        let all: usize = experiments
+            .all
+            .iter()
+            .map(|measured| measured.launches.len())
+            .sum();
+        format!(
+            "{} launches of {} experiments",
+            units::count(all as u64),
+            launches.len()
+        )
     } else {
         listed(&launches.iter().map(String::as_str).collect::<Vec<_>>())
     };
@@ -77,58 +105,115 @@ fn what(experiments: &Experiments, kinds: &[Kind]) -> String {
 /// What all experiments were made with, as far as it is the same.
 fn by(experiments: &Experiments) -> String {
     let same = |name: &&str| {
-        let mut values = experiments.all.iter().map(|measured| measured.analysis.factors.get(name));
+        let mut values = experiments
+            .all
+            .iter()
+            .map(|measured| measured.analysis.factors.get(name));
         let first = values.next().flatten()?;
-        values.all(|value| value == Some(first)).then(|| in_short(first))
+        values
+            .all(|value| value == Some(first))
+            .then(|| in_short(first))
     };
     let method = same(&"as").map_or_else(|| same(&"scheme"), |suite| Some(format!("as {suite}")));
-    let made: Vec<String> = ["program", "mpi"].iter().filter_map(same).chain(method).collect();
-    if made.is_empty() { String::new() } else { format!(", by {}", made.join(", ")) }
+    let made: Vec<String> = ["program", "mpi"]
+        .iter()
+        .filter_map(same)
+        .chain(method)
+        .collect();
+    if made.is_empty() {
+        String::new()
+    } else {
+        format!(", by {}", made.join(", "))
+    }
 }
 
 /// What a value begins with: an MPI library tells its whole configuration.
 fn in_short(value: &str) -> String {
-    let beginning = value.split([',', ';', '(']).next().unwrap_or_default().trim();
+    let beginning = value
+        .split([',', ';', '('])
+        .next()
+        .unwrap_or_default()
+        .trim();
     let short: String = beginning.chars().take(40).collect();
-    if short.len() < beginning.len() { short + "…" } else { short }
+    if short.len() < beginning.len() {
+        short + "…"
+    } else {
+        short
+    }
 }
 
 /// The run-times at the ends of the sizes.
 fn numbers(experiments: &Experiments, kinds: &[Kind]) -> String {
     let measured = &experiments.all[0];
     let at = |kind: &Kind, bytes: u64| {
-        let averages = measured.group(&kind.key(bytes))?.averages(experiments.average)?;
-        let within = experiments.interval(&averages).map_or(String::new(), |found| {
-            format!(" ({} to {})", units::time(found.interval.low), units::time(found.interval.high))
-        });
-        Some(format!("{}{within} at {}", units::time(averages.median()), units::bytes(bytes)))
+        let averages = measured
+            .group(&kind.key(bytes))?
+            .averages(experiments.average)?;
+        let within = experiments
+            .interval(&averages)
+            .map_or(String::new(), |found| {
+                format!(
+                    " ({} to {})",
+                    units::time(found.interval.low),
+                    units::time(found.interval.high)
+                )
+            });
+        Some(format!(
+            "{}{within} at {}",
+            units::time(averages.median()),
+            units::bytes(bytes)
+        ))
     };
     let of = |kind: &Kind| {
-        let ends: Vec<String> = kind.some_sizes(2).into_iter().filter_map(|bytes| at(kind, bytes)).collect();
+        let ends: Vec<String> = kind
+            .some_sizes(2)
+            .into_iter()
+            .filter_map(|bytes| at(kind, bytes))
+            .collect();
         (!ends.is_empty()).then(|| format!("{}: {}", kind.title(), ends.join(", ")))
     };
     let all: Vec<String> = kinds.iter().take(MOST).filter_map(of).collect();
     let more = kinds.len().saturating_sub(MOST);
-    let more = if more > 0 { format!("; and {more} more below") } else { String::new() };
-    format!("Launches' {}, with their intervals: {}{more}.", plural(experiments.average), all.join("; "))
+    let more = if more > 0 {
+        format!("; and {more} more below")
+    } else {
+        String::new()
+    };
+    format!(
+        "Launches' {}, with their intervals: {}{more}.",
+        plural(experiments.average),
+        all.join("; ")
+    )
 }
 
 /// How one experiment does against the first.
 fn verdict(comparison: &ExperimentComparison, name: &str, first: &str) -> String {
-    let significant: Vec<&ComparedGroup> =
-        comparison.groups.iter().filter(|group| !stars(group.adjusted.two_sided).is_empty()).collect();
+    let significant: Vec<&ComparedGroup> = comparison
+        .groups
+        .iter()
+        .filter(|group| !stars(group.adjusted.two_sided).is_empty())
+        .collect();
     if comparison.groups.is_empty() {
         return format!("{name} has nothing in common with {first} that could be compared.");
     }
     let of = units::of(comparison.groups.len(), "comparison", "comparisons");
-    let slower = significant.iter().filter(|group| group.comparison.shift.shift > 0.0).count();
+    let slower = significant
+        .iter()
+        .filter(|group| group.comparison.shift.shift > 0.0)
+        .count();
     let size = |group: &&&ComparedGroup| shift(group).map_or(0.0, |(share, _)| share.abs());
-    let Some(largest) = significant.iter().max_by(|a, b| size(a).total_cmp(&size(b))) else {
+    let Some(largest) = significant
+        .iter()
+        .max_by(|a, b| size(a).total_cmp(&size(b)))
+    else {
         return format!("{name} does not differ significantly from {first} in any of {of}.");
     };
     let how_much = shift(largest).map_or(String::new(), |(share, interval)| {
         let [share, low, high] = [share, interval.low, interval.high].map(units::percent);
-        format!(" The largest shift is {share} ({low} to {high}), in {}.", units::group(&largest.key))
+        format!(
+            " The largest shift is {share} ({low} to {high}), in {}.",
+            units::group(&largest.key)
+        )
     });
     format!(
         "{name} is significantly slower than {first} in {slower} and faster in {} of {of}.{how_much}",
@@ -142,16 +227,38 @@ fn doubts(measured: &Measured) -> Vec<String> {
     let mut found = Vec::new();
     if !analysis.incomplete.is_empty() {
         let which = shortened(&analysis.incomplete);
-        found.push(format!("{}: not measured to the end: {which}.", measured.name));
+        found.push(format!(
+            "{}: not measured to the end: {which}.",
+            measured.name
+        ));
     }
-    let missing = analysis.groups.iter().filter(|group| !group.missing.is_empty()).count();
+    let missing = analysis
+        .groups
+        .iter()
+        .filter(|group| !group.missing.is_empty())
+        .count();
     if missing > 0 {
         let groups = units::of(missing, "group", "groups");
-        found.push(format!("{}: {groups} not measured in all launches.", measured.name));
+        found.push(format!(
+            "{}: {groups} not measured in all launches.",
+            measured.name
+        ));
     }
-    let valid: u64 = analysis.groups.iter().map(|group| group.valid() as u64).sum();
-    let invalid: u64 = analysis.groups.iter().map(|group| group.count(State::Late) + group.count(State::Long)).sum();
-    let outliers: u64 = analysis.groups.iter().map(|group| group.outliers() as u64).sum();
+    let valid: u64 = analysis
+        .groups
+        .iter()
+        .map(|group| group.valid() as u64)
+        .sum();
+    let invalid: u64 = analysis
+        .groups
+        .iter()
+        .map(|group| group.count(State::Late) + group.count(State::Long))
+        .sum();
+    let outliers: u64 = analysis
+        .groups
+        .iter()
+        .map(|group| group.outliers() as u64)
+        .sum();
     let share = |part: u64, all: u64| units::share(part as f64 / all.max(1) as f64);
     found.push(format!(
         "{}: {} of all observations invalid ({}), and {} of the valid ones outliers ({}).",
@@ -166,7 +273,11 @@ fn doubts(measured: &Measured) -> Vec<String> {
 
 fn shortened(names: &[String]) -> String {
     let shown: Vec<&str> = names.iter().take(MOST).map(String::as_str).collect();
-    let more = if names.len() > MOST { format!(" and {} more", names.len() - MOST) } else { String::new() };
+    let more = if names.len() > MOST {
+        format!(" and {} more", names.len() - MOST)
+    } else {
+        String::new()
+    };
     shown.join(", ") + &more
 }
 
@@ -185,8 +296,14 @@ mod tests {
 
     #[test]
     fn names_are_listed_as_in_a_sentence() {
-        assert_eq!([&["a"][..], &["a", "b"], &["a", "b", "c"]].map(listed), ["a", "a and b", "a, b and c"]);
-        assert_eq!(in_short("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4"), "Open MPI v4.1.4");
+        assert_eq!(
+            [&["a"][..], &["a", "b"], &["a", "b", "c"]].map(listed),
+            ["a", "a and b", "a, b and c"]
+        );
+        assert_eq!(
+            in_short("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4"),
+            "Open MPI v4.1.4"
+        );
         assert_eq!(in_short(&"x".repeat(50)), "x".repeat(40) + "…");
         let names: Vec<String> = (0..6).map(|i| i.to_string()).collect();
         assert_eq!(shortened(&names), "0, 1, 2, 3 and 2 more");

@@ -22,12 +22,23 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) 
         page.note(&doubt);
     }
     page.pictures(kinds.iter().map(|kind| {
-        let lines: Vec<Line> = experiments.all.iter().map(|measured| line(experiments, measured, kind)).collect();
+        let lines: Vec<Line> = experiments
+            .all
+            .iter()
+            .map(|measured| line(experiments, measured, kind))
+            .collect();
         let title = format!("{}: {average} run-time", kind.title());
-        (format!("run-time-{}-{}", kind.operation, kind.ranks), lines::picture(title, average, &lines))
+        (
+            format!("run-time-{}-{}", kind.operation, kind.ranks),
+            lines::picture(title, average, &lines),
+        )
     }));
     for measured in &experiments.all {
-        let of = if experiments.all.len() > 1 { format!(": {}", measured.name) } else { String::new() };
+        let of = if experiments.all.len() > 1 {
+            format!(": {}", measured.name)
+        } else {
+            String::new()
+        };
         page.folded(&format!("As a table{of}"), |page| {
             page.table(&table(experiments, measured));
             page.note(&format!(
@@ -50,19 +61,36 @@ const fn averaged(average: Average) -> &'static str {
 
 fn line(experiments: &Experiments, measured: &Measured, kind: &Kind) -> Line {
     let point = |bytes: &u64| {
-        let averages = measured.group(&kind.key(*bytes))?.averages(experiments.average)?;
+        let averages = measured
+            .group(&kind.key(*bytes))?
+            .averages(experiments.average)?;
         let interval = experiments.interval(&averages);
-        Some(Point { bytes: *bytes, nanos: averages.median(), interval: interval.map(|found| found.interval) })
+        Some(Point {
+            bytes: *bytes,
+            nanos: averages.median(),
+            interval: interval.map(|found| found.interval),
+        })
     };
-    Line { name: measured.name.clone(), points: kind.sizes.iter().filter_map(point).collect() }
+    Line {
+        name: measured.name.clone(),
+        points: kind.sizes.iter().filter_map(point).collect(),
+    }
 }
 
 /// A word on experiments that are too small for the confidence that is asked for.
 fn few_launches(experiments: &Experiments) -> Option<String> {
     let wanted = experiments.settings.confidence.share();
     let too_low = |measured: &Measured| {
-        let averages = measured.analysis.groups.iter().filter_map(|group| group.averages(experiments.average));
-        let reached = |averages| experiments.interval(&averages).map_or(0.0, |found| found.confidence);
+        let averages = measured
+            .analysis
+            .groups
+            .iter()
+            .filter_map(|group| group.averages(experiments.average));
+        let reached = |averages| {
+            experiments
+                .interval(&averages)
+                .map_or(0.0, |found| found.confidence)
+        };
         let least = averages.map(reached).reduce(f64::min)?;
         (least < wanted - 1e-9).then(|| format!("{} ({})", measured.name, percentage(least)))
     };
@@ -96,7 +124,9 @@ fn table(experiments: &Experiments, measured: &Measured) -> Table {
 
 fn row(experiments: &Experiments, group: &GroupAnalysis) -> [String; 11] {
     let averages = group.averages(experiments.average);
-    let interval = averages.and_then(|averages| experiments.interval(&averages)).map(|found| found.interval);
+    let interval = averages
+        .and_then(|averages| experiments.interval(&averages))
+        .map(|found| found.interval);
     let time = |nanos: Option<f64>| nanos.map_or("–".to_owned(), units::time);
     [
         group.key.operation.clone(),
@@ -106,7 +136,9 @@ fn row(experiments: &Experiments, group: &GroupAnalysis) -> [String; 11] {
         time(averages.map(|averages| averages.median())),
         time(interval.map(|interval| interval.low)),
         time(interval.map(|interval| interval.high)),
-        group.spread(experiments.average).map_or("–".to_owned(), units::percent),
+        group
+            .spread(experiments.average)
+            .map_or("–".to_owned(), units::percent),
         units::count(group.valid() as u64),
         units::count(group.outliers() as u64),
         group.launches_needed.map_or("–".to_owned(), units::count),

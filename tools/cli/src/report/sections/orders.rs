@@ -24,8 +24,12 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) 
         };
         page.pictures(of_size(experiments, kind, first));
         if !more.is_empty() {
-            let pictures = more.into_iter().flat_map(|bytes| of_size(experiments, kind, bytes));
-            page.folded(&format!("More sizes of {}", kind.title()), |page| page.pictures(pictures));
+            let pictures = more
+                .into_iter()
+                .flat_map(|bytes| of_size(experiments, kind, bytes));
+            page.folded(&format!("More sizes of {}", kind.title()), |page| {
+                page.pictures(pictures)
+            });
         }
     }
 }
@@ -33,15 +37,32 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) 
 /// A picture of each experiment, and from what the name of its file is made.
 fn of_size(experiments: &Experiments, kind: &Kind, bytes: u64) -> Vec<(String, Option<Picture>)> {
     let key = kind.key(bytes);
-    let all: Vec<Vec<&[f64]>> = experiments.all.iter().map(|measured| measured.observations(&key)).collect();
+    let all: Vec<Vec<&[f64]>> = experiments
+        .all
+        .iter()
+        .map(|measured| measured.observations(&key))
+        .collect();
     let span = span(&all);
     let picture = |(series, (launches, name)): (usize, (&Vec<&[f64]>, String))| {
-        let of = if all.len() > 1 { format!(": {name}") } else { String::new() };
+        let of = if all.len() > 1 {
+            format!(": {name}")
+        } else {
+            String::new()
+        };
         let title = format!("{}, {}{of}", kind.title(), units::bytes(bytes));
-        let name = format!("order-{}-{}-{bytes}-{}", kind.operation, kind.ranks, series + 1);
+        let name = format!(
+            "order-{}-{}-{bytes}-{}",
+            kind.operation,
+            kind.ranks,
+            series + 1
+        );
         (name, run_order::picture(title, series, launches, span))
     };
-    all.iter().zip(experiments.names()).enumerate().map(picture).collect()
+    all.iter()
+        .zip(experiments.names())
+        .enumerate()
+        .map(picture)
+        .collect()
 }
 
 /// What the observations of all experiments span.
@@ -50,7 +71,9 @@ fn span(all: &[Vec<&[f64]>]) -> Span {
     let each = || launches().copied().flatten().copied();
     Span {
         least: each().fold(f64::INFINITY, f64::min),
-        usual: launches().filter_map(|nanos| kept(nanos).last().copied()).fold(f64::NEG_INFINITY, f64::max),
+        usual: launches()
+            .filter_map(|nanos| kept(nanos).last().copied())
+            .fold(f64::NEG_INFINITY, f64::max),
         greatest: each().fold(f64::NEG_INFINITY, f64::max),
     }
 }

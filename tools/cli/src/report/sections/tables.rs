@@ -13,22 +13,34 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) 
     for measured in &experiments.all {
         for kind in kinds {
             let table = table(measured, kind);
-            page.folded(&format!("{}: {}", measured.name, kind.title()), |page| page.table(&table));
+            page.folded(&format!("{}: {}", measured.name, kind.title()), |page| {
+                page.table(&table)
+            });
         }
     }
 }
 
 fn table(measured: &Measured, kind: &Kind) -> Table {
-    let headings =
-        ["launch", "bytes", "valid", "late", "long", "outliers", "median", "mean", "minimum", "maximum", "reported"];
+    let headings = [
+        "launch", "bytes", "valid", "late", "long", "outliers", "median", "mean", "minimum",
+        "maximum", "reported",
+    ];
     let mut table = Table::of_numbers(&format!("{}: {}", measured.name, kind.title()), headings);
     for bytes in &kind.sizes {
         let key = kind.key(*bytes);
-        let Some(group) = measured.group(&key) else { continue };
+        let Some(group) = measured.group(&key) else {
+            continue;
+        };
         for of in &group.launches {
-            let place = measured.launches.iter().position(|(name, _)| *name == of.launch);
-            let launch = place.and_then(|place| measured.launches.get(place)).map(|(_, launch)| launch);
-            let nanos = launch.and_then(|launch| launch.groups.iter().find(|group| group.key == key));
+            let place = measured
+                .launches
+                .iter()
+                .position(|(name, _)| *name == of.launch);
+            let launch = place
+                .and_then(|place| measured.launches.get(place))
+                .map(|(_, launch)| launch);
+            let nanos =
+                launch.and_then(|launch| launch.groups.iter().find(|group| group.key == key));
             table.row(row(*bytes, of, nanos.map_or(&[], |group| &group.nanos)));
         }
     }
@@ -36,8 +48,14 @@ fn table(measured: &Measured, kind: &Kind) -> Table {
 }
 
 fn row(bytes: u64, of: &LaunchAverages, nanos: &[f64]) -> [String; 11] {
-    let count = |state: State| of.counts.iter().find(|(known, _)| *known == state).map_or(0, |(_, count)| *count);
-    let number = |nanos: Option<f64>| nanos.map_or("–".to_owned(), |nanos| units::digits(nanos, 6));
+    let count = |state: State| {
+        of.counts
+            .iter()
+            .find(|(known, _)| *known == state)
+            .map_or(0, |(_, count)| *count)
+    };
+    let number =
+        |nanos: Option<f64>| nanos.map_or("–".to_owned(), |nanos| units::digits(nanos, 6));
     [
         of.launch.clone(),
         bytes.to_string(),

@@ -1,7 +1,9 @@
 //! The same with a trace that is read again and again.
 
 use downbeat_common::Failure;
-use downbeat_common::trace::{Contents, Document, LatencyReport, MovementWalk, Slices, Violations, files};
+use downbeat_common::trace::{
+    Contents, Document, LatencyReport, MovementWalk, Slices, Violations, files,
+};
 use downbeat_files::FileError;
 use downbeat_trace::LocationId;
 use downbeat_trace::formats::{StreamedError, StreamedTrace};
@@ -24,28 +26,45 @@ impl Options {
     }
 
     fn stream(&self) -> Result<(Document, Vec<String>), Stop> {
-        let trace = StreamedTrace::read(&self.correction.input, self.correction.matching.matching());
+        let trace =
+            StreamedTrace::read(&self.correction.input, self.correction.matching.matching());
         let trace = trace.map_err(|why| match why {
             StreamedError::Record(why) => Stop::Failure(Failure::Input(why.to_string())),
             disorder => disorder.into(),
         })?;
         let (ids, places): (Vec<_>, _) = (trace.census.ids().collect(), trace.census.places());
         let (maps, sessions, pre_synchronization) =
-            self.correction.clock_maps((&ids, &places), (&trace.sessions, 0), trace.master)?;
+            self.correction
+                .clock_maps((&ids, &places), (&trace.sessions, 0), trace.master)?;
         let maps = maps.as_ref();
-        let latencies = self.correction.latencies.find_by(|| trace.latencies(maps).map_err(Stop::from))?;
+        let latencies = self
+            .correction
+            .latencies
+            .find_by(|| trace.latencies(maps).map_err(Stop::from))?;
         let clock = self.correction.clock(latencies.latencies);
-        let corrected = trace.correct(maps, &clock, !self.correction.no_backward, &self.correction.output)?;
+        let corrected = trace.correct(
+            maps,
+            &clock,
+            !self.correction.no_backward,
+            &self.correction.output,
+        )?;
         let passes = corrected.passes.iter().map(Into::into).collect();
         let explicitly_corrected = corrected.jumps as usize;
-        let [as_measured, pre_synchronized] =
-            [&corrected.as_measured, &corrected.pre_synchronized].map(|found| Violations::of(found, &trace.names));
+        let [as_measured, pre_synchronized] = [&corrected.as_measured, &corrected.pre_synchronized]
+            .map(|found| Violations::of(found, &trace.names));
         let contents = Contents::of_stream(&trace.census, corrected.arrivals);
         let [begin, end] = corrected.span;
         let mut movement = MovementWalk::new(Slices::between(begin, end), &trace.names);
         let format = files::format(&self.correction.output, trace.format);
-        let see = |location: LocationId, before, after| movement.take(location.index(), before, after);
-        let written = trace.write_corrected((&self.correction.output, format), maps, corrected, &sessions, see)?;
+        let see =
+            |location: LocationId, before, after| movement.take(location.index(), before, after);
+        let written = trace.write_corrected(
+            (&self.correction.output, format),
+            maps,
+            corrected,
+            &sessions,
+            see,
+        )?;
         let (found, deviation) = (Violations::of(&written.0, &trace.names), written.1);
         found.check_none_left(&self.correction.input)?;
         let document = Document {

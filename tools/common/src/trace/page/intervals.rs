@@ -16,8 +16,16 @@ const HEIGHT: f64 = 150.0;
 /// What the histograms are called, of what, and by what.
 const HISTOGRAMS: [(&str, &str, &str); 3] = [
     ("How far events are moved", "events", "moved by"),
-    ("By how much event positions are changed", "intervals", "changed by"),
-    ("By how much event distances are changed", "intervals", "changed by"),
+    (
+        "By how much event positions are changed",
+        "intervals",
+        "changed by",
+    ),
+    (
+        "By how much event distances are changed",
+        "intervals",
+        "changed by",
+    ),
 ];
 /// Beside each other, so that they do not hide each other.
 const APART: f64 = 7.0;
@@ -27,18 +35,34 @@ fn unit() -> Unit {
 }
 
 fn bins(found: &DeviationReport) -> [&[BinReport]; 3] {
-    [&found.displacement.bins, &found.event_position.bins, &found.event_distance.bins]
+    [
+        &found.displacement.bins,
+        &found.event_position.bins,
+        &found.event_distance.bins,
+    ]
 }
 
 fn words(bin: &BinReport) -> String {
-    if bin.high_nanos == 0 { "0".to_owned() } else { unit().span(DecimalBin::of(bin.low_nanos)) }
+    if bin.high_nanos == 0 {
+        "0".to_owned()
+    } else {
+        unit().span(DecimalBin::of(bin.low_nanos))
+    }
 }
 
 /// All three, with the same axis of times; those of something.
 pub(super) fn histograms(found: &DeviationReport) -> [Option<Picture>; 3] {
     let bins = bins(found);
-    let most = bins.iter().flat_map(|bins| bins.iter()).map(|bin| bin.count).max().unwrap_or(1);
-    let all = bins.iter().flat_map(|bins| bins.iter()).map(|bin| DecimalBin::of(bin.low_nanos));
+    let most = bins
+        .iter()
+        .flat_map(|bins| bins.iter())
+        .map(|bin| bin.count)
+        .max()
+        .unwrap_or(1);
+    let all = bins
+        .iter()
+        .flat_map(|bins| bins.iter())
+        .map(|bin| DecimalBin::of(bin.low_nanos));
     [0, 1, 2].map(|series| {
         let ((title, of, by), bins) = (HISTOGRAMS[series], bins[series]);
         let y = Axis::counts(of, most as f64, HEIGHT);
@@ -46,7 +70,12 @@ pub(super) fn histograms(found: &DeviationReport) -> [Option<Picture>; 3] {
         let mut frame = Frame::new(x, y, &[], HEIGHT);
         let class = format!("tint {}", style::colour(series));
         for bin in bins {
-            bins::draw(&mut frame, &class, DecimalBin::of(bin.low_nanos), bin.count as f64);
+            bins::draw(
+                &mut frame,
+                &class,
+                DecimalBin::of(bin.low_nanos),
+                bin.count as f64,
+            );
         }
         let said = |bin: &BinReport| format!("{}: {}.", words(bin), count(bin.count));
         let description = bins.iter().map(said).collect::<Vec<_>>().join(" ");
@@ -60,20 +89,44 @@ pub(super) fn numbers(found: &DeviationReport) -> [Table; 3] {
         let (title, of, by) = HISTOGRAMS[series];
         let mut table = Table::of_numbers(title, [by, "nanoseconds", of]);
         for bin in bins(found)[series] {
-            table.row([words(bin), DecimalBin::of(bin.low_nanos).to_string(), count(bin.count)]);
+            table.row([
+                words(bin),
+                DecimalBin::of(bin.low_nanos).to_string(),
+                count(bin.count),
+            ]);
         }
         table
     })
 }
 
 /// What a share is of.
-type Kind = (&'static str, fn(&DeviationReport) -> &IntervalReport, fn(&AboveReport) -> f64);
+type Kind = (
+    &'static str,
+    fn(&DeviationReport) -> &IntervalReport,
+    fn(&AboveReport) -> f64,
+);
 
 const KINDS: [Kind; 4] = [
-    ("positions: intervals", |found| &found.event_position, |above| above.share_of_intervals),
-    ("positions: time", |found| &found.event_position, |above| above.share_of_time),
-    ("distances: intervals", |found| &found.event_distance, |above| above.share_of_intervals),
-    ("distances: time", |found| &found.event_distance, |above| above.share_of_time),
+    (
+        "positions: intervals",
+        |found| &found.event_position,
+        |above| above.share_of_intervals,
+    ),
+    (
+        "positions: time",
+        |found| &found.event_position,
+        |above| above.share_of_time,
+    ),
+    (
+        "distances: intervals",
+        |found| &found.event_distance,
+        |above| above.share_of_intervals,
+    ),
+    (
+        "distances: time",
+        |found| &found.event_distance,
+        |above| above.share_of_time,
+    ),
 ];
 
 fn shares((_, intervals, share): &Kind, found: &DeviationReport) -> Vec<f64> {
@@ -91,54 +144,107 @@ pub(super) fn picture(found: &DeviationReport) -> Option<Picture> {
         return None;
     }
     let all = KINDS.map(|kind| shares(&kind, found));
-    let least = all.iter().flatten().copied().filter(|share| *share > 0.0).fold(0.1, f64::min);
+    let least = all
+        .iter()
+        .flatten()
+        .copied()
+        .filter(|share| *share > 0.0)
+        .fold(0.1, f64::min);
     // Powers of ten, and one step below them what is nothing.
     let lowest = least.log10().floor() as i32;
     let every = 1 + lowest.unsigned_abs() as usize / 6;
     let nothing = f64::from(lowest) - 0.6 * every as f64;
     let powers = (lowest..=0).rev().step_by(every);
-    let ticks = powers.map(|power| (f64::from(power), percent(10_f64.powi(power)))).chain([(nothing, "0".to_owned())]);
-    let y = Axis::exact("share", nothing - 0.3 * every as f64, 0.1 * every as f64, ticks.collect());
-    let thresholds = found.event_distance.above.iter().map(|above| threshold(above.threshold));
+    let ticks = powers
+        .map(|power| (f64::from(power), percent(10_f64.powi(power))))
+        .chain([(nothing, "0".to_owned())]);
+    let y = Axis::exact(
+        "share",
+        nothing - 0.3 * every as f64,
+        0.1 * every as f64,
+        ticks.collect(),
+    );
+    let thresholds = found
+        .event_distance
+        .above
+        .iter()
+        .map(|above| threshold(above.threshold));
     let ticks: Vec<_> = (0..).map(f64::from).zip(thresholds).collect();
-    let x = Axis::exact("changed by more than", -0.5, ticks.len() as f64 - 0.5, ticks);
+    let x = Axis::exact(
+        "changed by more than",
+        -0.5,
+        ticks.len() as f64 - 0.5,
+        ticks,
+    );
     let names = KINDS.map(|(name, ..)| name.to_owned());
     let mut frame = Frame::new(x, y, &names, HEIGHT);
     for (series, shares) in all.iter().enumerate() {
         let aside = APART * (series as f64 - 1.5);
         let place = |(at, share): (usize, &f64)| {
-            let (x, y) = frame.at((at as f64, if *share > 0.0 { share.log10() } else { nothing }));
+            let (x, y) = frame.at((
+                at as f64,
+                if *share > 0.0 { share.log10() } else { nothing },
+            ));
             (x + aside, y)
         };
         let places: Vec<_> = shares.iter().enumerate().map(place).collect();
         let there = shares.iter().take_while(|share| **share > 0.0).count();
         frame.canvas.path(&style::line(series), &places[..there]);
-        places.into_iter().for_each(|place| frame.canvas.marker(series, place));
+        places
+            .into_iter()
+            .for_each(|place| frame.canvas.marker(series, place));
     }
     let said = |kind: &Kind| {
-        let shares = shares(kind, found).into_iter().map(percent).collect::<Vec<_>>().join(", ");
+        let shares = shares(kind, found)
+            .into_iter()
+            .map(percent)
+            .collect::<Vec<_>>()
+            .join(", ");
         format!("{}: {shares}.", kind.0)
     };
     let description = KINDS.iter().map(said).collect::<Vec<_>>().join(" ");
-    Some(frame.finish("Intervals that are changed by more than a share of themselves".to_owned(), description))
+    Some(frame.finish(
+        "Intervals that are changed by more than a share of themselves".to_owned(),
+        description,
+    ))
 }
 
 /// Both parts of the paper's table.
 pub(super) fn tables(found: &DeviationReport) -> [Table; 2] {
-    let headings = ["", "intervals", "mean", "at most", "mean share", "at most, of itself"];
+    let headings = [
+        "",
+        "intervals",
+        "mean",
+        "at most",
+        "mean share",
+        "at most, of itself",
+    ];
     let mut changes = Table::of_numbers("Changed intervals", headings);
-    for (name, of) in [("event position", &found.event_position), ("event distance", &found.event_distance)] {
+    for (name, of) in [
+        ("event position", &found.event_position),
+        ("event distance", &found.event_distance),
+    ] {
         changes.row([
             name.to_owned(),
             count(of.intervals),
             time(of.mean_nanos),
             time(of.largest_nanos as f64),
             percent(of.mean_share),
-            of.largest_share.map_or_else(|| "from 0".to_owned(), percent),
+            of.largest_share
+                .map_or_else(|| "from 0".to_owned(), percent),
         ]);
     }
     let names = KINDS.map(|(name, ..)| name);
-    let mut above = Table::of_numbers("Share of", ["changed by more than", names[0], names[1], names[2], names[3]]);
+    let mut above = Table::of_numbers(
+        "Share of",
+        [
+            "changed by more than",
+            names[0],
+            names[1],
+            names[2],
+            names[3],
+        ],
+    );
     let shares = KINDS.map(|kind| shares(&kind, found));
     for (row, of) in found.event_distance.above.iter().enumerate() {
         let cells = shares.iter().map(|shares| percent(shares[row]));

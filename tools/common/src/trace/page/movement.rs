@@ -21,38 +21,81 @@ const NO_EVENT: i8 = i8::MIN;
 
 /// `None` if there are no locations.
 pub(super) fn picture(movement: &Movement, names: &[String]) -> Option<Picture> {
-    let Movement { slices, shared, cells, .. } = movement;
+    let Movement {
+        slices,
+        shared,
+        cells,
+        ..
+    } = movement;
     if cells.is_empty() {
         return None;
     }
-    let farthest = cells.iter().flatten().map(|by| by.unsigned_abs()).max().unwrap_or(0);
+    let farthest = cells
+        .iter()
+        .flatten()
+        .map(|by| by.unsigned_abs())
+        .max()
+        .unwrap_or(0);
     let decade = farthest.checked_ilog10().unwrap_or(0);
     let level = |cell: &Option<i64>| cell.map_or(NO_EVENT, |by| level(by, decade));
     let shapes = rectangles(&cells.iter().map(level).collect::<Vec<_>>(), slices.count);
-    let there: Vec<i8> = shapes.keys().rev().copied().filter(|level| *level != NO_EVENT).collect();
+    let there: Vec<i8> = shapes
+        .keys()
+        .rev()
+        .copied()
+        .filter(|level| *level != NO_EVENT)
+        .collect();
 
     let mut canvas = Canvas::default();
-    let above = legend(&mut canvas, there.iter().map(|level| (class(*level), words(*level, decade))));
+    let above = legend(
+        &mut canvas,
+        there
+            .iter()
+            .map(|level| (class(*level), words(*level, decade))),
+    );
     let rows = cells.len() / slices.count;
     let height = (290.0 / rows as f64).min(28.0);
-    let x = Axis::times_to("time in the trace", slices.length as f64 * slices.count as f64, 6);
-    let y = Axis::exact("location", 0.0, rows as f64, labels(rows, height, *shared, names));
+    let x = Axis::times_to(
+        "time in the trace",
+        slices.length as f64 * slices.count as f64,
+        6,
+    );
+    let y = Axis::exact(
+        "location",
+        0.0,
+        rows as f64,
+        labels(rows, height, *shared, names),
+    );
     let mut frame = Frame::below(canvas, above, x, y, rows as f64 * height);
     let (first, next) = (frame.at_x(0.0), frame.at_x(slices.length as f64));
     // No lines of the grid are to be seen through cells.
     let (top, width) = (frame.top(), (next - first) * slices.count as f64);
-    frame.canvas.rectangle("paper", (first, top), (width, rows as f64 * height));
+    frame
+        .canvas
+        .rectangle("paper", (first, top), (width, rows as f64 * height));
     let place = |of: &Rectangle| outline(of.drawn((first, top), (next - first, height)));
     for level in there {
-        frame.canvas.raw_path(&class(level), &shapes[&level].iter().map(place).collect::<String>());
+        frame.canvas.raw_path(
+            &class(level),
+            &shapes[&level].iter().map(place).collect::<String>(),
+        );
     }
-    let each = if *shared > 1 { format!(", {} in a row", of(*shared, "location", "locations")) } else { String::new() };
-    Some(frame.finish(format!("How far events are moved, over time{each}"), describe(movement)))
+    let each = if *shared > 1 {
+        format!(", {} in a row", of(*shared, "location", "locations"))
+    } else {
+        String::new()
+    };
+    Some(frame.finish(
+        format!("How far events are moved, over time{each}"),
+        describe(movement),
+    ))
 }
 
 /// 0 for what is not moved, negative for what is moved back.
 fn level(by: i64, decade: u32) -> i8 {
-    let Some(own) = by.unsigned_abs().checked_ilog10() else { return 0 };
+    let Some(own) = by.unsigned_abs().checked_ilog10() else {
+        return 0;
+    };
     let level = LEVELS.saturating_sub_unsigned((decade - own) as u8).max(1);
     if by < 0 { -level } else { level }
 }
@@ -70,7 +113,8 @@ fn class(level: i8) -> String {
 fn words(level: i8, decade: u32) -> String {
     let begin = |level: i8| {
         let power = decade.checked_sub(u32::from(level.abs_diff(LEVELS)));
-        power.map(|power| Unit::of(Duration::from_nanos(1)).begin(DecimalBin::of(10_u64.pow(power))))
+        power
+            .map(|power| Unit::of(Duration::from_nanos(1)).begin(DecimalBin::of(10_u64.pow(power))))
     };
     let back = if level < 0 { "back, " } else { "" };
     match (level.abs(), begin(level.abs()), begin(level.abs() + 1)) {
@@ -90,23 +134,57 @@ fn labels(rows: usize, height: f64, shared: usize, names: &[String]) -> Vec<(f64
         None => row.to_string(),
     };
     // Axes begin below.
-    (0..rows).step_by(every).map(|row| (rows as f64 - row as f64 - 0.5, label(row))).collect()
+    (0..rows)
+        .step_by(every)
+        .map(|row| (rows as f64 - row as f64 - 0.5, label(row)))
+        .collect()
 }
 
 fn describe(Movement { farthest, .. }: &Movement) -> String {
     let one = |location: &LocationReport| {
-        let LocationReport { location, name, farthest_nanos, at_nanos, .. } = location;
-        format!("Location {location}, {name}: {} at {}.", time(*farthest_nanos as f64), time(*at_nanos as f64))
+        let LocationReport {
+            location,
+            name,
+            farthest_nanos,
+            at_nanos,
+            ..
+        } = location;
+        format!(
+            "Location {location}, {name}: {} at {}.",
+            time(*farthest_nanos as f64),
+            time(*at_nanos as f64)
+        )
     };
     let all: Vec<String> = farthest.iter().map(one).collect();
-    if all.is_empty() { "No event is moved.".to_owned() } else { format!("The farthest: {}", all.join(" ")) }
+    if all.is_empty() {
+        "No event is moved.".to_owned()
+    } else {
+        format!("The farthest: {}", all.join(" "))
+    }
 }
 
 /// The locations that are moved the farthest.
 pub(super) fn table(Movement { farthest, .. }: &Movement) -> Table {
-    let headings = ["location", "name", "farthest", "at", "events moved", "of", "mean"];
+    let headings = [
+        "location",
+        "name",
+        "farthest",
+        "at",
+        "events moved",
+        "of",
+        "mean",
+    ];
     let mut table = Table::of_numbers("Locations that are moved the farthest", headings);
-    for LocationReport { location, name, events, moved, mean_nanos, farthest_nanos, at_nanos } in farthest {
+    for LocationReport {
+        location,
+        name,
+        events,
+        moved,
+        mean_nanos,
+        farthest_nanos,
+        at_nanos,
+    } in farthest
+    {
         table.row([
             location.to_string(),
             name.clone(),
@@ -127,10 +205,21 @@ mod tests {
     use downbeat_clock_core::Timestamp;
 
     fn drawn(shared: usize, slices: usize, cells: Vec<Option<i64>>) -> String {
-        let slices = Slices { begin: Timestamp::from_nanos(0), length: 1_000, count: slices };
-        let movement = Movement { slices, shared, cells, farthest: vec![] };
+        let slices = Slices {
+            begin: Timestamp::from_nanos(0),
+            length: 1_000,
+            count: slices,
+        };
+        let movement = Movement {
+            slices,
+            shared,
+            cells,
+            farthest: vec![],
+        };
         let names = ["a".to_owned(), "a rather long name".to_owned()];
-        picture(&movement, &names).map(|picture| picture.inline(1)).unwrap_or_default()
+        picture(&movement, &names)
+            .map(|picture| picture.inline(1))
+            .unwrap_or_default()
     }
 
     #[test]
@@ -153,19 +242,35 @@ mod tests {
 
     #[test]
     fn cells_have_colours_and_rows_have_names() {
-        let two = drawn(1, 3, vec![Some(0), None, Some(70), Some(-7), Some(-7), Some(-7)]);
-        for said in ["\"still\"", "\"m c0\"", "\"h4 c1\"", ">a</text>", ">a rather lon…<", ">back, from 1 ns<"] {
+        let two = drawn(
+            1,
+            3,
+            vec![Some(0), None, Some(70), Some(-7), Some(-7), Some(-7)],
+        );
+        for said in [
+            "\"still\"",
+            "\"m c0\"",
+            "\"h4 c1\"",
+            ">a</text>",
+            ">a rather lon…<",
+            ">back, from 1 ns<",
+        ] {
             assert!(two.contains(said), "no {said} in {two}");
         }
         assert_eq!(drawn(1, 3, vec![]), "");
         let none = drawn(1, 1, vec![None]);
-        assert!(none.contains("No event is moved.") && !none.contains("NaN"), "{none}");
+        assert!(
+            none.contains("No event is moved.") && !none.contains("NaN"),
+            "{none}"
+        );
     }
 
     #[test]
     fn the_worst_picture_is_small() {
         let mut rng = fastrand::Rng::with_seed(1);
-        let cells = (0..64 * 96).map(|_| Some(rng.i64(-1_000_000..1_000_000) / 10_i64.pow(rng.u32(0..7)))).collect();
+        let cells = (0..64 * 96)
+            .map(|_| Some(rng.i64(-1_000_000..1_000_000) / 10_i64.pow(rng.u32(0..7))))
+            .collect();
         let drawn = drawn(1_000, 96, cells);
         assert!((50_000..250_000).contains(&drawn.len()), "{}", drawn.len());
         assert!(drawn.contains(">4000</text>") && drawn.contains("1000 locations in a row"));

@@ -12,16 +12,22 @@ const BAR: f64 = 12.0;
 
 /// What is counted.
 const KINDS: [(&str, Share); 4] = [
-    ("messages reversed: received before they were sent", |found| (found.messages.reversed, found.messages.total)),
-    ("messages violated: received too early for their latency", |found| {
-        (found.messages.violated, found.messages.total)
-    }),
-    ("collective pairs reversed: left before another entered", |found| {
-        (found.collectives.reversed, found.collectives.total)
-    }),
-    ("collective pairs violated: left too early for the latency", |found| {
-        (found.collectives.violated, found.collectives.total)
-    }),
+    (
+        "messages reversed: received before they were sent",
+        |found| (found.messages.reversed, found.messages.total),
+    ),
+    (
+        "messages violated: received too early for their latency",
+        |found| (found.messages.violated, found.messages.total),
+    ),
+    (
+        "collective pairs reversed: left before another entered",
+        |found| (found.collectives.reversed, found.collectives.total),
+    ),
+    (
+        "collective pairs violated: left too early for the latency",
+        |found| (found.collectives.violated, found.collectives.total),
+    ),
 ];
 
 type Share = fn(&Violations) -> (u64, u64);
@@ -30,11 +36,26 @@ type Share = fn(&Violations) -> (u64, u64);
 type Group<'a> = (&'a str, Vec<(&'a str, usize, (u64, u64))>);
 
 pub(super) fn picture(stages: &[Stage<'_>], corrected: Option<(usize, usize)>) -> Option<Picture> {
-    let bars = |share: &Share| (0..).zip(stages).map(|(i, (stage, found))| (*stage, i, share(found))).collect();
-    let mut groups: Vec<Group<'_>> = KINDS.iter().map(|(what, share)| (*what, bars(share))).collect();
+    let bars = |share: &Share| {
+        (0..)
+            .zip(stages)
+            .map(|(i, (stage, found))| (*stage, i, share(found)))
+            .collect()
+    };
+    let mut groups: Vec<Group<'_>> = KINDS
+        .iter()
+        .map(|(what, share)| (*what, bars(share)))
+        .collect();
     groups.extend(corrected.map(|(corrected, of)| {
-        let bar = ("corrected explicitly", stages.len(), (corrected as u64, of as u64));
-        ("receives and exits moved beyond the events before them", vec![bar])
+        let bar = (
+            "corrected explicitly",
+            stages.len(),
+            (corrected as u64, of as u64),
+        );
+        (
+            "receives and exits moved beyond the events before them",
+            vec![bar],
+        )
     }));
     groups.retain(|(_, bars)| bars.iter().any(|(_, _, (_, of))| *of > 0));
     if groups.is_empty() {
@@ -43,7 +64,10 @@ pub(super) fn picture(stages: &[Stage<'_>], corrected: Option<(usize, usize)>) -
     let share = |(number, of): (u64, u64)| number as f64 / of.max(1) as f64;
     let all = || groups.iter().flat_map(|(_, bars)| bars);
     let most = all().map(|(_, _, found)| share(*found)).fold(0.0, f64::max);
-    let left = all().map(|(stage, ..)| text_width(stage)).fold(0.0, f64::max) + 18.0;
+    let left = all()
+        .map(|(stage, ..)| text_width(stage))
+        .fold(0.0, f64::max)
+        + 18.0;
     let room = WIDTH - left - 4.0 - text_width("0.00e-99 %");
     let mut canvas = Canvas::default();
     let mut y = 0.0;
@@ -52,22 +76,45 @@ pub(super) fn picture(stages: &[Stage<'_>], corrected: Option<(usize, usize)>) -
         y += LINE;
         canvas.line("axis", (left, y), (left, y + LINE * bars.len() as f64));
         for (stage, series, found) in bars {
-            let length = if most > 0.0 { room * share(*found) / most } else { 0.0 };
+            let length = if most > 0.0 {
+                room * share(*found) / most
+            } else {
+                0.0
+            };
             canvas.text("", (left - 6.0, y + LINE - 5.0), Anchor::End, stage);
-            canvas.rectangle(&format!("m {}", style::colour(*series)), (left, y + 3.0), (length, BAR));
+            canvas.rectangle(
+                &format!("m {}", style::colour(*series)),
+                (left, y + 3.0),
+                (length, BAR),
+            );
             let text = percent(share(*found));
-            canvas.text("", (left + length + 6.0, y + LINE - 5.0), Anchor::Start, &text);
+            canvas.text(
+                "",
+                (left + length + 6.0, y + LINE - 5.0),
+                Anchor::Start,
+                &text,
+            );
             y += LINE;
         }
         y += 7.0;
     }
-    let title = if stages.len() > 1 { "Violations at every stage" } else { "Violations" };
+    let title = if stages.len() > 1 {
+        "Violations at every stage"
+    } else {
+        "Violations"
+    };
     Some(Picture::new(title.to_owned(), describe(&groups), y, canvas))
 }
 
 fn describe(groups: &[Group<'_>]) -> String {
-    let bar = |(stage, _, (number, of)): &(&str, usize, (u64, u64))| format!("{stage} {number} of {of}");
-    let group = |(what, bars): &Group<'_>| format!("{what}: {}.", bars.iter().map(bar).collect::<Vec<_>>().join(", "));
+    let bar =
+        |(stage, _, (number, of)): &(&str, usize, (u64, u64))| format!("{stage} {number} of {of}");
+    let group = |(what, bars): &Group<'_>| {
+        format!(
+            "{what}: {}.",
+            bars.iter().map(bar).collect::<Vec<_>>().join(", ")
+        )
+    };
     groups.iter().map(group).collect::<Vec<_>>().join(" ")
 }
 
@@ -85,15 +132,36 @@ pub(super) fn table(stages: &[Stage<'_>]) -> Table {
         "order lost",
     ];
     let mut table = Table::of_numbers("Violations", headings);
-    let part = |number: u64, of: u64| format!("{} ({})", count(number), percent(number as f64 / of.max(1) as f64));
-    let cells = |RelationsReport { total, reversed, violated }: &RelationsReport| {
-        [count(*total), part(*reversed, *total), part(*violated, *total)]
+    let part = |number: u64, of: u64| {
+        format!(
+            "{} ({})",
+            count(number),
+            percent(number as f64 / of.max(1) as f64)
+        )
+    };
+    let cells = |RelationsReport {
+                     total,
+                     reversed,
+                     violated,
+                 }: &RelationsReport| {
+        [
+            count(*total),
+            part(*reversed, *total),
+            part(*violated, *total),
+        ]
     };
     for (stage, found) in stages {
         let [messages, collectives] = [&found.messages, &found.collectives].map(cells);
-        let reversal = [time(found.mean_reversal_nanos), time(found.largest_reversal_nanos as f64)];
+        let reversal = [
+            time(found.mean_reversal_nanos),
+            time(found.largest_reversal_nanos as f64),
+        ];
         let order = [count(found.decreasing + found.merged)];
-        let cells = messages.into_iter().chain(reversal).chain(collectives).chain(order);
+        let cells = messages
+            .into_iter()
+            .chain(reversal)
+            .chain(collectives)
+            .chain(order);
         table.row([(*stage).to_owned()].into_iter().chain(cells));
     }
     table
@@ -103,7 +171,8 @@ pub(super) fn table(stages: &[Stage<'_>]) -> Table {
 pub(super) fn faults(page: &mut Page, stages: &[Stage<'_>]) {
     for (stage, found) in stages.iter().filter(|(_, found)| !found.faults.is_empty()) {
         page.folded(&format!("The first violations, {stage}"), |page| {
-            let mut table = Table::of_text(&format!("The first of {}", count(found.count())), ["what"]);
+            let mut table =
+                Table::of_text(&format!("The first of {}", count(found.count())), ["what"]);
             found.faults.iter().for_each(|fault| table.row([fault]));
             page.table(&table);
         });
