@@ -113,8 +113,9 @@ fn class(level: i8) -> String {
 fn words(level: i8, decade: u32) -> String {
     let begin = |level: i8| {
         let power = decade.checked_sub(u32::from(level.abs_diff(LEVELS)));
-        power
-            .map(|power| Unit::of(Duration::from_nanos(1)).begin(DecimalBin::of(10_u64.pow(power))))
+        power.map(|power| {
+            Unit::of(Duration::from_nanos(1)).begin(DecimalBin::containing(10_u64.pow(power)))
+        })
     };
     let back = if level < 0 { "back, " } else { "" };
     match (level.abs(), begin(level.abs()), begin(level.abs() + 1)) {
