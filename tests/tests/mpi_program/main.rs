@@ -3,6 +3,8 @@
 //! `cargo xtask test` builds the programs, runs this for each MPI library, and passes the paths in the environment
 //! variables of [`downbeat_launch::environment`].
 
+#![expect(clippy::print_stdout, reason = "shown when a test fails")]
+
 mod bench;
 mod bench_input;
 mod bench_records;

@@ -239,7 +239,7 @@ pub(crate) fn released_mpi_program(
     let found = programs
         .into_iter()
         .find(|(_, bin)| bin.name == MPI_PROGRAM);
-    let (package, program) = found.ok_or(format!("there is no {}", MPI_PROGRAM))?;
+    let (package, program) = found.ok_or(format!("there is no {MPI_PROGRAM}"))?;
     build_one(
         "cargo build --release",
         workspace,
