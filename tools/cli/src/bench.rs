@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use clap::Args;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Local, Timestamp};
 use downbeat_common::bench::{
-    GlobalTime, MethodOptions, NearnessOptions, OutputOptions, Plan, Results, SyncOptions,
-    agree_on_measured, headline, measure_all,
+    BenchPlan, BenchResults, GlobalClockOptions, GlobalTime, MethodOptions, NearnessOptions,
+    OutputOptions, agree_on_measured, headline, measure_all,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
@@ -45,7 +45,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     seed: Option<u64>,
     #[command(flatten)]
-    sync: SyncOptions,
+    sync: GlobalClockOptions,
     #[arg(long, value_name = "SPEC", help = SkewSpec::HELP)]
     skew: Option<SkewSpec>,
     #[command(flatten)]
@@ -69,7 +69,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 /// Measures everything, and keeps it where that was asked for.
-pub(crate) fn measure(options: &Options) -> Result<Results, Failure> {
+pub(crate) fn measure(options: &Options) -> Result<BenchResults, Failure> {
     let sizes = options.rank_counts();
     let session = Session {
         options,
@@ -159,7 +159,7 @@ struct Session<'a> {
 
 impl Session<'_> {
     /// Measures by this counter, or by clocks that read it and are wrong.
-    fn by<K: Clock + Copy + Sync>(&self, counter: K, read: &Read) -> Result<Results, Failure> {
+    fn by<K: Clock + Copy + Sync>(&self, counter: K, read: &Read) -> Result<BenchResults, Failure> {
         let (now, ranks) = (counter.ticks(), self.ranks());
         let Some(spec) = &self.options.skew else {
             let base =
@@ -188,7 +188,7 @@ impl Session<'_> {
         base: ClockModel<Counter, Local>,
         which: impl Fn(u32) -> u32 + Sync,
         read: &Read,
-    ) -> Result<Results, Failure> {
+    ) -> Result<BenchResults, Failure> {
         let plan = self.plan(read)?;
         let method = self.options.method.method(0)?;
         let casualty = OnceLock::new();
@@ -247,7 +247,7 @@ impl Session<'_> {
         self.sizes.iter().map(part).collect()
     }
 
-    fn plan(&self, read: &Read) -> Result<Plan, Failure> {
+    fn plan(&self, read: &Read) -> Result<BenchPlan, Failure> {
         let Self {
             options, groups, ..
         } = self;
@@ -286,7 +286,7 @@ impl Session<'_> {
             count(cores, "core")
         );
         let headline = headline(&who, &method);
-        Ok(Plan {
+        Ok(BenchPlan {
             groups: groups.clone(),
             seed: options.seed,
             factors,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use downbeat_common::cli::positive;
 use downbeat_common::output::{self, Table};
-use downbeat_common::{Failure, Progress};
+use downbeat_common::{Failure, ProgressBar};
 use downbeat_timers::{
     Bracket, Calibration, CalibrationError, CoreId, Duration, Machine, SavedCalibration,
     SystemClock, SystemClockId, TscClock, TscFacts, pin_to,
@@ -130,7 +130,7 @@ fn calibrate(
     reference: &SystemClock,
     options: &Options,
 ) -> Result<Vec<Vec<Bracket>>, CalibrationError> {
-    let progress = Progress::new(options.duration.as_secs_f64() * f64::from(options.repeat));
+    let progress = ProgressBar::new(options.duration.as_secs_f64() * f64::from(options.repeat));
     let nanos = options.duration.as_nanos();
     let bracket = || Bracket::measure(tsc, reference).ok_or(CalibrationError::NoBracket);
     (0..options.repeat)

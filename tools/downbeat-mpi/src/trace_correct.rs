@@ -14,7 +14,7 @@ use downbeat_common::trace::{
     ArchiveReport, Contents, CorrectionOptions, Document, LatencyReport, Movement, MovementWalk,
     PreSyncReport, Slices, TruthStages, Violations, files,
 };
-use downbeat_common::{Failure, agree};
+use downbeat_common::{Failure, agree, block_on_ready_failure};
 use downbeat_sync::{Comm, CommError, MpiComm, block_on_ready, collective};
 use downbeat_trace::formats::{Sessions, TraceFile};
 use downbeat_trace::{
@@ -23,7 +23,6 @@ use downbeat_trace::{
 };
 
 use self::source::Source;
-use crate::command_line::block_on_ready_failure;
 use crate::ranks::number_of;
 
 #[derive(Args, Debug)]

@@ -1,7 +1,7 @@
 //! Finding out about every source.
 
 use downbeat_clock_core::{Clock, ReadOrdering};
-use downbeat_common::{Failure, Known};
+use downbeat_common::{Failure, UsedCalibration};
 use downbeat_timers::{
     CntvctClock, CoreId, Duration, Machine, ReadCost, Resolution, SystemClock, SystemClockId,
     TickRate, Ticks, TscClock, TscDoubt, TscFacts, allowed_cores, compare_cores, socket_of,
@@ -369,7 +369,7 @@ fn describe(facts: &TscFacts) -> report::TscFacts {
     }
 }
 
-fn describe_calibration(known: Known) -> report::Calibration {
+fn describe_calibration(known: UsedCalibration) -> report::Calibration {
     report::Calibration {
         frequency_hz: known.calibration.rate().hz(),
         uncertainty_ppm: known.calibration.uncertainty() * 1e6,

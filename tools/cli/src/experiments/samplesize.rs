@@ -9,7 +9,7 @@ use clap::Args;
 use downbeat_common::cli::share;
 use downbeat_common::output::{self, Table};
 use downbeat_common::records::{Factors, serialize_factors};
-use downbeat_common::{Failure, Progress};
+use downbeat_common::{Failure, ProgressBar};
 use downbeat_records::Experiment;
 use downbeat_records::GroupKey;
 use downbeat_records::analysis::{ObservationsNeeded, Outliers};
@@ -92,7 +92,7 @@ fn look<'a>(
     check: &SampleSizeCheck,
 ) -> Result<Found<'a>, Failure> {
     let (folder, outliers) = (options.folder.as_path(), options.outliers.into());
-    let progress = Progress::new(0.0);
+    let progress = ProgressBar::new(0.0);
     let mut found = Found::new();
     for (name, launch) in &experiment.launches {
         for group in &launch.groups {

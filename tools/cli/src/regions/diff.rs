@@ -12,7 +12,7 @@ use downbeat_common::output::{Table, count, percent, print, print_json, time};
 use downbeat_regions::{EventReport, RankSet, RegionDiff, Report, ReportDiff};
 
 use super::show::load;
-use downbeat_common::page::bins::Unit;
+use downbeat_common::page::bins::TickUnit;
 
 #[derive(Args, Debug)]
 #[command(
@@ -263,7 +263,7 @@ fn both(
             ranks[1]
         ));
     }
-    let unit = Unit::of(diff.tick);
+    let unit = TickUnit::new(diff.tick);
     let named = |bin: DecimalBin| unit.plain_span(bin);
     if let Some(moved) = region.histogram {
         let [from, to] = moved.fullest.map(named);

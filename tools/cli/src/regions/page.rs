@@ -8,7 +8,7 @@ mod summary;
 use downbeat_regions::{Report, TextOptions};
 
 use downbeat_common::page::Page;
-use downbeat_common::page::bins::Unit;
+use downbeat_common::page::bins::TickUnit;
 
 /// The page of reports that have names of their own; of a single one, it is not said again and again.
 pub(super) fn of(reports: &[(String, Report)], options: &TextOptions) -> Page {
@@ -25,7 +25,7 @@ pub(super) fn of(reports: &[(String, Report)], options: &TextOptions) -> Page {
         page.links(&links);
     }
     for (number, (name, report)) in (1..).zip(reports) {
-        let unit = Unit::of(report.tick);
+        let unit = TickUnit::new(report.tick);
         if several {
             page.section(&id(number), name);
         }

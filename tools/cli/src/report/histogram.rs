@@ -162,7 +162,7 @@ fn describe(names: &[String], experiments: &[Option<Together<'_>>]) -> String {
         let sample = &together.as_ref()?.kept;
         let [low, first, median, third, high] =
             [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| units::time(sample.quantile(share)));
-        let count = units::of(sample.len(), "observation", "observations");
+        let count = units::counted(sample.len(), "observation", "observations");
         Some(format!(
             "{name}: {count} from {low} to {high}, median {median}, quartiles {first} and {third}."
         ))

@@ -41,7 +41,7 @@ impl Kind {
         format!(
             "{}, {}",
             self.operation,
-            downbeat_common::page::units::of(self.ranks as usize, "rank", "ranks")
+            downbeat_common::page::units::counted(self.ranks as usize, "rank", "ranks")
         )
     }
 

@@ -4,7 +4,7 @@ use downbeat_records::stats::Sample;
 
 use downbeat_common::page::axis::Axis;
 use downbeat_common::page::frame::Frame;
-use downbeat_common::page::svg::{Anchor, Picture, number};
+use downbeat_common::page::svg::{Picture, TextAnchor, number};
 use downbeat_common::page::{style, units};
 
 /// What stands in one column of the picture: however many observations there are, none of the extremes is lost.
@@ -43,7 +43,7 @@ pub(crate) fn picture(
     let x = Axis::exact(
         &format!(
             "launch ({} in all, in their order)",
-            units::of(count, "observation", "observations")
+            units::counted(count, "observation", "observations")
         ),
         0.0,
         count as f64,
@@ -178,7 +178,7 @@ fn name_launches(frame: &mut Frame, launches: &[&[f64]]) {
             let bottom = frame.bottom();
             frame
                 .canvas
-                .text("", (x, bottom + 17.0), Anchor::Middle, &name);
+                .text("", (x, bottom + 17.0), TextAnchor::Middle, &name);
         }
         if i > 0 {
             let (x, top, bottom) = (frame.at_x(before as f64), frame.top(), frame.bottom());

@@ -4,7 +4,7 @@ use downbeat_records::stats::Interval;
 
 use downbeat_common::page::axis::Axis;
 use downbeat_common::page::frame::Frame;
-use downbeat_common::page::svg::{Anchor, Picture, fitting};
+use downbeat_common::page::svg::{Picture, TextAnchor, fitting};
 use downbeat_common::page::{style, units};
 
 /// One size in one of the other experiments.
@@ -102,7 +102,7 @@ fn draw(frame: &mut Frame, row: f64, shift: &Shift) {
     let right = downbeat_common::page::svg::WIDTH - 14.0;
     frame
         .canvas
-        .text("", (right, middle.1 + 6.5), Anchor::End, shift.stars);
+        .text("", (right, middle.1 + 6.5), TextAnchor::End, shift.stars);
 }
 
 fn describe(names: &[String], shifts: &[Shift]) -> String {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use downbeat_common::output;
-use downbeat_common::{Failure, Progress};
+use downbeat_common::{Failure, ProgressBar};
 
 use super::alike::{Records, complete, file};
 use super::attempt::{Attempt, Ended};
@@ -179,7 +179,7 @@ impl Launcher<'_> {
         }
         let begun =
             begin(&log, words).map_err(|why| Failure::run(format!("{}: {why}", path.display())))?;
-        let progress = Progress::new(0.0);
+        let progress = ProgressBar::new(0.0);
         let show = |passed| {
             // It would draw over what is shown.
             if !self.verbose {

@@ -15,8 +15,8 @@ use super::{
     TruthStages, Violations, files, percent,
 };
 use crate::Failure;
-use crate::page::units::{count, of, time};
-use crate::page::{Page, Table};
+use crate::page::units::{count, counted, time};
+use crate::page::{HtmlTable, Page};
 
 /// Where the page is to be.
 #[derive(Args, Debug)]
@@ -171,7 +171,7 @@ impl<'a> PageContents<'a> {
                 0 => "No message and no collective operation violates its latency.".to_owned(),
                 wrong => format!(
                     "There are {}.",
-                    of(wrong as usize, "violation", "violations")
+                    counted(wrong as usize, "violation", "violations")
                 ),
             },
         );
@@ -248,9 +248,9 @@ impl<'a> PageContents<'a> {
     }
 }
 
-fn latencies(found: &LatencyReport) -> Table {
+fn latencies(found: &LatencyReport) -> HtmlTable {
     let caption = format!("How long messages take at least ({})", found.source);
-    let mut table = Table::of_numbers(&caption, ["in a process", "on a node", "between nodes"]);
+    let mut table = HtmlTable::of_numbers(&caption, ["in a process", "on a node", "between nodes"]);
     let levels = [
         found.same_process_nanos,
         found.same_node_nanos,
@@ -260,8 +260,8 @@ fn latencies(found: &LatencyReport) -> Table {
     table
 }
 
-fn passes(passes: &[PassReport]) -> Table {
-    let mut table = Table::of_numbers(
+fn passes(passes: &[PassReport]) -> HtmlTable {
+    let mut table = HtmlTable::of_numbers(
         "Passes",
         [
             "pass",

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use downbeat_regions::{EventReport, HistogramGroup, RankPlace};
 
 use downbeat_common::page::axis::linear_ticks;
-use downbeat_common::page::bins::Unit;
+use downbeat_common::page::bins::TickUnit;
 use downbeat_common::page::rectangles::{Rectangle, hatching, legend, outline, rectangles};
 use downbeat_common::page::style;
-use downbeat_common::page::svg::{Anchor, Canvas, LINE, Picture, WIDTH, number, text_width};
-use downbeat_common::page::units::{count, of};
+use downbeat_common::page::svg::{Canvas, LINE, Picture, TextAnchor, WIDTH, number, text_width};
+use downbeat_common::page::units::{count, counted};
 
 /// So many cells there are at most; if there are more ranks, several share one.
 const MOST_CELLS: u32 = 128 * 128;
@@ -54,7 +54,12 @@ struct Grid {
 }
 
 /// `None` if all ranks are alike, or too many.
-pub(super) fn picture(name: &str, events: &EventReport, ranks: u32, unit: Unit) -> Option<Picture> {
+pub(super) fn picture(
+    name: &str,
+    events: &EventReport,
+    ranks: u32,
+    unit: TickUnit,
+) -> Option<Picture> {
     if ranks > MOST_RANKS {
         return None;
     }
@@ -213,7 +218,7 @@ fn name_ranks(canvas: &mut Canvas, grid: &Grid, top: f64, ranks: u32, shared: u3
             canvas.text(
                 "",
                 (x.max(8.0), bottom + 16.0),
-                Anchor::Middle,
+                TextAnchor::Middle,
                 text.split('.').next().unwrap_or_default(),
             );
         }
@@ -226,18 +231,23 @@ fn name_ranks(canvas: &mut Canvas, grid: &Grid, top: f64, ranks: u32, shared: u3
         for row in (0..grid.rows).step_by(every as usize) {
             let y = top + (row as f64 + 0.5) * grid.height + 4.5;
             let first = row * grid.columns * shared as usize;
-            canvas.text("", (grid.left - 6.0, y), Anchor::End, &first.to_string());
+            canvas.text(
+                "",
+                (grid.left - 6.0, y),
+                TextAnchor::End,
+                &first.to_string(),
+            );
         }
         format!(
             "{} in each row, from left to right{each}",
-            of(grid.columns * shared as usize, "rank", "ranks")
+            counted(grid.columns * shared as usize, "rank", "ranks")
         )
     };
     let below = if grid.rows == 1 { 16.0 + LINE } else { 18.0 };
     canvas.text(
         "quiet",
         (0.5 * (grid.left + WIDTH - 12.0), bottom + below),
-        Anchor::Middle,
+        TextAnchor::Middle,
         &label,
     );
 }
@@ -246,7 +256,7 @@ fn name_ranks(canvas: &mut Canvas, grid: &Grid, top: f64, ranks: u32, shared: u3
 fn classes(
     there: &BTreeMap<Cell, usize>,
     events: &EventReport,
-    unit: Unit,
+    unit: TickUnit,
 ) -> Vec<(String, String)> {
     let mut all = vec![];
     let mut rest = false;
@@ -273,9 +283,9 @@ fn classes(
     all
 }
 
-fn describe(events: &EventReport, ranks: u32, unit: Unit) -> String {
+fn describe(events: &EventReport, ranks: u32, unit: TickUnit) -> String {
     let of_group = |(i, group): (usize, &HistogramGroup)| {
-        let ranks = of(group.ranks.len() as usize, "rank", "ranks");
+        let ranks = counted(group.ranks.len() as usize, "rank", "ranks");
         format!(
             "Group {}, most events of {}: {ranks}.",
             i + 1,
@@ -288,7 +298,7 @@ fn describe(events: &EventReport, ranks: u32, unit: Unit) -> String {
         said.push(format!(
             "Without it: {} of {}.",
             count(without.into()),
-            of(ranks as usize, "rank", "ranks")
+            counted(ranks as usize, "rank", "ranks")
         ));
     }
     said.join(" ")
@@ -340,7 +350,12 @@ mod tests {
     }
 
     fn drawn(events: &EventReport, ranks: u32) -> String {
-        let picture = picture("solve", events, ranks, Unit::of(Duration::from_nanos(1)));
+        let picture = picture(
+            "solve",
+            events,
+            ranks,
+            TickUnit::new(Duration::from_nanos(1)),
+        );
         picture.map(|picture| picture.inline(1)).unwrap_or_default()
     }
 

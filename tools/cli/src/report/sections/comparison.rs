@@ -9,7 +9,7 @@ use crate::report::measured::{Experiments, Kind};
 use crate::report::shifts::{self, Shift};
 use downbeat_common::page::svg::fitting;
 use downbeat_common::page::units;
-use downbeat_common::page::{Page, Table};
+use downbeat_common::page::{HtmlTable, Page};
 
 /// Each experiment but the first, compared with it.
 pub(super) fn compare(experiments: &Experiments) -> Vec<ExperimentComparison> {
@@ -100,7 +100,7 @@ fn of_kind(kind: &Kind, compared: &[ExperimentComparison]) -> Vec<Shift> {
         .collect()
 }
 
-fn table(comparison: &ExperimentComparison, name: &str, first: &str) -> Table {
+fn table(comparison: &ExperimentComparison, name: &str, first: &str) -> HtmlTable {
     // Whole names would make the table wider than any screen; they are in its caption.
     let [of_first, of_name] = [first, name].map(|name| fitting(name, 120.0));
     let headings = [
@@ -116,7 +116,7 @@ fn table(comparison: &ExperimentComparison, name: &str, first: &str) -> Table {
         "p adjusted",
         "",
     ];
-    let mut table = Table::of_numbers(&format!("{name} against {first}"), headings);
+    let mut table = HtmlTable::of_numbers(&format!("{name} against {first}"), headings);
     for group in &comparison.groups {
         let stars = stars(group.adjusted.two_sided);
         let [other, base] = group.comparison.medians.map(units::time);

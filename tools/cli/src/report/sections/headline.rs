@@ -21,7 +21,7 @@ pub(super) fn title(experiments: &Experiments) -> String {
         }
         names => format!(
             "Run-times of {}",
-            units::of(names.len(), "experiment", "experiments")
+            units::counted(names.len(), "experiment", "experiments")
         ),
     }
 }
@@ -50,13 +50,13 @@ fn what(experiments: &Experiments, kinds: &[Kind]) -> String {
     let mut operations: Vec<&str> = kinds.iter().map(|kind| kind.operation.as_str()).collect();
     operations.dedup();
     let operations = if operations.len() > MOST {
-        units::of(operations.len(), "operation", "operations")
+        units::counted(operations.len(), "operation", "operations")
     } else {
         listed(&operations)
     };
     let ranks = || kinds.iter().map(|kind| kind.ranks);
     let ranks = match (ranks().min().unwrap_or(0), ranks().max().unwrap_or(0)) {
-        (least, most) if least == most => units::of(most as usize, "rank", "ranks"),
+        (least, most) if least == most => units::counted(most as usize, "rank", "ranks"),
         (least, most) => format!("{least} to {most} ranks"),
     };
     let sizes = || kinds.iter().flat_map(|kind| &kind.sizes).copied();
@@ -71,7 +71,7 @@ fn what(experiments: &Experiments, kinds: &[Kind]) -> String {
             format!(
                 "{} ({})",
                 measured.name,
-                units::of(measured.launches.len(), "launch", "launches")
+                units::counted(measured.launches.len(), "launch", "launches")
             )
         })
         .collect();
@@ -97,7 +97,7 @@ fn what(experiments: &Experiments, kinds: &[Kind]) -> String {
     };
     format!(
         "{operations} among {ranks}, with messages {sizes}: {} in {launches}{}.",
-        units::of(valid, "valid observation", "valid observations"),
+        units::counted(valid, "valid observation", "valid observations"),
         by(experiments)
     )
 }
@@ -196,7 +196,7 @@ fn verdict(comparison: &ExperimentComparison, name: &str, first: &str) -> String
     if comparison.groups.is_empty() {
         return format!("{name} has nothing in common with {first} that could be compared.");
     }
-    let of = units::of(comparison.groups.len(), "comparison", "comparisons");
+    let of = units::counted(comparison.groups.len(), "comparison", "comparisons");
     let slower = significant
         .iter()
         .filter(|group| group.comparison.shift.shift > 0.0)
@@ -238,7 +238,7 @@ fn doubts(measured: &Measured) -> Vec<String> {
         .filter(|group| !group.missing.is_empty())
         .count();
     if missing > 0 {
-        let groups = units::of(missing, "group", "groups");
+        let groups = units::counted(missing, "group", "groups");
         found.push(format!(
             "{}: {groups} not measured in all launches.",
             measured.name

@@ -6,7 +6,7 @@ use crate::experiments::percentage;
 use crate::report::lines::{self, Line, Point};
 use crate::report::measured::{Experiments, Kind, Measured};
 use downbeat_common::page::units;
-use downbeat_common::page::{Page, Table};
+use downbeat_common::page::{HtmlTable, Page};
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) {
     page.section("medians", "Run-times over sizes");
@@ -101,7 +101,7 @@ fn few_launches(experiments: &Experiments) -> Option<String> {
     })
 }
 
-fn table(experiments: &Experiments, measured: &Measured) -> Table {
+fn table(experiments: &Experiments, measured: &Measured) -> HtmlTable {
     let headings = [
         "operation",
         "size",
@@ -115,7 +115,7 @@ fn table(experiments: &Experiments, measured: &Measured) -> Table {
         "outliers",
         "wanted",
     ];
-    let mut table = Table::of_numbers(&measured.name, headings);
+    let mut table = HtmlTable::of_numbers(&measured.name, headings);
     for group in &measured.analysis.groups {
         table.row(row(experiments, group));
     }

@@ -2,9 +2,9 @@
 
 use super::ViolationStage;
 use crate::page::style;
-use crate::page::svg::{Anchor, Canvas, LINE, Picture, WIDTH, text_width};
+use crate::page::svg::{Canvas, LINE, Picture, TextAnchor, WIDTH, text_width};
 use crate::page::units::{count, time};
-use crate::page::{Page, Table};
+use crate::page::{HtmlTable, Page};
 use crate::trace::{RelationsReport, Violations, percent};
 
 /// The height of a bar.
@@ -75,7 +75,7 @@ pub(super) fn picture(
     let mut canvas = Canvas::default();
     let mut y = 0.0;
     for (what, bars) in &groups {
-        canvas.text("quiet", (2.0, y + LINE - 4.0), Anchor::Start, what);
+        canvas.text("quiet", (2.0, y + LINE - 4.0), TextAnchor::Start, what);
         y += LINE;
         canvas.line("axis", (left, y), (left, y + LINE * bars.len() as f64));
         for (stage, series, found) in bars {
@@ -84,7 +84,7 @@ pub(super) fn picture(
             } else {
                 0.0
             };
-            canvas.text("", (left - 6.0, y + LINE - 5.0), Anchor::End, stage);
+            canvas.text("", (left - 6.0, y + LINE - 5.0), TextAnchor::End, stage);
             canvas.rectangle(
                 &format!("m {}", style::colour(*series)),
                 (left, y + 3.0),
@@ -94,7 +94,7 @@ pub(super) fn picture(
             canvas.text(
                 "",
                 (left + length + 6.0, y + LINE - 5.0),
-                Anchor::Start,
+                TextAnchor::Start,
                 &text,
             );
             y += LINE;
@@ -121,7 +121,7 @@ fn describe(groups: &[BarGroup<'_>]) -> String {
     groups.iter().map(group).collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn table(stages: &[ViolationStage<'_>]) -> Table {
+pub(super) fn table(stages: &[ViolationStage<'_>]) -> HtmlTable {
     let headings = [
         "times",
         "messages",
@@ -134,7 +134,7 @@ pub(super) fn table(stages: &[ViolationStage<'_>]) -> Table {
         "violated",
         "order lost",
     ];
-    let mut table = Table::of_numbers("Violations", headings);
+    let mut table = HtmlTable::of_numbers("Violations", headings);
     let part = |number: u64, of: u64| {
         format!(
             "{} ({})",
@@ -175,7 +175,7 @@ pub(super) fn faults(page: &mut Page, stages: &[ViolationStage<'_>]) {
     for (stage, found) in stages.iter().filter(|(_, found)| !found.faults.is_empty()) {
         page.folded(&format!("The first violations, {stage}"), |page| {
             let mut table =
-                Table::of_text(&format!("The first of {}", count(found.count())), ["what"]);
+                HtmlTable::of_text(&format!("The first of {}", count(found.count())), ["what"]);
             found.faults.iter().for_each(|fault| table.row([fault]));
             page.table(&table);
         });
