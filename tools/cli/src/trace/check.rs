@@ -6,7 +6,7 @@ use clap::Args;
 use downbeat_common::output::{print, print_json};
 use downbeat_common::trace::{
     Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, Movement,
-    PageOptions, Recording, PageContents, Violations, files, violations,
+    PageContents, PageOptions, Recording, Violations, files, violations,
 };
 use downbeat_common::{Failure, output};
 use downbeat_trace::{Deviation, Verdict};
