@@ -157,11 +157,6 @@ impl PartBuilder {
         self.builder.push(location, time, action)
     }
 
-    /// The builder of this rank's events, for those who add only these.
-    pub(crate) fn builder(&mut self) -> &mut TraceBuilder {
-        &mut self.builder
-    }
-
     /// The part, after all ranks have added their events.
     ///
     /// # Errors

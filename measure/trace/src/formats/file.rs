@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    Action, CommunicatorId, LocationId, Matching, StreamError, Survey, Trace, TraceBuilder,
+    Action, CommunicatorId, LocationId, Matching, PartBuilder, Place, Trace, TraceBuilder,
+    TraceError,
 };
 use downbeat_clock_core::{Global, Knot, Local, Timestamp};
 
@@ -46,14 +47,81 @@ pub struct Unread<E = FileError> {
     pub why: Box<E>,
 }
 
-/// What is read, and what its numbers are in a builder.
+/// Where the locations, communicators and events of a file go.
+pub(super) trait LoadTarget {
+    fn location(&mut self, place: Place) -> Result<LocationId, TraceError>;
+    fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError>;
+    fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError>;
+
+    /// Takes an event, at a position of the file.
+    fn event(
+        &mut self,
+        position: u64,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+    ) -> Result<(), String>;
+}
+
+impl LoadTarget for TraceBuilder {
+    fn location(&mut self, place: Place) -> Result<LocationId, TraceError> {
+        self.add_location(place)
+    }
+
+    fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
+        self.add_thread(rank)
+    }
+
+    fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
+        self.add_communicator(members)
+    }
+
+    fn event(
+        &mut self,
+        _: u64,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+    ) -> Result<(), String> {
+        self.push(location, time, action)
+            .map_err(|why| why.to_string())
+    }
+}
+
+/// Events of other ranks are left out.
+impl LoadTarget for PartBuilder {
+    fn location(&mut self, place: Place) -> Result<LocationId, TraceError> {
+        self.add_location(place)
+    }
+
+    fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
+        self.add_thread(rank)
+    }
+
+    fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
+        self.add_communicator(members)
+    }
+
+    fn event(
+        &mut self,
+        position: u64,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+    ) -> Result<(), String> {
+        if !self.owns(location) {
+            return Ok(());
+        }
+        self.push(position, location, time, action)
+            .map_err(|why| why.to_string())
+    }
+}
+
+/// A file that is read item by item into a target.
 #[derive(Debug)]
-pub(super) struct Loading<'a> {
-    pub(super) builder: &'a mut TraceBuilder,
-    /// Events are not kept, but go here.
-    pub(super) survey: Option<Survey>,
-    /// Whether the last event came before what it waits for.
-    pub(super) is_disorder: bool,
+pub(super) struct Loading<'a, T> {
+    pub(super) target: &'a mut T,
+    position: u64,
     pub(super) numbers: Numbers,
     pub(super) names: Vec<String>,
     pub(super) sessions: Sessions,
@@ -75,7 +143,7 @@ impl TraceFile {
     /// When it cannot be read, is no trace, or its events do not go together.
     pub fn read(path: &Path, matching: Matching) -> Result<Self, FileError> {
         let mut builder = TraceBuilder::new(matching);
-        let file = TraceFile::load(path, &mut builder).map_err(|unread| *unread.why)?;
+        let file = TraceFile::load_counting(path, &mut builder, &mut 0)?;
         let trace = builder
             .finish()
             .map_err(|why| FileError::content(path, why.to_string()))?;
@@ -99,11 +167,11 @@ impl TraceFile {
 }
 
 impl TraceFile<()> {
-    /// Reads a file into a builder, which is to be finished when all went well.
+    /// Reads the events of a rank, which is to finish the builder.
     ///
     /// # Errors
     /// When it cannot be read, is no trace, or its events cannot be added.
-    pub fn load(path: &Path, builder: &mut TraceBuilder) -> Result<Self, Unread> {
+    pub fn load(path: &Path, builder: &mut PartBuilder) -> Result<Self, Unread> {
         let mut after = 0;
         Self::load_counting(path, builder, &mut after).map_err(|why| Unread {
             after,
@@ -113,11 +181,11 @@ impl TraceFile<()> {
 
     fn load_counting(
         path: &Path,
-        builder: &mut TraceBuilder,
+        target: &mut impl LoadTarget,
         after: &mut u64,
     ) -> Result<Self, FileError> {
         let mut reader = TraceReader::open(path)?;
-        let mut loading = Loading::new(builder, None);
+        let mut loading = Loading::new(target);
         while let Some(item) = reader.next_item()? {
             if let Err(why) = loading.take(&item) {
                 return Err(reader.error(why));
@@ -277,12 +345,11 @@ pub(super) fn copy(
     }
 }
 
-impl<'a> Loading<'a> {
-    pub(super) fn new(builder: &'a mut TraceBuilder, survey: Option<Survey>) -> Self {
+impl<'a, T: LoadTarget> Loading<'a, T> {
+    pub(super) fn new(target: &'a mut T) -> Self {
         Self {
-            builder,
-            survey,
-            is_disorder: false,
+            target,
+            position: 0,
             numbers: Numbers::default(),
             names: vec![],
             sessions: vec![],
@@ -294,16 +361,11 @@ impl<'a> Loading<'a> {
     pub(super) fn take(&mut self, item: &Item<'_>) -> Result<(), String> {
         match *item {
             Item::Location { place, name } => {
-                let id = self
-                    .builder
-                    .add_location(place)
-                    .map_err(|why| why.to_string())?;
+                let id = self.target.location(place).map_err(|why| why.to_string())?;
                 self.add(id, self.loads.len() as u32, name);
             }
             Item::Thread { rank, name } => {
-                let id = self
-                    .builder
-                    .add_thread(self.numbers.locations[rank as usize]);
+                let id = self.target.thread(self.numbers.locations[rank as usize]);
                 self.add(
                     id.map_err(|why| why.to_string())?,
                     self.loads[rank as usize].0,
@@ -316,8 +378,8 @@ impl<'a> Loading<'a> {
                     .map(|member| self.numbers.locations[*member as usize])
                     .collect();
                 let id = self
-                    .builder
-                    .add_communicator(&members)
+                    .target
+                    .communicator(&members)
                     .map_err(|why| why.to_string())?;
                 self.numbers.communicators.push(id);
             }
@@ -348,18 +410,9 @@ impl<'a> Loading<'a> {
                     .numbers
                     .of(location, what)
                     .ok_or("it names what there is not")?;
-                let Some(survey) = &mut self.survey else {
-                    return self
-                        .builder
-                        .push(location, time, action)
-                        .map_err(|why| why.to_string());
-                };
-                survey
-                    .push(self.builder, location, time, action)
-                    .map_err(|why| {
-                        self.is_disorder = matches!(why, StreamError::Disorder(_));
-                        why.to_string()
-                    })?;
+                let position = self.position;
+                self.position += 1;
+                self.target.event(position, location, time, action)?;
             }
         }
         Ok(())

@@ -2,31 +2,31 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{EventId, Knot, Knots, LocationId, Matching, Trace, TraceBuilder, TraceError};
+use crate::{EventId, Knots, LocationId, Matching, OffsetKnot, Trace, TraceBuilder, TraceError};
 use downbeat_clock_core::{self as clock_core, Global, Local, Timestamp};
 
 use super::Otf2Error;
-use super::anchor::Anchor;
-use super::clock::Ticks;
-use super::definitions::Definitions;
-use super::event_file::{EventFile, Record};
-use super::events::{Event, Mappings, is_in_trace};
+use super::anchor::ArchiveAnchor;
+use super::clock::Otf2Clock;
+use super::definitions::Otf2Definitions;
+use super::event_file::{EventFile, EventRecord};
+use super::events::{Mappings, Otf2Event, is_in_trace};
 use super::files::{globals, local};
-use super::handover::hand_over;
-use super::reader::Reader;
-use super::sink::{ReadError, Sink};
-use super::stream::{Held, Stream, StreamError};
-use super::teams::{TeamError, Teams};
+use super::reader::ArchiveReader;
+use super::sink::{EventSink, ReadError, Sink};
+use super::stream::{HeldEvents, LocationStream, StreamError};
+use super::teams::{Otf2Teams, TeamError};
 use crate::formats::Sessions;
+use crate::workers::share;
 
 /// An archive that is open for reading. It is never changed.
 #[derive(Debug)]
 pub struct Archive {
     /// Its anchor file, `NAME.otf2`.
     pub(super) anchor: PathBuf,
-    pub(super) chunks: Anchor,
-    pub(super) definitions: Definitions,
-    pub(super) ticks: Ticks,
+    pub(super) chunks: ArchiveAnchor,
+    pub(super) definitions: Otf2Definitions,
+    pub(super) ticks: Otf2Clock,
     pub(super) locations: Vec<ArchiveLocation>,
     /// The clock offsets that the archive has, of each location.
     pub(super) offsets: Vec<Knots>,
@@ -47,7 +47,7 @@ pub struct ArchiveLocation {
 
 /// What of an archive becomes of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct ReadOptions {
     /// How strictly events are matched.
     pub matching: Matching,
     /// Whether the clock offsets of the archive are added to its times, as OTF2 does it; or else times are as recorded.
@@ -61,7 +61,7 @@ pub struct Reading {
     pub workers: usize,
 }
 
-impl Default for Reading {
+impl Default for ReadOptions {
     /// Strictly, with everything, on one thread.
     fn default() -> Self {
         Self {
@@ -100,10 +100,10 @@ impl Archive {
     /// # Errors
     /// When a file is missing, cut short or of no OTF2 archive.
     pub fn open(anchor: &Path) -> Result<Self, Otf2Error> {
-        let reader = Reader::open(anchor)?;
+        let reader = ArchiveReader::open(anchor)?;
         check_end(&globals(anchor))?;
         let definitions = reader.definitions()?;
-        let ticks = Ticks::new(definitions.resolution).ok_or_else(|| {
+        let ticks = Otf2Clock::new(definitions.resolution).ok_or_else(|| {
             Otf2Error::content(
                 &globals(anchor),
                 "the archive does not say how fast its clock ticks",
@@ -173,7 +173,7 @@ impl Archive {
     /// Those of one location.
     pub(super) fn sessions_of(&self, index: usize) -> Vec<Vec<clock_core::Knot<Local, Global>>> {
         let nanos = |ticks: i64| self.ticks.nanos(ticks).unwrap_or(i64::MAX);
-        let sample = |knot: &Knot| clock_core::Knot {
+        let sample = |knot: &OffsetKnot| clock_core::Knot {
             at: Timestamp::from_nanos(nanos(knot.at)),
             image: Timestamp::from_nanos(nanos(knot.at.saturating_add(knot.offset))),
         };
@@ -188,14 +188,36 @@ impl Archive {
     ///
     /// # Errors
     /// When a file is damaged, or its events do not make a trace.
-    pub fn read(&self, reading: &Reading) -> Result<ArchiveTrace, Otf2Error> {
+    pub fn read(&self, reading: &ReadOptions) -> Result<ArchiveTrace, Otf2Error> {
         let mut builder = TraceBuilder::new(reading.matching);
-        let found = match reading.workers {
-            ..=1 => self.read_into(reading, &mut builder),
-            _ => hand_over(&mut builder, |sink| self.read_into(reading, sink)),
-        };
-        let (locations, _) = found.map_err(|why| why.or_else(|why| self.trace_error(why)))?;
-        let trace = builder.finish().map_err(|why| self.trace_error(why))?;
+        let bad = |why: ReadError<TraceError>| why.or_else(|why| self.trace_error(why));
+        let teams = self.define(&mut builder).map_err(bad)?;
+        let mut loads = vec![0; teams.locations.len()];
+        for (location, found) in teams.locations.iter().zip(&self.locations) {
+            loads[location.index()] = found.events;
+        }
+        // Every thread reads the files of its own processes, and stops at the first error there.
+        let parts = builder.split(reading.workers, &loads);
+        let failures = share(parts, |_, mut part| {
+            let mut teams = teams.clone();
+            let here = |index: &usize| part.has(teams.locations[*index]);
+            let indices: Vec<usize> = (0..self.locations.len()).filter(here).collect();
+            indices.into_iter().find_map(|index| {
+                let read = self.read_location(index, reading, &mut teams, &mut part);
+                read.err().map(|why| (index, why))
+            })
+        });
+        if let Some((_, why)) = failures
+            .into_iter()
+            .flatten()
+            .min_by_key(|(index, _)| *index)
+        {
+            return Err(bad(why));
+        }
+        let locations = teams.locations;
+        let trace = builder
+            .finish_on(reading.workers)
+            .map_err(|why| self.trace_error(why))?;
         Ok(ArchiveTrace {
             trace,
             origin: Origin {
@@ -209,13 +231,10 @@ impl Archive {
     /// that no trace has.
     pub(super) fn read_into<S: Sink>(
         &self,
-        reading: &Reading,
+        reading: &ReadOptions,
         sink: &mut S,
     ) -> Result<(Vec<LocationId>, u64), ReadError<S::Error>> {
-        let mut teams = Teams::new(&self.definitions, sink).map_err(|why| match why {
-            TeamError::Sink(why) => ReadError::Sink(why),
-            TeamError::Definitions(why) => Otf2Error::content(&globals(&self.anchor), why).into(),
-        })?;
+        let mut teams = self.define(sink)?;
         sink.begin_events().map_err(ReadError::Sink)?;
         let mut left_out = 0;
         for index in 0..self.locations.len() {
@@ -224,11 +243,21 @@ impl Archive {
         Ok((teams.locations, left_out))
     }
 
-    fn read_location<S: Sink>(
+    /// Hands over all locations and communicators.
+    pub(super) fn define<S: Sink>(&self, sink: &mut S) -> Result<Otf2Teams, ReadError<S::Error>> {
+        Otf2Teams::new(&self.definitions, sink).map_err(|why| match why {
+            TeamError::Sink(why) => ReadError::Sink(why),
+            TeamError::Otf2Definitions(why) => {
+                Otf2Error::content(&globals(&self.anchor), why).into()
+            }
+        })
+    }
+
+    pub(super) fn read_location<S: EventSink>(
         &self,
         index: usize,
-        reading: &Reading,
-        teams: &mut Teams,
+        reading: &ReadOptions,
+        teams: &mut Otf2Teams,
         sink: &mut S,
     ) -> Result<u64, ReadError<S::Error>> {
         let ArchiveLocation { id, events, .. } = self.locations[index];
@@ -236,21 +265,22 @@ impl Archive {
         // An event has a byte at least, whatever the definitions say.
         let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
         let most = usize::try_from(events.min(bytes)).unwrap_or(0);
-        sink.reserve(teams.locations[index], most)
-            .map_err(ReadError::Sink)?;
+        sink.reserve(teams.locations[index], most);
         let offsets = if reading.offsets {
             self.offsets[index].clone()
         } else {
             Knots::default()
         };
-        let mut stream = Stream {
+        let mut stream = LocationStream {
             location: teams.locations[index],
             definitions: &self.definitions,
             teams,
             sink,
             threads: reading.threads,
             init: reading.init,
-            held: Held::default(),
+            // As if all events of one location came before those of the next.
+            position: (index as u64) << 32,
+            held: HeldEvents::default(),
         };
         let at_fault = |event: u64, why: StreamError<S::Error>| match why {
             StreamError::Sink(why) => ReadError::Sink(why),
@@ -270,7 +300,7 @@ impl Archive {
                 }
                 let taken = match (
                     self.time(&record, &offsets),
-                    Event::of(&record, order, &self.mappings[index]),
+                    Otf2Event::of(&record, order, &self.mappings[index]),
                 ) {
                     (Some(time), Some(event)) => stream.take(time, event),
                     (None, _) => Err(StreamError::Event(
@@ -298,7 +328,7 @@ impl Archive {
     }
 
     #[inline]
-    fn time(&self, record: &Record<'_>, offsets: &Knots) -> Option<Timestamp<Global>> {
+    fn time(&self, record: &EventRecord<'_>, offsets: &Knots) -> Option<Timestamp<Global>> {
         let nanos = self
             .ticks
             .nanos(offsets.apply(i64::try_from(record.time).ok()?))?;
@@ -306,8 +336,8 @@ impl Archive {
     }
 
     /// Locations as they are numbered in every trace that is made of this; `None` if the definitions make no sense.
-    pub(super) fn teams(&self) -> Option<Teams> {
-        Teams::new(
+    pub(super) fn teams(&self) -> Option<Otf2Teams> {
+        Otf2Teams::new(
             &self.definitions,
             &mut TraceBuilder::new(Matching::default()),
         )

@@ -4,9 +4,9 @@ use crate::{Action, CommunicatorId, LocationId, Matching, Place, TraceBuilder, T
 use downbeat_clock_core::{Global, Knot, Timestamp};
 use rustc_hash::FxHashMap;
 
-use super::events::Event;
-use super::sink::Sink;
-use super::{Archive, Otf2Error, Reading};
+use super::events::Otf2Event;
+use super::sink::{EventSink, Sink};
+use super::{Archive, Otf2Error, ReadOptions};
 use crate::formats::definitions::LONGEST_NAME;
 use crate::formats::{Item, What};
 
@@ -50,7 +50,7 @@ impl Archive {
     /// When a file is damaged, events cannot be of a trace, or whoever takes them says so.
     pub fn for_each_item<E: From<Otf2Error>>(
         &self,
-        reading: &Reading,
+        reading: &ReadOptions,
         take: impl FnMut(&Item<'_>) -> Result<(), E>,
     ) -> Result<u64, E> {
         let matching = Matching {
@@ -66,7 +66,7 @@ impl Archive {
             take,
         };
         let read = self.read_into(
-            &Reading {
+            &ReadOptions {
                 matching,
                 ..*reading
             },
@@ -133,8 +133,6 @@ impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
 }
 
 impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
-    type Error = ItemError<E>;
-
     fn add_location(&mut self, index: usize, place: Place) -> Result<LocationId, ItemError<E>> {
         let id = self.builder.add_location(place)?;
         let name = self.location_name(index);
@@ -152,11 +150,9 @@ impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
         Ok(id)
     }
 
-    fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, ItemError<E>> {
-        let id = self.builder.add_communicator(members)?;
-        let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
-        self.take(&Item::Communicator { members: &members })?;
-        Ok(id)
+    /// Others see which of them are used.
+    fn own_communicator(&mut self) -> Result<Option<CommunicatorId>, ItemError<E>> {
+        Ok(None)
     }
 
     fn begin_events(&mut self) -> Result<(), ItemError<E>> {
@@ -170,16 +166,28 @@ impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
             Ok(())
         }
     }
+}
+
+impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Items<'_, F> {
+    type Error = ItemError<E>;
+
+    fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, ItemError<E>> {
+        let id = self.builder.add_communicator(members)?;
+        let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
+        self.take(&Item::Communicator { members: &members })?;
+        Ok(id)
+    }
 
     fn push(
         &mut self,
+        _position: u64,
         location: LocationId,
         time: Timestamp<Global>,
         action: Action,
-        event: Event,
+        event: Otf2Event,
     ) -> Result<(), ItemError<E>> {
         let location = location.index() as u32;
-        let what = What::of(action);
+        let what = What::from_action(action);
         let take = |items: &mut Self, what| {
             items.take(&Item::Event {
                 location,
@@ -189,12 +197,12 @@ impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
         };
         // A barrier of threads, say, is a region and an operation, one in the other.
         match event {
-            Event::Enter { region } => {
+            Otf2Event::Enter { region } => {
                 let region = self.region(region)?;
                 take(self, What::Enter { region })?;
                 what.map_or(Ok(()), |what| take(self, what))
             }
-            Event::Leave { region } => {
+            Otf2Event::Leave { region } => {
                 let region = self.region(region)?;
                 if let Some(what) = what {
                     take(self, what)?;
