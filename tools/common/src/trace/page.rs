@@ -30,11 +30,11 @@ pub struct PageOptions {
 }
 
 /// Times at one stage, and what is wrong with them.
-type Stage<'a> = (&'static str, &'a Violations);
+type ViolationStage<'a> = (&'static str, &'a Violations);
 
 /// What is on the page.
 #[derive(Debug)]
-pub struct Shown<'a> {
+pub struct PageContents<'a> {
     /// What the trace consists of.
     pub contents: &'a Contents,
     /// What else is to be known, in lines.
@@ -42,7 +42,7 @@ pub struct Shown<'a> {
     /// How long messages take at least.
     pub latencies: &'a LatencyReport,
     /// In their order.
-    pub stages: Vec<Stage<'a>>,
+    pub stages: Vec<ViolationStage<'a>>,
     /// How many receives and exits were corrected explicitly.
     pub corrected: Option<usize>,
     /// In their order; the last one counts.
@@ -96,7 +96,7 @@ impl PageOptions {
     ///
     /// # Errors
     /// When there cannot be such files, by the option that named them; or when they cannot be filled.
-    pub fn write(&self, title: &str, shown: &Shown<'_>) -> Result<(), Failure> {
+    pub fn write(&self, title: &str, shown: &PageContents<'_>) -> Result<(), Failure> {
         let Some(output) = &self.page else {
             return Ok(());
         };
@@ -106,7 +106,7 @@ impl PageOptions {
     }
 }
 
-impl<'a> Shown<'a> {
+impl<'a> PageContents<'a> {
     /// The page of a correction of locations with such names.
     pub fn correction(document: &'a Document, names: &'a [String]) -> Self {
         let archive = document.archive.as_ref().map(ArchiveReport::text);

@@ -9,7 +9,7 @@ use crate::page::frame::{Frame, data_width};
 use crate::page::style;
 use crate::page::svg::Picture;
 use crate::page::units::{count, time};
-use crate::trace::{AboveReport, BinReport, DeviationReport, IntervalReport, percent};
+use crate::trace::{AboveReport, BinReport, DeviationReport, IntervalsReport, percent};
 
 /// How high bars and lines can be.
 const HEIGHT: f64 = 150.0;
@@ -100,13 +100,13 @@ pub(super) fn numbers(found: &DeviationReport) -> [HtmlTable; 3] {
 }
 
 /// What a share is of.
-type Kind = (
+type ShareKind = (
     &'static str,
-    fn(&DeviationReport) -> &IntervalReport,
+    fn(&DeviationReport) -> &IntervalsReport,
     fn(&AboveReport) -> f64,
 );
 
-const KINDS: [Kind; 4] = [
+const KINDS: [ShareKind; 4] = [
     (
         "positions: intervals",
         |found| &found.event_position,
@@ -129,7 +129,7 @@ const KINDS: [Kind; 4] = [
     ),
 ];
 
-fn shares((_, intervals, share): &Kind, found: &DeviationReport) -> Vec<f64> {
+fn shares((_, intervals, share): &ShareKind, found: &DeviationReport) -> Vec<f64> {
     intervals(found).above.iter().map(share).collect()
 }
 
@@ -194,7 +194,7 @@ pub(super) fn picture(found: &DeviationReport) -> Option<Picture> {
             .into_iter()
             .for_each(|place| frame.canvas.marker(series, place));
     }
-    let said = |kind: &Kind| {
+    let said = |kind: &ShareKind| {
         let shares = shares(kind, found)
             .into_iter()
             .map(percent)
