@@ -13,7 +13,7 @@ use downbeat_common::records::{
 use downbeat_common::{Failure, ProgressBar, Trial, TrialOptions};
 use downbeat_sync::{Comm as _, SimCluster, SimComm, SyncError, VirtualTime};
 
-use crate::cluster::Cluster;
+use crate::cluster::ClusterFile;
 
 #[derive(Args, Debug)]
 #[command(
@@ -23,7 +23,7 @@ use crate::cluster::Cluster;
                   Examples:\n  downbeat simulate --ranks 512 --algorithm hca3/100/skampi/20,jk/100/skampi/20\n  \
                   downbeat simulate --cluster titan --ranks 4096 --sample 0.1"
 )]
-pub(crate) struct Options {
+pub(crate) struct SimulateOptions {
     /// How many ranks
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=i64::from(SimCluster::MOST_RANKS)), allow_hyphen_values = true)]
     ranks: u32,
@@ -45,8 +45,8 @@ pub(crate) struct Options {
     csv: Option<PathBuf>,
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let cluster = Cluster::find(&options.cluster)?;
+pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
+    let cluster = ClusterFile::find(&options.cluster)?;
     let mut sim = SimCluster {
         ranks: options.ranks,
         ranks_per_node: options.per_node.unwrap_or(cluster.ranks_per_node),
@@ -105,7 +105,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     ))
 }
 
-fn factors(options: &Options, cluster: &Cluster, sim: &SimCluster) -> Factors {
+fn factors(options: &SimulateOptions, cluster: &ClusterFile, sim: &SimCluster) -> Factors {
     Factors::default()
         .with(
             "program",

@@ -39,15 +39,9 @@ pub(super) fn of(reports: &[(String, Report)], options: &TextOptions) -> Page {
             } else {
                 region.name.clone()
             };
-            page.section(&region_id(number, place), &heading);
-            detail::write(
-                &mut page,
-                &region_id(number, place),
-                region,
-                report.ranks,
-                unit,
-                options,
-            );
+            let id = summary::region_id(number, place);
+            page.section(&id, &heading);
+            detail::write(&mut page, &id, region, report.ranks, unit, options);
         }
     }
     page
@@ -59,9 +53,4 @@ pub(super) fn title(reports: &[(String, Report)]) -> String {
         [(name, _)] => format!("Regions of {name}"),
         several => format!("Regions of {} reports", several.len()),
     }
-}
-
-/// Where a region is on the page.
-fn region_id(report: usize, place: usize) -> String {
-    format!("region-{report}-{place}")
 }

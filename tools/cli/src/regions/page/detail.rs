@@ -70,7 +70,7 @@ fn pictures(
     ranks: u32,
     unit: TickUnit,
 ) {
-    let scale = histogram::Scale::of(events, unit);
+    let scale = histogram::HistogramScale::of(events, unit);
     let mut histograms = (1..).zip(&events.groups).map(|(number, group)| {
         (
             format!("{id}-histogram-{number}"),

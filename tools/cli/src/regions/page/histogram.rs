@@ -11,7 +11,7 @@ use downbeat_common::page::units::{count, counted};
 
 /// The axes of all groups of a region, so that they can be compared.
 #[derive(Debug)]
-pub(super) struct Scale {
+pub(super) struct HistogramScale {
     x: Axis,
     y: Axis,
 }
@@ -19,7 +19,7 @@ pub(super) struct Scale {
 /// How high the bars can be.
 const HEIGHT: f64 = 150.0;
 
-impl Scale {
+impl HistogramScale {
     pub(super) fn of(events: &EventReport, unit: TickUnit) -> Self {
         let bins = || events.groups.iter().flat_map(|group| &group.bins);
         let most = bins().map(|counts| counts.most.count).max().unwrap_or(1);
@@ -41,7 +41,7 @@ pub(super) fn picture(
     name: &str,
     number: usize,
     group: &HistogramGroup,
-    scale: &Scale,
+    scale: &HistogramScale,
     unit: TickUnit,
 ) -> Picture {
     let colour = strip::colour(number - 1);

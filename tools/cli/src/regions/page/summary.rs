@@ -2,7 +2,6 @@
 
 use downbeat_regions::{EventReport, RegionReport, Report, TextOptions};
 
-use super::region_id;
 use downbeat_common::page::bins::TickUnit;
 use downbeat_common::page::svg::fitting;
 use downbeat_common::page::units::{count, counted};
@@ -51,6 +50,11 @@ pub(super) fn write(
     page.note(
         "Totals are those of single ranks: the greatest, the least, and the average of those that ran through it.",
     );
+}
+
+/// Name of the place of a region on the page.
+pub(super) fn region_id(report: usize, place: usize) -> String {
+    format!("region-{report}-{place}")
 }
 
 /// How the pictures are to be read.

@@ -5,8 +5,8 @@ use downbeat_records::analysis::{ComparedGroup, ExperimentComparison};
 use downbeat_records::stats::{Interval, stars};
 
 use crate::experiments::plural;
-use crate::report::measured::{Experiments, Kind};
-use crate::report::shifts::{self, Shift};
+use crate::report::measured::{Experiments, MeasuredOperation};
+use crate::report::shifts::{self, RelativeShift};
 use downbeat_common::page::svg::fitting;
 use downbeat_common::page::units;
 use downbeat_common::page::{HtmlTable, Page};
@@ -42,7 +42,7 @@ pub(super) fn shift(group: &ComparedGroup) -> Option<(f64, Interval)> {
 pub(super) fn write(
     page: &mut Page,
     experiments: &Experiments,
-    kinds: &[Kind],
+    kinds: &[MeasuredOperation],
     compared: &[ExperimentComparison],
 ) {
     if compared.is_empty() {
@@ -78,7 +78,7 @@ pub(super) fn write(
     }
 }
 
-fn of_kind(kind: &Kind, compared: &[ExperimentComparison]) -> Vec<Shift> {
+fn of_kind(kind: &MeasuredOperation, compared: &[ExperimentComparison]) -> Vec<RelativeShift> {
     let of = |bytes: u64, series: usize| {
         let key = kind.key(bytes);
         let group = compared[series]
@@ -86,7 +86,7 @@ fn of_kind(kind: &Kind, compared: &[ExperimentComparison]) -> Vec<Shift> {
             .iter()
             .find(|group| group.key == key)?;
         let (share, interval) = shift(group)?;
-        Some(Shift {
+        Some(RelativeShift {
             bytes,
             series: series + 1,
             share,

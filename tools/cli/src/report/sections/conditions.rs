@@ -2,7 +2,7 @@
 
 use downbeat_records::State;
 
-use crate::report::measured::{Experiments, Measured};
+use crate::report::measured::{Experiments, MeasuredExperiment};
 use downbeat_common::page::units;
 use downbeat_common::page::{HtmlTable, Page};
 
@@ -76,7 +76,7 @@ fn factors(experiments: &Experiments) -> HtmlTable {
     table
 }
 
-fn launches(measured: &Measured) -> HtmlTable {
+fn launches(measured: &MeasuredExperiment) -> HtmlTable {
     let headings = [
         "launch", "number", "groups", "valid", "late", "long", "outliers", "complete",
     ];
@@ -110,7 +110,7 @@ fn launches(measured: &Measured) -> HtmlTable {
 }
 
 /// Facts that are the same in all launches once, the others for every launch.
-fn facts(page: &mut Page, measured: &Measured) {
+fn facts(page: &mut Page, measured: &MeasuredExperiment) {
     let all: Vec<_> = measured
         .launches
         .iter()

@@ -6,7 +6,7 @@ use downbeat_records::stats::stars;
 
 use super::comparison::shift;
 use crate::experiments::plural;
-use crate::report::measured::{Experiments, Kind, Measured};
+use crate::report::measured::{Experiments, MeasuredExperiment, MeasuredOperation};
 use downbeat_common::page::Page;
 use downbeat_common::page::units;
 
@@ -29,7 +29,7 @@ pub(super) fn title(experiments: &Experiments) -> String {
 pub(super) fn write(
     page: &mut Page,
     experiments: &Experiments,
-    kinds: &[Kind],
+    kinds: &[MeasuredOperation],
     compared: &[ExperimentComparison],
 ) {
     page.paragraph("lead", &what(experiments, kinds));
@@ -46,7 +46,7 @@ pub(super) fn write(
 }
 
 /// What was measured, how often, and by what.
-fn what(experiments: &Experiments, kinds: &[Kind]) -> String {
+fn what(experiments: &Experiments, kinds: &[MeasuredOperation]) -> String {
     let mut operations: Vec<&str> = kinds.iter().map(|kind| kind.operation.as_str()).collect();
     operations.dedup();
     let operations = if operations.len() > MOST {
@@ -143,9 +143,9 @@ fn in_short(value: &str) -> String {
 }
 
 /// The run-times at the ends of the sizes.
-fn numbers(experiments: &Experiments, kinds: &[Kind]) -> String {
+fn numbers(experiments: &Experiments, kinds: &[MeasuredOperation]) -> String {
     let measured = &experiments.all[0];
-    let at = |kind: &Kind, bytes: u64| {
+    let at = |kind: &MeasuredOperation, bytes: u64| {
         let averages = measured
             .group(&kind.key(bytes))?
             .averages(experiments.average)?;
@@ -164,7 +164,7 @@ fn numbers(experiments: &Experiments, kinds: &[Kind]) -> String {
             units::bytes(bytes)
         ))
     };
-    let of = |kind: &Kind| {
+    let of = |kind: &MeasuredOperation| {
         let ends: Vec<String> = kind
             .some_sizes(2)
             .into_iter()
@@ -222,7 +222,7 @@ fn verdict(comparison: &ExperimentComparison, name: &str, first: &str) -> String
 }
 
 /// What a reader is to know before he believes anything.
-fn doubts(measured: &Measured) -> Vec<String> {
+fn doubts(measured: &MeasuredExperiment) -> Vec<String> {
     let analysis = &measured.analysis;
     let mut found = Vec::new();
     if !analysis.incomplete.is_empty() {
