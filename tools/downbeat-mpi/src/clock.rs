@@ -151,7 +151,7 @@ impl<K: Clock + Copy> Timebase<K> {
         let clock = SkewedClock::new(self.clock, truth, spec.for_clock(clock_index))
             .map_err(|why| Failure::option("--skew", why));
         let clock = agree_blocking(ranks.all, clock)?;
-        let local = SkewedClock::<K>::believed().map_err(Failure::run)?;
+        let local = SkewedClock::<K>::nominal_model().map_err(Failure::run)?;
         Ok(Timebase {
             clock,
             local,
