@@ -13,8 +13,8 @@ use super::{
     Action, ClockSample, CommunicatorId, Latencies, LocationId, Matching, Place, Trace,
     TraceBuilder, TruthError,
 };
-use downbeat_sync::internal::{exponential, not_negative, refuse_unless};
-use downbeat_sync::{Clocks, Drift, SimError, Wander};
+use downbeat_sync::internal::{exponential, require, require_non_negative};
+use downbeat_sync::{Clocks, ClusterError, Drift, DriftWalk};
 
 /// A program that exchanges messages round after round, on a cluster with clocks that are wrong in a known way.
 ///
@@ -114,7 +114,7 @@ impl SyntheticProgram {
     /// events is nearly reached.
     pub fn new(nodes: u32, events: u64) -> Self {
         let [process, node, beyond] = [200, 500, 2_000].map(Duration::from_nanos);
-        let wander = Wander {
+        let wander = DriftWalk {
             drift_per_sqrt_second: 1e-8,
             interval: Duration::from_secs(1),
             lasting: Duration::ZERO,
@@ -172,43 +172,43 @@ impl SyntheticProgram {
     ///
     /// # Errors
     /// With its name.
-    pub fn validate(&self) -> Result<(), SimError> {
+    pub fn validate(&self) -> Result<(), ClusterError> {
         let name = |name: &str| name.to_owned();
         let positive = "positive";
-        refuse_unless(self.nodes > 0, || name("nodes"), positive)?;
-        refuse_unless(self.processes > 0, || name("processes"), positive)?;
-        refuse_unless(self.threads > 0, || name("threads"), positive)?;
+        require(self.nodes > 0, || name("nodes"), positive)?;
+        require(self.processes > 0, || name("processes"), positive)?;
+        require(self.threads > 0, || name("threads"), positive)?;
         let locations = [self.processes, self.threads]
             .iter()
             .try_fold(self.nodes, |all, more| all.checked_mul(*more));
-        refuse_unless(
+        require(
             locations.is_some_and(|all| all < 1 << 28),
             || name("nodes"),
             "so few that there are 2^28 threads",
         )?;
-        refuse_unless(
+        require(
             self.duration > Duration::ZERO,
             || name("duration"),
             positive,
         )?;
-        refuse_unless(
+        require(
             self.duration < Duration::from_secs(1 << 29),
             || name("duration"),
             "less than 17 years",
         )?;
-        refuse_unless(
+        require(
             self.latencies.levels()[2] < Duration::from_secs(1),
             || name("latencies"),
             "below a second",
         )?;
-        not_negative(self.jitter.as_nanos() as f64, || name("jitter"))?;
-        not_negative(self.noise.as_nanos() as f64, || name("noise"))?;
-        refuse_unless(
+        require_non_negative(self.jitter.as_nanos() as f64, || name("jitter"))?;
+        require_non_negative(self.noise.as_nanos() as f64, || name("noise"))?;
+        require(
             self.sessions == 0 || self.samples > 0,
             || name("samples"),
             positive,
         )?;
-        refuse_unless(
+        require(
             (0.0..=1.0).contains(&self.violated),
             || name("violated"),
             "from 0 to 1",
@@ -259,7 +259,7 @@ impl SyntheticProgram {
 
     /// The walks of the clocks' drifts last as long as the program does.
     fn lasting_clocks(&self) -> Clocks {
-        let wander = self.clocks.wander.map(|wander| Wander {
+        let wander = self.clocks.wander.map(|wander| DriftWalk {
             lasting: self.end() + Duration::from_secs(1),
             ..wander
         });
@@ -295,7 +295,7 @@ impl SyntheticProgram {
     ///
     /// # Errors
     /// When a parameter makes no sense.
-    pub fn sessions(&self) -> Result<Vec<Vec<Vec<ClockSample>>>, SimError> {
+    pub fn sessions(&self) -> Result<Vec<Vec<Vec<ClockSample>>>, ClusterError> {
         self.validate()?;
         let mut clocks = WrongClocks::new(self);
         // The program has other chances.
@@ -333,7 +333,7 @@ impl SyntheticProgram {
     ///
     /// # Errors
     /// When a parameter makes no sense, or `see` returns an error.
-    pub fn run<E: From<SimError>>(
+    pub fn run<E: From<ClusterError>>(
         &self,
         see: impl FnMut(SyntheticEvent) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -377,11 +377,11 @@ impl SyntheticProgram {
     ///
     /// # Errors
     /// When a parameter makes no sense.
-    pub fn truth(&self) -> Result<Vec<Vec<Timestamp<Global>>>, SimError> {
+    pub fn truth(&self) -> Result<Vec<Vec<Timestamp<Global>>>, ClusterError> {
         let mut times = vec![vec![]; self.places().len()];
         self.run(|event| {
             times[event.location.index()].push(event.truth);
-            Ok::<_, SimError>(())
+            Ok::<_, ClusterError>(())
         })?;
         Ok(times)
     }
@@ -393,7 +393,7 @@ impl SyntheticProgram {
     pub fn error<T: AsRef<[Timestamp<Global>]>>(
         &self,
         times: &[T],
-    ) -> Result<TruthError, SimError> {
+    ) -> Result<TruthError, ClusterError> {
         let mut error = TruthError::default();
         let mut left: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
         self.run(|event| {
@@ -403,7 +403,7 @@ impl SyntheticProgram {
             {
                 error.add(*shown, event.truth);
             }
-            Ok::<_, SimError>(())
+            Ok::<_, ClusterError>(())
         })?;
         Ok(error)
     }

@@ -9,7 +9,7 @@ use downbeat_common::records::{self, CsvFile, Factors, Largest, Record, Report};
 use downbeat_common::{
     CalibrationOptions, Failure, Progress, SkewSpec, Trial, TrialOptions, agree,
 };
-use downbeat_sync::{Comm, MpiComm, SyncError, Timekeeper, block_on_ready};
+use downbeat_sync::{Comm, LocalClock, MpiComm, SyncError, block_on_ready};
 
 use crate::clock::{ClockUser, Kind, Timebase, Tsc};
 use crate::command_line::block_on_ready_failure;
@@ -127,9 +127,9 @@ impl Session<'_> {
         progress: &Progress,
     ) -> Result<Option<Record>, Failure> {
         let ranks = self.ranks;
-        let me = Timekeeper::new(&base.clock, base.local)
+        let me = LocalClock::new(&base.clock, base.local)
             .source(base.source)
-            .place(ranks.place);
+            .placement(ranks.place);
         let mut errors: Vec<Option<Largest>> = Vec::new();
         let tried = trial.run(
             &me,

@@ -3,14 +3,14 @@
 use core::fmt;
 
 use crate::TraceError;
-use downbeat_sync::SimError;
+use downbeat_sync::ClusterError;
 
 /// Why there is no trace of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SyntheticError {
     /// A parameter makes no sense.
-    Parameter(SimError),
+    Parameter(ClusterError),
     /// There is too much for a trace.
     Trace(TraceError),
 }
@@ -26,8 +26,8 @@ impl fmt::Display for SyntheticError {
 
 impl core::error::Error for SyntheticError {}
 
-impl From<SimError> for SyntheticError {
-    fn from(error: SimError) -> Self {
+impl From<ClusterError> for SyntheticError {
+    fn from(error: ClusterError) -> Self {
         Self::Parameter(error)
     }
 }
