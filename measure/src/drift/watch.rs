@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::{Explained, OffsetSeries};
     use downbeat_clock_core::{Global, Timestamp};
-    use downbeat_sync::{Clocks, Drift, Network, SimClock, SimCluster, SimComm, Wander};
+    use downbeat_sync::{Clocks, Drift, DriftWalk, Network, SimClock, SimCluster, SimComm};
 
     fn cluster(clocks: Clocks) -> SimCluster {
         let network = Network::typical();
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn clocks_that_wander_are_the_further_from_a_line_the_longer_it_is() {
-        let wander = Wander {
+        let wander = DriftWalk {
             drift_per_sqrt_second: 1e-6,
             interval: Duration::from_millis(100),
             lasting: Duration::from_secs(400),
