@@ -1,6 +1,8 @@
 //! The accuracy check (algorithm 6 of the 2018 paper): how far apart global clocks are, as far as messages can tell.
 
-use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, OffsetSample, Timestamp};
+use downbeat_clock_core::{
+    Clock, ClockModel, Counter, Duration, FitError, Global, OffsetSample, Timestamp,
+};
 
 use crate::collective::lowest_rank_where;
 use crate::pair::answer;
@@ -111,7 +113,7 @@ impl AccuracyCheck {
             // Clocks that drift apart are what a check is for.
             failure = no_memory.or(sample
                 .err()
-                .filter(|why| !matches!(why, SyncError::Offset(_))));
+                .filter(|why| !matches!(why, SyncError::Fit(FitError::Drifted { .. }))));
         }
         match lowest_rank_where(comm, failure.is_some()).await? {
             Some(rank) => Err(failure.unwrap_or(SyncError::OtherRank(rank))),
