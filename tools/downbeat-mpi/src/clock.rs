@@ -8,7 +8,7 @@ use downbeat_clock_core::{
     Clock, ClockModel, Counter, Local, ModelError, TickRate, Ticks, Timestamp,
 };
 use downbeat_common::{CalibrationOptions, Failure, SkewSpec, agree_blocking};
-use downbeat_sync::{Comm, Timekeeper, block_on_ready, collective};
+use downbeat_sync::{Comm, LocalClock, block_on_ready, collective};
 use downbeat_timers::{SkewedClock, SystemClock, SystemClockId, Truth, TscClock, WtimeClock};
 
 use crate::ranks::{JobRanks, hash_of};
@@ -126,10 +126,10 @@ impl Timebase<TscClock> {
 
 impl<K: Clock> Timebase<K> {
     /// Returns the parameters with which this rank synchronizes.
-    pub(crate) fn timekeeper(&self, ranks: &JobRanks<'_>) -> Timekeeper<'_, K> {
-        Timekeeper::new(&self.clock, self.local)
+    pub(crate) fn timekeeper(&self, ranks: &JobRanks<'_>) -> LocalClock<'_, K> {
+        LocalClock::new(&self.clock, self.local)
             .source(self.source)
-            .place(ranks.place)
+            .placement(ranks.place)
     }
 }
 
