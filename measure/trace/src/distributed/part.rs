@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_sync::collective::all_combine;
+use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
 use super::super::channels::MarkId;
@@ -407,7 +407,7 @@ fn words_of_summary(summary: &Summary) -> [u64; SUMMARY] {
 
 fn summary_of(words: &[u64; SUMMARY]) -> Summary {
     let stated = |position: u64, event: u64, says: u64| {
-        let kind = CollectiveKind::of_number(says >> 32)?;
+        let kind = CollectiveKind::from_number(says >> 32)?;
         (position != u64::MAX).then_some((position, event_of(event), kind, says as u32))
     };
     let [position, event, s0, s1, s2, c0, c1, c2, counts] = *words;
@@ -441,13 +441,13 @@ async fn agree<C: Comm>(
         }
         None => (NOTHING, None),
     };
-    let first = all_combine(comm, mine, Ord::min).await?;
+    let first = all_reduce(comm, mine, Ord::min).await?;
     if first == NOTHING {
         return Ok(());
     }
     let words = why.filter(|_| mine == first).map_or([0; 3], words_of);
     Err(PartError::Trace(error_of(
-        all_combine(comm, words, heard).await?,
+        all_reduce(comm, words, heard).await?,
     )))
 }
 

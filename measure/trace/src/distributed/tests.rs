@@ -10,7 +10,7 @@ use super::super::{
     TraceBuilder, TraceError, TruthComparison, Verdict,
 };
 use super::*;
-use downbeat_sync::{Comm, SimError, ThreadCluster, block_on_ready};
+use downbeat_sync::{ClusterError, Comm, ThreadCluster, block_on_ready};
 
 type Nanos = Vec<Vec<Timestamp<Global>>>;
 
@@ -296,7 +296,7 @@ fn programs_are_corrected_alike() {
                 at += 1;
                 let event = (event.location.0, event.local.as_nanos(), event.action);
                 Builder::event(builder, at, event).unwrap();
-                Ok::<_, SimError>(())
+                Ok::<_, ClusterError>(())
             });
             run.map_err(|why| (0, why.to_string()))
         };

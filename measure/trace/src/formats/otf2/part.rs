@@ -4,7 +4,9 @@ use crate::{PartBuilder, TraceError};
 
 use super::Otf2Error;
 use super::archive::{Archive, Origin, ReadOptions};
+use super::files::globals;
 use super::sink::ReadError;
+use super::teams::Otf2Teams;
 use crate::formats::Unread;
 
 impl Archive {
@@ -32,9 +34,10 @@ impl Archive {
     ) -> Result<Origin, Unread<Otf2Error>> {
         let unread = |after: usize, why: ReadError<TraceError>| Unread {
             after: after as u64,
-            why: Box::new(why.or_else(|why| self.trace_error(why))),
+            why: Box::new(why.into_error(|why| self.trace_error(why))),
         };
-        let mut teams = self.define(builder).map_err(|why| unread(0, why))?;
+        let mut teams = Otf2Teams::new(&self.definitions, &globals(&self.anchor), builder)
+            .map_err(|why| unread(0, why))?;
         for index in 0..self.locations.len() {
             if builder.owns(teams.locations[index]) {
                 let read = self.read_location(index, reading, &mut teams, builder);
