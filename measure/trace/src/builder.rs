@@ -346,13 +346,6 @@ impl BuilderPart<'_> {
         (process < self.processes.len()).then_some((process, index))
     }
 
-    /// Reserves memory, as [`TraceBuilder::reserve`] does.
-    pub(crate) fn reserve(&mut self, location: LocationId, events: usize, marks: usize) {
-        if let Some((process, index)) = self.index(location) {
-            self.processes[process].reserve(index, events, marks);
-        }
-    }
-
     /// Adds an event at a position of the whole trace to a location of this part.
     ///
     /// # Errors

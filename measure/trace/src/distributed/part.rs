@@ -157,6 +157,11 @@ impl PartBuilder {
         self.builder.push(location, time, action)
     }
 
+    /// Forgets everything that was added.
+    pub(crate) fn clear(&mut self) {
+        self.builder = TraceBuilder::new(self.builder.definitions.matching);
+    }
+
     /// The part, after all ranks have added their events.
     ///
     /// # Errors

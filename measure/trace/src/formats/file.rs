@@ -8,8 +8,11 @@ use crate::{
 };
 use downbeat_clock_core::{Global, Knot, Local, Timestamp};
 
+use super::blocks::{self, InOrder, Layout};
+use super::index::LocationLoad;
 use super::item::{Item, What};
 use super::{TraceFormat, TraceReader, TraceWriter};
+use crate::workers::share;
 use downbeat_files::FileError;
 
 /// What clocks showed when they were compared with the master's: of every location, its sessions, each with its
@@ -142,10 +145,24 @@ impl TraceFile {
     /// # Errors
     /// When it cannot be read, is no trace, or its events do not go together.
     pub fn read(path: &Path, matching: Matching) -> Result<Self, FileError> {
+        Self::read_on(path, matching, 1)
+    }
+
+    /// As [`read`](Self::read), on this number of threads.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_on(path: &Path, matching: Matching, workers: usize) -> Result<Self, FileError> {
         let mut builder = TraceBuilder::new(matching);
-        let file = TraceFile::load_counting(path, &mut builder, &mut 0)?;
+        let file = match TraceFile::load_chunks(path, &mut builder, workers) {
+            Ok(file) => file,
+            Err(InOrder) => {
+                builder = TraceBuilder::new(matching);
+                TraceFile::load_counting(path, &mut builder, &mut 0)?
+            }
+        };
         let trace = builder
-            .finish()
+            .finish_on(workers)
             .map_err(|why| FileError::content(path, why.to_string()))?;
         Ok(file.with(trace))
     }
@@ -159,10 +176,10 @@ impl TraceFile {
         &self,
         path: &Path,
         format: TraceFormat,
-        times: &[impl AsRef<[Timestamp<Global>]>],
+        times: &[impl AsRef<[Timestamp<Global>]> + Sync],
         sessions: &Sessions,
     ) -> Result<(), FileError> {
-        write_corrected(&self.path, path, format, times, sessions)
+        write_corrected([&self.path, path], format, times, sessions, 1)
     }
 }
 
@@ -172,11 +189,50 @@ impl TraceFile<()> {
     /// # Errors
     /// When it cannot be read, is no trace, or its events cannot be added.
     pub fn load(path: &Path, builder: &mut PartBuilder) -> Result<Self, Unread> {
+        if let Ok(file) = Self::load_own_chunks(path, builder) {
+            return Ok(file);
+        }
+        builder.clear();
         let mut after = 0;
         Self::load_counting(path, builder, &mut after).map_err(|why| Unread {
             after,
             why: Box::new(why),
         })
+    }
+
+    /// Reads a file whose events are in chunks, on several threads.
+    fn load_chunks(
+        path: &Path,
+        builder: &mut TraceBuilder,
+        workers: usize,
+    ) -> Result<Self, InOrder> {
+        let mut loading = Loading::new(builder);
+        let layout = Layout::read(path, |item| loading.take(item))?;
+        let (file, numbers) = loading.end(path, TraceFormat::Binary, Some(&layout.loads));
+        let mut loads = vec![];
+        for (location, load) in (0..).zip(&layout.loads) {
+            let location = numbers.location(location).ok_or(InOrder)?;
+            builder.reserve(location, load.events as usize, load.marks as usize);
+            loads.push(load.events);
+        }
+        let read = share(builder.split(workers, &loads), |_, mut part| {
+            layout.read_events(path, &numbers, &mut part)
+        });
+        read.into_iter()
+            .collect::<Result<(), InOrder>>()
+            .map(|()| file)
+    }
+
+    /// Reads a rank's events of a file whose events are in chunks.
+    fn load_own_chunks(path: &Path, builder: &mut PartBuilder) -> Result<Self, InOrder> {
+        let mut loading = Loading::new(builder);
+        let layout = Layout::read(path, |item| loading.take(item))?;
+        let (file, numbers) = loading.end(path, TraceFormat::Binary, Some(&layout.loads));
+        for (location, load) in (0..).zip(&layout.loads) {
+            let location = numbers.location(location).ok_or(InOrder)?;
+            builder.reserve(location, load.events as usize, load.marks as usize);
+        }
+        layout.read_events(path, &numbers, builder).map(|()| file)
     }
 
     fn load_counting(
@@ -192,27 +248,28 @@ impl TraceFile<()> {
             }
             *after += 1;
         }
-        let Loading {
-            names,
-            sessions,
-            master,
-            loads,
-            ..
-        } = loading;
-        Ok(Self {
-            path: path.to_owned(),
-            format: reader.format(),
-            trace: (),
-            names,
-            sessions,
-            master,
-            loads,
-        })
+        Ok(loading.end(path, reader.format(), None).0)
     }
 
     /// As [`TraceFile::loads`], of as much of a file as can be read, before it is.
     pub fn loads_of(path: &Path) -> Vec<(u32, u64)> {
         let mut loads: Vec<(u32, u64)> = vec![];
+        let layout = Layout::read(path, |item| {
+            match *item {
+                Item::Location { .. } => loads.push((loads.len() as u32, 0)),
+                Item::Thread { rank, .. } => loads.push((loads[rank as usize].0, 0)),
+                _ => {}
+            }
+            Ok(())
+        });
+        if let Ok(layout) = layout {
+            loads
+                .iter_mut()
+                .zip(layout.loads)
+                .for_each(|(load, found)| load.1 = found.events);
+            return loads;
+        }
+        loads.clear();
         let Ok(mut reader) = TraceReader::open(path) else {
             return loads;
         };
@@ -275,17 +332,22 @@ impl<T> TraceFile<T> {
     }
 }
 
-/// Writes the trace of a file to another one, as [`TraceFile::write_corrected`] does.
+/// Writes the trace of a file to another one, as [`TraceFile::write_corrected`] does, on this number of threads.
 ///
 /// # Errors
 /// When that cannot be written, or this one cannot be read again as it was.
 pub fn write_corrected(
-    from: &Path,
-    to: &Path,
+    [from, to]: [&Path; 2],
     format: TraceFormat,
-    times: &[impl AsRef<[Timestamp<Global>]>],
+    times: &[impl AsRef<[Timestamp<Global>]> + Sync],
     sessions: &Sessions,
+    workers: usize,
 ) -> Result<(), FileError> {
+    if format == TraceFormat::Binary
+        && let Ok(copied) = blocks::copy([from, to], times, sessions, workers)
+    {
+        return copied;
+    }
     let mut times: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
     let (writer, windows_end) = copy([from, to], format, sessions, |location, _, _| {
         let times = times.get_mut(location as usize);
@@ -298,6 +360,16 @@ pub fn write_corrected(
         return Err(changed(from));
     }
     writer.finish_line(windows_end)
+}
+
+/// The samples of every location, in their order.
+pub(super) fn samples_of(
+    sessions: &Sessions,
+) -> Vec<impl Iterator<Item = &Knot<Local, Global>> + '_> {
+    sessions
+        .iter()
+        .map(|sessions| sessions.iter().flatten())
+        .collect()
 }
 
 /// That a file cannot be read again.
@@ -315,10 +387,7 @@ pub(super) fn copy(
 ) -> Result<(TraceWriter, bool), FileError> {
     let mut reader = TraceReader::open(from)?;
     let mut writer = TraceWriter::create_line(to, format, reader.windows_end())?;
-    let mut samples: Vec<_> = sessions
-        .iter()
-        .map(|sessions| sessions.iter().flatten())
-        .collect();
+    let mut samples = samples_of(sessions);
     while let Some((mut item, windows_end)) = reader.next_line()? {
         match &mut item {
             Item::Event {
@@ -418,6 +487,39 @@ impl<'a, T: LoadTarget> Loading<'a, T> {
         Ok(())
     }
 
+    /// The file, and the ids of its numbers in the target; numbers of events are known from the index, or were counted.
+    fn end(
+        self,
+        path: &Path,
+        format: TraceFormat,
+        counted: Option<&[LocationLoad]>,
+    ) -> (TraceFile<()>, Numbers) {
+        let Self {
+            names,
+            sessions,
+            master,
+            mut loads,
+            numbers,
+            ..
+        } = self;
+        for (load, counted) in loads.iter_mut().zip(counted.unwrap_or_default()) {
+            load.1 = counted.events;
+        }
+        let path = path.to_owned();
+        (
+            TraceFile {
+                path,
+                format,
+                trace: (),
+                names,
+                sessions,
+                master,
+                loads,
+            },
+            numbers,
+        )
+    }
+
     fn add(&mut self, id: LocationId, process: u32, name: &str) {
         self.loads.push((process, 0));
         self.numbers.locations.push(id);
@@ -427,6 +529,11 @@ impl<'a, T: LoadTarget> Loading<'a, T> {
 }
 
 impl Numbers {
+    /// The id of a location.
+    pub(super) fn location(&self, number: u32) -> Option<LocationId> {
+        self.locations.get(number as usize).copied()
+    }
+
     /// Whose event it is, and what it is to others; `None` if it names something that there is not.
     #[inline]
     pub(super) fn of(&self, location: u32, what: What<'_>) -> Option<(LocationId, Action)> {

@@ -197,6 +197,8 @@ impl Archive {
         let mut loads = vec![0; teams.locations.len()];
         for (location, found) in teams.locations.iter().zip(&self.locations) {
             loads[location.index()] = found.events;
+            let most = self.most_events(found);
+            builder.reserve(*location, most, most);
         }
         // Every thread reads the files of its own processes, and stops at the first error there.
         let parts = builder.split(reading.workers, &loads);
@@ -245,6 +247,14 @@ impl Archive {
         Ok((teams.locations, left_out))
     }
 
+    /// An upper limit of the number of events of a location.
+    fn most_events(&self, location: &ArchiveLocation) -> usize {
+        // An event has a byte at least, whatever the definitions say.
+        let path = local(&self.anchor, location.id, "evt");
+        let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
+        usize::try_from(location.events.min(bytes)).unwrap_or(0)
+    }
+
     pub(super) fn read_location<S: EventSink>(
         &self,
         index: usize,
@@ -254,10 +264,10 @@ impl Archive {
     ) -> Result<u64, ReadError<S::Error>> {
         let ArchiveLocation { id, events, .. } = self.locations[index];
         let path = local(&self.anchor, id, "evt");
-        // An event has a byte at least, whatever the definitions say.
-        let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
-        let most = usize::try_from(events.min(bytes)).unwrap_or(0);
-        sink.reserve(teams.locations[index], most);
+        sink.reserve(
+            teams.locations[index],
+            self.most_events(&self.locations[index]),
+        );
         let offsets = if reading.offsets {
             self.offsets[index].clone()
         } else {

@@ -128,10 +128,6 @@ impl EventSink for BuilderPart<'_> {
         Err(TraceError::TooManyCollectives)
     }
 
-    fn reserve(&mut self, location: LocationId, events: usize) {
-        self.reserve(location, events, events);
-    }
-
     #[inline]
     fn push(
         &mut self,
