@@ -13,7 +13,7 @@ use downbeat_common::records::Factors;
 use downbeat_common::{CalibrationOptions, Failure, SkewSpec, machine};
 use downbeat_measure::{ByMessages, Measured, OwnKind, OwnOperation, Stage, Time};
 use downbeat_records::GroupKey;
-use downbeat_sync::{Comm, Place, ThreadCluster, ThreadComm, Timekeeper, block_on_ready};
+use downbeat_sync::{Comm, LocalClock, RankPlacement, ThreadCluster, ThreadComm, block_on_ready};
 use downbeat_timers::{
     Duration, SkewedClock, SystemClock, SystemClockId, TickRate, TscClock, TscUnavailable,
     allowed_cores,
@@ -35,7 +35,7 @@ pub(crate) struct ThreadBenchOptions {
     #[arg(long, value_name = "NAMES", default_value = "all", value_parser = operations)]
     operation: BenchOperations,
     /// Numbers of ranks, separated by commas; each rank is a thread [default: number of cores, at least 2]
-    #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=i64::from(ThreadCluster::MOST_RANKS)), allow_hyphen_values = true)]
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=i64::from(ThreadCluster::MAX_RANKS)), allow_hyphen_values = true)]
     ranks: Vec<u32>,
     #[command(flatten)]
     method: MethodOptions,
@@ -117,7 +117,7 @@ struct BenchCounter {
 
 impl ThreadBenchOptions {
     fn rank_counts(&self) -> Vec<u32> {
-        let all = (allowed_cores().len() as u32).clamp(2, ThreadCluster::MOST_RANKS);
+        let all = (allowed_cores().len() as u32).clamp(2, ThreadCluster::MAX_RANKS);
         let mut counts = if self.ranks.is_empty() {
             vec![all]
         } else {
@@ -171,7 +171,7 @@ impl ThreadBench<'_> {
             return self.with_clocks(&vec![counter; ranks as usize], base, |_| 0, read);
         };
         let truth = ClockModel::through(now, Timestamp::ORIGIN, read.rate).map_err(Failure::run)?;
-        let base = SkewedClock::<K>::believed().map_err(Failure::run)?;
+        let base = SkewedClock::<K>::nominal_model().map_err(Failure::run)?;
         self.with_clocks(
             &threads::skewed(spec, ranks, counter, truth)?,
             base,
@@ -199,9 +199,9 @@ impl ThreadBench<'_> {
         let found = threads::pinned(self.ranks()).run(|all| {
             let (clock, index) = (&clocks[all.rank() as usize], clock_index(all.rank()));
             // For hierarchical algorithms, ranks that share a clock are a node.
-            let me = Timekeeper::new(clock, base)
+            let me = LocalClock::new(clock, base)
                 .source(index.into())
-                .place(Place {
+                .placement(RankPlacement {
                     node: index,
                     socket: 0,
                 });

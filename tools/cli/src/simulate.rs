@@ -25,7 +25,7 @@ use crate::cluster::ClusterFile;
 )]
 pub(crate) struct SimulateOptions {
     /// Number of ranks
-    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=i64::from(SimCluster::MOST_RANKS)), allow_hyphen_values = true)]
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=i64::from(SimCluster::MAX_RANKS)), allow_hyphen_values = true)]
     ranks: u32,
     /// Number of ranks per node [default: as in the cluster file]
     #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
@@ -127,7 +127,7 @@ fn factors(options: &SimulateOptions, cluster: &ClusterFile, sim: &SimCluster) -
 fn simulate_once(sim: &SimCluster, trial: &Trial, run: u32) -> Result<(RunRecord, u64), Failure> {
     let simulated = sim.simulate(async |comm: &SimComm| {
         let clock = comm.clock();
-        let me = comm.timekeeper(&clock)?;
+        let me = comm.local_clock(&clock)?;
         // Times at which rank 0 began its checks.
         let mut check_times: Vec<Timestamp<VirtualTime>> = Vec::new();
         let pause = |time| {
