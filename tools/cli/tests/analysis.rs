@@ -463,7 +463,7 @@ fn sample_sizes_depend_on_the_seed() {
         "{shown}"
     );
     assert!(
-        shown.contains("Tried: 10, 30, 100; 200 means of each, drawn with seed 1"),
+        shown.contains("Tested: 10, 30, 100; 200 means of each, drawn with seed 1"),
         "{shown}"
     );
     let kept = json_of(&[&arguments[..], &["--outliers", "keep"]].concat());
