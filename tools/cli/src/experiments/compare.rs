@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use downbeat_common::Failure;
 use downbeat_common::output::{self, Table, percent, probability, time, time_within};
 use downbeat_records::analysis::{
-    Analysis, Average, ComparedGroup, ExperimentComparison, Settings,
+    Analysis, AnalysisSettings, Average, ComparedGroup, ExperimentComparison,
 };
 use downbeat_records::stats::{PValues, RankMethod, stars};
 
@@ -84,7 +84,7 @@ const NORMALITY: f64 = 0.05;
 
 /// What was compared.
 struct Compared {
-    settings: Settings,
+    settings: AnalysisSettings,
     experiments: [Analysis; 2],
     found: ExperimentComparison,
 }
@@ -96,7 +96,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         analyse(&options.second, &settings)?,
     ];
     let [first, second] = &experiments;
-    let found = ExperimentComparison::of(first, second, options.of.into(), settings.confidence);
+    let found = ExperimentComparison::new(first, second, options.of.into(), settings.confidence);
     if found.groups.is_empty() {
         return Err(nothing_in_common(options, &experiments));
     }
@@ -152,7 +152,7 @@ fn render(options: &Options, compared: &Compared) -> String {
     }
     text += &factors(options, found);
     text.push('\n');
-    let average = found.of.name();
+    let average = found.average.name();
     let (of_a, of_b) = (format!("{average} A"), format!("{average} B"));
     let mut table = Table::new([
         "operation",
@@ -260,7 +260,7 @@ fn remarks(compared: &Compared) -> Vec<String> {
             let names: Vec<String> = missing.iter().map(ToString::to_string).collect();
             remarks.push(format!(
                 "{who} has no {} of {}",
-                plural(found.of),
+                plural(found.average),
                 names.join("; ")
             ));
         }
@@ -312,7 +312,7 @@ fn remarks(compared: &Compared) -> Vec<String> {
 fn explanation(options: &Options, compared: &Compared) -> String {
     let (confidence, of) = (
         percentage(compared.settings.confidence.share()),
-        compared.found.of,
+        compared.found.average,
     );
     format!(
         "A - B: Hodges and Lehmann's shift, with its {confidence} interval; negative where A takes less time.\n\

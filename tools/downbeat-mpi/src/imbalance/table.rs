@@ -6,7 +6,7 @@ use downbeat_common::Failure;
 use downbeat_common::bench::{Head, Results};
 use downbeat_common::output::{Table, percent, time};
 use downbeat_measure::{Imbalance, Measured};
-use downbeat_records::State;
+use downbeat_records::ObservationState;
 use serde::Serialize;
 
 use super::{Job, leaving};
@@ -79,8 +79,8 @@ pub(super) struct Report<'a> {
 impl Found {
     /// Keeps what is to be shown of a measurement; returns what is to be recorded.
     pub(super) fn take(&mut self, job: &Job, measured: Measured) -> Result<Measured, Failure> {
-        let [valid, late] =
-            [State::Valid, State::Late].map(|state| measured.observations.count(state));
+        let [valid, late] = [ObservationState::Valid, ObservationState::Late]
+            .map(|state| measured.observations.count(state));
         let barrier = job.barrier.name();
         let Some(timing) = job.timing else {
             let imbalance = Imbalance::of(&measured.observations);

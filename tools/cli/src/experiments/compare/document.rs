@@ -104,7 +104,7 @@ pub(super) fn report<'a>(options: &Options, compared: &'a Compared) -> Report<'a
         version: 1,
         method: options.analysis.method(),
         alternative: options.alternative.name(),
-        of: found.of.name(),
+        of: found.average.name(),
         experiments: [
             experiment(&options.first, first, &found.missing[0]),
             experiment(&options.second, second, &found.missing[1]),

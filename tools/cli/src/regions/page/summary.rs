@@ -1,6 +1,6 @@
 //! All regions of a report: what takes the longest, where balance is missing, and a table that leads to each.
 
-use downbeat_regions::{EventReport, RegionReport, Report, TextOptions};
+use downbeat_regions::{EventReport, ProfileReport, RegionReport, TextOptions};
 
 use super::region_id;
 use downbeat_common::page::bins::Unit;
@@ -14,7 +14,7 @@ const NAME: f64 = 280.0;
 pub(super) fn write(
     page: &mut Page,
     number: usize,
-    report: &Report,
+    report: &ProfileReport,
     unit: Unit,
     options: &TextOptions,
 ) {
@@ -99,7 +99,7 @@ fn headlines(regions: &[&RegionReport], unit: Unit) -> Vec<String> {
     lines
 }
 
-fn conditions(report: &Report) -> String {
+fn conditions(report: &ProfileReport) -> String {
     let overhead = &report.overhead;
     let nanos = |picos: u64| format!("{:.1} ns", picos as f64 / 1e3);
     let subtracted = if overhead.subtracted {
