@@ -259,7 +259,7 @@ impl Bench {
             Skew::default()
         };
         let clock = SkewedClock::new(self.tsc, self.local.renamed(), skew).expect("a skew");
-        let base = SkewedClock::<TscClock>::believed().expect("in range");
+        let base = SkewedClock::<TscClock>::nominal_model().expect("in range");
         let mut found = [const { vec![] }; 4];
         for _ in 0..RUNS {
             let began = clock.true_now();

@@ -2,7 +2,9 @@
 
 use core::fmt;
 
-use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, OffsetSample, Timestamp};
+use downbeat_clock_core::{
+    Clock, ClockModel, Counter, Duration, FitError, Global, OffsetSample, Timestamp,
+};
 
 use crate::collective::lowest_rank_where;
 use crate::pair::answer;
@@ -127,7 +129,7 @@ impl AccuracyCheck {
             // Clocks that drift apart are what a check is for.
             failure = no_memory.or(sample
                 .err()
-                .filter(|why| !matches!(why, SyncError::Offset(_))));
+                .filter(|why| !matches!(why, SyncError::Fit(FitError::Drifted { .. }))));
         }
         match lowest_rank_where(comm, failure.is_some()).await? {
             Some(rank) => Err(failure.unwrap_or(SyncError::OtherRank(rank))),

@@ -2,7 +2,7 @@
 //!
 //! Every function is called by all ranks. None of them is meant for speed: they come before and after what is timed.
 
-use downbeat_clock_core::{BinomialTree, Role};
+use downbeat_clock_core::{BinomialTree, PairRole};
 
 use crate::{Comm, CommError, Payload};
 
@@ -25,8 +25,8 @@ pub async fn all_combine<P: Payload, M: Comm>(
         .chain(tree.upwards(comm.rank()))
     {
         match role {
-            Role::ReferenceOf(client) => value = combine(value, comm.recv(client).await?),
-            Role::ClientOf(reference) => comm.send(reference, value).await?,
+            PairRole::ReferenceOf(client) => value = combine(value, comm.recv(client).await?),
+            PairRole::ClientOf(reference) => comm.send(reference, value).await?,
         }
     }
     broadcast(comm, value).await
@@ -41,8 +41,8 @@ pub async fn broadcast<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<P, Comm
     let mut value = mine;
     for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
         match role {
-            Role::ReferenceOf(client) => comm.send(client, value).await?,
-            Role::ClientOf(reference) => value = comm.recv(reference).await?,
+            PairRole::ReferenceOf(client) => comm.send(client, value).await?,
+            PairRole::ClientOf(reference) => value = comm.recv(reference).await?,
         }
     }
     Ok(value)

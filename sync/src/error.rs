@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use downbeat_clock_core::{Duration, ExchangeError, FitError, ModelError, OffsetError};
+use downbeat_clock_core::{Duration, FitError, ModelError};
 
 use crate::CommError;
 
@@ -12,13 +12,9 @@ use crate::CommError;
 pub enum SyncError {
     /// A message did not get through.
     Comm(CommError),
-    /// A clock stepped back.
-    Exchange(ExchangeError),
-    /// The stamps tell no offset.
-    Offset(OffsetError),
     /// There is no memory for so many exchanges.
     TooManyExchanges(u32),
-    /// The offsets make no line.
+    /// A clock stepped back, the stamps give no offset, or the offsets no line.
     Fit(FitError),
     /// The clocks have no model: they are centuries apart, or drift apart as no clocks do.
     Model(ModelError),
@@ -39,8 +35,6 @@ impl fmt::Display for SyncError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Comm(why) => why.fmt(f),
-            Self::Exchange(why) => why.fmt(f),
-            Self::Offset(why) => why.fmt(f),
             Self::TooManyExchanges(exchanges) => {
                 write!(f, "there is no memory for {exchanges} exchanges")
             }
@@ -63,18 +57,6 @@ impl core::error::Error for SyncError {}
 impl From<CommError> for SyncError {
     fn from(why: CommError) -> Self {
         Self::Comm(why)
-    }
-}
-
-impl From<ExchangeError> for SyncError {
-    fn from(why: ExchangeError) -> Self {
-        Self::Exchange(why)
-    }
-}
-
-impl From<OffsetError> for SyncError {
-    fn from(why: OffsetError) -> Self {
-        Self::Offset(why)
     }
 }
 

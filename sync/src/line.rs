@@ -3,7 +3,7 @@
 use core::num::NonZeroU32;
 
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Domain, Duration, OffsetError, OffsetFit, OffsetSample,
+    Clock, ClockModel, Counter, Domain, Duration, FitError, OffsetFit, OffsetSample,
 };
 
 use crate::{Comm, CommError, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, answer};
@@ -104,9 +104,9 @@ impl Payload for Quality {
 }
 
 /// Whether exchanges contradict each other by no more than clocks drift apart in that time. More is a step.
-fn is_drift(why: OffsetError, session: Duration) -> bool {
+fn is_drift(why: FitError, session: Duration) -> bool {
     // A thousandth: twice what a quartz can be off by.
-    matches!(why, OffsetError::Drifted { by } if by.as_nanos() <= session.as_nanos() / 1_000)
+    matches!(why, FitError::Drifted { by } if by.as_nanos() <= session.as_nanos() / 1_000)
 }
 
 impl Line {
@@ -148,7 +148,7 @@ impl Line {
             match client.attempt(clock, base, comm).await? {
                 Ok(sample) if measurement >= self.fit_points.get() => line.last = Some(sample),
                 Ok(sample) => line.push(sample),
-                Err(SyncError::Offset(why)) if is_drift(why, now() - began) => {
+                Err(SyncError::Fit(why)) if is_drift(why, now() - began) => {
                     line.quality.left_out += 1;
                     contradiction = Some(why);
                 }
@@ -161,7 +161,7 @@ impl Line {
         // Only if all were left out is a contradiction a failure.
         let failure = failure.or(contradiction
             .filter(|_| line.fit.points() == 0)
-            .map(SyncError::Offset));
+            .map(SyncError::Fit));
         Ok(failure
             .map_or(Ok(()), Err)
             .and_then(|()| line.learned(of_reference)))
@@ -257,13 +257,13 @@ mod tests {
 
     #[test]
     fn a_contradiction_is_drift_up_to_a_thousandth_of_the_session_and_beyond_a_step() {
-        let drifted = |by| OffsetError::Drifted {
+        let drifted = |by| FitError::Drifted {
             by: Duration::from_nanos(by),
         };
         let session = Duration::from_micros(50);
         assert!(is_drift(drifted(50), session));
         assert!(!is_drift(drifted(51), session));
-        assert!(!is_drift(OffsetError::NoExchanges, session));
+        assert!(!is_drift(FitError::NoExchanges, session));
     }
 
     #[test]

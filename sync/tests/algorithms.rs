@@ -69,7 +69,7 @@ fn synchronize(label: &str, ranks: u32, drifting: bool, place: fn(u32) -> Place)
     let (raw, model) = truth();
     let found = run(ranks, move |comm| {
         let clock = Skewed::new(raw, model, skew(comm.rank(), drifting)).unwrap();
-        let base = Skewed::believed().unwrap();
+        let base = Skewed::nominal_model().unwrap();
         let me = Timekeeper::new(&clock, base).place(place(comm.rank()));
         let began = clock.true_now();
         let result = algorithm.synchronize_blocking(&me, comm);
@@ -82,7 +82,7 @@ fn synchronize(label: &str, ranks: u32, drifting: bool, place: fn(u32) -> Place)
         .map(|(_, clock, _)| clock.true_now())
         .max()
         .unwrap();
-    let global = Skewed::believed()
+    let global = Skewed::nominal_model()
         .unwrap()
         .apply(ranks[0].1.ticks_at(now))
         .as_nanos();
@@ -126,7 +126,7 @@ fn synchronize_at_last(
             outcomes.len(),
             "{label}: some ranks failed and some did not: {failures:?}"
         );
-        let unfit = |why: &SyncError| matches!(why, SyncError::Model(_) | SyncError::Offset(_));
+        let unfit = |why: &SyncError| matches!(why, SyncError::Model(_) | SyncError::Fit(_));
         let other = |why: &SyncError| matches!(why, SyncError::OtherRank(_));
         assert!(
             failures.iter().any(unfit) && failures.iter().all(|why| unfit(why) || other(why)),
@@ -279,7 +279,7 @@ fn on_one_clock(
             },
         )
         .unwrap();
-        let base = Skewed::believed().unwrap();
+        let base = Skewed::nominal_model().unwrap();
         let me = Timekeeper::new(&clock, base)
             .source(source(comm.rank()))
             .place(place(comm.rank()));
@@ -359,7 +359,7 @@ fn ranks_that_are_asked_for_different_algorithms_all_hear_of_it() {
             } else {
                 "jk/10/skampi/11"
             };
-            let (clock, base) = (truth().0, Skewed::believed().unwrap());
+            let (clock, base) = (truth().0, Skewed::nominal_model().unwrap());
             let me = Timekeeper::new(&clock, base);
             label
                 .parse::<Algorithm>()
@@ -414,10 +414,7 @@ fn a_clock_that_steps_during_a_synchronization_fails_it_on_all_ranks() {
                 "{label}, rank {stepping} of {ranks} steps: {found:?}"
             );
             let own = |result: &Result<_, SyncError>| {
-                matches!(
-                    result,
-                    Err(SyncError::Exchange(_) | SyncError::Offset(_) | SyncError::Model(_))
-                )
+                matches!(result, Err(SyncError::Fit(_) | SyncError::Model(_)))
             };
             assert!(
                 found.iter().any(own),
@@ -435,7 +432,7 @@ fn a_rank_that_leaves_ends_it_for_all() {
             if comm.rank() == 3 {
                 return None;
             }
-            let (clock, base) = (truth().0, Skewed::believed().unwrap());
+            let (clock, base) = (truth().0, Skewed::nominal_model().unwrap());
             let me = Timekeeper::new(&clock, base);
             Some(algorithm.synchronize_blocking(&me, comm))
         });

@@ -102,7 +102,7 @@ fn a_clock_that_runs_backwards_fails_the_check_on_all_ranks() {
         check(RankSample::ALL).measure_blocking(&clock, model, comm)
     });
     for (rank, result) in found.unwrap().into_iter().enumerate() {
-        let own = matches!(result, Err(SyncError::Exchange(_)));
+        let own = matches!(result, Err(SyncError::Fit(_)));
         assert!(
             if rank == 2 {
                 own

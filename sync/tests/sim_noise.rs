@@ -8,7 +8,7 @@
 use core::num::NonZeroU32;
 
 use downbeat_clock_core::{
-    BinomialTree, ClockModel, Counter, Duration, Global, Local, OffsetFit, OffsetLine, Role,
+    BinomialTree, ClockModel, Counter, Duration, Global, Local, OffsetFit, OffsetLine, PairRole,
 };
 use downbeat_sync::{
     Clocks, Comm, Drift, Link, Network, OffsetAlgorithm, OffsetClient, SimClock, SimCluster,
@@ -58,7 +58,7 @@ async fn hca3(comm: &SimComm, offset: OffsetAlgorithm) -> Result<Taught, SyncErr
     let tree = BinomialTree::new(comm.size());
     for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
         match role {
-            Role::ClientOf(reference) => {
+            PairRole::ClientOf(reference) => {
                 let mut fit = OffsetFit::new();
                 let mut client = OffsetClient::<Local, Global>::new(offset, reference)?;
                 for _ in 0..POINTS {
@@ -68,7 +68,7 @@ async fn hca3(comm: &SimComm, offset: OffsetAlgorithm) -> Result<Taught, SyncErr
                 model = base.then(&line.model()?)?;
                 learned = Some(line);
             }
-            Role::ReferenceOf(client) => {
+            PairRole::ReferenceOf(client) => {
                 for _ in 0..POINTS {
                     answer(&clock, &model, comm, client).await?;
                 }

@@ -14,7 +14,7 @@ mod patience;
 use std::cell::Cell;
 use std::thread;
 
-use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Ticks, Timestamp};
+use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, FitError, Ticks, Timestamp};
 use downbeat_sync::{
     Algorithm, Comm, CommError, MpiComm, Payload, Place, SyncError, Synchronized, Timekeeper,
 };
@@ -168,7 +168,7 @@ impl End {
     fn of(result: &Result<Synchronized, SyncError>) -> Self {
         match result {
             Ok(_) => Self::Synchronized,
-            Err(SyncError::Model(_) | SyncError::Offset(_)) => Self::Unfit,
+            Err(SyncError::Model(_) | SyncError::Fit(FitError::Drifted { .. })) => Self::Unfit,
             Err(SyncError::OtherRank(_)) => Self::OtherRank,
             Err(_) => Self::Otherwise,
         }
@@ -241,7 +241,7 @@ impl Ranks {
             source,
         } = setting;
         let clock = self.clock(skew(self.me()));
-        let base = Skewed::believed().unwrap();
+        let base = Skewed::nominal_model().unwrap();
         let me = Timekeeper::new(&clock, base)
             .source(source(self.me()))
             .place(place(self.me()));
@@ -408,7 +408,7 @@ impl Ranks {
             },
             ..Skew::default()
         });
-        let me = Timekeeper::new(&clock, Skewed::believed().unwrap()).source(7);
+        let me = Timekeeper::new(&clock, Skewed::nominal_model().unwrap()).source(7);
         let result = "prop"
             .parse::<Algorithm>()
             .unwrap()
@@ -466,12 +466,7 @@ impl Ranks {
                     .parse::<Algorithm>()
                     .unwrap()
                     .synchronize_blocking(&me, &self.comm);
-                let own = |why| {
-                    matches!(
-                        why,
-                        SyncError::Exchange(_) | SyncError::Offset(_) | SyncError::Model(_)
-                    )
-                };
+                let own = |why| matches!(why, SyncError::Fit(_) | SyncError::Model(_));
                 let ends = share(
                     &self.comm,
                     [

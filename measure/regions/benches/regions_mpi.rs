@@ -17,7 +17,7 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::process::ExitCode;
 
-use downbeat_clock_core::{Clock, DecimalBin, Duration, Event};
+use downbeat_clock_core::{Clock, DecimalBin, Duration, RegionEvent};
 use downbeat_records::stats::Sample;
 use downbeat_regions::{Overhead, Profile, RegionProfile, ThreadEvent, gather};
 use downbeat_sync::{Comm, CommError, MpiComm, Payload, block_on_ready, collective};
@@ -70,15 +70,15 @@ fn profile(rank: u32) -> Profile {
         };
         let event = |length, number| {
             Some(ThreadEvent {
-                event: Event { length, number },
+                event: RegionEvent { length, number },
                 thread: 0,
             })
         };
         let mut bins = vec![
-            (DecimalBin::of(length), 900),
-            (DecimalBin::of(2 * length), 99),
+            (DecimalBin::containing(length), 900),
+            (DecimalBin::containing(2 * length), 99),
         ];
-        bins.push((DecimalBin::of(900_000), 1));
+        bins.push((DecimalBin::containing(900_000), 1));
         RegionProfile {
             threads: 1,
             events: 1_000,

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use downbeat_clock_core::{Duration, ScaleError};
+use downbeat_clock_core::{Duration, ModelError};
 #[cfg(feature = "ranks")]
 use downbeat_sync::CommError;
 use downbeat_timers::{CalibrationError, SystemClockUnavailable, TscUnavailable};
@@ -20,7 +20,7 @@ pub enum RegionError {
     /// The rate of the time stamp counter cannot be measured.
     Calibration(CalibrationError),
     /// The tick cannot be used as a unit.
-    Scale(ScaleError),
+    Scale(ModelError),
     /// Two reports have these different ticks: a bin of one may be several bins of the other.
     ReportTicksDiffer([Duration; 2]),
     /// A merged report would have more than 2^32 ranks.

@@ -202,7 +202,7 @@ impl Setup {
     }
 
     pub(super) fn timer(&self) -> RegionTimer<RegionClock> {
-        RegionTimer::subtracting(self.clock, self.scale, self.own)
+        RegionTimer::with_overhead(self.clock, self.scale, self.own)
     }
 }
 
@@ -244,7 +244,7 @@ fn empty_region(clock: RegionClock, scale: TickScale) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_clock_core::ScaleError;
+    use downbeat_clock_core::ModelError;
 
     #[test]
     fn every_clock_times_regions() {
@@ -302,7 +302,7 @@ mod tests {
         };
         assert!(matches!(
             Setup::new(settings),
-            Err(RegionError::Scale(ScaleError::NotPositive))
+            Err(RegionError::Scale(ModelError::TickNotPositive))
         ));
     }
 }

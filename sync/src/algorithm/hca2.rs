@@ -1,6 +1,6 @@
 //! HCA2: up a tree, each rank learns from its parent; the root composes the lines and tells every rank its own.
 
-use downbeat_clock_core::{BinomialTree, Clock, ClockModel, Duration, Local, Role};
+use downbeat_clock_core::{BinomialTree, Clock, ClockModel, Duration, Local, PairRole};
 
 use super::{Attempt, Timekeeper};
 use crate::line::{Learned, Line, Quality};
@@ -58,14 +58,14 @@ impl Hca2 {
         let subtree = self.gather(me, quality, comm, &mut failure).await?;
         let mut mine = scatter(subtree, comm).await?;
         match BinomialTree::new(comm.size()).beyond(comm.rank()) {
-            Some(Role::ClientOf(reference)) => {
+            Some(PairRole::ClientOf(reference)) => {
                 let line = self.line.learn(me.clock, &me.base, comm, reference).await?;
                 let above = receive(comm, reference).await?;
                 mine = line
                     .and_then(|line| compose(line, above))
                     .unwrap_or_else(|why| remember(&mut failure, why));
             }
-            Some(Role::ReferenceOf(client)) => {
+            Some(PairRole::ReferenceOf(client)) => {
                 self.line
                     .teach(me.clock, &me.base, &quality, comm, client)
                     .await?;
@@ -88,7 +88,7 @@ impl Hca2 {
         let mut subtree = vec![ITSELF];
         for role in BinomialTree::new(comm.size()).upwards(comm.rank()) {
             match role {
-                Role::ReferenceOf(client) => {
+                PairRole::ReferenceOf(client) => {
                     self.line
                         .teach(me.clock, &me.base, &quality, comm, client)
                         .await?;
@@ -97,7 +97,7 @@ impl Hca2 {
                         subtree.push(receive(comm, client).await?);
                     }
                 }
-                Role::ClientOf(reference) => {
+                PairRole::ClientOf(reference) => {
                     let line = self.line.learn(me.clock, &me.base, comm, reference).await?;
                     let line = line.unwrap_or_else(|why| remember(failure, why));
                     for rank in &subtree {
@@ -117,12 +117,12 @@ async fn scatter<M: Comm>(subtree: Vec<Below>, comm: &M) -> Result<Below, CommEr
     let mut known = subtree;
     for role in BinomialTree::new(comm.size()).downwards(comm.rank()) {
         match role {
-            Role::ClientOf(reference) => {
+            PairRole::ClientOf(reference) => {
                 for rank in &mut known {
                     *rank = receive(comm, reference).await?;
                 }
             }
-            Role::ReferenceOf(client) => {
+            PairRole::ReferenceOf(client) => {
                 // The upper half of what is left is the client's.
                 for rank in known.split_off(known.len() / 2) {
                     send(comm, client, rank).await?;

@@ -1,6 +1,6 @@
 //! HCA3 (algorithm 1 of the 2018 paper): down a tree, each rank learns from one that knows global time already.
 
-use downbeat_clock_core::{BinomialTree, Clock, Role};
+use downbeat_clock_core::{BinomialTree, Clock, PairRole};
 
 use super::{Attempt, Synchronized, Timekeeper};
 use crate::line::Line;
@@ -23,11 +23,11 @@ impl Hca3 {
         let mut mine = Ok(me.own());
         for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
             match role {
-                Role::ClientOf(reference) => {
+                PairRole::ClientOf(reference) => {
                     let learned = self.line.learn(me.clock, &me.base, comm, reference).await?;
                     mine = learned.and_then(|learned| me.learned(learned));
                 }
-                Role::ReferenceOf(client) => {
+                PairRole::ReferenceOf(client) => {
                     // Who failed to learn answers with anything, so that the client does not wait in vain.
                     let Synchronized { model, quality } = mine.unwrap_or(me.own());
                     self.line

@@ -171,7 +171,7 @@ impl ThreadBench<'_> {
             return self.among(&vec![counter; ranks as usize], base, |_| 0, read);
         };
         let truth = ClockModel::through(now, Timestamp::ORIGIN, read.rate).map_err(Failure::run)?;
-        let base = SkewedClock::<K>::believed().map_err(Failure::run)?;
+        let base = SkewedClock::<K>::nominal_model().map_err(Failure::run)?;
         self.among(
             &threads::skewed(spec, ranks, counter, truth)?,
             base,

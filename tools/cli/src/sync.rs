@@ -105,7 +105,7 @@ fn synchronize<K: Clock + Copy + Sync>(
     let truth =
         ClockModel::through(counter.ticks(), Timestamp::ORIGIN, rate).map_err(Failure::run)?;
     let clocks = threads::skewed(&options.skew, options.ranks, counter, truth)?;
-    let base = SkewedClock::<K>::believed().map_err(Failure::run)?;
+    let base = SkewedClock::<K>::nominal_model().map_err(Failure::run)?;
     let found = threads::pinned(options.ranks).run(|comm| {
         let clock = &clocks[comm.rank() as usize];
         let began = clock.true_now();

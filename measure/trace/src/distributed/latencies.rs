@@ -55,7 +55,7 @@ impl Latencies {
             .await?;
             trips.learn(known.map(|nanos| Duration::from_nanos(nanos as i64)));
             if !trips.has_another_pass() {
-                return Ok(Self::of_levels(trips.least()));
+                return Ok(Self::from_levels(trips.least()));
             }
         }
     }
