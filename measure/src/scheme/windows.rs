@@ -54,7 +54,7 @@ impl Windows {
             })
             .collect();
         let most = Sample::new(&mut lengths).map_or(0.0, |sample| sample.quantile(0.9));
-        let most = collective::all_combine(stage.comm, most as u64, u64::max).await?;
+        let most = collective::all_reduce(stage.comm, most as u64, u64::max).await?;
         Ok(Running {
             window: Duration::from_nanos((most * 2).max(1) as i64),
             fixed: false,

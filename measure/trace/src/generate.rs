@@ -11,7 +11,7 @@ pub use program::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
 use replay::{ProgramRun, WrongClocks};
 
 use super::{ClockSample, Matching, Place, Trace, TraceBuilder, TraceError, TruthComparison};
-use downbeat_sync::SimError;
+use downbeat_sync::ClusterError;
 use downbeat_sync::internal::exponential;
 
 impl SyntheticProgram {
@@ -20,7 +20,7 @@ impl SyntheticProgram {
     ///
     /// # Errors
     /// When a parameter makes no sense.
-    pub fn sessions(&self) -> Result<Vec<Vec<Vec<ClockSample>>>, SimError> {
+    pub fn sessions(&self) -> Result<Vec<Vec<Vec<ClockSample>>>, ClusterError> {
         self.validate()?;
         let mut clocks = WrongClocks::new(self);
         // The program has other chances.
@@ -58,7 +58,7 @@ impl SyntheticProgram {
     ///
     /// # Errors
     /// When a parameter makes no sense, or `see` returns an error.
-    pub fn run<E: From<SimError>>(
+    pub fn run<E: From<ClusterError>>(
         &self,
         see: impl FnMut(SyntheticEvent) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -70,7 +70,7 @@ impl SyntheticProgram {
     ///
     /// # Errors
     /// When a parameter makes no sense, or there is too much of it for a trace.
-    pub fn trace(&self, matching: Matching) -> Result<Trace, SimError> {
+    pub fn trace(&self, matching: Matching) -> Result<Trace, ClusterError> {
         self.validate()?;
         let mut builder = TraceBuilder::new(matching);
         self.build(&mut builder)?;
@@ -78,7 +78,7 @@ impl SyntheticProgram {
     }
 
     /// Adds all of it to a builder.
-    pub(super) fn build(&self, builder: &mut TraceBuilder) -> Result<(), SimError> {
+    pub(super) fn build(&self, builder: &mut TraceBuilder) -> Result<(), ClusterError> {
         let [process, thread] = self.reserved();
         for (location, place) in (0..).zip(self.places()) {
             let id = builder.add_location(place).map_err(too_large)?;
@@ -104,11 +104,11 @@ impl SyntheticProgram {
     ///
     /// # Errors
     /// When a parameter makes no sense.
-    pub fn truth(&self) -> Result<Vec<Vec<Timestamp<Global>>>, SimError> {
+    pub fn truth(&self) -> Result<Vec<Vec<Timestamp<Global>>>, ClusterError> {
         let mut times = vec![vec![]; self.places().len()];
         self.run(|event| {
             times[event.location.index()].push(event.truth);
-            Ok::<_, SimError>(())
+            Ok::<_, ClusterError>(())
         })?;
         Ok(times)
     }
@@ -120,7 +120,7 @@ impl SyntheticProgram {
     pub fn error<T: AsRef<[Timestamp<Global>]>>(
         &self,
         times: &[T],
-    ) -> Result<TruthComparison, SimError> {
+    ) -> Result<TruthComparison, ClusterError> {
         let mut error = TruthComparison::default();
         let mut left: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
         self.run(|event| {
@@ -130,15 +130,15 @@ impl SyntheticProgram {
             {
                 error.add(*shown, event.truth);
             }
-            Ok::<_, SimError>(())
+            Ok::<_, ClusterError>(())
         })?;
         Ok(error)
     }
 }
 
 /// Error of a program whose events do not fit in a trace.
-fn too_large(why: TraceError) -> SimError {
-    SimError::Parameter {
+fn too_large(why: TraceError) -> ClusterError {
+    ClusterError::Parameter {
         name: format!("the program ({why})"),
         must: "small enough for a trace",
     }
