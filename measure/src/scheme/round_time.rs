@@ -5,7 +5,7 @@ use downbeat_sync::{Comm, collective};
 
 use crate::stage::{Span, Stage, from_word, room_for, to_word};
 use crate::{MeasureError, Operation, Together};
-use downbeat_records::State;
+use downbeat_records::ObservationState;
 use downbeat_records::stats::Sample;
 
 /// Each round has a common start, and after it the ranks agree on whether all were there in time.
@@ -114,9 +114,9 @@ impl Running {
             }
             let word = stage.together.union(word).await?;
             let state = if word & LATE == 0 {
-                State::Valid
+                ObservationState::Valid
             } else {
-                State::Late
+                ObservationState::Late
             };
             spans.push(Span { state, ..span });
             self.adapt(word);

@@ -7,7 +7,7 @@ use super::EachCall;
 use crate::stage::{Span, Stage, from_word, room_for, to_word};
 use crate::{MeasureError, Operation, Together};
 use downbeat_records::stats::Sample;
-use downbeat_records::{Observations, State};
+use downbeat_records::{ObservationState, Observations};
 
 /// Calls begin one window after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,9 +83,9 @@ impl Running {
             let mut span = stage.timed(operation, number).await?;
             begin = begin + window;
             if late.is_some() {
-                span.state = State::Late;
+                span.state = ObservationState::Late;
             } else if span.end > model.invert(begin) {
-                span.state = State::Long;
+                span.state = ObservationState::Long;
             }
             spans.push(span);
         }
@@ -94,7 +94,7 @@ impl Running {
 
     /// Makes the windows longer if too many were too short. On rank 0, which tells the others.
     pub(super) fn adapt(&mut self, batch: &Observations) {
-        let spoiled = (batch.len() - batch.count(State::Valid)) as f64;
+        let spoiled = (batch.len() - batch.count(ObservationState::Valid)) as f64;
         if !self.fixed && spoiled > MOST_SPOILED * batch.len() as f64 {
             self.window = self.window + self.window;
         }

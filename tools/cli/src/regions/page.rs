@@ -5,13 +5,13 @@ mod histogram;
 mod strip;
 mod summary;
 
-use downbeat_regions::{Report, TextOptions};
+use downbeat_regions::{ProfileReport, TextOptions};
 
 use downbeat_common::page::Page;
 use downbeat_common::page::bins::TickUnit;
 
 /// Builds the page of named reports; headings contain the names if there are several.
-pub(super) fn build(reports: &[(String, Report)], options: &TextOptions) -> Page {
+pub(super) fn build(reports: &[(String, ProfileReport)], options: &TextOptions) -> Page {
     let mut page = Page::default();
     let several = reports.len() > 1;
     let id = |number: usize| format!("report-{number}");
@@ -48,7 +48,7 @@ pub(super) fn build(reports: &[(String, Report)], options: &TextOptions) -> Page
 }
 
 /// Title of the page.
-pub(super) fn title(reports: &[(String, Report)]) -> String {
+pub(super) fn title(reports: &[(String, ProfileReport)]) -> String {
     match reports {
         [(name, _)] => format!("Regions of {name}"),
         several => format!("Regions of {} reports", several.len()),

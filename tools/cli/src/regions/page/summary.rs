@@ -1,6 +1,6 @@
 //! Summary of all regions of a report: the longest, the most imbalanced, and a table with links.
 
-use downbeat_regions::{EventReport, RegionReport, Report, TextOptions};
+use downbeat_regions::{EventReport, ProfileReport, RegionReport, TextOptions};
 
 use downbeat_common::page::bins::TickUnit;
 use downbeat_common::page::svg::fitting;
@@ -13,7 +13,7 @@ const NAME: f64 = 280.0;
 pub(super) fn write(
     page: &mut Page,
     number: usize,
-    report: &Report,
+    report: &ProfileReport,
     unit: TickUnit,
     options: &TextOptions,
 ) {
@@ -101,7 +101,7 @@ fn headlines(regions: &[&RegionReport], unit: TickUnit) -> Vec<String> {
     lines
 }
 
-fn conditions(report: &Report) -> String {
+fn conditions(report: &ProfileReport) -> String {
     let overhead = &report.overhead;
     let nanos = |picos: u64| format!("{:.1} ns", picos as f64 / 1e3);
     let subtracted = if overhead.subtracted {

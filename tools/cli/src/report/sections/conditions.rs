@@ -1,6 +1,6 @@
 //! Conditions of the measurements: factors of the experiments, and facts of their launches.
 
-use downbeat_records::State;
+use downbeat_records::ObservationState;
 
 use crate::report::measured::{Experiments, MeasuredExperiment};
 use downbeat_common::page::units;
@@ -91,7 +91,7 @@ fn launches(measured: &MeasuredExperiment) -> HtmlTable {
                     .filter(|averages| averages.launch == *name)
             })
         };
-        let count = |state: State| {
+        let count = |state: ObservationState| {
             let counts = groups()
                 .flat_map(|averages| &averages.counts)
                 .filter(|(known, _)| *known == state);
@@ -102,8 +102,8 @@ fn launches(measured: &MeasuredExperiment) -> HtmlTable {
             (i + 1).to_string(),
             launch.groups.len().to_string(),
             units::count(groups().map(|averages| averages.valid as u64).sum()),
-            count(State::Late),
-            count(State::Long),
+            count(ObservationState::Late),
+            count(ObservationState::Long),
             units::count(groups().map(|averages| averages.outliers as u64).sum()),
             if launch.complete { "yes" } else { "no" }.to_owned(),
         ]);

@@ -1,6 +1,6 @@
 //! Tables with the averages of every group in every launch.
 
-use downbeat_records::State;
+use downbeat_records::ObservationState;
 use downbeat_records::analysis::LaunchAverages;
 
 use crate::report::measured::{Experiments, MeasuredExperiment, MeasuredOperation};
@@ -53,7 +53,7 @@ fn table(measured: &MeasuredExperiment, operation: &MeasuredOperation) -> HtmlTa
 }
 
 fn row(bytes: u64, averages: &LaunchAverages, nanos: &[f64]) -> [String; 11] {
-    let count = |state: State| {
+    let count = |state: ObservationState| {
         averages
             .counts
             .iter()
@@ -66,8 +66,8 @@ fn row(bytes: u64, averages: &LaunchAverages, nanos: &[f64]) -> [String; 11] {
         averages.launch.clone(),
         bytes.to_string(),
         units::count(averages.valid as u64),
-        units::count(count(State::Late)),
-        units::count(count(State::Long)),
+        units::count(count(ObservationState::Late)),
+        units::count(count(ObservationState::Long)),
         units::count(averages.outliers as u64),
         number(averages.median),
         number(averages.mean),
