@@ -5,7 +5,7 @@ mod method;
 mod nearness;
 mod output;
 
-use downbeat_measure::{MeasureError, Measured, Method, shuffle};
+use downbeat_measure::{MeasureError, Measurement, Method};
 use downbeat_records::{Factors, Group, GroupKey, State};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
@@ -14,6 +14,7 @@ pub use method::MethodOptions;
 pub use nearness::NearnessOptions;
 pub use output::{Head, OutputOptions, Results};
 
+use crate::shuffle::shuffle;
 use crate::{Failure, Progress, agree_blocking};
 
 /// What is to be measured, and what the program knows of the conditions.
@@ -50,7 +51,7 @@ pub fn measure_all<M: Comm>(
     comm: &M,
     output: &OutputOptions,
     mut plan: Plan,
-    mut measure: impl FnMut(&GroupKey) -> Result<Option<Measured>, Failure>,
+    mut measure: impl FnMut(&GroupKey) -> Result<Option<Measurement>, Failure>,
 ) -> Result<Results, Failure> {
     let seed = plan.seed.unwrap_or_else(crate::random_seed);
     let seed = block_on_ready(collective::broadcast(comm, seed)).map_err(Failure::run)?;
@@ -95,8 +96,8 @@ pub fn measure_all<M: Comm>(
 pub fn agree_on_measured<M: Comm>(
     comm: &M,
     key: &GroupKey,
-    mine: Result<Option<Measured>, MeasureError>,
-) -> Result<Option<Measured>, Failure> {
+    mine: Result<Option<Measurement>, MeasureError>,
+) -> Result<Option<Measurement>, Failure> {
     let mine = match mine {
         // The rank that failed itself has something to say.
         Err(MeasureError::OtherRank(_)) => Ok(None),
@@ -107,13 +108,13 @@ pub fn agree_on_measured<M: Comm>(
 }
 
 /// What is kept of a measurement.
-fn group_of(key: &GroupKey, measured: &Measured) -> Group {
+fn group_of(key: &GroupKey, measured: &Measurement) -> Group {
     let figures = measured
         .figures
         .iter()
         .map(|figure| (figure.name.to_owned(), figure.nanos));
     let found = measured
-        .found
+        .details
         .iter()
         .map(|(name, time)| ((*name).to_owned(), time.as_nanos() as f64));
     Group {

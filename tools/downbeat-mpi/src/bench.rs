@@ -9,10 +9,11 @@ use downbeat_common::bench::{
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
+use downbeat_common::sizes::Sizes;
 use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::{
-    Measured, Method, MpiGroup, MpiOperation, OperationKind, OperationSettings, Root, Sizes, Stage,
-    Time,
+    ClockBasis, MeasureContext, Measurement, Method, MpiGroup, MpiOperation, OperationKind,
+    OperationSettings, Root,
 };
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, Timekeeper};
@@ -151,8 +152,8 @@ impl Options {
                 &[0]
             };
             for ranks in rank_counts {
-                if *ranks < kind.least_ranks() {
-                    let least = kind.least_ranks();
+                if *ranks < kind.min_ranks() {
+                    let least = kind.min_ranks();
                     return Err(Failure::option(
                         "--operation",
                         format!("{kind} takes {least} ranks, and not {ranks}"),
@@ -229,8 +230,8 @@ impl Session<'_> {
         &self,
         key: &GroupKey,
         clock: &impl Clock,
-        time: Time,
-    ) -> Result<Option<Measured>, Failure> {
+        time: ClockBasis,
+    ) -> Result<Option<Measurement>, Failure> {
         let Self {
             options,
             ranks,
@@ -249,13 +250,13 @@ impl Session<'_> {
         )?;
         let mut measured = Ok(None);
         if let (Some(part), Some(mut operation)) = (part, operation) {
-            let stage = Stage {
+            let context = MeasureContext {
                 comm: part.comm(),
-                together: part,
+                coordinator: part,
                 clock,
-                time,
+                clock_basis: time,
             };
-            measured = method.measure_blocking(&stage, &mut operation);
+            measured = method.measure_blocking(&context, &mut operation);
         }
         session::agree_on_measured(ranks, key, measured)
     }

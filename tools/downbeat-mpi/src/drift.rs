@@ -13,8 +13,8 @@ use downbeat_common::cli::positive;
 use downbeat_common::records::{CsvFile, Factors};
 use downbeat_common::{CalibrationOptions, Failure, Progress, SkewSpec, agree_blocking};
 use downbeat_measure::{
-    Method, MpiGroup, MpiOperation, OffsetSeries, OperationKind, OperationSettings, Processing,
-    Round, Scheme, Series, Stage, Stopping, Time, Watch,
+    ClockBasis, DriftRound, DriftWatch, MeasureContext, Method, MpiGroup, MpiOperation,
+    OffsetSeries, OperationKind, OperationSettings, Processing, Scheme, Series, Stopping,
 };
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, OffsetAlgorithm, SyncError, block_on_ready, collective};
@@ -120,8 +120,8 @@ impl Options {
         Ok(windows)
     }
 
-    fn watch(&self) -> Watch {
-        Watch {
+    fn watch(&self) -> DriftWatch {
+        DriftWatch {
             every: self.every,
             during: self.during,
             offset: self.check_by,
@@ -208,7 +208,7 @@ impl Session<'_> {
             };
             let pause = |time: Duration| progress.sleep(time.max(Duration::ZERO));
             let clock = (&base.clock, &base.local);
-            let take = |round: Round<'_>| seen.take(round, csv.as_mut());
+            let take = |round: DriftRound<'_>| seen.take(round, csv.as_mut());
             block_on_ready(options.watch().run(clock, ranks.all, passed, pause, take))
         };
         let mine = match watched {
@@ -231,7 +231,7 @@ impl Session<'_> {
         let ranks = self.ranks;
         let group = MpiGroup::all(ranks.all).map_err(Failure::run)?;
         // The mean of some calls, of which the median: neither depends on what any two clocks have in common.
-        let scheme = Scheme::Series(Series::of(100));
+        let scheme = Scheme::Series(Series::new(100));
         let stopping = Stopping::TimeSlice {
             slice: Duration::from_millis(500),
             most: 21,
@@ -253,14 +253,14 @@ impl Session<'_> {
             );
             let mut operation =
                 agree_blocking(ranks.all, prepared.map_err(|why| ranks.failure(why)))?;
-            let time = Time::Local(base.local);
-            let stage = Stage {
+            let time = ClockBasis::Local(base.local);
+            let context = MeasureContext {
                 comm: group.comm(),
-                together: &group,
+                coordinator: &group,
                 clock: &base.clock,
-                time,
+                clock_basis: time,
             };
-            let measured = block_on_ready(method.measure(&stage, &mut operation));
+            let measured = block_on_ready(method.measure(&context, &mut operation));
             let key = GroupKey {
                 operation: name.to_owned(),
                 bytes: Latencies::BYTES,
@@ -330,10 +330,10 @@ impl Session<'_> {
 
 impl Seen {
     /// Keeps and writes what was seen in a look.
-    fn take(&mut self, round: Round<'_>, csv: Option<&mut CsvFile>) -> ControlFlow<()> {
+    fn take(&mut self, round: DriftRound<'_>, csv: Option<&mut CsvFile>) -> ControlFlow<()> {
         self.looks += 1;
         let mut lines = String::new();
-        for one in round.seen {
+        for one in round.offsets {
             // Writing to a string cannot fail.
             let _ = write!(lines, "{},{}", round.after.as_secs_f64(), one.rank);
             let _ = match one.sample {

@@ -9,11 +9,12 @@ use downbeat_common::bench::{GlobalTime, Plan, Results, measure_all};
 use downbeat_common::cli::positive;
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
+use downbeat_common::sizes::{Sizes, SizesError};
 use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::{
-    Barrier, BarrierOperation, Imbalance, ImbalanceError, MeasureError, Measured, Method, MpiGroup,
-    MpiOperation, OperationKind, OperationSettings, Processing, ProcessingError, Root, RoundTime,
-    Scheme, Sizes, Stage, Stopping, Time,
+    Barrier, BarrierOperation, ClockBasis, Imbalance, MeasureContext, MeasureError, Measurement,
+    Method, MpiGroup, MpiOperation, OperationKind, OperationSettings, Processing, Root, RoundTime,
+    Scheme, Stopping,
 };
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, Timekeeper, block_on_ready};
@@ -83,9 +84,7 @@ pub(crate) struct Options {
 
 /// One size, written as one of a list.
 fn size(text: &str) -> Result<u64, String> {
-    let sizes: Sizes = text
-        .parse()
-        .map_err(|why: downbeat_measure::SizesError| why.to_string())?;
+    let sizes: Sizes = text.parse().map_err(|why: SizesError| why.to_string())?;
     match sizes.as_slice() {
         [size] => Ok(*size),
         _ => Err("one size is wanted".to_owned()),
@@ -97,7 +96,7 @@ const WARM_UP: u32 = 16;
 
 pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
     if comm.size() < 2 {
-        return Err(Failure::Input(ImbalanceError::OneRank.to_string()));
+        return Err(Failure::Input(MeasureError::OneRank.to_string()));
     }
     let ranks = Ranks::find(comm, &options.session.place)?;
     let jobs = options.jobs(comm.size())?;
@@ -175,10 +174,10 @@ impl Options {
                 );
             }
         }
-        if self.latency && ranks < operation.least_ranks() {
+        if self.latency && ranks < operation.min_ranks() {
             let why = format!(
                 "{operation} takes {} ranks, and not {ranks}",
-                operation.least_ranks()
+                operation.min_ranks()
             );
             return Err(Failure::option("--operation", why));
         }
@@ -257,13 +256,12 @@ impl ClockUser for Session<'_> {
             let time = if method.needs_global_time() {
                 global.time()?
             } else {
-                Time::Local(base.local)
+                ClockBasis::Local(base.local)
             };
             let mut measured = self.measure(job, &method, &base.clock, time)?;
             // Where cores are crowded, ranks may never be there in time: that is a result, too. But a record is not complete
             // without a group, and can be gone on with.
-            if let Err(MeasureError::Processing(ProcessingError::NothingValid { late, .. })) =
-                measured
+            if let Err(MeasureError::NothingValid { late, .. }) = measured
                 && !options.session.output.keeps_record()
             {
                 found.nothing(job, late);
@@ -292,33 +290,33 @@ impl Session<'_> {
         job: &Job,
         method: &Method,
         clock: &impl Clock,
-        time: Time,
-    ) -> Result<Result<Option<Measured>, MeasureError>, Failure> {
+        time: ClockBasis,
+    ) -> Result<Result<Option<Measurement>, MeasureError>, Failure> {
         let Self {
             options,
             ranks,
             group,
             ..
         } = self;
-        let stage = Stage {
+        let context = MeasureContext {
             comm: group.comm(),
-            together: group,
+            coordinator: group,
             clock,
-            time,
+            clock_basis: time,
         };
         let Some(timing) = job.timing else {
             let mut barrier = BarrierOperation {
                 barrier: job.barrier,
                 comm: group.comm(),
-                together: group,
+                coordinator: group,
             };
-            return Ok(block_on_ready(method.measure(&stage, &mut barrier)));
+            return Ok(block_on_ready(method.measure(&context, &mut barrier)));
         };
         let settings = settings(options.operation, timing);
         let prepared = MpiOperation::prepare(options.operation, group, job.key.bytes, &settings);
         let prepared = prepared.map_err(|why| ranks.failure(format!("{}: {why}", job.key)));
         let mut operation = agree_blocking(ranks.all, prepared)?;
-        Ok(block_on_ready(method.measure(&stage, &mut operation)))
+        Ok(block_on_ready(method.measure(&context, &mut operation)))
     }
 
     fn show(&self, found: &mut Found, results: &Results) -> Result<(), Failure> {
@@ -359,8 +357,8 @@ impl Session<'_> {
 }
 
 /// Replaces the observations of a barrier by how far apart the ranks left it.
-fn leaving(measured: Measured, imbalance: &Imbalance) -> Measured {
-    Measured {
+fn leaving(measured: Measurement, imbalance: &Imbalance) -> Measurement {
+    Measurement {
         observations: imbalance.leaving().clone(),
         figures: imbalance.figures(),
         ..measured

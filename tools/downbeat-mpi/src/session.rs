@@ -3,7 +3,7 @@
 use clap::Args;
 use downbeat_common::bench::{OutputOptions, SyncOptions};
 use downbeat_common::{CalibrationOptions, Failure, bench};
-use downbeat_measure::{MeasureError, Measured};
+use downbeat_measure::{MeasureError, Measurement};
 use downbeat_records::GroupKey;
 
 use crate::clock::Kind;
@@ -33,10 +33,10 @@ pub(crate) struct SessionOptions {
 pub(crate) fn agree_on_measured(
     ranks: &Ranks<'_>,
     key: &GroupKey,
-    measured: Result<Option<Measured>, MeasureError>,
-) -> Result<Option<Measured>, Failure> {
+    measured: Result<Option<Measurement>, MeasureError>,
+) -> Result<Option<Measurement>, Failure> {
     if let Err(why) = &measured
-        && why.is_of_one_rank()
+        && why.is_local()
     {
         end_all_ranks(ranks.failure(format!("{key}: {why}")));
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process;
 
 use clap::Args;
-use downbeat_measure::Measured;
+use downbeat_measure::Measurement;
 use downbeat_records::{Factors, GroupKey, State};
 use downbeat_records::{Format, Journal};
 use serde::Serialize;
@@ -238,7 +238,7 @@ impl Results {
     }
 
     /// Keeps what was measured.
-    pub(super) fn add(&mut self, key: &GroupKey, measured: &Measured) -> Result<(), Failure> {
+    pub(super) fn add(&mut self, key: &GroupKey, measured: &Measurement) -> Result<(), Failure> {
         let group = group_of(key, measured);
         if let Some(journal) = &mut self.journal {
             journal
@@ -253,7 +253,7 @@ impl Results {
             valid: of(State::Valid),
             late: of(State::Late),
             long: of(State::Long),
-            ended: measured.ended.to_string(),
+            ended: measured.stop_reason.to_string(),
             elapsed_s: measured.elapsed.as_secs_f64(),
             processed: measured.figures.len(),
             figures_ns: group.figures,

@@ -6,7 +6,7 @@ use downbeat_clock_core::{Domain, Duration};
 use downbeat_common::Failure;
 use downbeat_common::output::{self, Table, count, time};
 use downbeat_common::records::{Factors, serialize_factors};
-use downbeat_measure::{Explained, OffsetSeries, WindowFit};
+use downbeat_measure::{FitQuality, OffsetSeries, WindowFit};
 use downbeat_records::stats::Sample;
 use downbeat_sync::Comm;
 use serde::Serialize;
@@ -98,12 +98,12 @@ impl Fit {
             began_s: began.as_secs_f64(),
             offsets: fit.samples,
             drift_ppm: fit.drift * 1e6,
-            r_squared: if let Explained::Share(share) = fit.explained {
+            r_squared: if let FitQuality::RSquared(share) = fit.quality {
                 Some(share)
             } else {
                 None
             },
-            shown: fit.explained.to_string(),
+            shown: fit.quality.to_string(),
             largest_residual_ns: fit.largest_residual.as_nanos(),
         }
     }
@@ -153,8 +153,8 @@ impl<'a> Report<'a> {
             begin_to_end: series.begin_to_end().map(|left| Left {
                 largest_ns: left.largest.as_nanos(),
                 after_s: left.after.as_secs_f64(),
-                least_ns: left.certain.map(|(least, _)| least.as_nanos()),
-                most_ns: left.certain.map(|(_, most)| most.as_nanos()),
+                least_ns: left.bounds.map(|(least, _)| least.as_nanos()),
+                most_ns: left.bounds.map(|(_, most)| most.as_nanos()),
                 exceeds_message: left.exceeds(message),
                 exceeds_allreduce: left.exceeds(allreduce),
             }),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use downbeat_common::Failure;
 use downbeat_common::bench::{Head, Results};
 use downbeat_common::output::{Table, percent, time};
-use downbeat_measure::{Imbalance, Measured};
+use downbeat_measure::{Imbalance, Measurement};
 use downbeat_records::State;
 use serde::Serialize;
 
@@ -78,12 +78,16 @@ pub(super) struct Report<'a> {
 
 impl Found {
     /// Keeps what is to be shown of a measurement; returns what is to be recorded.
-    pub(super) fn take(&mut self, job: &Job, measured: Measured) -> Result<Measured, Failure> {
+    pub(super) fn take(
+        &mut self,
+        job: &Job,
+        measured: Measurement,
+    ) -> Result<Measurement, Failure> {
         let [valid, late] =
             [State::Valid, State::Late].map(|state| measured.observations.count(state));
         let barrier = job.barrier.name();
         let Some(timing) = job.timing else {
-            let imbalance = Imbalance::of(&measured.observations);
+            let imbalance = Imbalance::new(&measured.observations);
             let imbalance = imbalance.map_err(|why| Failure::run(format!("{}: {why}", job.key)))?;
             let measured = leaving(measured, &imbalance);
             let figure = |name| {

@@ -50,7 +50,7 @@ pub(super) struct Open(Method);
 impl Open {
     pub(super) fn behind(self, barrier: Barrier) -> Method {
         Method {
-            scheme: self.0.scheme.behind(barrier),
+            scheme: self.0.scheme.with_barrier(barrier),
             ..self.0
         }
     }
@@ -70,7 +70,7 @@ impl Timing {
         slice: Option<Duration>,
     ) -> Open {
         let most = reps.unwrap_or(super::REPS);
-        let series = Series::of(most);
+        let series = Series::new(most);
         let one_series = Stopping::Count { most: 1 };
         let scheme = |scheme, stopping| Method {
             scheme,
