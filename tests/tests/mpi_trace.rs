@@ -18,7 +18,7 @@ use downbeat_sync::{MpiComm, block_on_ready, collective};
 use downbeat_trace::formats::{TraceFile, TraceFormat, What};
 use downbeat_trace::{
     CollectiveKind, ControlledLogicalClock, Latencies, Location, Matching, PreSynchronization,
-    TruthError, Verdict,
+    TruthComparison, Verdict,
 };
 use job::job;
 use mpi::Threading;
@@ -130,7 +130,7 @@ fn collectives(world: &SimpleCommunicator, recorder: &mut Recorder<MpiComm>, roo
 fn correct(wrong: &Path, truth: &Path, right: &Path, has_messages: bool) {
     let read = |path| TraceFile::read(path, Matching::default()).unwrap();
     let (mut wrong, truth) = (read(wrong), read(truth).trace);
-    let happened = Verdict::of(&truth, &truth.times(), &Latencies::ZERO).unwrap();
+    let happened = Verdict::new(&truth, &truth.times(), &Latencies::ZERO).unwrap();
     assert_eq!(
         (happened.messages.violated, happened.collectives.violated),
         (0, 0),
@@ -150,7 +150,7 @@ fn correct(wrong: &Path, truth: &Path, right: &Path, has_messages: bool) {
         .unwrap()
         .correct(&mut wrong.trace)
         .unwrap();
-    let before = Verdict::of(&wrong.trace, &wrong.trace.times(), &Latencies::ZERO).unwrap();
+    let before = Verdict::new(&wrong.trace, &wrong.trace.times(), &Latencies::ZERO).unwrap();
     assert_eq!(before.all().violated > 0, has_messages, "{before:?}");
 
     let corrected = ControlledLogicalClock::new(Latencies::ZERO)
@@ -166,7 +166,7 @@ fn correct(wrong: &Path, truth: &Path, right: &Path, has_messages: bool) {
         .unwrap();
     let right = read(right);
     assert!(
-        Verdict::of(&wrong.trace, &right.trace.times(), &Latencies::ZERO)
+        Verdict::new(&wrong.trace, &right.trace.times(), &Latencies::ZERO)
             .unwrap()
             .holds()
     );
@@ -176,7 +176,7 @@ fn correct(wrong: &Path, truth: &Path, right: &Path, has_messages: bool) {
     );
 
     let centred = |times: &[Vec<_>]| {
-        let mut error = TruthError::default();
+        let mut error = TruthComparison::default();
         let pairs = times
             .iter()
             .flatten()

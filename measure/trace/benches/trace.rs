@@ -65,8 +65,8 @@ fn measure(nodes: u32, millions: f64, workers: usize, violated: f64) -> [f64; 8]
     let was = trace.times();
     let wrong = |verdict: Verdict| verdict.messages.violated as f64 / verdict.messages.total as f64;
     let [was_wrong, is_wrong] = [
-        Verdict::of(&trace, &was, &program.latencies).map(wrong),
-        Verdict::of(&trace, corrected.times(), &program.latencies).map(wrong),
+        Verdict::new(&trace, &was, &program.latencies).map(wrong),
+        Verdict::new(&trace, corrected.times(), &program.latencies).map(wrong),
     ]
     .map(|share| share.expect("as many times as events"));
     let linear = program

@@ -30,7 +30,7 @@ use super::{CollectiveKind, EventId, Latencies, Location, LocationId, Message, T
 /// builder.push(receiver, Timestamp::from_nanos(499), Action::Receive { from: sender, communicator: world, tag: 7 })?;
 /// let trace = builder.finish()?;
 ///
-/// let found = Verdict::of(&trace, &trace.times(), &Latencies::ZERO)?;
+/// let found = Verdict::new(&trace, &trace.times(), &Latencies::ZERO)?;
 /// assert!(!found.holds());
 /// assert_eq!((found.messages.total, found.messages.reversed), (1, 1));
 /// assert_eq!(found.faults[0].to_string(), "event 0 of location 1 is 1 ns too early for event 0 of location 0, a message");
@@ -198,7 +198,7 @@ impl Verdict {
     ///
     /// # Errors
     /// When there are not as many times as events.
-    pub fn of<T: AsRef<[Timestamp<Global>]>>(
+    pub fn new<T: AsRef<[Timestamp<Global>]>>(
         trace: &Trace,
         times: &[T],
         latencies: &Latencies,
@@ -225,7 +225,7 @@ impl Verdict {
             );
             verdict.say(fault);
         }
-        let (mut parties, mut counter) = (vec![], late::Counter::default());
+        let (mut parties, mut counter) = (vec![], late::LateCounter::default());
         for collective in trace.collectives() {
             parties.clear();
             parties.extend(
@@ -320,7 +320,7 @@ impl Verdict {
         &mut self,
         kind: CollectiveKind,
         parties: &[Party],
-        counter: &mut late::Counter,
+        counter: &mut late::LateCounter,
         latencies: &Latencies,
     ) {
         for (_, fault) in self.look_at(kind, parties, counter, latencies) {
@@ -336,7 +336,7 @@ impl Verdict {
         &mut self,
         kind: CollectiveKind,
         parties: &'a [Party],
-        counter: &'a mut late::Counter,
+        counter: &'a mut late::LateCounter,
         latencies: &Latencies,
     ) -> impl Iterator<Item = (usize, impl FnOnce() -> Option<Fault> + use<'a>)> + use<'a> {
         let latencies = latencies.levels().map(Duration::as_nanos);

@@ -304,16 +304,16 @@ fn ratio(part: f64, whole: f64) -> f64 {
 ///
 /// ```
 /// use downbeat_clock_core::Timestamp;
-/// use downbeat_trace::TruthError;
+/// use downbeat_trace::TruthComparison;
 ///
-/// let mut error = TruthError::default();
+/// let mut error = TruthComparison::default();
 /// for (shown, truth) in [(1_110, 1_000), (2_090, 2_000)] {
 ///     error.add(Timestamp::from_nanos(shown), Timestamp::from_nanos(truth));
 /// }
 /// assert_eq!((error.bias(), error.centred(), error.largest_centred()), (100.0, 10.0, 10.0));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TruthError {
+pub struct TruthComparison {
     events: u64,
     /// The first error, from which the others are counted, so that their squares stay small.
     pub(super) first: Option<i128>,
@@ -323,7 +323,7 @@ pub struct TruthError {
     greatest: i128,
 }
 
-impl TruthError {
+impl TruthComparison {
     /// Takes an event.
     pub fn add(&mut self, shown: Timestamp<Global>, truth: Timestamp<Global>) {
         let error = i128::from(shown.as_nanos()) - i128::from(truth.as_nanos());
@@ -410,7 +410,7 @@ impl Numbers for Deviation {
 }
 
 /// Of errors that are counted from the same first one.
-impl Numbers for TruthError {
+impl Numbers for TruthComparison {
     fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
         see(Number::Count(&mut self.events));
         see(Number::Signed(&mut self.sum));

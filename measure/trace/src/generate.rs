@@ -1,17 +1,15 @@
 //! Traces of programs that never ran, of which the truth is known.
 
 mod collectives;
-mod error;
 mod replay;
 
 use downbeat_clock_core::{Duration, Global, Knot, Local, Timestamp};
-pub use error::SyntheticError;
 use fastrand::Rng;
-use replay::{Replay, WrongClocks};
+use replay::{ProgramRun, WrongClocks};
 
 use super::{
     Action, ClockSample, CommunicatorId, Latencies, LocationId, Matching, Place, Trace,
-    TraceBuilder, TruthError,
+    TraceBuilder, TraceError, TruthComparison,
 };
 use downbeat_sync::internal::{exponential, not_negative, refuse_unless};
 use downbeat_sync::{Clocks, Drift, SimError, Wander};
@@ -32,9 +30,9 @@ use downbeat_sync::{Clocks, Drift, SimError, Wander};
 /// let mut trace = program.trace(Matching::default())?;
 /// PreSynchronization::new(program.master()).maps(&program.places(), &program.sessions()?)?.correct(&mut trace)?;
 ///
-/// let before = Verdict::of(&trace, &trace.times(), &program.latencies)?;
+/// let before = Verdict::new(&trace, &trace.times(), &program.latencies)?;
 /// let corrected = ControlledLogicalClock::new(program.latencies).correct(&trace)?;
-/// let after = Verdict::of(&trace, corrected.times(), &program.latencies)?;
+/// let after = Verdict::new(&trace, corrected.times(), &program.latencies)?;
 /// println!("{} of {} messages were wrong", before.messages.violated, before.messages.total);
 /// assert!(after.holds());
 /// println!("{} ns of error are left", program.error(corrected.times())?.centred());
@@ -55,7 +53,7 @@ pub struct SyntheticProgram {
     /// How many things a process does in a round that are nobody else's business.
     pub internal: u32,
     /// Who sends messages to whom.
-    pub traffic: Traffic,
+    pub traffic: SyntheticTraffic,
     /// Every so many rounds there is a collective operation, of every kind in turn; never, if 0.
     pub collective_every: u32,
     /// Every so many rounds all processes start their threads, which meet at a barrier and end; never, if 0.
@@ -83,7 +81,7 @@ pub struct SyntheticProgram {
 
 /// Who sends messages to whom in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Traffic {
+pub enum SyntheticTraffic {
     /// Every process to the next one.
     Ring,
     /// Processes, two and two by lot, to each other.
@@ -126,7 +124,7 @@ impl SyntheticProgram {
             rounds: 0,
             duration: Duration::from_secs(1_200),
             internal: 6,
-            traffic: Traffic::Pairs,
+            traffic: SyntheticTraffic::Pairs,
             collective_every: 20,
             fork_every: 0,
             latencies: Latencies::new(process, node, beyond).unwrap_or(Latencies::ZERO),
@@ -338,25 +336,25 @@ impl SyntheticProgram {
         see: impl FnMut(SyntheticEvent) -> Result<(), E>,
     ) -> Result<(), E> {
         self.validate()?;
-        Replay::new(self, see).run()
+        ProgramRun::new(self, see).run()
     }
 
     /// What locations saw, by their own clocks.
     ///
     /// # Errors
     /// When a parameter makes no sense, or there is too much of it for a trace.
-    pub fn trace(&self, matching: Matching) -> Result<Trace, SyntheticError> {
+    pub fn trace(&self, matching: Matching) -> Result<Trace, SimError> {
         self.validate()?;
         let mut builder = TraceBuilder::new(matching);
         self.build(&mut builder)?;
-        Ok(builder.finish()?)
+        builder.finish().map_err(too_large)
     }
 
     /// Adds all of it to a builder.
-    pub(super) fn build(&self, builder: &mut TraceBuilder) -> Result<(), SyntheticError> {
+    pub(super) fn build(&self, builder: &mut TraceBuilder) -> Result<(), SimError> {
         let [process, thread] = self.reserved();
         for (location, place) in (0..).zip(self.places()) {
-            let id = builder.add_location(place)?;
+            let id = builder.add_location(place).map_err(too_large)?;
             let (events, marks) = if location < self.ranks() {
                 process
             } else {
@@ -365,11 +363,13 @@ impl SyntheticProgram {
             builder.reserve(id, events, marks);
         }
         for members in self.communicators() {
-            builder.add_communicator(&members)?;
+            builder.add_communicator(&members).map_err(too_large)?;
         }
         self.run(|event| {
             let time = Timestamp::from_nanos(event.local.as_nanos());
-            Ok::<_, SyntheticError>(builder.push(event.location, time, event.action)?)
+            builder
+                .push(event.location, time, event.action)
+                .map_err(too_large)
         })
     }
 
@@ -393,8 +393,8 @@ impl SyntheticProgram {
     pub fn error<T: AsRef<[Timestamp<Global>]>>(
         &self,
         times: &[T],
-    ) -> Result<TruthError, SimError> {
-        let mut error = TruthError::default();
+    ) -> Result<TruthComparison, SimError> {
+        let mut error = TruthComparison::default();
         let mut left: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
         self.run(|event| {
             if let Some(shown) = left
@@ -434,9 +434,17 @@ impl SyntheticProgram {
     fn most_messages(&self) -> usize {
         match (self.ranks(), self.traffic) {
             (1, _) => 0,
-            (_, Traffic::Ring | Traffic::Pairs) => 2,
-            (ranks, Traffic::Stencil) => 2 * replay::neighbours(0, ranks).len(),
+            (_, SyntheticTraffic::Ring | SyntheticTraffic::Pairs) => 2,
+            (ranks, SyntheticTraffic::Stencil) => 2 * replay::neighbours(0, ranks).len(),
         }
+    }
+}
+
+/// Error of a program whose events do not fit in a trace.
+fn too_large(why: TraceError) -> SimError {
+    SimError::Parameter {
+        name: format!("the program ({why})"),
+        must: "small enough for a trace",
     }
 }
 

@@ -1,11 +1,12 @@
 //! A correction as a few offsets between which readers interpolate, so that no event needs to be rewritten.
 
 use core::cmp::Ordering;
-use core::fmt;
+
+use crate::ClockOffsetError;
 
 /// What a reader adds to times of a location, at one of them; in between it interpolates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Knot {
+pub struct OffsetKnot {
     /// A time as it was recorded.
     pub at: i64,
     /// What is added to it.
@@ -14,7 +15,7 @@ pub struct Knot {
 
 /// Where the time of an event may be moved to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Window {
+pub struct TimeWindow {
     /// The time as it was recorded.
     pub at: i64,
     /// The first time that it may become.
@@ -26,87 +27,34 @@ pub struct Window {
 /// Offsets of a location's times, as an OTF2 archive has them: linear from one to the next.
 ///
 /// ```
-/// use downbeat_trace::{Knots, Window};
+/// use downbeat_trace::{Knots, TimeWindow};
 ///
 /// // 10 ns are missing at first; later the clock gains 1 ns in 100.
 /// let to = |at: i64| at + 10 + (at - 2_000).max(0) / 100;
-/// let window = |at| Window { at, earliest: to(at), latest: to(at) };
+/// let window = |at| TimeWindow { at, earliest: to(at), latest: to(at) };
 /// let knots = Knots::through([0, 500, 2_000, 2_500, 4_000, 9_000].map(window), 1_000)?;
 /// let found: Vec<_> = knots.knots().iter().map(|knot| (knot.at, knot.offset)).collect();
 /// assert_eq!(found, [(0, 10), (2_000, 10), (9_000, 80)]);
 /// assert_eq!(knots.apply(2_500), 2_515);
-/// # Ok::<(), crate::KnotError>(())
+/// # Ok::<(), crate::ClockOffsetError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Knots(Vec<Knot>);
-
-/// Why there are no such offsets. Events are counted from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum KnotError {
-    /// The event was recorded before the one before it, or a knot is not after the one before it.
-    Decreasing(usize),
-    /// The events would have to be moved apart or to change places, but were recorded at one time; an offset moves them
-    /// by the same. Of one event, the window is empty, or before those of earlier ones.
-    Inseparable {
-        /// The first of them.
-        first: usize,
-        /// The last of them.
-        last: usize,
-    },
-    /// The offset of the event is 2^45 or more away from others, or its time 2^63: a reader could not interpolate it well
-    /// enough.
-    TooFar(usize),
-    /// There would have to be more knots than there may be, up to this event.
-    TooMany(usize),
-}
-
-impl fmt::Display for KnotError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Decreasing(event) => {
-                write!(f, "event {event} was recorded before the one before it")
-            }
-            Self::Inseparable { first, last } if first == last => {
-                write!(
-                    f,
-                    "event {first} can be moved to no time, or only back past another"
-                )
-            }
-            Self::Inseparable { first, last } => {
-                write!(
-                    f,
-                    "events {first} to {last} must be moved apart, which no clock offset does"
-                )
-            }
-            Self::TooFar(event) => write!(
-                f,
-                "event {event} would have to be moved by 10 hours more than others"
-            ),
-            Self::TooMany(event) => write!(
-                f,
-                "up to event {event} there would be too many clock offsets"
-            ),
-        }
-    }
-}
-
-impl core::error::Error for KnotError {}
+pub struct Knots(Vec<OffsetKnot>);
 
 impl Knots {
     /// These.
     ///
     /// # Errors
     /// When their times do not increase.
-    pub fn new(knots: Vec<Knot>) -> Result<Self, KnotError> {
+    pub fn new(knots: Vec<OffsetKnot>) -> Result<Self, ClockOffsetError> {
         match knots.windows(2).position(|pair| pair[0].at >= pair[1].at) {
-            Some(before) => Err(KnotError::Decreasing(before + 1)),
+            Some(before) => Err(ClockOffsetError::Decreasing(before + 1)),
             None => Ok(Self(knots)),
         }
     }
 
     /// All of them, in order.
-    pub fn knots(&self) -> &[Knot] {
+    pub fn knots(&self) -> &[OffsetKnot] {
         &self.0
     }
 
@@ -136,9 +84,9 @@ impl Knots {
     /// When times decrease, events cannot be moved as they should, or only by more than so many knots. What comes after that
     /// is not looked at.
     pub fn through(
-        windows: impl IntoIterator<Item = Window>,
+        windows: impl IntoIterator<Item = TimeWindow>,
         most: usize,
-    ) -> Result<Self, KnotError> {
+    ) -> Result<Self, ClockOffsetError> {
         let mut windows = Merged::new(windows.into_iter());
         let Some(first) = windows.get(0)? else {
             return Ok(Self::default());
@@ -149,11 +97,11 @@ impl Knots {
             knots.push(knot);
             at = next;
             if knots.len() > most {
-                return Err(KnotError::TooMany(windows.event(at)));
+                return Err(ClockOffsetError::TooMany(windows.event(at)));
             }
         }
         if let [only] = knots[..] {
-            knots.push(Knot {
+            knots.push(OffsetKnot {
                 at: only.at.saturating_add(1),
                 ..only
             });
@@ -174,8 +122,8 @@ const REACH: i64 = 1 << 45;
 /// looked at again and again.
 const PATIENCE: usize = 64;
 
-fn knot(at: i64, to: i64) -> Knot {
-    Knot {
+fn knot(at: i64, to: i64) -> OffsetKnot {
+    OffsetKnot {
         at,
         offset: to.saturating_sub(at),
     }
@@ -190,7 +138,7 @@ const fn middle(a: i64, b: i64) -> i64 {
 struct Merged<I> {
     events: std::iter::Enumerate<I>,
     /// The windows from number `base` on, each with the last event of its time.
-    windows: Vec<(Window, usize)>,
+    windows: Vec<(TimeWindow, usize)>,
     base: usize,
     /// The number of the first one that may still become smaller.
     settled: usize,
@@ -204,7 +152,7 @@ struct Merged<I> {
 /// So many windows are taken at once, at least. Tests are to see what happens between blocks.
 const BLOCK: usize = if cfg!(test) { 3 } else { 1 << 14 };
 
-impl<I: Iterator<Item = Window>> Merged<I> {
+impl<I: Iterator<Item = TimeWindow>> Merged<I> {
     fn new(events: I) -> Self {
         let events = events.enumerate();
         Self {
@@ -220,7 +168,7 @@ impl<I: Iterator<Item = Window>> Merged<I> {
 
     /// The window of this number, which is none before one that was [forgotten](Self::forget); `None` after the last.
     #[inline]
-    fn get(&mut self, number: usize) -> Result<Option<Window>, KnotError> {
+    fn get(&mut self, number: usize) -> Result<Option<TimeWindow>, ClockOffsetError> {
         while number >= self.settled {
             if self.has_ended {
                 return Ok(None);
@@ -241,7 +189,7 @@ impl<I: Iterator<Item = Window>> Merged<I> {
     }
 
     /// Takes at least as many as there are.
-    fn fill(&mut self) -> Result<(), KnotError> {
+    fn fill(&mut self) -> Result<(), ClockOffsetError> {
         self.windows.drain(..self.needed - self.base);
         self.base = self.needed;
         let goal = self.windows.len() + self.windows.len().max(BLOCK);
@@ -269,12 +217,12 @@ impl<I: Iterator<Item = Window>> Merged<I> {
         Ok(())
     }
 
-    fn take(&mut self, event: usize, mut window: Window) -> Result<(), KnotError> {
+    fn take(&mut self, event: usize, mut window: TimeWindow) -> Result<(), ClockOffsetError> {
         let mut is_same = false;
         if let Some((last, _)) = self.windows.last() {
             window.earliest = window.earliest.max(last.earliest);
             match last.at.cmp(&window.at) {
-                Ordering::Greater => return Err(KnotError::Decreasing(event)),
+                Ordering::Greater => return Err(ClockOffsetError::Decreasing(event)),
                 Ordering::Equal => {
                     (window.latest, is_same) = (window.latest.min(last.latest), true)
                 }
@@ -282,7 +230,7 @@ impl<I: Iterator<Item = Window>> Merged<I> {
             }
         }
         if window.earliest > window.latest {
-            return Err(KnotError::Inseparable {
+            return Err(ClockOffsetError::Inseparable {
                 first: self.first,
                 last: event,
             });
@@ -291,7 +239,7 @@ impl<I: Iterator<Item = Window>> Merged<I> {
             .iter()
             .any(|to| to.checked_sub(window.at).is_none())
         {
-            return Err(KnotError::TooFar(event));
+            return Err(ClockOffsetError::Unreachable(event));
         }
         match self.windows.last_mut().filter(|_| is_same) {
             Some(last) => *last = (window, event),
@@ -344,11 +292,11 @@ impl Cone {
 
 /// The next knot after this one, which is at window `from`: at the farthest window at which a line from here may end.
 /// `None` if this is the last window.
-fn farthest<I: Iterator<Item = Window>>(
+fn farthest<I: Iterator<Item = TimeWindow>>(
     windows: &mut Merged<I>,
     from: usize,
-    start: Knot,
-) -> Result<Option<(usize, Knot)>, KnotError> {
+    start: OffsetKnot,
+) -> Result<Option<(usize, OffsetKnot)>, ClockOffsetError> {
     windows.forget(from);
     let Some(second) = windows.get(from + 1)? else {
         return Ok(None);
@@ -364,12 +312,12 @@ fn farthest<I: Iterator<Item = Window>>(
         let after = window
             .at
             .checked_sub(start.at)
-            .ok_or_else(|| KnotError::TooFar(windows.event(i)))?;
+            .ok_or_else(|| ClockOffsetError::Unreachable(windows.event(i)))?;
         // Windows are so near their times that the first difference is a number; the second one may be too large for one.
         let offset = |to: i64| (to - window.at).saturating_sub(start.offset);
         let [earliest, latest] = [window.earliest, window.latest].map(offset);
         if !(-REACH < earliest && latest < REACH) {
-            return Err(KnotError::TooFar(windows.event(i)));
+            return Err(ClockOffsetError::Unreachable(windows.event(i)));
         }
         let there = middle(window.earliest, window.latest).max(start.at + start.offset);
         if cone.has([UNIT * offset(there), after]) {
@@ -390,7 +338,7 @@ fn farthest<I: Iterator<Item = Window>>(
     // On the last line that goes through all of them; or, where that is at no whole number, at the last middle on one.
     let end = last.and_then(|(i, at, [after, earliest, latest])| {
         let offset = start.offset + cone.whole(after, earliest, latest)?;
-        Some((i, Knot { at, offset }))
+        Some((i, OffsetKnot { at, offset }))
     });
     Ok(Some(end.unwrap_or(best)))
 }

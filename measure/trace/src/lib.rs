@@ -65,19 +65,19 @@ pub use builder::{Matching, TraceBuilder};
 pub use check::{Difference, Fault, Misfit, Relations, Reversal, StreamedVerdict, Verdict};
 pub use correct::{ControlledLogicalClock, Corrected, Cycle};
 pub use deviation::{
-    Above, Bins, Deviation, Displacement, Intervals, StreamedDeviation, TruthError,
+    Above, Bins, Deviation, Displacement, Intervals, StreamedDeviation, TruthComparison,
 };
 pub use distributed::{CorrectedPart, PartBuilder, PartError, Shares, Totals, TracePart};
 pub use error::TraceError;
 pub use forward::Pass;
-pub use generate::{SyntheticError, SyntheticEvent, SyntheticProgram, Traffic};
+pub use generate::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
 pub use kind::{Action, CollectiveKind, Pattern};
-pub use knots::{Knot, KnotError, Knots, Window};
+pub use knots::{Knots, OffsetKnot, TimeWindow};
 pub use latencies::Latencies;
 pub use logical::{ClockRule, ControlVariable, LogicalClock};
 pub use presync::{
-    ClockMap, ClockMaps, ClockOwner, ClockSample, Interpolation, PreSyncError, PreSynchronization,
-    StreamedMaps,
+    ClockMap, ClockMaps, ClockOffsetError, ClockOwner, ClockSample, Interpolation,
+    PreSynchronization, StreamedMaps,
 };
 #[cfg(loom)]
 pub use replaying::Replaying;

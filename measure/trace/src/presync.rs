@@ -3,15 +3,15 @@
 //! While a program ran, its clocks were compared with that of one location, the master, in sessions: at the start and at
 //! the end, and sometimes in between.
 
+mod error;
 mod map;
-
-use core::fmt;
 
 use downbeat_clock_core::{
     ClockModel, Domain, Duration, FitError, Global, Knot, Local, OffsetFit, OffsetSample, TickRate,
     Timestamp,
 };
-use map::Shape;
+pub use error::ClockOffsetError;
+use map::MapShape;
 pub use map::{ClockMap, ClockMaps, StreamedMaps};
 
 use super::{LocationId, Place};
@@ -63,7 +63,7 @@ pub enum ClockOwner {
 /// let sample = |at, image| Knot { at: Timestamp::from_nanos(at), image: Timestamp::from_nanos(image) };
 /// let sessions = [vec![], vec![vec![sample(0, 500)], vec![sample(2_000_000, 2_000_520)]]];
 /// let maps = PreSynchronization::new(master).maps(&places, &sessions)?;
-/// assert_eq!(maps.of(other).apply(Timestamp::from_nanos(1_000_000)), Timestamp::from_nanos(1_000_510));
+/// assert_eq!(maps.for_location(other).apply(Timestamp::from_nanos(1_000_000)), Timestamp::from_nanos(1_000_510));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,74 +83,6 @@ pub struct PreSynchronization {
     /// than refused.
     pub lenient: bool,
 }
-
-/// Why clocks cannot be made one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum PreSyncError {
-    /// The master is none of the locations.
-    NoMaster(LocationId),
-    /// The location's clock was never compared with the master's, and neither was another that is the same clock.
-    NoSamples(LocationId),
-    /// The session of a location, counted from 0 without empty ones, is not later than the one before on both clocks.
-    NotLater {
-        /// Whose.
-        location: LocationId,
-        /// Which.
-        session: usize,
-    },
-    /// Since the session before, or in all, one clock gained more than 1 % on the other: so one of them was set.
-    Jump {
-        /// Whose.
-        location: LocationId,
-        /// Which, counted from 0 without empty ones.
-        session: usize,
-    },
-    /// The clocks are more than 146 years apart.
-    TooFar(LocationId),
-}
-
-impl fmt::Display for PreSyncError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoMaster(location) => write!(
-                f,
-                "there is no location {}, whose clock is to count",
-                location.index()
-            ),
-            Self::NoSamples(location) => {
-                write!(
-                    f,
-                    "the clock of location {} was never compared with the master's",
-                    location.index()
-                )
-            }
-            Self::NotLater { location, session } => {
-                write!(
-                    f,
-                    "session {session} of location {} is not later than the one before",
-                    location.index()
-                )
-            }
-            Self::Jump { location, session } => {
-                write!(
-                    f,
-                    "the clock of location {} was set before session {session}",
-                    location.index()
-                )
-            }
-            Self::TooFar(location) => {
-                write!(
-                    f,
-                    "the clock of location {} is more than 146 years from the master's",
-                    location.index()
-                )
-            }
-        }
-    }
-}
-
-impl core::error::Error for PreSyncError {}
 
 /// What is left of sessions.
 #[derive(Debug)]
@@ -182,10 +114,10 @@ impl PreSynchronization {
         &self,
         places: &[Place],
         sessions: &[Vec<Vec<ClockSample>>],
-    ) -> Result<ClockMaps, PreSyncError> {
+    ) -> Result<ClockMaps, ClockOffsetError> {
         let master = *places
             .get(self.master.index())
-            .ok_or(PreSyncError::NoMaster(self.master))?;
+            .ok_or(ClockOffsetError::NoMaster(self.master))?;
         let mut found = ClockMaps {
             maps: vec![ClockMap::SAME],
             of: vec![0; places.len()],
@@ -220,7 +152,7 @@ impl PreSynchronization {
             });
             let Some((location, sessions)) = sampled else {
                 if !self.lenient {
-                    return Err(PreSyncError::NoSamples(LocationId(group[0].1 as u32)));
+                    return Err(ClockOffsetError::NoSamples(LocationId(group[0].1 as u32)));
                 }
                 found.unknown += group.len();
                 continue;
@@ -241,7 +173,7 @@ impl PreSynchronization {
         location: LocationId,
         sessions: &'a [Vec<ClockSample>],
         left_out: &mut usize,
-    ) -> Result<Condensed<'a>, PreSyncError> {
+    ) -> Result<Condensed<'a>, ClockOffsetError> {
         let mut condensed = Condensed {
             samples: vec![],
             means: vec![],
@@ -280,22 +212,22 @@ impl PreSynchronization {
         &self,
         location: LocationId,
         sessions: &Condensed<'_>,
-    ) -> Result<ClockMap, PreSyncError> {
+    ) -> Result<ClockMap, ClockOffsetError> {
         let means = &sessions.means;
         let (Some(first), Some(last)) = (means.first(), means.last()) else {
-            return Err(PreSyncError::NoSamples(location));
+            return Err(ClockOffsetError::NoSamples(location));
         };
         let (run, rise) = (gap(first.at, last.at), gap(first.image, last.image));
         let rate = TickRate::from_ratio(rise, run).unwrap_or(TickRate::NANOSECOND);
         let line = ClockModel::through(first.at, first.image, rate)
-            .map_err(|_| PreSyncError::TooFar(location))?;
+            .map_err(|_| ClockOffsetError::TooFar(location))?;
         Ok(ClockMap {
             shape: match self.interpolation {
-                Interpolation::Spline if means.len() > 2 => Shape::Curve(means.clone()),
+                Interpolation::Spline if means.len() > 2 => MapShape::Curve(means.clone()),
                 Interpolation::LeastSquares | Interpolation::Spline if means.len() > 1 => {
-                    Shape::Line(closest(location, sessions)?)
+                    MapShape::Line(closest(location, sessions)?)
                 }
-                _ => Shape::Line(line),
+                _ => MapShape::Line(line),
             },
         })
     }
@@ -305,7 +237,7 @@ impl PreSynchronization {
 fn closest(
     location: LocationId,
     sessions: &Condensed<'_>,
-) -> Result<ClockModel<Local, Global>, PreSyncError> {
+) -> Result<ClockModel<Local, Global>, ClockOffsetError> {
     let mut fit = OffsetFit::new();
     for sample in sessions.samples.iter().copied().flatten() {
         fit.push(OffsetSample {
@@ -317,14 +249,14 @@ fn closest(
     // Two sessions at two times have samples at two times.
     let line = fit
         .line()
-        .map_err(|_: FitError| PreSyncError::NoSamples(location))?;
+        .map_err(|_: FitError| ClockOffsetError::NoSamples(location))?;
     if line.drift().abs() > 1.0 / MOST_DRIFT as f64 {
-        return Err(PreSyncError::Jump {
+        return Err(ClockOffsetError::Jump {
             location,
             session: sessions.means.len() - 1,
         });
     }
-    line.model().map_err(|_| PreSyncError::TooFar(location))
+    line.model().map_err(|_| ClockOffsetError::TooFar(location))
 }
 
 /// One over the drift that no clock has: quartzes are off by a hundredth of that at most. And a spline is in order
@@ -337,14 +269,14 @@ fn follows(
     after: ClockSample,
     location: LocationId,
     session: usize,
-) -> Result<(), PreSyncError> {
+) -> Result<(), ClockOffsetError> {
     if after.at <= before.at || after.image <= before.image {
-        return Err(PreSyncError::NotLater { location, session });
+        return Err(ClockOffsetError::NotLater { location, session });
     }
     let run = i128::from(gap(before.at, after.at));
     let gained = i128::from(gap(before.image, after.image)) - run;
     if gained.abs() * MOST_DRIFT > run {
-        return Err(PreSyncError::Jump { location, session });
+        return Err(ClockOffsetError::Jump { location, session });
     }
     Ok(())
 }

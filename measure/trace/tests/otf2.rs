@@ -14,12 +14,12 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use downbeat_trace::formats::otf2::{Archive, Reading};
+use downbeat_trace::formats::otf2::{Archive, ReadOptions};
 use downbeat_trace::{CollectiveKind, Matching};
 use support::{Folder, NANOS, Shown, files, in_trace, nanos, shown};
 
 fn error(anchor: &Path) -> String {
-    let read = Archive::open(anchor).and_then(|archive| archive.read(&Reading::default()));
+    let read = Archive::open(anchor).and_then(|archive| archive.read(&ReadOptions::default()));
     let line = read
         .map(|_| ())
         .expect_err("something is wrong")
@@ -49,7 +49,7 @@ fn everything_that_matters_is_read() {
         ]
     );
 
-    let read = archive.read(&Reading::default()).unwrap();
+    let read = archive.read(&ReadOptions::default()).unwrap();
     let trace = &read.trace;
     let of_archive = |location| {
         archive.locations()[read
@@ -136,17 +136,17 @@ fn everything_that_matters_is_read() {
 fn options_leave_out_what_they_say() {
     let folder = Folder::new();
     let archive = Archive::open(&folder.archive(NANOS, 5, "plain")).unwrap();
-    let kinds = |reading: &Reading| {
+    let kinds = |reading: &ReadOptions| {
         let read = archive.read(reading).unwrap();
         read.trace
             .collectives()
             .map(|found| found.kind())
             .collect::<Vec<_>>()
     };
-    let without = kinds(&Reading {
+    let without = kinds(&ReadOptions {
         threads: false,
         init: false,
-        ..Reading::default()
+        ..ReadOptions::default()
     });
     assert_eq!(
         without
@@ -172,10 +172,10 @@ fn clock_offsets_are_added_as_otf2_does_or_not_at_all() {
             let archive = Archive::open(&anchor).unwrap();
             for offsets in [true, false] {
                 let read = archive
-                    .read(&Reading {
+                    .read(&ReadOptions {
                         offsets,
                         workers: 2,
-                        ..Reading::default()
+                        ..ReadOptions::default()
                     })
                     .unwrap();
                 let shown = shown(if offsets { &anchor } else { &plain });
@@ -227,12 +227,12 @@ fn what_is_wrong_is_one_line_with_a_name() {
         assert!(line.contains(expected), "{variant}: {line}");
     }
     let unmatched = Archive::open(&folder.0.join("unmatched/traces.otf2")).unwrap();
-    let lenient = Reading {
+    let lenient = ReadOptions {
         matching: Matching {
             lenient: true,
             ..Matching::default()
         },
-        ..Reading::default()
+        ..ReadOptions::default()
     };
     assert_eq!(unmatched.read(&lenient).unwrap().trace.left_out().sends, 1);
 
@@ -274,12 +274,12 @@ fn files_that_are_cut_short_are_errors() {
 fn damaged_events_are_no_reason_to_panic_and_alike_to_all_threads() {
     let folder = Folder::new();
     let anchor = folder.archive(NANOS, 2, "plain");
-    let lenient = Reading {
+    let lenient = ReadOptions {
         matching: Matching {
             lenient: true,
             ..Matching::default()
         },
-        ..Reading::default()
+        ..ReadOptions::default()
     };
     let mut refused = 0;
     for name in ["7.evt", "20.evt"] {
@@ -292,7 +292,7 @@ fn damaged_events_are_no_reason_to_panic_and_alike_to_all_threads() {
                 fs::write(&path, damaged).unwrap();
                 let archive = Archive::open(&anchor).unwrap();
                 let read = archive.read(&lenient);
-                let by_two = archive.read(&Reading {
+                let by_two = archive.read(&ReadOptions {
                     workers: 2,
                     ..lenient
                 });
@@ -309,6 +309,6 @@ fn damaged_events_are_no_reason_to_panic_and_alike_to_all_threads() {
     assert!(refused > 1_000, "{refused}");
     Archive::open(&anchor)
         .unwrap()
-        .read(&Reading::default())
+        .read(&ReadOptions::default())
         .unwrap();
 }

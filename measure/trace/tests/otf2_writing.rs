@@ -7,7 +7,7 @@ mod support;
 use std::fs;
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
-use downbeat_trace::formats::otf2::{Archive, Reading, Writing, first_difference};
+use downbeat_trace::formats::otf2::{Archive, ReadOptions, WriteOptions, first_difference};
 use downbeat_trace::{ControlledLogicalClock, Latencies, Message, Trace};
 use support::{Folder, NANOS, Shown, files, in_trace, nanos, shown, words};
 
@@ -41,7 +41,7 @@ fn violations(trace: &Trace) -> usize {
 }
 
 /// Corrects an archive, and looks at the result with OTF2's own program.
-fn correct_and_check(ticks: u64, variant: &str, offsets: bool, writing: Writing) {
+fn correct_and_check(ticks: u64, variant: &str, offsets: bool, writing: WriteOptions) {
     let folder = Folder::new();
     let anchor = folder.archive(ticks, 50, variant);
     // What others keep beside it, and an archive that was written before, are none of it.
@@ -51,9 +51,9 @@ fn correct_and_check(ticks: u64, variant: &str, offsets: bool, writing: Writing)
     let before = files(anchor.parent().unwrap());
     let archive = Archive::open(&anchor).unwrap();
     let read = archive
-        .read(&Reading {
+        .read(&ReadOptions {
             offsets,
-            ..Reading::default()
+            ..ReadOptions::default()
         })
         .unwrap();
     assert!(violations(&read.trace) > 0);
@@ -129,7 +129,7 @@ fn correct_and_check(ticks: u64, variant: &str, offsets: bool, writing: Writing)
     assert_eq!(after.len() + 2, before.len());
     let again = Archive::open(&written.anchor)
         .unwrap()
-        .read(&Reading::default())
+        .read(&ReadOptions::default())
         .unwrap();
     if ticks >= NANOS {
         assert_eq!(violations(&again.trace), 0);
@@ -139,8 +139,8 @@ fn correct_and_check(ticks: u64, variant: &str, offsets: bool, writing: Writing)
 #[test]
 fn a_corrected_archive_has_the_corrected_times_and_all_else() {
     for writing in [
-        Writing::default(),
-        Writing {
+        WriteOptions::default(),
+        WriteOptions {
             rewrite: true,
             workers: 3,
         },
@@ -184,17 +184,23 @@ fn any_times_can_be_written() {
     for (round, ticks) in [NANOS, 3_000_000_000, NANOS].into_iter().enumerate() {
         let anchor = folder.archive(ticks, 400, "shared");
         let archive = Archive::open(&anchor).unwrap();
-        let read = archive.read(&Reading::default()).unwrap();
+        let read = archive.read(&ReadOptions::default()).unwrap();
         let times = jittered(&read.trace, round as u64, 3_000, 1);
         let to = folder.0.join("to");
         let written = archive
-            .write_corrected(&read.trace, &read.origin, &times, &to, Writing::default())
+            .write_corrected(
+                &read.trace,
+                &read.origin,
+                &times,
+                &to,
+                WriteOptions::default(),
+            )
             .unwrap();
         assert_eq!(written.rewritten, [true; 4]);
         assert_eq!(first_difference(&anchor, &written.anchor).unwrap(), None);
         let again = Archive::open(&written.anchor)
             .unwrap()
-            .read(&Reading::default())
+            .read(&ReadOptions::default())
             .unwrap();
         assert!(
             again
@@ -250,9 +256,9 @@ fn events_that_are_not_moved_are_rewritten_as_they_were() {
     let folder = Folder::new();
     let anchor = folder.archive(NANOS, 100, "plain");
     let archive = Archive::open(&anchor).unwrap();
-    let read = archive.read(&Reading::default()).unwrap();
+    let read = archive.read(&ReadOptions::default()).unwrap();
     let times: Vec<Vec<_>> = read.trace.times().into_iter().map(<[_]>::to_vec).collect();
-    let writing = Writing {
+    let writing = WriteOptions {
         rewrite: true,
         workers: 2,
     };
@@ -274,9 +280,9 @@ fn what_else_differs_is_named() {
     let folder = Folder::new();
     let anchor = folder.archive(NANOS, 100, "corrected");
     let archive = Archive::open(&anchor).unwrap();
-    let read = archive.read(&Reading::default()).unwrap();
+    let read = archive.read(&ReadOptions::default()).unwrap();
     let to = folder.0.join("to");
-    let writing = Writing {
+    let writing = WriteOptions {
         rewrite: true,
         workers: 1,
     };
@@ -323,7 +329,7 @@ fn many_offsets_take_many_chunks() {
     let folder = Folder::new();
     let anchor = folder.archive(NANOS, 4_000, "plain");
     let archive = Archive::open(&anchor).unwrap();
-    let read = archive.read(&Reading::default()).unwrap();
+    let read = archive.read(&ReadOptions::default()).unwrap();
     let times = jittered(&read.trace, 3, 3_000, 14);
     let written = archive
         .write_corrected(
@@ -331,7 +337,7 @@ fn many_offsets_take_many_chunks() {
             &read.origin,
             &times,
             &folder.0.join("to"),
-            Writing::default(),
+            WriteOptions::default(),
         )
         .unwrap();
     assert!(
@@ -355,7 +361,7 @@ fn many_offsets_take_many_chunks() {
 fn what_cannot_be_written_leaves_nothing_behind() {
     let folder = Folder::new();
     let archive = Archive::open(&folder.archive(NANOS, 2, "plain")).unwrap();
-    let read = archive.read(&Reading::default()).unwrap();
+    let read = archive.read(&ReadOptions::default()).unwrap();
     let mut times: Vec<Vec<_>> = read
         .trace
         .locations()
@@ -366,7 +372,13 @@ fn what_cannot_be_written_leaves_nothing_behind() {
     fs::create_dir(&to).unwrap();
     assert!(
         archive
-            .write_corrected(&read.trace, &read.origin, &times, &to, Writing::default())
+            .write_corrected(
+                &read.trace,
+                &read.origin,
+                &times,
+                &to,
+                WriteOptions::default()
+            )
             .unwrap_err()
             .to_string()
             .ends_with("/to: this is there already")
@@ -374,7 +386,13 @@ fn what_cannot_be_written_leaves_nothing_behind() {
     fs::remove_dir(&to).unwrap();
     times[0].pop();
     let error = archive
-        .write_corrected(&read.trace, &read.origin, &times, &to, Writing::default())
+        .write_corrected(
+            &read.trace,
+            &read.origin,
+            &times,
+            &to,
+            WriteOptions::default(),
+        )
         .unwrap_err()
         .to_string();
     assert!(

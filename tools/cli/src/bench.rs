@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use clap::Args;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Local, Timestamp};
 use downbeat_common::bench::{
-    GlobalTime, MethodOptions, NearnessOptions, OutputOptions, Plan, Results, SyncOptions,
-    agree_on_measured, headline, measure_all,
+    BenchPlan, BenchResults, GlobalClockOptions, GlobalTime, MethodOptions, NearnessOptions,
+    OutputOptions, agree_on_measured, headline, measure_all,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
@@ -31,11 +31,11 @@ use crate::threads;
                   downbeat bench --operation bcast --scheme ms1 --time-slice 1s --out results\n  \
                   downbeat bench --operation barrier,dissemination --skew offset=1s,drift=20ppm"
 )]
-pub(crate) struct Options {
+pub(crate) struct ThreadBenchOptions {
     /// What to measure, with commas: ping-pong, sendrecv, barrier (along a tree), dissemination (a barrier, too), bcast,
     /// allreduce, gather, empty; or all
     #[arg(long, value_name = "NAMES", default_value = "all", value_parser = kinds)]
-    operation: Kinds,
+    operation: BenchOperations,
     /// Among how many ranks, with commas; each is a thread [default: as many as there are cores, but 2 at least]
     #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=i64::from(ThreadCluster::MOST_RANKS)), allow_hyphen_values = true)]
     ranks: Vec<u32>,
@@ -47,7 +47,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     seed: Option<u64>,
     #[command(flatten)]
-    sync: SyncOptions,
+    sync: GlobalClockOptions,
     #[arg(long, value_name = "SPEC", help = SkewSpec::HELP)]
     skew: Option<SkewSpec>,
     #[command(flatten)]
@@ -58,22 +58,22 @@ pub(crate) struct Options {
 
 /// Operations, each once.
 #[derive(Clone, Debug)]
-struct Kinds(Vec<BuiltinKind>);
+struct BenchOperations(Vec<BuiltinKind>);
 
-fn kinds(text: &str) -> Result<Kinds, String> {
+fn kinds(text: &str) -> Result<BenchOperations, String> {
     BuiltinKind::list(text)
-        .map(Kinds)
+        .map(BenchOperations)
         .map_err(|why| why.to_string())
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &ThreadBenchOptions) -> Result<(), Failure> {
     options.output.show(&measure(options)?)
 }
 
 /// Measures everything, and keeps it where that was asked for.
-pub(crate) fn measure(options: &Options) -> Result<Results, Failure> {
+pub(crate) fn measure(options: &ThreadBenchOptions) -> Result<BenchResults, Failure> {
     let sizes = options.rank_counts();
-    let session = Session {
+    let session = ThreadBench {
         options,
         groups: options.groups(&sizes)?,
         sizes,
@@ -88,7 +88,7 @@ pub(crate) fn measure(options: &Options) -> Result<Results, Failure> {
             let (rate, uncertainty) = (known.calibration.rate(), known.calibration.uncertainty());
             session.by(
                 tsc,
-                &Read {
+                &BenchCounter {
                     rate,
                     uncertainty,
                     instead_of: None,
@@ -97,7 +97,7 @@ pub(crate) fn measure(options: &Options) -> Result<Results, Failure> {
         }
         (tsc, _) => session.by(
             raw,
-            &Read {
+            &BenchCounter {
                 rate: SystemClock::RATE,
                 uncertainty: 0.0,
                 instead_of: tsc.err(),
@@ -110,14 +110,14 @@ pub(crate) fn measure(options: &Options) -> Result<Results, Failure> {
 const CALIBRATION: Duration = Duration::from_millis(20);
 
 /// The counter that all threads read.
-struct Read {
+struct BenchCounter {
     rate: TickRate,
     uncertainty: f64,
     /// Why it is `CLOCK_MONOTONIC_RAW`, if it is.
     instead_of: Option<TscUnavailable>,
 }
 
-impl Options {
+impl ThreadBenchOptions {
     fn rank_counts(&self) -> Vec<u32> {
         let all = (allowed_cores().len() as u32).clamp(2, ThreadCluster::MOST_RANKS);
         let mut counts = if self.ranks.is_empty() {
@@ -152,16 +152,20 @@ impl Options {
     }
 }
 
-struct Session<'a> {
-    options: &'a Options,
+struct ThreadBench<'a> {
+    options: &'a ThreadBenchOptions,
     groups: Vec<GroupKey>,
     /// Numbers of ranks, the greatest last.
     sizes: Vec<u32>,
 }
 
-impl Session<'_> {
+impl ThreadBench<'_> {
     /// Measures by this counter, or by clocks that read it and are wrong.
-    fn by<K: Clock + Copy + Sync>(&self, counter: K, read: &Read) -> Result<Results, Failure> {
+    fn by<K: Clock + Copy + Sync>(
+        &self,
+        counter: K,
+        read: &BenchCounter,
+    ) -> Result<BenchResults, Failure> {
         let (now, ranks) = (counter.ticks(), self.ranks());
         let Some(spec) = &self.options.skew else {
             let base =
@@ -189,8 +193,8 @@ impl Session<'_> {
         clocks: &[K],
         base: ClockModel<Counter, Local>,
         which: impl Fn(u32) -> u32 + Sync,
-        read: &Read,
-    ) -> Result<Results, Failure> {
+        read: &BenchCounter,
+    ) -> Result<BenchResults, Failure> {
         let plan = self.plan(read)?;
         let method = self.options.method.method(0)?;
         let casualty = OnceLock::new();
@@ -204,7 +208,7 @@ impl Session<'_> {
                     socket: 0,
                 });
             let mut global = GlobalTime::new(all, me, &self.options.sync, &method)?;
-            let rank = Rank {
+            let rank = BenchRank {
                 session: self,
                 all,
                 parts: self.parts(all)?,
@@ -249,7 +253,7 @@ impl Session<'_> {
         self.sizes.iter().map(part).collect()
     }
 
-    fn plan(&self, read: &Read) -> Result<Plan, Failure> {
+    fn plan(&self, read: &BenchCounter) -> Result<BenchPlan, Failure> {
         let Self {
             options, groups, ..
         } = self;
@@ -288,7 +292,7 @@ impl Session<'_> {
             count(cores, "core")
         );
         let headline = headline(&who, &method);
-        Ok(Plan {
+        Ok(BenchPlan {
             groups: groups.clone(),
             seed: options.seed,
             factors,
@@ -299,15 +303,15 @@ impl Session<'_> {
 }
 
 /// What a thread measures with.
-struct Rank<'a> {
-    session: &'a Session<'a>,
+struct BenchRank<'a> {
+    session: &'a ThreadBench<'a>,
     all: &'a ThreadComm,
     parts: Vec<(u32, Option<ThreadComm>)>,
     /// What the first rank had to say that failed while others were waiting for it.
     casualty: &'a OnceLock<String>,
 }
 
-impl Rank<'_> {
+impl BenchRank<'_> {
     /// One group. Ranks that do not take part only hear how it went.
     fn measure(
         &self,
@@ -354,18 +358,18 @@ mod tests {
     use std::time::Instant;
 
     #[derive(Parser)]
-    struct Line {
+    struct ParsedBench {
         #[command(flatten)]
-        options: Options,
+        options: ThreadBenchOptions,
     }
 
     /// Counts nanoseconds, or nothing.
-    struct Fragile {
+    struct StoppableClock {
         began: Instant,
         stands: bool,
     }
 
-    impl Clock for Fragile {
+    impl Clock for StoppableClock {
         fn ticks(&self) -> Ticks {
             Ticks(if self.stands {
                 0
@@ -388,22 +392,22 @@ mod tests {
             "--reps",
             "50",
         ];
-        let Line { options } = Line::try_parse_from(words).unwrap();
+        let ParsedBench { options } = ParsedBench::try_parse_from(words).unwrap();
         let sizes = options.rank_counts();
-        let session = Session {
+        let session = ThreadBench {
             options: &options,
             groups: options.groups(&sizes).unwrap(),
             sizes,
         };
         let base = ClockModel::through(Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND).unwrap();
-        let read = Read {
+        let read = BenchCounter {
             rate: TickRate::NANOSECOND,
             uncertainty: 0.0,
             instead_of: None,
         };
         let began = Instant::now();
         // It waits for the first start for ever.
-        let clocks = [false, true, false].map(|stands| Fragile { began, stands });
+        let clocks = [false, true, false].map(|stands| StoppableClock { began, stands });
         match session.among(&clocks, base, |_| 0, &read) {
             Err(Failure::Run(why)) => {
                 assert!(

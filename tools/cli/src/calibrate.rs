@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use downbeat_common::cli::positive;
 use downbeat_common::output::{self, Table};
-use downbeat_common::{Failure, Progress};
+use downbeat_common::{Failure, ProgressBar};
 use downbeat_timers::{
     Bracket, Calibration, CalibrationError, CoreId, Duration, Machine, SavedCalibration,
     SystemClock, SystemClockId, TscClock, TscFacts, pin_to,
@@ -18,7 +18,7 @@ use serde::Serialize;
 #[command(
     after_help = "Example:\n  downbeat calibrate --duration 1s --repeat 5 --save /tmp/tsc.toml"
 )]
-pub(crate) struct Options {
+pub(crate) struct CalibrateOptions {
     /// How long each calibration takes; the longer, the more certain
     #[arg(long, default_value = "10ms", value_parser = positive, allow_hyphen_values = true)]
     duration: Duration,
@@ -59,7 +59,7 @@ const PARTS: i64 = 8;
 
 /// One calibration.
 #[derive(Debug, Serialize)]
-struct Repeat {
+struct CalibrationRepeat {
     frequency_hz: f64,
     uncertainty_ppm: f64,
     /// The most that the reference clock was away from a steady rate on the way.
@@ -72,7 +72,7 @@ struct Repeat {
 
 /// Everything found. Ends up as JSON as it is.
 #[derive(Debug, Serialize)]
-struct Report {
+struct CalibrateReport {
     schema: &'static str,
     version: u32,
     counter: &'static str,
@@ -86,11 +86,11 @@ struct Report {
     duration_s: f64,
     /// The largest minus the smallest frequency of the repeats.
     spread_ppm: f64,
-    repeats: Vec<Repeat>,
+    repeats: Vec<CalibrationRepeat>,
     doubts: Vec<String>,
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &CalibrateOptions) -> Result<(), Failure> {
     if let Some(core) = options.core {
         pin_to(CoreId(core)).map_err(|why| Failure::option("--core", why))?;
     }
@@ -128,9 +128,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 fn calibrate(
     tsc: &TscClock,
     reference: &SystemClock,
-    options: &Options,
+    options: &CalibrateOptions,
 ) -> Result<Vec<Vec<Bracket>>, CalibrationError> {
-    let progress = Progress::new(options.duration.as_secs_f64() * f64::from(options.repeat));
+    let progress = ProgressBar::new(options.duration.as_secs_f64() * f64::from(options.repeat));
     let nanos = options.duration.as_nanos();
     let bracket = || Bracket::measure(tsc, reference).ok_or(CalibrationError::NoBracket);
     (0..options.repeat)
@@ -152,7 +152,7 @@ fn summarize(
     runs: &[Vec<Bracket>],
     reference: &SystemClock,
     machine: &Machine,
-) -> Result<(Calibration, Report), CalibrationError> {
+) -> Result<(Calibration, CalibrateReport), CalibrationError> {
     let repeats = runs
         .iter()
         .map(|brackets| assess(brackets))
@@ -170,7 +170,7 @@ fn summarize(
     let (least, most) = frequencies.fold((f64::MAX, f64::MIN), |(least, most), hz| {
         (least.min(hz), most.max(hz))
     });
-    let report = Report {
+    let report = CalibrateReport {
         schema: "downbeat.calibration",
         version: 1,
         counter: "tsc",
@@ -191,7 +191,7 @@ fn summarize(
 }
 
 /// What the brackets of one calibration say: ends first, then what lies between them.
-fn assess(brackets: &[Bracket]) -> Result<Repeat, CalibrationError> {
+fn assess(brackets: &[Bracket]) -> Result<CalibrationRepeat, CalibrationError> {
     let (start, end) = (brackets[0], brackets[brackets.len() - 1]);
     let whole = Calibration::between(start, end)?;
     let departure = |bracket: &Bracket| {
@@ -204,7 +204,7 @@ fn assess(brackets: &[Bracket]) -> Result<Repeat, CalibrationError> {
         Calibration::between(start, middle)?,
         Calibration::between(middle, end)?,
     );
-    Ok(Repeat {
+    Ok(CalibrationRepeat {
         frequency_hz: whole.rate().hz(),
         uncertainty_ppm: whole.uncertainty() * 1e6,
         largest_departure_ns: brackets.iter().map(departure).fold(0.0, f64::max),
@@ -217,7 +217,7 @@ fn assess(brackets: &[Bracket]) -> Result<Repeat, CalibrationError> {
 /// How many repeats are shown one by one.
 const SHOWN: usize = 20;
 
-fn render(report: &Report, options: &Options) -> String {
+fn render(report: &CalibrateReport, options: &CalibrateOptions) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail, here and below.
     let _ = writeln!(

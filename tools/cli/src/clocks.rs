@@ -12,7 +12,7 @@ use downbeat_common::{CalibrationOptions, Failure, output};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  downbeat clocks --json | jq .recommended")]
-pub(crate) struct Options {
+pub(crate) struct ClocksOptions {
     /// Compare these cores only, such as 0,2,4 [default: all that this process may use]
     #[arg(long, value_delimiter = ',', allow_hyphen_values = true)]
     cores: Option<Vec<u32>>,
@@ -23,8 +23,8 @@ pub(crate) struct Options {
     json: bool,
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let report = gather::gather(options)?;
+pub(crate) fn run(options: &ClocksOptions) -> Result<(), Failure> {
+    let report = gather::gather(options.cores.as_deref(), &options.calibration)?;
     if options.json {
         output::print_json(&report)
     } else {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 /// A cluster as it stands in its file. What is left out does not disturb: no delay, no drift.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Cluster {
+pub(crate) struct ClusterFile {
     pub(crate) name: String,
     pub(crate) ranks_per_node: u32,
     #[serde(default = "one")]
@@ -33,7 +33,7 @@ const KNOWN: [(&str, &str); 4] = [
     ("titan", include_str!("../clusters/titan.toml")),
 ];
 
-impl Cluster {
+impl ClusterFile {
     /// The cluster of this name, or else the one in the file of this name.
     pub(crate) fn find(name: &str) -> Result<Self, Failure> {
         let known = KNOWN.into_iter().find(|(known, _)| *known == name);
@@ -105,9 +105,9 @@ impl Cluster {
 
 /// A duration as a text with a unit.
 #[derive(Clone, Copy, Debug, Default)]
-struct Time(Duration);
+struct DurationText(Duration);
 
-impl<'de> Deserialize<'de> for Time {
+impl<'de> Deserialize<'de> for DurationText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse()
@@ -120,9 +120,9 @@ impl<'de> Deserialize<'de> for Time {
 #[serde(deny_unknown_fields)]
 struct NetworkFile {
     #[serde(default)]
-    send_overhead: Time,
+    send_overhead: DurationText,
     #[serde(default)]
-    receive_overhead: Time,
+    receive_overhead: DurationText,
     #[serde(default)]
     header: u32,
     socket: LinkFile,
@@ -134,11 +134,11 @@ struct NetworkFile {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LinkFile {
-    latency: Time,
+    latency: DurationText,
     #[serde(default)]
     per_byte: f64,
     #[serde(default)]
-    asymmetry: Time,
+    asymmetry: DurationText,
     tail: Option<TailFile>,
     bursts: Option<BurstsFile>,
 }
@@ -146,8 +146,8 @@ struct LinkFile {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "lowercase", tag = "kind")]
 enum TailFile {
-    LogNormal { median: Time, sigma: f64 },
-    Pareto { scale: Time, shape: f64 },
+    LogNormal { median: DurationText, sigma: f64 },
+    Pareto { scale: DurationText, shape: f64 },
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -155,19 +155,19 @@ enum TailFile {
 enum BurstsFile {
     Chance {
         probability: f64,
-        mean: Time,
+        mean: DurationText,
     },
     Spells {
-        every: Time,
-        lasting: Time,
-        mean: Time,
+        every: DurationText,
+        lasting: DurationText,
+        mean: DurationText,
     },
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CardFile {
-    gap: Time,
+    gap: DurationText,
     #[serde(default)]
     per_byte: f64,
 }
@@ -175,19 +175,19 @@ struct CardFile {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ClocksFile {
-    offset: Time,
+    offset: DurationText,
     drift: DriftFile,
     wander: Option<WanderFile>,
-    read_cost: Time,
+    read_cost: DurationText,
     granularity: u64,
 }
 
 impl Default for ClocksFile {
     fn default() -> Self {
         let (offset, drift, read_cost) = (
-            Time::default(),
+            DurationText::default(),
             DriftFile::Within { ppm: 0.0 },
-            Time::default(),
+            DurationText::default(),
         );
         Self {
             offset,
@@ -210,8 +210,8 @@ enum DriftFile {
 #[serde(deny_unknown_fields)]
 struct WanderFile {
     ppm_after_a_second: f64,
-    interval: Time,
-    lasting: Time,
+    interval: DurationText,
+    lasting: DurationText,
 }
 
 impl LinkFile {
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn the_clusters_that_come_along_can_be_simulated() {
         for (name, text) in KNOWN {
-            let cluster = Cluster::parse(text).unwrap();
+            let cluster = ClusterFile::parse(text).unwrap();
             assert_eq!(cluster.name, name);
             assert_eq!(cluster.network().validate(), Ok(()), "{name}");
             assert_eq!(cluster.clocks().validate(), Ok(()), "{name}");
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn the_typical_cluster_is_that_of_the_library() {
-        let cluster = Cluster::find("typical").unwrap();
+        let cluster = ClusterFile::find("typical").unwrap();
         assert_eq!(cluster.network(), Network::typical());
         assert_eq!(cluster.clocks(), Clocks::typical());
     }
@@ -276,7 +276,7 @@ mod tests {
     fn what_is_wrong_with_a_file_is_told_with_its_line() {
         let good = "name = \"x\"\nranks_per_node = 4\n[network]\nsocket = { latency = \"1us\" }\nnode = { latency = \"1us\" }\n\
                     switch = { latency = \"2us\" }\n[clocks]\ngranularity = 1\n";
-        assert!(Cluster::parse(good).is_ok());
+        assert!(ClusterFile::parse(good).is_ok());
         let cases = [
             ("ranks_per_node = 4", "ranks_per_node = -4", "line 2: "),
             (
@@ -300,11 +300,14 @@ mod tests {
             ("name = \"x\"", "", "name"),
         ];
         for (from, to, says) in cases {
-            let why = Cluster::parse(&good.replace(from, to)).unwrap_err();
+            let why = ClusterFile::parse(&good.replace(from, to)).unwrap_err();
             assert!(why.contains(says) && !why.contains('\n'), "{to}: {why}");
         }
-        assert!(Cluster::parse("\u{0}").is_err());
+        assert!(ClusterFile::parse("\u{0}").is_err());
         let (without, _) = good.split_once("[clocks]").unwrap();
-        assert_eq!(Cluster::parse(without).unwrap().clocks(), Clocks::perfect());
+        assert_eq!(
+            ClusterFile::parse(without).unwrap().clocks(),
+            Clocks::perfect()
+        );
     }
 }

@@ -7,7 +7,7 @@ use downbeat_common::output::{self, Table, count};
 use downbeat_common::{CalibrationOptions, Failure};
 use downbeat_timers::allowed_cores;
 
-use crate::sync::{self, Check, Options, Report};
+use crate::sync::{self, SyncCheck, ThreadSyncOptions, ThreadSyncReport};
 
 /// From the simplest to the best, and what each does.
 const WAYS: [(&str, &str); 3] = [
@@ -26,9 +26,6 @@ const CHECKS: [Duration; 3] = [
     Duration::from_secs(1),
     Duration::from_secs(10),
 ];
-
-/// A busy machine can spoil a short measurement; a longer one bears it.
-const TRIES: u32 = 5;
 
 pub(crate) fn run() -> Result<(), Failure> {
     // As many as run side by side, but enough to be several and few enough to be read.
@@ -49,8 +46,8 @@ mpirun downbeat-mpi --help    a real one, and its MPI library; see the README fo
 downbeat clocks               what the clocks of this machine are worth
 ";
 
-fn measure(ranks: u32, label: &str) -> Result<Report, Failure> {
-    let options = Options {
+fn measure(ranks: u32, label: &str) -> Result<ThreadSyncReport, Failure> {
+    let options = ThreadSyncOptions {
         ranks,
         algorithm: label.parse().map_err(Failure::run)?,
         skew: SKEW.parse().map_err(Failure::Run)?,
@@ -58,21 +55,10 @@ fn measure(ranks: u32, label: &str) -> Result<Report, Failure> {
         calibration: CalibrationOptions::default(),
         json: false,
     };
-    until_it_works(|| sync::measure(&options))
+    measuring::retry(|| sync::measure(&options))
 }
 
-/// What came of it, or of the last try.
-fn until_it_works<T>(mut attempt: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
-    let mut found = attempt();
-    for _ in 1..TRIES {
-        if found.is_err() {
-            found = attempt();
-        }
-    }
-    found
-}
-
-fn render(found: &[(&str, &str, Report)]) -> String {
+fn render(found: &[(&str, &str, ThreadSyncReport)]) -> String {
     let clocks = found.first().map_or(&[][..], |(.., report)| &report.clocks);
     let mut text = format!(
         "Downbeat makes one clock of many. Here {} play the ranks of a parallel program.\n\
@@ -114,7 +100,7 @@ fn render(found: &[(&str, &str, Report)]) -> String {
     text
 }
 
-fn error(check: &Check) -> String {
+fn error(check: &SyncCheck) -> String {
     Duration::from_nanos(check.largest_error_ns.abs()).to_string()
 }
 

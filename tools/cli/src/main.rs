@@ -20,6 +20,6 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match downbeat_common::cli::parse().and_then(cli::run) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report("downbeat"),
+        Err(failure) => downbeat_common::output::report_failure(failure, "downbeat"),
     }
 }

@@ -8,22 +8,22 @@ use clap::{Args, Subcommand};
 use downbeat_common::Failure;
 
 #[derive(Args, Debug)]
-pub(crate) struct Options {
+pub(crate) struct RegionsOptions {
     #[command(subcommand)]
-    command: Command,
+    command: RegionsCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum RegionsCommand {
     /// Shows reports as text or as a page: a summary of all regions, then each in detail
-    Show(show::Options),
+    Show(show::RegionsShowOptions),
     /// Says which regions grew or shrank from one run to another, and on which ranks
-    Diff(diff::Options),
+    Diff(diff::RegionsDiffOptions),
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &RegionsOptions) -> Result<(), Failure> {
     match &options.command {
-        Command::Show(options) => show::run(options),
-        Command::Diff(options) => diff::run(options),
+        RegionsCommand::Show(options) => show::run(options),
+        RegionsCommand::Diff(options) => diff::run(options),
     }
 }

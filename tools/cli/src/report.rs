@@ -17,14 +17,14 @@ use downbeat_records::analysis::{Analysis, Settings};
 
 use crate::experiments::{self, AnalysisOptions, AverageOption};
 use downbeat_common::page::Page;
-use measured::{Experiments, Measured};
+use measured::{Experiments, MeasuredExperiment};
 
 #[derive(Args, Debug)]
 #[command(
     after_help = "Pictures of observations always leave out outliers, but for those of their order, where nothing is left \
                   out.\n\nExample:\n  downbeat report results/openmpi results/mpich -o report.html --svg pictures"
 )]
-pub(crate) struct Options {
+pub(crate) struct ReportOptions {
     /// Folders of experiments; the others are compared with the first. One without launches stands for those in it
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
@@ -41,7 +41,7 @@ pub(crate) struct Options {
     analysis: AnalysisOptions,
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &ReportOptions) -> Result<(), Failure> {
     let settings = options.analysis.settings();
     let all = read(&experiments::experiments_in(&options.folders)?, &settings)?;
     let experiments = Experiments {
@@ -54,7 +54,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     page.write(&title, "-o", &options.output, options.svg.as_deref())
 }
 
-fn read(folders: &[PathBuf], settings: &Settings) -> Result<Vec<Measured>, Failure> {
+fn read(folders: &[PathBuf], settings: &Settings) -> Result<Vec<MeasuredExperiment>, Failure> {
     let names = measured::short_names(folders);
     let read = |(folder, name): (&PathBuf, String)| {
         let launches = experiments::read(folder)?.launches;
@@ -64,7 +64,7 @@ fn read(folders: &[PathBuf], settings: &Settings) -> Result<Vec<Measured>, Failu
         if analysis.groups.is_empty() {
             return Err(at_fault(&"no group was measured to its end"));
         }
-        Ok(Measured {
+        Ok(MeasuredExperiment {
             name,
             folder: folder.clone(),
             launches,

@@ -19,10 +19,10 @@ use downbeat_common::cli::positive;
 use downbeat_common::{Failure, output};
 
 use command::{Variant, quoted};
-use events::Events;
+use events::RunEvents;
 use launcher::Launcher;
-use log::{Lock, say};
-use plan::Plan;
+use log::{LockState, say};
+use plan::LaunchPlan;
 
 #[derive(Args, Debug)]
 #[command(
@@ -44,7 +44,7 @@ use plan::Plan;
                   #SBATCH --nodes=4 --ntasks-per-node=16 --time=1:00:00 --signal=B:TERM@60\n  \
                   exec downbeat run -n 30 --out $HOME/hour --timeout 10min -- srun downbeat-mpi bench"
 )]
-pub(crate) struct Options {
+pub(crate) struct RunOptions {
     /// How often to launch each variant
     #[arg(short = 'n', long = "launches", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=10_000), allow_hyphen_values = true)]
     launches: u32,
@@ -74,7 +74,7 @@ pub(crate) struct Options {
     words: Vec<String>,
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
     let variants = Variant::split(options.variant.as_deref(), &options.words)?;
     if options.out.to_str().is_none() {
         return Err(Failure::option(
@@ -85,7 +85,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.dry_run {
         return print(&options.out, &plan(options, variants)?);
     }
-    let events = Events::listen()?;
+    let events = RunEvents::listen()?;
     orphans::adopt();
     let _lock = lock(&options.out)?;
     let plan = plan(options, variants)?;
@@ -93,7 +93,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         create(&folder)?;
     }
     plan.save(&options.out)?;
-    let Options {
+    let RunOptions {
         retries, verbose, ..
     } = *options;
     let timeout = options
@@ -126,9 +126,9 @@ fn lock(out: &Path) -> Result<File, Failure> {
     let file =
         opened.map_err(|why| Failure::option("--out", format!("{}: {why}", path.display())))?;
     match log::lock(&file) {
-        Ok(Lock::Mine) => Ok(file),
-        Ok(Lock::Taken) => Err(refuse(&"another `downbeat run` is at work in this folder")),
-        Ok(Lock::Unknown) => {
+        Ok(LockState::Mine) => Ok(file),
+        Ok(LockState::Taken) => Err(refuse(&"another `downbeat run` is at work in this folder")),
+        Ok(LockState::Unknown) => {
             say(&format!(
                 "downbeat: {}: files cannot be locked there: let no other run use it",
                 out.display()
@@ -141,10 +141,10 @@ fn lock(out: &Path) -> Result<File, Failure> {
 
 /// What is planned there already, as far as this is the same experiment; or a new plan. One by which nothing was recorded
 /// binds nobody: its command may have been mistyped.
-fn plan(options: &Options, variants: Vec<Variant>) -> Result<Plan, Failure> {
+fn plan(options: &RunOptions, variants: Vec<Variant>) -> Result<LaunchPlan, Failure> {
     let refuse =
         |why: String| Failure::option("--out", format!("{}: {why}", options.out.display()));
-    if let Some(plan) = Plan::load(&options.out)? {
+    if let Some(plan) = LaunchPlan::load(&options.out)? {
         let recorded = plan.has_records(&options.out)?;
         match plan.extended(options.launches, options.seed, &variants) {
             Err(why) if recorded => return Err(refuse(format!("is of another experiment: {why}"))),
@@ -154,13 +154,13 @@ fn plan(options: &Options, variants: Vec<Variant>) -> Result<Plan, Failure> {
     }
     // 32 bits by lot are enough, and can be typed.
     let lot = || std::hash::RandomState::new().build_hasher().finish() >> 32;
-    let plan = Plan::new(options.launches, options.seed.unwrap_or_else(lot), variants);
+    let plan = LaunchPlan::new(options.launches, options.seed.unwrap_or_else(lot), variants);
     for folder in plan.folders(&options.out) {
         if let Some((_, record)) = alike::files(&folder)?.first() {
             return Err(refuse(format!(
                 "has a record, {}, but no {}",
                 record.display(),
-                plan::FILE
+                command::PLAN_FILE
             )));
         }
     }
@@ -168,7 +168,7 @@ fn plan(options: &Options, variants: Vec<Variant>) -> Result<Plan, Failure> {
 }
 
 /// The commands in their order; those that are not needed any more as comments.
-fn print(out: &Path, plan: &Plan) -> Result<(), Failure> {
+fn print(out: &Path, plan: &LaunchPlan) -> Result<(), Failure> {
     let todo = plan.todo(out)?;
     let mut text = String::new();
     for launch in plan.launches() {

@@ -8,12 +8,12 @@ use downbeat_clock_core::Timestamp;
 use downbeat_common::cli::Labels;
 use downbeat_common::output::{self, count};
 use downbeat_common::records::{
-    self, CsvFile, Factors, Largest, Record, Report, all_or_first_failure,
+    self, CsvFile, Factors, LargestDeviation, RunRecord, SyncRunsReport, all_or_first_failure,
 };
-use downbeat_common::{Failure, Progress, Trial, TrialOptions};
+use downbeat_common::{Failure, ProgressBar, Trial, TrialOptions};
 use downbeat_sync::{Comm as _, SimCluster, SimComm, SyncError, VirtualTime};
 
-use crate::cluster::Cluster;
+use crate::cluster::ClusterFile;
 
 #[derive(Args, Debug)]
 #[command(
@@ -23,7 +23,7 @@ use crate::cluster::Cluster;
                   Examples:\n  downbeat simulate --ranks 512 --algorithm hca3/100/skampi/20,jk/100/skampi/20\n  \
                   downbeat simulate --cluster titan --ranks 4096 --sample 0.1"
 )]
-pub(crate) struct Options {
+pub(crate) struct SimulateOptions {
     /// How many ranks
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=i64::from(SimCluster::MOST_RANKS)), allow_hyphen_values = true)]
     ranks: u32,
@@ -45,8 +45,8 @@ pub(crate) struct Options {
     csv: Option<PathBuf>,
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let cluster = Cluster::find(&options.cluster)?;
+pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
+    let cluster = ClusterFile::find(&options.cluster)?;
     let mut sim = SimCluster {
         ranks: options.ranks,
         ranks_per_node: options.per_node.unwrap_or(cluster.ranks_per_node),
@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         .as_ref()
         .map(|path| CsvFile::create(path, &factors))
         .transpose()?;
-    let progress = Progress::new(0.0);
+    let progress = ProgressBar::new(0.0);
     let began = Instant::now();
     let (mut runs, mut messages) = (Vec::new(), 0);
     for run in 1..=options.trial.repeat {
@@ -83,7 +83,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     drop(progress);
     if options.json {
-        return output::print_json(&Report {
+        return output::print_json(&SyncRunsReport {
             schema: "downbeat.sync_runs",
             version: 1,
             factors,
@@ -105,7 +105,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     ))
 }
 
-fn factors(options: &Options, cluster: &Cluster, sim: &SimCluster) -> Factors {
+fn factors(options: &SimulateOptions, cluster: &ClusterFile, sim: &SimCluster) -> Factors {
     Factors::default()
         .with(
             "program",
@@ -124,7 +124,7 @@ fn factors(options: &Options, cluster: &Cluster, sim: &SimCluster) -> Factors {
 }
 
 /// The record of one run, and how many messages it took.
-fn try_one(sim: &SimCluster, trial: &Trial, run: u32) -> Result<(Record, u64), Failure> {
+fn try_one(sim: &SimCluster, trial: &Trial, run: u32) -> Result<(RunRecord, u64), Failure> {
     let simulated = sim.simulate(async |comm: &SimComm| {
         let clock = comm.clock();
         let me = comm.timekeeper(&clock)?;
@@ -149,13 +149,16 @@ fn try_one(sim: &SimCluster, trial: &Trial, run: u32) -> Result<(Record, u64), F
     let error_at = |at: &Timestamp<VirtualTime>| {
         let shown = |i: usize| ranks[i].0.apply(ranks[i].1.ticks_at(*at));
         let reference = shown(0);
-        let error = |i| Largest {
+        let error = |i| LargestDeviation {
             ns: (shown(i) - reference).as_nanos(),
             half_width_ns: None,
             rank: i as u32,
         };
-        Largest::of((0..ranks.len()).map(error))
+        LargestDeviation::among((0..ranks.len()).map(error))
     };
     let errors: Vec<_> = looked.iter().map(error_at).collect();
-    Ok((Record::new(trial, run, tried, &errors), simulated.messages))
+    Ok((
+        RunRecord::new(trial, run, tried, &errors),
+        simulated.messages,
+    ))
 }

@@ -22,7 +22,7 @@ use crate::threads;
                   error of the global clock, not a measured one, and also for times to come.\n\n\
                   Example:\n  downbeat sync --ranks 4 --algorithm hca3/100/skampi/50 --skew offset=1s,drift=20ppm --check 0,10s"
 )]
-pub(crate) struct Options {
+pub(crate) struct ThreadSyncOptions {
     /// How many ranks; each is a thread
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=i64::from(ThreadCluster::MOST_RANKS)), allow_hyphen_values = true)]
     pub(crate) ranks: u32,
@@ -43,19 +43,19 @@ pub(crate) struct Options {
 
 /// What was found. Ends up as JSON as it is.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct ThreadSyncReport {
     schema: &'static str,
     version: u32,
     algorithm: String,
     ranks: usize,
     pub(crate) duration_ms: f64,
-    pub(crate) checks: Vec<Check>,
+    pub(crate) checks: Vec<SyncCheck>,
     pub(crate) clocks: Vec<RankReport>,
 }
 
 /// The largest error of any rank.
 #[derive(Debug, Serialize)]
-pub(crate) struct Check {
+pub(crate) struct SyncCheck {
     after_s: f64,
     pub(crate) largest_error_ns: i64,
 }
@@ -74,7 +74,7 @@ pub(crate) struct RankReport {
     errors_ns: Vec<i64>,
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &ThreadSyncOptions) -> Result<(), Failure> {
     let report = measure(options)?;
     if options.json {
         output::print_json(&report)
@@ -84,7 +84,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 /// Synchronizes once.
-pub(crate) fn measure(options: &Options) -> Result<Report, Failure> {
+pub(crate) fn measure(options: &ThreadSyncOptions) -> Result<ThreadSyncReport, Failure> {
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).map_err(Failure::run)?;
     let tsc = TscClock::detect();
     let known = options
@@ -98,10 +98,10 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Failure> {
 }
 
 fn synchronize<K: Clock + Copy + Sync>(
-    options: &Options,
+    options: &ThreadSyncOptions,
     counter: K,
     rate: TickRate,
-) -> Result<Report, Failure> {
+) -> Result<ThreadSyncReport, Failure> {
     let truth =
         ClockModel::through(counter.ticks(), Timestamp::ORIGIN, rate).map_err(Failure::run)?;
     let clocks = threads::skewed(&options.skew, options.ranks, counter, truth)?;
@@ -133,15 +133,15 @@ fn synchronize<K: Clock + Copy + Sync>(
 }
 
 fn report<K: Clock>(
-    options: &Options,
+    options: &ThreadSyncOptions,
     clocks: &[SkewedClock<K>],
     synchronized: &[Synchronized],
     [began, ended]: [Timestamp<Truth>; 2],
-) -> Report {
+) -> ThreadSyncReport {
     let shown = |rank: usize, at| synchronized[rank].model.apply(clocks[rank].ticks_at(at));
     let error = |rank, after| (shown(rank, ended + after) - shown(0, ended + after)).as_nanos();
     let all = || 0..synchronized.len();
-    let check = |after: &Duration| Check {
+    let check = |after: &Duration| SyncCheck {
         after_s: after.as_secs_f64(),
         largest_error_ns: all()
             .map(|rank| error(rank, *after))
@@ -164,7 +164,7 @@ fn report<K: Clock>(
             .map(|after| error(rank, *after))
             .collect(),
     };
-    Report {
+    ThreadSyncReport {
         schema: "downbeat.sync",
         version: 1,
         algorithm: options.algorithm.to_string(),
@@ -178,7 +178,7 @@ fn report<K: Clock>(
 /// How many ranks are shown one by one.
 const SHOWN: usize = 16;
 
-fn render(report: &Report) -> String {
+fn render(report: &ThreadSyncReport) -> String {
     let times: Vec<String> = report
         .checks
         .iter()

@@ -28,7 +28,7 @@ pub(crate) fn skewed<K: Clock + Copy>(
     counter: K,
     truth: ClockModel<Counter, Truth>,
 ) -> Result<Vec<SkewedClock<K>>, Failure> {
-    let clock = |rank| SkewedClock::new(counter, truth, spec.of(clock_of(rank, spec)));
+    let clock = |rank| SkewedClock::new(counter, truth, spec.for_clock(clock_of(rank, spec)));
     (0..ranks)
         .map(clock)
         .collect::<Result<_, _>>()

@@ -57,7 +57,7 @@ fn real_patterns_of_messages_are_corrected() {
         };
         let truth = read("truth.dbtb");
         // Latencies of threads are not known, but no message arrived before it was sent.
-        let happened = Verdict::of(&truth, &truth.times(), &Latencies::ZERO).unwrap();
+        let happened = Verdict::new(&truth, &truth.times(), &Latencies::ZERO).unwrap();
         assert_eq!(
             (happened.messages.violated, happened.collectives.violated),
             (0, 0),

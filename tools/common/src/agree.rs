@@ -39,7 +39,17 @@ pub async fn agree<T, M: Comm>(comm: &M, mine: Result<T, Failure>) -> Result<T, 
 /// # Errors
 /// As [`agree`].
 pub fn agree_blocking<T, M: Comm>(comm: &M, mine: Result<T, Failure>) -> Result<T, Failure> {
-    block_on_ready(async { Ok::<_, CommError>(agree(comm, mine).await) }).map_err(Failure::run)?
+    block_on_ready_failure(agree(comm, mine))
+}
+
+/// Runs work of ranks that never suspend, such as those of MPI.
+///
+/// # Errors
+/// Those of the work.
+pub fn block_on_ready_failure<T>(
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    block_on_ready(async { Ok::<_, CommError>(work.await) }).map_err(Failure::run)?
 }
 
 const HELP: u64 = 1;
@@ -79,7 +89,7 @@ async fn send_text<M: Comm>(comm: &M, from: u32, text: &str) -> Result<String, C
     let length: u64 = comm.recv(from).await?;
     let mut bytes = Vec::new();
     while (bytes.len() as u64) < length {
-        let words: Part = comm.recv(from).await?;
+        let words: TextPart = comm.recv(from).await?;
         bytes.extend(words.into_iter().flat_map(u64::to_le_bytes));
     }
     bytes.truncate(length as usize);
@@ -87,11 +97,11 @@ async fn send_text<M: Comm>(comm: &M, from: u32, text: &str) -> Result<String, C
 }
 
 /// As many bytes as fit into a message.
-type Part = [u64; MAX_WORDS];
+type TextPart = [u64; MAX_WORDS];
 
-const BYTES: usize = size_of::<Part>();
+const BYTES: usize = size_of::<TextPart>();
 
-fn part_of(bytes: &[u8]) -> Part {
+fn part_of(bytes: &[u8]) -> TextPart {
     let mut words = [0; MAX_WORDS];
     for (i, byte) in bytes.iter().enumerate() {
         words[i / 8] |= u64::from(*byte) << (i % 8 * 8);

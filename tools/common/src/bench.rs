@@ -9,17 +9,18 @@ use downbeat_measure::{MeasureError, Measurement, Method};
 use downbeat_records::{Factors, Group, GroupKey, State};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
-pub use global_time::{GlobalTime, SyncOptions};
+pub use global_time::{GlobalClockOptions, GlobalTime};
 pub use method::MethodOptions;
 pub use nearness::NearnessOptions;
-pub use output::{Head, OutputOptions, Results};
+pub use output::{BenchResults, LaunchHeader, OutputOptions};
 
+use crate::machine::random_seed;
 use crate::shuffle::shuffle;
-use crate::{Failure, Progress, agree_blocking};
+use crate::{Failure, ProgressBar, agree_blocking};
 
 /// What is to be measured, and what the program knows of the conditions.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct BenchPlan {
     /// Everything that is to be measured.
     pub groups: Vec<GroupKey>,
     /// Draws its order by lot; where there is none, it is another each time.
@@ -50,21 +51,21 @@ pub fn headline(who: &str, method: &Method) -> String {
 pub fn measure_all<M: Comm>(
     comm: &M,
     output: &OutputOptions,
-    mut plan: Plan,
+    mut plan: BenchPlan,
     mut measure: impl FnMut(&GroupKey) -> Result<Option<Measurement>, Failure>,
-) -> Result<Results, Failure> {
-    let seed = plan.seed.unwrap_or_else(crate::random_seed);
+) -> Result<BenchResults, Failure> {
+    let seed = plan.seed.unwrap_or_else(random_seed);
     let seed = block_on_ready(collective::broadcast(comm, seed)).map_err(Failure::run)?;
     let mut groups = std::mem::take(&mut plan.groups);
     shuffle(&mut groups, seed);
     let results = if comm.rank() == 0 {
         output.begin(plan, seed)
     } else {
-        Ok(Results::default())
+        Ok(BenchResults::default())
     };
     let mut results = agree_blocking(comm, results)?;
     agree_blocking(comm, results.can_have(&groups))?;
-    let progress = Progress::new(0.0);
+    let progress = ProgressBar::new(0.0);
     for (number, key) in groups.iter().enumerate() {
         let known = comm.rank() == 0 && results.has(key);
         if block_on_ready(collective::broadcast(comm, u64::from(known))).map_err(Failure::run)? != 0

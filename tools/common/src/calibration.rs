@@ -20,7 +20,7 @@ pub struct CalibrationOptions {
 
 /// A calibration, and where it comes from.
 #[derive(Debug)]
-pub struct Known {
+pub struct UsedCalibration {
     /// The calibration.
     pub calibration: Calibration,
     /// The clock that the counter was compared with.
@@ -40,7 +40,7 @@ impl CalibrationOptions {
         tsc: &Result<TscClock, TscUnavailable>,
         raw: &SystemClock,
         during: Duration,
-    ) -> Result<Option<Known>, Failure> {
+    ) -> Result<Option<UsedCalibration>, Failure> {
         match (tsc, &self.file) {
             (Err(_), None) => Ok(None),
             (Err(why), Some(_)) => Err(Failure::option(
@@ -49,7 +49,7 @@ impl CalibrationOptions {
             )),
             (Ok(tsc), None) => {
                 let calibration = calibrate_during(tsc, raw, during).map_err(Failure::run)?;
-                Ok(Some(Known {
+                Ok(Some(UsedCalibration {
                     calibration,
                     reference: raw.id(),
                     file: None,
@@ -60,7 +60,7 @@ impl CalibrationOptions {
                 let saved = SavedCalibration::load(path);
                 let saved = saved
                     .map_err(|why| Failure::option("--calibration", format!("{name}: {why}")))?;
-                Ok(Some(Known {
+                Ok(Some(UsedCalibration {
                     calibration: saved.calibration,
                     reference: saved.reference,
                     file: Some(name),

@@ -27,24 +27,6 @@ impl Failure {
         Self::Run(why.to_string())
     }
 
-    /// Tells the user in one line, which begins with the name of the program; returns the exit code.
-    #[expect(
-        clippy::print_stderr,
-        reason = "this is the one place that speaks to the user about failures"
-    )]
-    pub fn report(self, program: &str) -> ExitCode {
-        match self {
-            Self::Help(text) => match crate::output::print(&text) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(failure) => failure.report(program),
-            },
-            Self::Input(ref line) | Self::Run(ref line) | Self::Signal(_, ref line) => {
-                eprintln!("{program}: {line}");
-                self.exit_code()
-            }
-        }
-    }
-
     /// The exit code of a program that ends for this reason.
     pub fn exit_code(&self) -> ExitCode {
         match self {

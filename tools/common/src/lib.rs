@@ -19,29 +19,10 @@ mod skew;
 pub mod trace;
 mod trial;
 
-use std::hash::{BuildHasher, RandomState};
-use std::thread;
-use std::time::SystemTime;
-
-pub use agree::{agree, agree_blocking, gather_texts};
-pub use calibration::{CalibrationOptions, Known};
+pub use agree::{agree, agree_blocking, block_on_ready_failure, gather_texts};
+pub use calibration::{CalibrationOptions, UsedCalibration};
 pub use failure::Failure;
-pub use progress::Progress;
+pub use machine::{cores, now, random_seed};
+pub use progress::ProgressBar;
 pub use skew::SkewSpec;
-pub use trial::{Trial, TrialOptions, Tried};
-
-/// How many threads can run at once.
-pub fn cores() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Another number each time.
-pub fn random_seed() -> u64 {
-    // The standard library draws the keys of its hashes by lot.
-    RandomState::new().hash_one(std::process::id())
-}
-
-/// Date and time, in UTC: `2026-11-21T20:34:49Z`.
-pub fn now() -> String {
-    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
-}
+pub use trial::{Trial, TrialOptions, TrialResult};

@@ -1,10 +1,29 @@
-//! The machine that a program runs on, as far as results depend on it.
+//! The machine that a program runs on: its properties on which results depend, its time, and random numbers.
 
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::thread;
+use std::time::SystemTime;
 
 use downbeat_records::Factors;
 
-/// How the program was built, and what it runs on.
+/// Number of threads that can run at the same time.
+pub fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Returns a different number at each call.
+pub fn random_seed() -> u64 {
+    // The standard library draws the keys of its hashes at random.
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// Date and time in UTC: `2026-11-21T20:34:49Z`.
+pub fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}
+
+/// Adds the build of the program and the machine that it runs on to the factors.
 pub fn factors(factors: Factors) -> Factors {
     let build = if cfg!(debug_assertions) {
         "debug"

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
+use std::process::ExitCode;
 
 use crate::Failure;
 
@@ -14,6 +15,24 @@ pub fn print(text: &str) -> Result<(), Failure> {
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
         .map_err(|why| Failure::Run(format!("cannot write to standard output: {why}")))
+}
+
+/// Tells the user why the program ends, in one line that begins with its name; returns the exit code.
+#[expect(
+    clippy::print_stderr,
+    reason = "this is the one place that reports failures to the user"
+)]
+pub fn report_failure(failure: Failure, program: &str) -> ExitCode {
+    match failure {
+        Failure::Help(text) => match print(&text) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => report_failure(failure, program),
+        },
+        Failure::Input(ref line) | Failure::Run(ref line) | Failure::Signal(_, ref line) => {
+            eprintln!("{program}: {line}");
+            failure.exit_code()
+        }
+    }
 }
 
 /// Writes a document as indented JSON.
@@ -32,13 +51,13 @@ pub fn count(number: usize, what: &str) -> String {
 
 /// A time in the unit that reads best, with the fraction of a nanosecond that averages have: `381.2 ns`, `4.200 us`.
 pub fn time(nanos: f64) -> String {
-    let unit = Unit::of(nanos);
+    let unit = PrintUnit::of(nanos);
     format!("{} {}", unit.number(nanos), unit.name)
 }
 
 /// A time and the ends of its interval, all in one unit: `381.2 [379.9, 383.0] ns`.
 pub fn time_within(nanos: f64, [low, high]: [f64; 2]) -> String {
-    let unit = Unit::of(nanos);
+    let unit = PrintUnit::of(nanos);
     format!(
         "{} [{}, {}] {}",
         unit.number(nanos),
@@ -49,13 +68,13 @@ pub fn time_within(nanos: f64, [low, high]: [f64; 2]) -> String {
 }
 
 /// What times are counted in.
-struct Unit {
+struct PrintUnit {
     nanos: f64,
     name: &'static str,
     digits: usize,
 }
 
-impl Unit {
+impl PrintUnit {
     fn of(nanos: f64) -> Self {
         let (unit, name, digits) = match nanos.abs() {
             // What would be rounded up to 1000.0 is a microsecond.

@@ -29,13 +29,13 @@ pub struct Page {
 
 /// Rows of text below headings.
 #[derive(Debug)]
-pub struct Table {
+pub struct HtmlTable {
     caption: String,
     html: String,
     rows: usize,
 }
 
-impl Table {
+impl HtmlTable {
     /// A table of numbers: all columns but the first are set to the right.
     pub fn of_numbers<const N: usize>(caption: &str, headings: [&str; N]) -> Self {
         Self::new("n", caption, headings)
@@ -178,7 +178,7 @@ impl Page {
     }
 
     /// Nothing if it has no rows.
-    pub fn table(&mut self, table: &Table) {
+    pub fn table(&mut self, table: &HtmlTable) {
         if table.rows > 0 {
             // Who has no mouse can move what is wider than the screen, too.
             let region = format!(
@@ -276,7 +276,7 @@ mod tests {
             (HOSTILE.to_owned(), Some(picture)),
             ("none".to_owned(), None),
         ]);
-        let mut table = Table::of_text(HOSTILE, [HOSTILE]);
+        let mut table = HtmlTable::of_text(HOSTILE, [HOSTILE]);
         table.row([HOSTILE]);
         table.marked_row([HOSTILE]);
         table.linked_row("a", HOSTILE, [HOSTILE]);
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn a_table_without_rows_is_left_out() {
         let mut page = Page::default();
-        page.table(&Table::of_numbers("none", ["a"]));
+        page.table(&HtmlTable::of_numbers("none", ["a"]));
         assert!(!page.finish("t").0.contains("<table"));
     }
 }

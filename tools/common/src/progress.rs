@@ -10,13 +10,13 @@ use downbeat_clock_core::Duration;
 /// Shows how much of a known stretch of time has passed. Draws nothing when that is a second or less, or when standard
 /// error is not a terminal.
 #[derive(Debug)]
-pub struct Progress {
+pub struct ProgressBar {
     began: Instant,
     seconds: f64,
     drawn: Cell<bool>,
 }
 
-impl Progress {
+impl ProgressBar {
     const WIDTH: usize = 40;
 
     /// The beginning of so many seconds.
@@ -67,7 +67,7 @@ impl Progress {
     }
 }
 
-impl Progress {
+impl ProgressBar {
     /// Takes away what was drawn.
     pub fn clear(&self) {
         if self.drawn.replace(false) {
@@ -76,7 +76,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressBar {
     fn drop(&mut self) {
         self.clear();
     }

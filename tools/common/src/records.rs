@@ -12,11 +12,11 @@ use downbeat_sync::{Seen, SyncError};
 use serde::Serialize;
 
 use crate::output::Table;
-use crate::{Failure, Trial, Tried};
+use crate::{Failure, Trial, TrialResult};
 
 /// Everything, as one JSON document.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct SyncRunsReport {
     /// Names the kind of document.
     pub schema: &'static str,
     /// Of the schema.
@@ -25,7 +25,7 @@ pub struct Report {
     #[serde(serialize_with = "serialize_factors")]
     pub factors: Factors,
     /// One for each run of an algorithm, in the order of the runs.
-    pub runs: Vec<Record>,
+    pub runs: Vec<RunRecord>,
 }
 
 /// As an object of names and values.
@@ -41,7 +41,7 @@ pub fn serialize_factors<S: serde::Serializer>(
 
 /// One run of one algorithm.
 #[derive(Clone, Debug, Serialize)]
-pub struct Record {
+pub struct RunRecord {
     /// Its label.
     pub algorithm: String,
     /// Counted from 1, for each algorithm.
@@ -55,12 +55,12 @@ pub struct Record {
     /// Offsets that all ranks together left out.
     pub left_out: u32,
     /// What was seen after each wait.
-    pub checks: Vec<Check>,
+    pub checks: Vec<CheckRecord>,
 }
 
 /// What was seen after one wait.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Check {
+pub struct CheckRecord {
     /// After what time.
     pub after_s: f64,
     /// How many ranks were looked at.
@@ -68,14 +68,14 @@ pub struct Check {
     /// How many of them could not be seen, since their messages contradicted each other.
     pub contradictory: usize,
     /// The largest offset of a global clock to that of rank 0, as measured.
-    pub largest_offset: Option<Largest>,
+    pub largest_offset: Option<LargestDeviation>,
     /// The largest error of any global clock in truth, where that is known.
-    pub largest_error: Option<Largest>,
+    pub largest_error: Option<LargestDeviation>,
 }
 
 /// The largest of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Largest {
+pub struct LargestDeviation {
     /// With its sign.
     pub ns: i64,
     /// How far that can be wrong.
@@ -84,30 +84,37 @@ pub struct Largest {
     pub rank: u32,
 }
 
-impl Largest {
+impl LargestDeviation {
     /// The one that is furthest from zero; of equal ones the lowest rank's.
-    pub fn of(all: impl IntoIterator<Item = Self>) -> Option<Self> {
+    pub fn among(all: impl IntoIterator<Item = Self>) -> Option<Self> {
         all.into_iter()
             .min_by_key(|one| (std::cmp::Reverse(one.ns.unsigned_abs()), one.rank))
     }
 }
 
-impl Record {
+impl RunRecord {
     /// What rank 0 knows of a trial; `errors` are known in truth, for each wait.
-    pub fn new(trial: &Trial, run: u32, tried: &Tried, errors: &[Option<Largest>]) -> Self {
+    pub fn new(
+        trial: &Trial,
+        run: u32,
+        tried: &TrialResult,
+        errors: &[Option<LargestDeviation>],
+    ) -> Self {
         let check = |i: usize, after: &Duration| {
             let seen: &[Seen] = tried.seen.get(i).map_or(&[], Vec::as_slice);
             let samples = seen
                 .iter()
                 .filter_map(|seen| Some((seen.rank, seen.sample?)));
-            Check {
+            CheckRecord {
                 after_s: after.as_secs_f64(),
                 looked_at: seen.len(),
                 contradictory: seen.iter().filter(|seen| seen.sample.is_none()).count(),
-                largest_offset: Largest::of(samples.map(|(rank, sample)| Largest {
-                    ns: sample.offset.as_nanos(),
-                    half_width_ns: sample.half_width.map(Duration::as_nanos),
-                    rank,
+                largest_offset: LargestDeviation::among(samples.map(|(rank, sample)| {
+                    LargestDeviation {
+                        ns: sample.offset.as_nanos(),
+                        half_width_ns: sample.half_width.map(Duration::as_nanos),
+                        rank,
+                    }
                 })),
                 largest_error: errors.get(i).copied().flatten(),
             }
@@ -190,7 +197,7 @@ impl CsvFile {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn append(&mut self, record: &Record) -> Result<(), Failure> {
+    pub fn append(&mut self, record: &RunRecord) -> Result<(), Failure> {
         let mut lines = String::new();
         for check in &record.checks {
             // Writing to a string cannot fail. The label of a hierarchy has commas, hence the quotes; none has quotes.
@@ -229,8 +236,8 @@ fn or_empty(value: Option<impl ToString>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-fn largest_columns(largest: Option<Largest>) -> String {
-    let Some(Largest {
+fn largest_columns(largest: Option<LargestDeviation>) -> String {
+    let Some(LargestDeviation {
         ns,
         half_width_ns,
         rank,
@@ -242,7 +249,7 @@ fn largest_columns(largest: Option<Largest>) -> String {
 }
 
 /// The table of all runs: a row for each algorithm and wait.
-pub fn table(records: &[Record]) -> String {
+pub fn table(records: &[RunRecord]) -> String {
     let mut labels: Vec<&str> = records
         .iter()
         .map(|record| record.algorithm.as_str())
@@ -270,13 +277,13 @@ pub fn table(records: &[Record]) -> String {
         if truth { &error } else { "" },
     ]);
     for label in labels {
-        let mine: Vec<&Record> = records
+        let mine: Vec<&RunRecord> = records
             .iter()
             .filter(|record| record.algorithm == label)
             .collect();
         let took = median(mine.iter().map(|record| record.duration_s).collect());
         for i in 0..mine.first().map_or(0, |record| record.checks.len()) {
-            let of = |which: fn(&Check) -> Option<Largest>| {
+            let of = |which: fn(&CheckRecord) -> Option<LargestDeviation>| {
                 let all: Vec<f64> = mine
                     .iter()
                     .filter_map(|r| Some(which(r.checks.get(i)?)?.ns.unsigned_abs() as f64))
@@ -321,23 +328,23 @@ fn time(nanos: f64) -> String {
 mod tests {
     use super::*;
 
-    fn largest(ns: i64, rank: u32) -> Largest {
-        Largest {
+    fn largest(ns: i64, rank: u32) -> LargestDeviation {
+        LargestDeviation {
             ns,
             half_width_ns: Some(3),
             rank,
         }
     }
 
-    fn record(algorithm: &str, run: u32, offset: i64, error: Option<i64>) -> Record {
-        let check = |after_s, factor| Check {
+    fn record(algorithm: &str, run: u32, offset: i64, error: Option<i64>) -> RunRecord {
+        let check = |after_s, factor| CheckRecord {
             after_s,
             looked_at: 3,
             contradictory: 0,
             largest_offset: Some(largest(offset * factor, 2)),
             largest_error: error.map(|ns| largest(ns * factor, 1)),
         };
-        Record {
+        RunRecord {
             algorithm: algorithm.to_owned(),
             run,
             duration_s: 0.25,
@@ -351,12 +358,12 @@ mod tests {
     #[test]
     fn the_largest_is_furthest_from_zero() {
         assert_eq!(
-            Largest::of([largest(5, 0), largest(-9, 3), largest(9, 1), largest(0, 2)]),
+            LargestDeviation::among([largest(5, 0), largest(-9, 3), largest(9, 1), largest(0, 2)]),
             Some(largest(9, 1))
         );
-        assert_eq!(Largest::of([]), None);
+        assert_eq!(LargestDeviation::among([]), None);
         assert_eq!(
-            Largest::of([largest(i64::MIN, 0), largest(i64::MAX, 1)]),
+            LargestDeviation::among([largest(i64::MIN, 0), largest(i64::MAX, 1)]),
             Some(largest(i64::MIN, 0))
         );
     }

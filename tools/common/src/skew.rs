@@ -13,8 +13,8 @@ use downbeat_timers::{Skew, Step, Wander};
 /// use downbeat_timers::{Duration, Skew};
 ///
 /// let spec: SkewSpec = "offset=1s,drift=20ppm".parse()?;
-/// assert_eq!(spec.of(0), Skew::default());
-/// assert!(spec.of(1).offset.abs() <= Duration::from_secs(1));
+/// assert_eq!(spec.for_clock(0), Skew::default());
+/// assert!(spec.for_clock(1).offset.abs() <= Duration::from_secs(1));
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -96,7 +96,7 @@ impl SkewSpec {
     }
 
     /// The skew of one clock.
-    pub fn of(&self, clock: u32) -> Skew {
+    pub fn for_clock(&self, clock: u32) -> Skew {
         if clock == 0 {
             return Skew::default();
         }
@@ -202,8 +202,8 @@ mod tests {
     #[test]
     fn no_clock_is_more_wrong_than_it_was_asked_to_be_and_the_first_is_right() {
         let spec: SkewSpec = "offset=1s,drift=20ppm".parse().unwrap();
-        assert_eq!(spec.of(0), Skew::default());
-        let skews: Vec<Skew> = (1..100).map(|clock| spec.of(clock)).collect();
+        assert_eq!(spec.for_clock(0), Skew::default());
+        let skews: Vec<Skew> = (1..100).map(|clock| spec.for_clock(clock)).collect();
         assert!(
             skews.iter().all(
                 |skew| skew.offset.abs() <= Duration::from_secs(1) && skew.drift.abs() <= 20e-6

@@ -14,13 +14,13 @@ mod truth;
 mod unfinished;
 
 pub use correction::CorrectionOptions;
-pub use deviation::{AboveReport, BinReport, DeviationReport, IntervalReport};
+pub use deviation::{AboveReport, BinReport, DeviationReport, IntervalsReport};
 pub use document::{Document, PassReport, PreSyncReport, Printed};
 pub use items::{for_each_item, unwritable};
 pub use movement::{LocationReport, Movement, MovementWalk, Slices};
-pub use page::{PageOptions, Shown};
+pub use page::{PageContents, PageOptions};
 pub use recording::{ArchiveReport, Place, Recording};
-pub use settings::{Found, LatencyOption, MatchingOptions};
+pub use settings::{LatencyOption, LatencySetting, MatchingOptions};
 pub use tables::{Contents, LatencyReport, RelationsReport, Violations, percent, violations};
 pub use truth::{TruthReport, TruthStages};
 pub use unfinished::Unfinished;

@@ -49,7 +49,7 @@ pub struct Trial {
 
 /// What came of it.
 #[derive(Clone, Debug)]
-pub struct Tried {
+pub struct TrialResult {
     /// This rank's global clock.
     pub synchronized: Synchronized,
     /// How long the synchronization took, by the clock of this rank.
@@ -92,7 +92,7 @@ impl Trial {
         comm: &M,
         mut pause: impl FnMut(Duration),
         mut look: impl AsyncFnMut(&Synchronized) -> Result<(), SyncError>,
-    ) -> Result<Tried, SyncError> {
+    ) -> Result<TrialResult, SyncError> {
         collective::barrier(comm).await?;
         let began = me.now();
         // Ends with an agreement of all ranks: nobody is done before all are.
@@ -101,7 +101,7 @@ impl Trial {
         // In a box, which there is not before: a million simulated ranks need the room for synchronizing.
         let (worst, seen) =
             Box::pin(self.look_on(me, comm, &synchronized, &mut pause, &mut look)).await?;
-        Ok(Tried {
+        Ok(TrialResult {
             synchronized,
             took,
             worst,

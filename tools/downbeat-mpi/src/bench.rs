@@ -5,7 +5,7 @@ use std::fmt::Display;
 use clap::Args;
 use downbeat_clock_core::Clock;
 use downbeat_common::bench::{
-    GlobalTime, MethodOptions, NearnessOptions, Plan, headline, measure_all,
+    BenchPlan, GlobalTime, MethodOptions, NearnessOptions, headline, measure_all,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
@@ -198,7 +198,7 @@ impl ClockUser for Session<'_> {
     fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let method = options.method.method(0)?;
-        let plan = Plan {
+        let plan = BenchPlan {
             groups: self.groups.clone(),
             seed: options.session.seed,
             factors: self.factors(&method)?,

@@ -11,9 +11,9 @@ use downbeat_common::{CalibrationOptions, Failure, SkewSpec, agree};
 use downbeat_sync::{Comm, block_on_ready, collective};
 use downbeat_timers::{SkewedClock, SystemClock, SystemClockId, Truth, TscClock, WtimeClock};
 
-use crate::command_line::block_on_ready_failure;
 use crate::ranks::{Ranks, number_of};
 use crate::truth::Traceable;
+use downbeat_common::block_on_ready_failure;
 
 /// The clocks to choose from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -173,7 +173,7 @@ impl<K: Clock + Copy> Timebase<K> {
         } else {
             ranks.all.rank()
         };
-        let clock = SkewedClock::new(self.clock, truth, spec.of(which))
+        let clock = SkewedClock::new(self.clock, truth, spec.for_clock(which))
             .map_err(|why| Failure::option("--skew", why));
         let clock = block_on_ready_failure(agree(ranks.all, clock))?;
         let local = SkewedClock::<K>::believed().map_err(Failure::run)?;

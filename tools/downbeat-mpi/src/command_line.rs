@@ -3,7 +3,7 @@
 use std::env;
 
 use clap::{Parser, Subcommand};
-use downbeat_common::{Failure, agree, cli};
+use downbeat_common::{Failure, agree, block_on_ready_failure, cli};
 use downbeat_sync::{MpiComm, block_on_ready, collective};
 
 use crate::ranks::number_of;
@@ -52,11 +52,4 @@ pub(crate) fn run(comm: &MpiComm) -> Result<(), Failure> {
         Command::Drift(options) => drift::run(&options, comm),
         Command::TraceCorrect(options) => trace_correct::run(&options, comm),
     }
-}
-
-/// Ranks of MPI never suspend.
-pub(crate) fn block_on_ready_failure<T>(
-    work: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    block_on_ready(async { Ok::<_, downbeat_sync::CommError>(work.await) }).map_err(Failure::run)?
 }

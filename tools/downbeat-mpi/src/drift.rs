@@ -11,7 +11,7 @@ use clap::Args;
 use downbeat_clock_core::{Clock, Duration, Global};
 use downbeat_common::cli::positive;
 use downbeat_common::records::{CsvFile, Factors};
-use downbeat_common::{CalibrationOptions, Failure, Progress, SkewSpec, agree_blocking};
+use downbeat_common::{CalibrationOptions, Failure, ProgressBar, SkewSpec, agree_blocking};
 use downbeat_measure::{
     ClockBasis, DriftRound, DriftWatch, MeasureContext, Method, MpiGroup, MpiOperation,
     OffsetSeries, OperationKind, OperationSettings, Processing, Scheme, Series, Stopping,
@@ -196,7 +196,7 @@ impl Session<'_> {
             ..Seen::default()
         };
         let watched = {
-            let progress = Progress::new(if ranks.all.rank() == 0 {
+            let progress = ProgressBar::new(if ranks.all.rank() == 0 {
                 options.during.as_secs_f64()
             } else {
                 0.0

@@ -80,7 +80,7 @@ pub(crate) fn of_machine(ranks: &Ranks<'_>, factors: Factors) -> Factors {
 pub(crate) fn of_skew(ranks: &Ranks<'_>, spec: &SkewSpec, factors: Factors) -> Factors {
     let mut factors = factors.with("skew", spec);
     for (rank, place) in (0..).zip(&ranks.places) {
-        let skew = spec.of(if spec.is_per_node() { place.node } else { rank });
+        let skew = spec.for_clock(if spec.is_per_node() { place.node } else { rank });
         let text = format!(
             "offset {} ns, drift {} ppm",
             skew.offset.as_nanos(),

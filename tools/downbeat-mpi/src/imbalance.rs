@@ -5,7 +5,7 @@ mod timing;
 
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration};
-use downbeat_common::bench::{GlobalTime, Plan, Results, measure_all};
+use downbeat_common::bench::{BenchPlan, BenchResults, GlobalTime, measure_all};
 use downbeat_common::cli::positive;
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
@@ -236,7 +236,7 @@ impl ClockUser for Session<'_> {
     fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let rounds = options.rounds();
-        let plan = Plan {
+        let plan = BenchPlan {
             groups: self.jobs.iter().map(|job| job.key.clone()).collect(),
             seed: options.session.seed,
             factors: self.factors(&rounds)?,
@@ -319,7 +319,7 @@ impl Session<'_> {
         Ok(block_on_ready(method.measure(&context, &mut operation)))
     }
 
-    fn show(&self, found: &mut Found, results: &Results) -> Result<(), Failure> {
+    fn show(&self, found: &mut Found, results: &BenchResults) -> Result<(), Failure> {
         if found.is_nothing() {
             let why =
                 "in no round were all ranks there in time: are there more of them than cores?";

@@ -19,6 +19,7 @@ use std::thread;
 use std::time::Duration;
 
 use downbeat_common::Failure;
+use downbeat_common::output::report_failure;
 use downbeat_sync::MpiComm;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::Communicator;
@@ -27,7 +28,7 @@ const NAME: &str = "downbeat-mpi";
 
 fn main() -> ExitCode {
     let Some(universe) = mpi::initialize() else {
-        return Failure::run("MPI is initialized already").report(NAME);
+        return report_failure(Failure::run("MPI is already initialized"), NAME);
     };
     end_all_ranks_on_panic();
     let world = universe.world();
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
     // All ranks fail alike; one speaks.
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) if world.rank() == 0 => failure.report(NAME),
+        Err(failure) if world.rank() == 0 => report_failure(failure, NAME),
         Err(failure) => failure.exit_code(),
     }
 }
@@ -57,6 +58,6 @@ fn end_all_ranks(failure: Failure) -> ! {
     if SimpleCommunicator::world().rank() > 0 {
         thread::sleep(Duration::from_millis(500));
     }
-    failure.report(NAME);
+    report_failure(failure, NAME);
     SimpleCommunicator::world().abort(1)
 }

@@ -9,7 +9,7 @@ use downbeat_common::{Failure, gather_texts, machine};
 use downbeat_sync::{Comm, MpiComm, Place, block_on_ready, collective};
 use downbeat_timers::{CoreId, allowed_cores, current_core, pin_to, socket_of};
 
-use crate::command_line::block_on_ready_failure;
+use downbeat_common::block_on_ready_failure;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PlaceOptions {

@@ -1,7 +1,7 @@
 //! What all commands that measure operations have in common.
 
 use clap::Args;
-use downbeat_common::bench::{OutputOptions, SyncOptions};
+use downbeat_common::bench::{GlobalClockOptions, OutputOptions};
 use downbeat_common::{CalibrationOptions, Failure, bench};
 use downbeat_measure::{MeasureError, Measurement};
 use downbeat_records::GroupKey;
@@ -17,7 +17,7 @@ pub(crate) struct SessionOptions {
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
-    pub(crate) sync: SyncOptions,
+    pub(crate) sync: GlobalClockOptions,
     /// The clock that every rank reads
     #[arg(long, value_enum, default_value_t = Kind::Tsc, ignore_case = true)]
     pub(crate) clock: Kind,

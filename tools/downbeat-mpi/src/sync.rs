@@ -5,17 +5,19 @@ use std::path::PathBuf;
 use clap::Args;
 use downbeat_common::cli::Labels;
 use downbeat_common::output::{self, count};
-use downbeat_common::records::{self, CsvFile, Factors, Largest, Record, Report};
+use downbeat_common::records::{
+    self, CsvFile, Factors, LargestDeviation, RunRecord, SyncRunsReport,
+};
 use downbeat_common::{
-    CalibrationOptions, Failure, Progress, SkewSpec, Trial, TrialOptions, agree,
+    CalibrationOptions, Failure, ProgressBar, SkewSpec, Trial, TrialOptions, agree,
 };
 use downbeat_sync::{Comm, MpiComm, SyncError, Timekeeper, block_on_ready};
 
 use crate::clock::{ClockUser, Kind, Timebase, Tsc};
-use crate::command_line::block_on_ready_failure;
 use crate::factors;
 use crate::ranks::{PlaceOptions, Ranks};
 use crate::truth::{Traceable, largest_error};
+use downbeat_common::block_on_ready_failure;
 
 #[derive(Args, Debug)]
 #[command(
@@ -92,7 +94,7 @@ impl Session<'_> {
         let csv = options.csv.as_ref().filter(|_| ranks.all.rank() == 0);
         let csv = csv.map(|path| CsvFile::create(path, &factors)).transpose();
         let mut csv = block_on_ready_failure(agree(ranks.all, csv))?;
-        let progress = Progress::new(if ranks.all.rank() == 0 {
+        let progress = ProgressBar::new(if ranks.all.rank() == 0 {
             self.seconds()
         } else {
             0.0
@@ -124,13 +126,13 @@ impl Session<'_> {
         base: &Timebase<K>,
         trial: &Trial,
         run: u32,
-        progress: &Progress,
-    ) -> Result<Option<Record>, Failure> {
+        progress: &ProgressBar,
+    ) -> Result<Option<RunRecord>, Failure> {
         let ranks = self.ranks;
         let me = Timekeeper::new(&base.clock, base.local)
             .source(base.source)
             .place(ranks.place);
-        let mut errors: Vec<Option<Largest>> = Vec::new();
+        let mut errors: Vec<Option<LargestDeviation>> = Vec::new();
         let tried = trial.run(
             &me,
             ranks.all,
@@ -146,7 +148,7 @@ impl Session<'_> {
             },
         );
         match block_on_ready(tried) {
-            Ok(tried) => Ok(Some(Record::new(trial, run, &tried, &errors))),
+            Ok(tried) => Ok(Some(RunRecord::new(trial, run, &tried, &errors))),
             Err(SyncError::OtherRank(_)) => Ok(None),
             Err(why) => Err(ranks.failure(format!("{}: {why}", trial.algorithm))),
         }
@@ -184,9 +186,9 @@ impl Session<'_> {
         factors
     }
 
-    fn show(&self, factors: Factors, runs: Vec<Record>) -> Result<(), Failure> {
+    fn show(&self, factors: Factors, runs: Vec<RunRecord>) -> Result<(), Failure> {
         if self.options.json {
-            return output::print_json(&Report {
+            return output::print_json(&SyncRunsReport {
                 schema: "downbeat.sync_runs",
                 version: 1,
                 factors,

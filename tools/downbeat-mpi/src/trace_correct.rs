@@ -14,16 +14,15 @@ use downbeat_common::trace::{
     ArchiveReport, Contents, CorrectionOptions, Document, LatencyReport, Movement, MovementWalk,
     PreSyncReport, Slices, TruthStages, Violations, files,
 };
-use downbeat_common::{Failure, agree};
+use downbeat_common::{Failure, agree, block_on_ready_failure};
 use downbeat_sync::{Comm, CommError, MpiComm, block_on_ready, collective};
 use downbeat_trace::formats::{Sessions, TraceFile};
 use downbeat_trace::{
     CorrectedPart, Deviation, Latencies, Location, PartBuilder, PartError, Shares, TracePart,
-    TruthError, Verdict,
+    TruthComparison, Verdict,
 };
 
 use self::source::Source;
-use crate::command_line::block_on_ready_failure;
 use crate::ranks::number_of;
 
 #[derive(Args, Debug)]
@@ -138,7 +137,7 @@ impl Options {
         let judge = async |times: &[&[Timestamp<Global>]]| {
             let verdict = Verdict::of_part(&file.trace, times, &latencies.latencies, comm).await;
             verdict
-                .map(|verdict| Violations::of(&verdict, &file.names))
+                .map(|verdict| Violations::new(&verdict, &file.names))
                 .map_err(fail)
         };
         let as_measured = match measured {
@@ -179,9 +178,9 @@ impl Options {
         Ok(Document {
             schema: "downbeat.trace_correction",
             version: 1,
-            contents: Contents::of_parts(file.trace.locations().len(), &totals),
+            contents: Contents::from_totals(file.trace.locations().len(), &totals),
             pre_synchronization,
-            latencies: LatencyReport::of(latencies),
+            latencies: LatencyReport::new(latencies),
             passes: corrected.passes().iter().map(Into::into).collect(),
             explicitly_corrected: jumps as usize,
             as_measured: as_measured.unwrap_or_else(|| pre_synchronized.clone()),
@@ -262,20 +261,20 @@ async fn compare<C: Comm>(
     let is_same = (events(file) == events(truth)).then_some(());
     agree(
         comm,
-        is_same.ok_or_else(|| TruthStages::of_another(&truth.path, &file.path)),
+        is_same.ok_or_else(|| TruthStages::not_same_trace(&truth.path, &file.path)),
     )
     .await?;
     let fail = |why: PartError| failure(&truth.path, why);
     let (before, expected): (Vec<_>, Vec<_>) =
         (times(&file.trace).collect(), times(&truth.trace).collect());
     let groups = (slices.count, |time| slices.slice(time));
-    let before = TruthError::of_part(&file.trace, &before, &expected, groups, comm)
+    let before = TruthComparison::of_part(&file.trace, &before, &expected, groups, comm)
         .await
         .map_err(fail)?;
-    let after = TruthError::of_part(&file.trace, corrected.times(), &expected, groups, comm)
+    let after = TruthComparison::of_part(&file.trace, corrected.times(), &expected, groups, comm)
         .await
         .map_err(fail)?;
-    Ok(TruthStages::of(slices, &[before, after]))
+    Ok(TruthStages::new(slices, &[before, after]))
 }
 
 /// The time of a trace that ranks share.

@@ -1,7 +1,7 @@
 //! The true error of global clocks: where all ranks run on one machine, they share a counter.
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Global, Ticks};
-use downbeat_common::records::Largest;
+use downbeat_common::records::LargestDeviation;
 use downbeat_sync::{CommError, collective};
 use downbeat_timers::{Bracket, SkewedClock, SystemClock, TscClock, WtimeClock};
 
@@ -61,7 +61,7 @@ pub(crate) async fn largest_error(
     tsc: &Tsc,
     clock: &impl Traceable,
     global: &ClockModel<Counter, Global>,
-) -> Result<Option<Largest>, CommError> {
+) -> Result<Option<LargestDeviation>, CommError> {
     let then = collective::broadcast(ranks.all, tsc.clock.ticks()).await?;
     let shown = clock.shown_when(tsc, then);
     let mine = shown.map_or([0; 3], |(ticks, width)| {
@@ -72,11 +72,11 @@ pub(crate) async fn largest_error(
         return Ok(None);
     };
     let known = (0..).zip(&all).filter(|(_, [known, ..])| *known == 1);
-    Ok(Largest::of(known.map(|(rank, [_, shown, width])| {
-        Largest {
+    Ok(LargestDeviation::among(known.map(
+        |(rank, [_, shown, width])| LargestDeviation {
             ns: (*shown as i64).saturating_sub(reference as i64),
             half_width_ns: Some((width + if rank == 0 { 0 } else { its_width }) as i64),
             rank,
-        }
-    })))
+        },
+    )))
 }

@@ -18,7 +18,7 @@ pub(crate) struct Party {
 
 /// Keeps its memory from one operation to the next.
 #[derive(Debug, Default)]
-pub(crate) struct Counter {
+pub(crate) struct LateCounter {
     /// For each rank, the number of enters that its exit is too early for.
     late: Vec<i64>,
     /// Ranks, those that are counted together being neighbours, in order.
@@ -66,7 +66,7 @@ fn in_ranks(pattern: Pattern) -> bool {
     pattern == Pattern::ToLater
 }
 
-impl Counter {
+impl LateCounter {
     /// How many relations there are, and of every rank how many enters its exit is too early for: all 0, or nothing.
     pub(super) fn count(
         &mut self,

@@ -6,10 +6,10 @@ use rustc_hash::FxHashMap;
 use super::super::streaming::{Census, Link, Linked, Operation};
 use super::super::teams::sends;
 use super::super::{CollectiveKind, EventId, Latencies, Message};
-use super::late::{Counter, Party};
+use super::late::{LateCounter, Party};
 use super::{Fault, Verdict};
 
-/// [`Verdict::of`], of a stream: it counts the same, and names the same.
+/// [`Verdict::new`], of a stream: it counts the same, and names the same.
 #[derive(Debug)]
 pub struct StreamedVerdict<'a> {
     census: &'a Census,
@@ -18,15 +18,15 @@ pub struct StreamedVerdict<'a> {
     /// When the last event of every location was, before and after.
     last: Vec<Option<[Timestamp<Global>; 2]>>,
     sent: FxHashMap<u64, (EventId, Timestamp<Global>)>,
-    ongoing: FxHashMap<u64, Ongoing>,
-    counter: Counter,
+    ongoing: FxHashMap<u64, OngoingCheck>,
+    counter: LateCounter,
     /// Faults of the order of events, of messages, and of collective operations.
-    first: [First; 3],
+    first: [FirstFaults; 3],
 }
 
 /// A collective operation that is not over.
 #[derive(Debug)]
-struct Ongoing {
+struct OngoingCheck {
     parties: Vec<Party>,
     told: Option<(CollectiveKind, u32)>,
     /// Ranks that gave nothing.
@@ -35,9 +35,9 @@ struct Ongoing {
 
 /// The first faults in the order in which a trace in memory has them.
 #[derive(Debug, Default)]
-struct First(Vec<((u64, u32), Fault)>);
+struct FirstFaults(Vec<((u64, u32), Fault)>);
 
-impl First {
+impl FirstFaults {
     /// Whether one that comes there would be among the first.
     fn has_room(&self, at: (u64, u32)) -> bool {
         self.0.len() < Verdict::MOST_FAULTS || self.0.last().is_some_and(|(last, _)| at < *last)
@@ -63,7 +63,7 @@ impl<'a> StreamedVerdict<'a> {
             last: vec![None; census.ids().len()],
             sent: FxHashMap::default(),
             ongoing: FxHashMap::default(),
-            counter: Counter::default(),
+            counter: LateCounter::default(),
             first: Default::default(),
         }
     }
@@ -119,18 +119,21 @@ impl<'a> StreamedVerdict<'a> {
     /// A member of an operation, which was seen now.
     fn party(&mut self, of: Operation, id: EventId) -> &mut Party {
         let place = self.census.site(id.location.0).place;
-        let ongoing = self.ongoing.entry(of.number).or_insert_with(|| Ongoing {
-            parties: vec![
-                Party {
-                    place,
-                    enter: None,
-                    exit: None
-                };
-                of.members as usize
-            ],
-            told: None,
-            silent: vec![],
-        });
+        let ongoing = self
+            .ongoing
+            .entry(of.number)
+            .or_insert_with(|| OngoingCheck {
+                parties: vec![
+                    Party {
+                        place,
+                        enter: None,
+                        exit: None
+                    };
+                    of.members as usize
+                ],
+                told: None,
+                silent: vec![],
+            });
         let party = &mut ongoing.parties[of.rank as usize];
         party.place = place;
         party

@@ -60,7 +60,7 @@ fn messages_are_counted_by_what_is_wrong_with_them() {
     message(2, 0, 200, 150);
     message(0, 0, 300, 300);
     let trace = builder.finish().unwrap();
-    let found = Verdict::of(&trace, &trace.times(), &latencies([1, 10, 100])).unwrap();
+    let found = Verdict::new(&trace, &trace.times(), &latencies([1, 10, 100])).unwrap();
     assert_eq!(found.events, 14);
     assert_eq!(
         found.messages,
@@ -87,7 +87,7 @@ fn messages_are_counted_by_what_is_wrong_with_them() {
         "event 4 of location 0 is 150 ns too early for event 3 of location 2, a message"
     );
     assert_eq!(said.len(), 4);
-    let found = Verdict::of(&trace, &trace.times(), &Latencies::ZERO).unwrap();
+    let found = Verdict::new(&trace, &trace.times(), &Latencies::ZERO).unwrap();
     assert_eq!(
         found.messages,
         Relations {
@@ -108,7 +108,7 @@ fn times_must_not_decrease_nor_merge() {
     }
     let trace = builder.finish().unwrap();
     let verdict = |times: [i64; 5]| {
-        Verdict::of(
+        Verdict::new(
             &trace,
             &[times.map(at).to_vec(), vec![at(0)]],
             &Latencies::ZERO,
@@ -138,9 +138,9 @@ fn times_must_not_decrease_nor_merge() {
         found.faults[1].to_string(),
         "event 2 of location 0 is earlier than the event before it"
     );
-    let misfit = Verdict::of(&trace, &[vec![at(0); 5]], &Latencies::ZERO).unwrap_err();
+    let misfit = Verdict::new(&trace, &[vec![at(0); 5]], &Latencies::ZERO).unwrap_err();
     assert_eq!(misfit.location, ids[1]);
-    assert!(Verdict::of(&trace, &[vec![at(0); 4], vec![at(0)]], &Latencies::ZERO).is_err());
+    assert!(Verdict::new(&trace, &[vec![at(0); 4], vec![at(0)]], &Latencies::ZERO).is_err());
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn of_a_thousand_members_a_million_pairs_count() {
         builder.push(*id, at(i as i64), exit).unwrap();
     }
     let trace = builder.finish().unwrap();
-    let found = Verdict::of(&trace, &trace.times(), &Latencies::ZERO).unwrap();
+    let found = Verdict::new(&trace, &trace.times(), &Latencies::ZERO).unwrap();
     // Everyone leaves before all who come after him enter.
     assert_eq!(
         found.collectives,
@@ -247,7 +247,7 @@ proptest! {
                 }
             }
         }
-        let found = Verdict::of(&trace, &trace.times(), &latencies).unwrap();
+        let found = Verdict::new(&trace, &trace.times(), &latencies).unwrap();
         prop_assert_eq!(found.collectives, wanted);
         prop_assert!(found.faults.iter().all(|fault| early.contains(fault)), "{:?} of {early:?}", found.faults);
         let receivers = early.iter().map(|fault| match fault {

@@ -141,7 +141,7 @@ fn nothing_is_changed_by_nothing() {
 #[test]
 fn errors_against_the_truth_are_those_of_r() {
     for far in [0, 1 << 40] {
-        let mut error = TruthError::default();
+        let mut error = TruthComparison::default();
         for by in [-31, 4, 15, 92, -65, 35, 89, -79] {
             error.add(at(1_000 + by + far), at(1_000));
         }
@@ -153,7 +153,7 @@ fn errors_against_the_truth_are_those_of_r() {
         );
         assert_eq!(error.largest_centred(), 86.5);
     }
-    let none = TruthError::default();
+    let none = TruthComparison::default();
     assert_eq!(
         (none.bias(), none.centred(), none.largest_centred()),
         (0.0, 0.0, 0.0)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use downbeat_clock_core::{Duration, Timestamp};
 
-use super::super::latencies::round_trips::{Arrival, Pair, RoundTrips};
+use super::super::latencies::round_trips::{Arrival, EndpointPair, RoundTrips};
 use super::super::{EventId, Latencies, LocationId};
 use super::TracePart;
 use super::exchange::{boxes, exchange, others};
@@ -22,9 +22,9 @@ struct Met {
 }
 
 impl Met {
-    fn pair(&self, part: &TracePart) -> Option<(Pair, usize)> {
+    fn pair(&self, part: &TracePart) -> Option<(EndpointPair, usize)> {
         let [from, to] = [self.from, self.to].map(|location| part.trace.site(LocationId(location)));
-        Pair::between(from, to)
+        EndpointPair::between(from, to)
     }
 }
 
@@ -88,7 +88,7 @@ async fn meet<C: Comm>(part: &TracePart, comm: &C) -> Result<Vec<Met>, CommError
             },
         };
         let Some((
-            Pair {
+            EndpointPair {
                 level,
                 ends: [first, _],
             },

@@ -6,8 +6,8 @@ use fastrand::Rng;
 
 use super::super::{
     Action, CollectiveKind, CommunicatorId, ControlledLogicalClock, Deviation, EventId, Gradient,
-    Latencies, LocationId, Matching, Pass, Place, SyntheticError, SyntheticProgram, Trace,
-    TraceBuilder, TraceError, Traffic, TruthError, Verdict,
+    Latencies, LocationId, Matching, Pass, Place, SyntheticProgram, SyntheticTraffic, Trace,
+    TraceBuilder, TraceError, TruthComparison, Verdict,
 };
 use super::*;
 use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
@@ -24,7 +24,7 @@ struct Outcome {
     jumps: Vec<(EventId, Duration)>,
     deviation: Deviation,
     /// Of all events, and of those in each group.
-    truth: Vec<TruthError>,
+    truth: Vec<TruthComparison>,
     forward: Nanos,
     times: Nanos,
 }
@@ -66,8 +66,8 @@ fn serially(trace: &Trace, clock: &ControlledLogicalClock) -> Result<Outcome, Fa
     let jumps = corrected.jumps().collect();
     let forward = corrected.times().to_vec();
     corrected.amortize(clock.gradient);
-    let verdict = |times: &Nanos| Verdict::of(trace, times, &clock.latencies).unwrap();
-    let mut errors = vec![TruthError::default(); 1 + GROUPS];
+    let verdict = |times: &Nanos| Verdict::new(trace, times, &clock.latencies).unwrap();
+    let mut errors = vec![TruthComparison::default(); 1 + GROUPS];
     for (before, (times, truth)) in trace
         .times()
         .into_iter()
@@ -94,7 +94,7 @@ fn serially(trace: &Trace, clock: &ControlledLogicalClock) -> Result<Outcome, Fa
         totals,
         latencies: measured,
         verdicts: [
-            Verdict::of(trace, &trace.times(), &clock.latencies).unwrap(),
+            Verdict::new(trace, &trace.times(), &clock.latencies).unwrap(),
             verdict(&truth),
             { verdict(&corrected.times().to_vec()) },
         ],
@@ -136,7 +136,8 @@ async fn together<C: Comm>(
         passes: corrected.passes().to_vec(),
         jumps,
         deviation: Deviation::of_part(&part, corrected.times(), comm).await?,
-        truth: TruthError::of_part(&part, corrected.times(), &truth, (GROUPS, group), comm).await?,
+        truth: TruthComparison::of_part(&part, corrected.times(), &truth, (GROUPS, group), comm)
+            .await?,
         forward,
         times: corrected.times().to_vec(),
     })
@@ -211,7 +212,11 @@ fn programs_are_corrected_alike() {
             threads: 1 + seed as u32 % 2 * 2,
             collective_every: 2,
             fork_every: 5,
-            traffic: [Traffic::Ring, Traffic::Pairs, Traffic::Stencil][seed as usize % 3],
+            traffic: [
+                SyntheticTraffic::Ring,
+                SyntheticTraffic::Pairs,
+                SyntheticTraffic::Stencil,
+            ][seed as usize % 3],
             violated: 0.4,
             seed,
             ..SyntheticProgram::new(2 + seed as u32, 0)
@@ -222,11 +227,8 @@ fn programs_are_corrected_alike() {
         let trace = program.trace(Matching::default()).unwrap();
         let expected = serially(&trace, &clock).unwrap();
         assert!(expected.verdicts[0].all().violated > 0 && expected.verdicts[2].holds());
-        let add = |builder: &mut TraceBuilder| {
-            program
-                .build(builder)
-                .map_err(|why: SyntheticError| (0, why.to_string()))
-        };
+        let add =
+            |builder: &mut TraceBuilder| program.build(builder).map_err(|why| (0, why.to_string()));
         for ranks in RANKS {
             let loads: Vec<(u32, u64)> = (0..)
                 .zip(trace.locations())

@@ -5,7 +5,7 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 use super::super::check::check_fit;
 use super::super::deviation::{Number, Numbers};
 use super::super::trace::{NONE, Role};
-use super::super::{Deviation, LeftOut, LocationId, Misfit, Relations, TruthError, Verdict};
+use super::super::{Deviation, LeftOut, LocationId, Misfit, Relations, TruthComparison, Verdict};
 use super::exchange::gather_everywhere;
 use super::{PartError, TracePart};
 use downbeat_sync::collective::all_combine;
@@ -79,7 +79,7 @@ impl Deviation {
     }
 }
 
-impl TruthError {
+impl TruthComparison {
     /// How far times of the events of a trace that ranks share are from the truth: first all, and then those in each of so
     /// many groups, where `group` says in which an event is, by its time in the trace. All ranks call this, and get the same.
     /// Of other ranks' locations, there are no times in either.

@@ -3,7 +3,7 @@
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
-use super::super::check::late::{Counter, Party};
+use super::super::check::late::{LateCounter, Party};
 use super::super::trace::Slot;
 use super::super::{CollectiveKind, EventId, Fault, Latencies, LocationId, Message, Verdict};
 use super::backward::{foreign_sends, sends_abroad};
@@ -60,7 +60,7 @@ impl Verdict {
             latencies,
             all,
             faults,
-            counter: Counter::default(),
+            counter: LateCounter::default(),
         };
         for instance in
             (0..trace.instances.len() as u32).filter(|instance| !part.is_shared(*instance))
@@ -151,7 +151,7 @@ struct Judge<'a, T> {
     latencies: &'a Latencies,
     all: Verdict,
     faults: Vec<Placed>,
-    counter: Counter,
+    counter: LateCounter,
 }
 
 impl<T: AsRef<[Timestamp<Global>]>> Teller for Judge<'_, T> {

@@ -13,7 +13,7 @@ pub enum TraceFormat {
 
 impl TraceFormat {
     /// The one that the name of a file stands for; `None`, if it ends in neither way.
-    pub fn of(path: &Path) -> Option<Self> {
+    pub fn from_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "dbt" => Some(Self::Text),
             "dbtb" => Some(Self::Binary),

@@ -136,7 +136,7 @@ pub enum What<'a> {
 
 impl What<'_> {
     /// What an action is in a file; `None` for what is nothing to other locations.
-    pub fn of(action: Action) -> Option<Self> {
+    pub fn from_action(action: Action) -> Option<Self> {
         let number = |of: CommunicatorId| of.index() as u32;
         Some(match action {
             Action::Internal => return None,

@@ -10,16 +10,16 @@
 //! use std::path::Path;
 //!
 //! use downbeat_clock_core::Duration;
-//! use downbeat_trace::formats::otf2::{Archive, Reading, Writing};
+//! use downbeat_trace::formats::otf2::{Archive, ReadOptions, WriteOptions};
 //! use downbeat_trace::{ControlledLogicalClock, Latencies};
 //!
 //! # fn main() -> Result<(), Box<dyn core::error::Error>> {
 //! let archive = Archive::open(Path::new("scorep-run/traces.otf2"))?;
-//! let read = archive.read(&Reading::default())?;
+//! let read = archive.read(&ReadOptions::default())?;
 //! let latency = Duration::from_nanos(500);
 //! let latencies = Latencies::new(latency, latency, latency).ok_or("a latency is negative")?;
 //! let corrected = ControlledLogicalClock::new(latencies).correct(&read.trace)?;
-//! let written = archive.write_corrected(&read.trace, &read.origin, corrected.times(), Path::new("corrected"), Writing::default())?;
+//! let written = archive.write_corrected(&read.trace, &read.origin, corrected.times(), Path::new("corrected"), WriteOptions::default())?;
 //! println!("{}", written.anchor.display());
 //! # Ok(())
 //! # }
@@ -70,7 +70,7 @@ mod stream;
 mod teams;
 mod write;
 
-pub use archive::{Archive, ArchiveLocation, ArchiveTrace, Origin, Reading};
+pub use archive::{Archive, ArchiveLocation, ArchiveTrace, Origin, ReadOptions};
 pub use difference::first_difference;
 pub use error::Otf2Error;
-pub use write::{ArchiveCopy, Writing, Written, check_place};
+pub use write::{ArchiveCopy, WriteOptions, WrittenArchive, check_destination};

@@ -1,7 +1,7 @@
 //! What processes, and threads, do together in a synthetic program.
 
 use super::SyntheticEvent;
-use super::replay::{Replay, WORLD};
+use super::replay::{ProgramRun, WORLD};
 use crate::{Action, CollectiveKind, CommunicatorId, LocationId, Pattern};
 
 /// All processes, in the opposite order.
@@ -16,7 +16,7 @@ const fn may_be_empty(kind: CollectiveKind) -> bool {
     )
 }
 
-impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'_, F> {
+impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
     /// One collective operation of all processes: the `number`-th one.
     pub(super) fn collective(&mut self, number: u32) -> Result<(), E> {
         let ranks = self.program.ranks();

@@ -3,7 +3,7 @@
 use downbeat_clock_core::{Duration, Timestamp};
 use fastrand::Rng;
 
-use super::{SAMPLE_SPACING, SyntheticEvent, SyntheticProgram, Traffic};
+use super::{SAMPLE_SPACING, SyntheticEvent, SyntheticProgram, SyntheticTraffic};
 use crate::{Action, CommunicatorId, LocationId};
 use downbeat_sync::internal::{NodeClock, exponential};
 use downbeat_sync::{Clocks, SimClock};
@@ -36,7 +36,7 @@ impl WrongClocks {
 
 /// What interpolation from the first to the last session takes for a clock's offset.
 #[derive(Clone, Copy, Debug)]
-struct Expected {
+struct InterpolatedClock {
     from: f64,
     offset: f64,
     drift: f64,
@@ -44,7 +44,7 @@ struct Expected {
 
 /// A message under way.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct MessageInFlight {
     from: u32,
     to: u32,
     tag: i32,
@@ -54,18 +54,18 @@ struct Sent {
 }
 
 /// A program that happens.
-pub(super) struct Replay<'a, F> {
+pub(super) struct ProgramRun<'a, F> {
     pub(super) program: &'a SyntheticProgram,
     see: F,
     clocks: WrongClocks,
-    expected: Vec<Expected>,
+    expected: Vec<InterpolatedClock>,
     pub(super) random: Rng,
     /// How long it is between two nodes, between two processes, and between two threads.
     pub(super) latencies: [i64; 3],
     /// Of every location, the node, and when its last event was.
     nodes: Vec<u32>,
     pub(super) now: Vec<i64>,
-    messages: Vec<Sent>,
+    messages: Vec<MessageInFlight>,
     /// Receivers of every process, where they are always the same.
     fixed: Vec<Vec<u32>>,
     violated: u64,
@@ -75,7 +75,7 @@ pub(super) struct Replay<'a, F> {
 /// All processes, in the order of their locations.
 pub(super) const WORLD: CommunicatorId = CommunicatorId(0);
 
-impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'a, F> {
+impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
     pub(super) fn new(program: &'a SyntheticProgram, see: F) -> Self {
         let nodes: Vec<_> = program.places().iter().map(|place| place.node).collect();
         let mut clocks = WrongClocks::new(program);
@@ -94,8 +94,8 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'a, F> {
             nodes,
             messages: vec![],
             fixed: match program.traffic {
-                Traffic::Pairs => vec![],
-                Traffic::Ring => (0..ranks)
+                SyntheticTraffic::Pairs => vec![],
+                SyntheticTraffic::Ring => (0..ranks)
                     .map(|rank| {
                         if ranks > 1 {
                             vec![(rank + 1) % ranks]
@@ -104,7 +104,9 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'a, F> {
                         }
                     })
                     .collect(),
-                Traffic::Stencil => (0..ranks).map(|rank| neighbours(rank, ranks)).collect(),
+                SyntheticTraffic::Stencil => {
+                    (0..ranks).map(|rank| neighbours(rank, ranks)).collect()
+                }
             },
             violated: 0,
             received: 0,
@@ -218,7 +220,7 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'a, F> {
             },
         )?;
         let shown = truth as f64 + self.error(self.nodes[from as usize], truth);
-        self.messages.push(Sent {
+        self.messages.push(MessageInFlight {
             from,
             to,
             tag,
@@ -251,7 +253,7 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'a, F> {
     }
 
     /// When a message is received that could be at `at`: later, if too many have seemed to come too early.
-    fn when_received(&mut self, message: &Sent, latency: i64, at: i64) -> i64 {
+    fn when_received(&mut self, message: &MessageInFlight, latency: i64, at: i64) -> i64 {
         let error = self.error(self.nodes[message.to as usize], at);
         let early = message.shown + latency as f64 - (at as f64 + error);
         self.received += 1;
@@ -276,7 +278,7 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'a, F> {
 
     /// How wrong a clock is when it has been interpolated.
     fn error(&mut self, node: u32, truth: i64) -> f64 {
-        let Expected {
+        let InterpolatedClock {
             from,
             offset,
             drift,
@@ -287,11 +289,11 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> Replay<'a, F> {
 }
 
 /// What the line through the middles of the first and of the last session says.
-fn expected(program: &SyntheticProgram, clocks: &mut WrongClocks, node: u32) -> Expected {
+fn expected(program: &SyntheticProgram, clocks: &mut WrongClocks, node: u32) -> InterpolatedClock {
     let middle = i64::from(program.samples.saturating_sub(1)) * SAMPLE_SPACING / 2;
     let mut sessions = program.session_starts();
     let Some(first) = sessions.next() else {
-        return Expected {
+        return InterpolatedClock {
             from: 0.0,
             offset: 0.0,
             drift: 0.0,
@@ -303,13 +305,13 @@ fn expected(program: &SyntheticProgram, clocks: &mut WrongClocks, node: u32) -> 
     };
     let (from, offset) = ahead(first);
     let Some((to, later)) = sessions.last().map(&mut ahead) else {
-        return Expected {
+        return InterpolatedClock {
             from: from as f64,
             offset,
             drift: 0.0,
         };
     };
-    Expected {
+    InterpolatedClock {
         from: from as f64,
         offset,
         drift: (later - offset) / (to - from) as f64,

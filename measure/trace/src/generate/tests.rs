@@ -8,7 +8,11 @@ fn varied(seed: u64) -> SyntheticProgram {
         threads: 3,
         collective_every: 2,
         fork_every: 5,
-        traffic: [Traffic::Ring, Traffic::Pairs, Traffic::Stencil][seed as usize % 3],
+        traffic: [
+            SyntheticTraffic::Ring,
+            SyntheticTraffic::Pairs,
+            SyntheticTraffic::Stencil,
+        ][seed as usize % 3],
         sessions: 4,
         seed,
         ..SyntheticProgram::new(1 + seed as u32 % 5, 0)
@@ -36,7 +40,7 @@ fn what_happens_is_possible_in_true_time() {
         let program = varied(seed);
         let trace = program.trace(Matching::default()).unwrap();
         let truth = program.truth().unwrap();
-        let found = Verdict::of(&trace, &truth, &program.latencies).unwrap();
+        let found = Verdict::new(&trace, &truth, &program.latencies).unwrap();
         assert!(found.holds(), "{seed}: {:?}", found.faults);
         let events = trace.events() as f64;
         assert!(
@@ -145,7 +149,11 @@ fn clocks_without_noise_are_known_at_the_sessions() {
 /// Of the messages between nodes.
 #[test]
 fn as_many_messages_are_violated_as_are_to_be() {
-    for traffic in [Traffic::Pairs, Traffic::Stencil, Traffic::Ring] {
+    for traffic in [
+        SyntheticTraffic::Pairs,
+        SyntheticTraffic::Stencil,
+        SyntheticTraffic::Ring,
+    ] {
         for share in [0.0, 0.1, 0.3, 0.43] {
             let program = SyntheticProgram {
                 traffic,
@@ -154,13 +162,13 @@ fn as_many_messages_are_violated_as_are_to_be() {
                 ..SyntheticProgram::new(8, 50_000)
             };
             let trace = synchronized(&program, Interpolation::Linear);
-            let found = Verdict::of(&trace, &trace.times(), &program.latencies)
+            let found = Verdict::new(&trace, &trace.times(), &program.latencies)
                 .unwrap()
                 .messages;
             let violated = found.violated as f64 / found.total as f64;
             let wrong = (violated - share).abs();
             assert!(
-                wrong < 0.02 || traffic == Traffic::Ring && violated > share - 0.2,
+                wrong < 0.02 || traffic == SyntheticTraffic::Ring && violated > share - 0.2,
                 "{traffic:?}: {violated}, {share}"
             );
         }
@@ -172,7 +180,7 @@ fn as_many_messages_are_violated_as_are_to_be() {
         ..SyntheticProgram::new(4, 10_000)
     };
     let trace = program.trace(Matching::default()).unwrap();
-    let found = Verdict::of(&trace, &trace.times(), &program.latencies)
+    let found = Verdict::new(&trace, &trace.times(), &program.latencies)
         .unwrap()
         .messages;
     assert!(
@@ -192,7 +200,7 @@ fn a_correction_leaves_nothing_violated() {
         let corrected = ControlledLogicalClock::new(program.latencies)
             .correct(&trace)
             .unwrap();
-        let found = Verdict::of(&trace, corrected.times(), &program.latencies).unwrap();
+        let found = Verdict::new(&trace, corrected.times(), &program.latencies).unwrap();
         assert!(found.holds(), "{:?}", found.faults);
     }
 }
@@ -295,7 +303,7 @@ fn verdicts_on_whole_programs_count_truly() {
                 }
             }
         }
-        let found = Verdict::of(&trace, &trace.times(), &program.latencies).unwrap();
+        let found = Verdict::new(&trace, &trace.times(), &program.latencies).unwrap();
         assert_eq!([found.messages, found.collectives], wanted, "{seed}");
         assert!(
             program.nodes == 1

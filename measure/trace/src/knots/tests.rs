@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// As `OTF2_EvtReader.c` (3.0) does it: intervals are tried from the first one on.
-fn read(knots: &[Knot], time: u64) -> u64 {
+fn read(knots: &[OffsetKnot], time: u64) -> u64 {
     if knots.len() < 2 {
         return time;
     }
@@ -25,10 +25,10 @@ fn read(knots: &[Knot], time: u64) -> u64 {
     time.wrapping_add(offset as u64)
 }
 
-fn windows(events: &[(i64, i64)], slack: i64) -> Vec<Window> {
+fn windows(events: &[(i64, i64)], slack: i64) -> Vec<TimeWindow> {
     events
         .iter()
-        .map(|&(at, to)| Window {
+        .map(|&(at, to)| TimeWindow {
             at,
             earliest: to - slack,
             latest: to + slack,
@@ -36,13 +36,13 @@ fn windows(events: &[(i64, i64)], slack: i64) -> Vec<Window> {
         .collect()
 }
 
-fn through(windows: Vec<Window>) -> Result<Knots, KnotError> {
+fn through(windows: Vec<TimeWindow>) -> Result<Knots, ClockOffsetError> {
     Knots::through(windows, usize::MAX)
 }
 
 /// As few knots as there can be at these events, by all ways to get from the first to the last.
-fn fewest(windows: &[Window]) -> usize {
-    let values = |window: &Window| window.earliest..=window.latest;
+fn fewest(windows: &[TimeWindow]) -> usize {
+    let values = |window: &TimeWindow| window.earliest..=window.latest;
     let mut best: Vec<Vec<(i64, usize)>> = vec![values(&windows[0]).map(|to| (to, 1)).collect()];
     for (j, end) in windows.iter().enumerate().skip(1) {
         let of = |to: i64| {
@@ -51,7 +51,7 @@ fn fewest(windows: &[Window]) -> usize {
                 .enumerate()
                 .flat_map(|(i, values)| values.iter().map(move |&(from, n)| (i, from, n)));
             let fits = |&(i, from, _): &(usize, i64, usize)| {
-                let line = [(i, from), (j, to)].map(|(k, to)| Knot {
+                let line = [(i, from), (j, to)].map(|(k, to)| OffsetKnot {
                     at: windows[k].at,
                     offset: to - windows[k].at,
                 });
@@ -106,12 +106,15 @@ fn one_time_has_two_knots_and_no_time_none() {
     let one = through(windows(&[(7, 9), (7, 9)], 0)).unwrap();
     assert_eq!(
         one.knots(),
-        [Knot { at: 7, offset: 2 }, Knot { at: 8, offset: 2 }]
+        [
+            OffsetKnot { at: 7, offset: 2 },
+            OffsetKnot { at: 8, offset: 2 }
+        ]
     );
     assert_eq!(through(vec![]).unwrap(), Knots::default());
     // As OTF2: one knot is ignored.
     assert_eq!(
-        Knots::new(vec![Knot { at: 7, offset: 2 }])
+        Knots::new(vec![OffsetKnot { at: 7, offset: 2 }])
             .unwrap()
             .apply(7),
         7
@@ -123,22 +126,25 @@ fn what_offsets_cannot_do_is_said() {
     let error = |events: &[(i64, i64)], slack| through(windows(events, slack)).unwrap_err();
     assert_eq!(
         error(&[(1, 1), (5, 7), (5, 9)], 0),
-        KnotError::Inseparable { first: 1, last: 2 }
+        ClockOffsetError::Inseparable { first: 1, last: 2 }
     );
     assert!(through(windows(&[(1, 1), (5, 7), (5, 9)], 1)).is_ok());
-    assert_eq!(error(&[(5, 7), (4, 9)], 0), KnotError::Decreasing(1));
+    assert_eq!(error(&[(5, 7), (4, 9)], 0), ClockOffsetError::Decreasing(1));
     assert_eq!(
         error(&[(4, 9), (5, 7)], 0),
-        KnotError::Inseparable { first: 1, last: 1 }
+        ClockOffsetError::Inseparable { first: 1, last: 1 }
     );
-    assert_eq!(error(&[(4, 9), (5, 1 << 50)], 0), KnotError::TooFar(1));
+    assert_eq!(
+        error(&[(4, 9), (5, 1 << 50)], 0),
+        ClockOffsetError::Unreachable(1)
+    );
     assert_eq!(
         error(&[(i64::MIN, 0), (0, i64::MAX)], 0),
-        KnotError::TooFar(0)
+        ClockOffsetError::Unreachable(0)
     );
     assert_eq!(
-        Knots::new(vec![Knot { at: 7, offset: 2 }; 2]),
-        Err(KnotError::Decreasing(1))
+        Knots::new(vec![OffsetKnot { at: 7, offset: 2 }; 2]),
+        Err(ClockOffsetError::Decreasing(1))
     );
 }
 
@@ -150,7 +156,10 @@ fn where_there_would_be_too_many_the_others_are_not_looked_at() {
         .into_iter()
         .inspect(|_| taken += 1);
     // Every one is a knot.
-    assert_eq!(Knots::through(windows, 13), Err(KnotError::TooMany(13)));
+    assert_eq!(
+        Knots::through(windows, 13),
+        Err(ClockOffsetError::TooMany(13))
+    );
     assert!(taken < 30, "{taken}");
 }
 
@@ -188,7 +197,7 @@ proptest! {
         knots in prop::collection::btree_map(0..1_i64 << 62, -(1_i64 << 50)..1 << 50, 0..20),
         times in prop::collection::vec(0..1_i64 << 62, 0..50),
     ) {
-        let knots = Knots::new(knots.into_iter().map(|(at, offset)| Knot { at, offset }).collect()).unwrap();
+        let knots = Knots::new(knots.into_iter().map(|(at, offset)| OffsetKnot { at, offset }).collect()).unwrap();
         for time in times.into_iter().chain(knots.knots().iter().map(|knot| knot.at)) {
             prop_assert_eq!(knots.apply(time), read(knots.knots(), time as u64) as i64);
         }

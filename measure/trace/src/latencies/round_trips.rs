@@ -26,14 +26,14 @@ pub(crate) struct Arrival {
 
 /// What messages of a level took at least.
 #[derive(Clone, Copy, Debug, Default)]
-struct Level {
+struct LevelTimes {
     one_way: Option<Duration>,
     round_trip: Option<Duration>,
 }
 
 /// What the messages of a pair took at least, either way, within a while.
 #[derive(Clone, Copy, Debug, Default)]
-struct Window {
+struct TripWindow {
     number: i64,
     least: [Option<Duration>; 2],
 }
@@ -44,7 +44,7 @@ pub(super) fn least(trace: &Trace) -> [Option<Duration>; Latencies::LEVELS] {
     let mut trips = RoundTrips::default();
     loop {
         in_order(trace, |from, to, arrival| {
-            if let Some((pair, way)) = Pair::between(from, to) {
+            if let Some((pair, way)) = EndpointPair::between(from, to) {
                 trips.see(pair, way, arrival);
             }
         });
@@ -56,12 +56,12 @@ pub(super) fn least(trace: &Trace) -> [Option<Duration>; Latencies::LEVELS] {
 
 /// Who sends messages to each other: the level, and two processes, or two threads of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Pair {
+pub(crate) struct EndpointPair {
     pub(crate) level: usize,
     pub(crate) ends: [u32; 2],
 }
 
-impl Pair {
+impl EndpointPair {
     /// And which way; `None` for messages to oneself, which take no time.
     pub(crate) fn between(from: Site, to: Site) -> Option<(Self, usize)> {
         let level = to.level(from)?;
@@ -87,17 +87,17 @@ impl Pair {
 /// What is found out of messages, which come in the order of each pair, twice.
 #[derive(Debug, Default)]
 pub(crate) struct RoundTrips {
-    levels: [Level; Latencies::LEVELS],
+    levels: [LevelTimes; Latencies::LEVELS],
     /// Of each pair, the last message either way.
-    last: FxHashMap<Pair, [Option<Arrival>; 2]>,
+    last: FxHashMap<EndpointPair, [Option<Arrival>; 2]>,
     /// The second time, how long windows are.
     lengths: Option<[Option<i64>; Latencies::LEVELS]>,
-    windows: FxHashMap<Pair, Window>,
+    windows: FxHashMap<EndpointPair, TripWindow>,
 }
 
 impl RoundTrips {
     /// The next message of a pair.
-    pub(crate) fn see(&mut self, pair: Pair, way: usize, arrival: Arrival) {
+    pub(crate) fn see(&mut self, pair: EndpointPair, way: usize, arrival: Arrival) {
         let level = &mut self.levels[pair.level];
         let Some(lengths) = self.lengths else {
             let last = self.last.entry(pair).or_default();
@@ -110,9 +110,9 @@ impl RoundTrips {
         let number = arrival.received.as_nanos().div_euclid(length);
         let window = self.windows.entry(pair).or_default();
         if window.number != number {
-            *window = Window {
+            *window = TripWindow {
                 number,
-                ..Window::default()
+                ..TripWindow::default()
             };
         }
         lower(&mut window.least[way], arrival.took());
@@ -127,7 +127,7 @@ impl RoundTrips {
     /// When all messages came: whether they are to come again. The quickest one there and the quickest one back can be
     /// quicker than any two that follow each other.
     pub(crate) fn has_another_pass(&mut self) -> bool {
-        let lengths = self.levels.map(Level::window);
+        let lengths = self.levels.map(LevelTimes::window);
         if self.lengths.is_some() || lengths.iter().all(Option::is_none) {
             return false;
         }
@@ -153,7 +153,7 @@ impl RoundTrips {
     }
 
     pub(crate) fn least(&self) -> [Option<Duration>; Latencies::LEVELS] {
-        self.levels.map(Level::latency)
+        self.levels.map(LevelTimes::latency)
     }
 }
 
@@ -176,7 +176,7 @@ impl Arrival {
     }
 }
 
-impl Level {
+impl LevelTimes {
     /// A message, and the last one before it that went back.
     fn add(&mut self, arrival: Arrival, back: Option<Arrival>) {
         lower(&mut self.one_way, arrival.took());

@@ -11,11 +11,11 @@ use super::ClockSample;
 /// What a clock's times mean on the master's.
 #[derive(Clone, Debug)]
 pub struct ClockMap {
-    pub(super) shape: Shape,
+    pub(super) shape: MapShape,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Shape {
+pub(super) enum MapShape {
     Line(ClockModel<Local, Global>),
     /// The knots of a spline.
     Curve(Vec<ClockSample>),
@@ -36,7 +36,7 @@ pub struct ClockMaps {
 impl ClockMap {
     /// Of a clock that is right.
     pub(super) const SAME: Self = Self {
-        shape: Shape::Line(ClockModel::IDENTITY),
+        shape: MapShape::Line(ClockModel::IDENTITY),
     };
 
     /// What the master shows when this clock shows `at`, to the nearest nanosecond. It never decreases.
@@ -47,9 +47,9 @@ impl ClockMap {
     /// A spline looks at its knots before it is asked for anything, and most times are on one piece with those before them.
     fn prepared(&self) -> impl FnMut(Timestamp<Local>) -> Timestamp<Global> + '_ {
         let (line, curve) = match &self.shape {
-            Shape::Line(line) => (*line, None),
+            MapShape::Line(line) => (*line, None),
             // Its knots are in order, or they would not have been taken.
-            Shape::Curve(knots) => (ClockModel::IDENTITY, ConstrainedSpline::new(knots).ok()),
+            MapShape::Curve(knots) => (ClockModel::IDENTITY, ConstrainedSpline::new(knots).ok()),
         };
         let mut curve = curve.map(|curve| (curve, curve.piece_at(Timestamp::ORIGIN)));
         move |at| {
@@ -85,7 +85,7 @@ impl ClockMap {
 
 impl ClockMaps {
     /// That of a location; of one that there is not, that of a clock that is right.
-    pub fn of(&self, location: LocationId) -> &ClockMap {
+    pub fn for_location(&self, location: LocationId) -> &ClockMap {
         &self.maps[self.of.get(location.index()).copied().unwrap_or(0)]
     }
 
@@ -95,7 +95,7 @@ impl ClockMaps {
     /// When a time is more than 146 years from the origin; the trace is then of no use any more.
     pub fn correct(&self, trace: &mut Trace) -> Result<(), TraceError> {
         for location in trace.ids() {
-            let mut map = self.of(location).in_order();
+            let mut map = self.for_location(location).in_order();
             trace.map_times(location, |time| map(Timestamp::from_nanos(time.as_nanos())))?;
         }
         Ok(())
@@ -104,7 +104,7 @@ impl ClockMaps {
     /// The same of the times of a stream, of so many locations.
     pub fn streamed(&self, census: &Census) -> StreamedMaps<'_> {
         let map = |location| {
-            let mut map = self.of(location).in_order();
+            let mut map = self.for_location(location).in_order();
             Box::new(move |time: Timestamp<Global>| map(Timestamp::from_nanos(time.as_nanos())))
                 as _
         };
@@ -114,12 +114,12 @@ impl ClockMaps {
     }
 }
 
-type Map<'a> = Box<dyn FnMut(Timestamp<Global>) -> Timestamp<Global> + 'a>;
+type MapFunction<'a> = Box<dyn FnMut(Timestamp<Global>) -> Timestamp<Global> + 'a>;
 
 /// Corrects times of a stream, which are those of locations' own clocks.
 pub struct StreamedMaps<'a> {
     /// Of all locations, with the last time.
-    maps: Vec<(Map<'a>, Option<Timestamp<Global>>)>,
+    maps: Vec<(MapFunction<'a>, Option<Timestamp<Global>>)>,
 }
 
 impl core::fmt::Debug for StreamedMaps<'_> {

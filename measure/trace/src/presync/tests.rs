@@ -32,13 +32,16 @@ fn with(interpolation: Interpolation) -> PreSynchronization {
 }
 
 /// The map of location 1, the master being location 0.
-fn map(with: PreSynchronization, sessions: &[&[ClockSample]]) -> Result<ClockMap, PreSyncError> {
+fn map(
+    with: PreSynchronization,
+    sessions: &[&[ClockSample]],
+) -> Result<ClockMap, ClockOffsetError> {
     let sessions = [
         vec![],
         sessions.iter().map(|session| session.to_vec()).collect(),
     ];
     with.maps(&places(2), &sessions)
-        .map(|maps| maps.of(location(1)).clone())
+        .map(|maps| maps.for_location(location(1)).clone())
 }
 
 fn shown(map: &ClockMap, at: &[i64]) -> Vec<i64> {
@@ -57,7 +60,7 @@ fn the_line_goes_through_the_means_of_the_first_and_the_last_session() {
     let error = map(with(Interpolation::Linear), &sessions).unwrap_err();
     assert_eq!(
         error,
-        PreSyncError::Jump {
+        ClockOffsetError::Jump {
             location: location(1),
             session: 1
         }
@@ -267,14 +270,14 @@ fn who_shares_a_clock_shares_its_samples() {
     let offsets = |with: PreSynchronization| {
         with.maps(&places, &sessions).map(|maps| {
             let offsets = (0..5)
-                .map(|i| shown(maps.of(location(i)), &[0])[0])
+                .map(|i| shown(maps.for_location(location(i)), &[0])[0])
                 .collect::<Vec<_>>();
             (offsets, maps.unknown)
         })
     };
     assert_eq!(
         offsets(with(ClockOwner::Location)),
-        Err(PreSyncError::NoSamples(location(3)))
+        Err(ClockOffsetError::NoSamples(location(3)))
     );
     let lenient = PreSynchronization {
         lenient: true,
@@ -299,7 +302,10 @@ fn who_shares_a_clock_shares_its_samples() {
         master: location(5),
         ..with(ClockOwner::Node)
     };
-    assert_eq!(offsets(nowhere), Err(PreSyncError::NoMaster(location(5))));
+    assert_eq!(
+        offsets(nowhere),
+        Err(ClockOffsetError::NoMaster(location(5)))
+    );
 }
 
 #[test]
@@ -313,27 +319,27 @@ fn sessions_that_contradict_the_one_before_are_refused_or_left_out() {
         |sessions: &[&[ClockSample]]| map(with(Interpolation::Spline), sessions).unwrap_err();
     assert_eq!(
         refused(&[&late, &[], &start]),
-        PreSyncError::NotLater {
+        ClockOffsetError::NotLater {
             location: location(1),
             session: 1
         }
     );
     assert_eq!(
         refused(&[&start, &start]),
-        PreSyncError::NotLater {
+        ClockOffsetError::NotLater {
             location: location(1),
             session: 1
         }
     );
     assert_eq!(
         refused(&[&start, &set, &late]),
-        PreSyncError::Jump {
+        ClockOffsetError::Jump {
             location: location(1),
             session: 1
         }
     );
     let far = [sample(i64::MAX, i64::MIN)];
-    assert_eq!(refused(&[&far]), PreSyncError::TooFar(location(1)));
+    assert_eq!(refused(&[&far]), ClockOffsetError::TooFar(location(1)));
 
     let lenient = PreSynchronization {
         lenient: true,
@@ -342,7 +348,10 @@ fn sessions_that_contradict_the_one_before_are_refused_or_left_out() {
     let sessions = [vec![], vec![start.to_vec(), set.to_vec(), late.to_vec()]];
     let maps = lenient.maps(&places(2), &sessions).unwrap();
     assert_eq!(
-        (maps.left_out, shown(maps.of(location(1)), &[SECOND])),
+        (
+            maps.left_out,
+            shown(maps.for_location(location(1)), &[SECOND])
+        ),
         (1, vec![SECOND + 50])
     );
     // What 1 % allows.
@@ -395,7 +404,7 @@ fn a_spline_in_order_is_the_spline() {
     let maps = with(Interpolation::Spline)
         .maps(&places(2), &sessions)
         .unwrap();
-    let map = maps.of(location(1));
+    let map = maps.for_location(location(1));
     let mut in_order = map.in_order();
     for at in (-2 * SECOND..11 * SECOND)
         .step_by(12_345_679)

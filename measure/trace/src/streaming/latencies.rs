@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use rustc_hash::FxHashMap;
 
-use super::super::latencies::round_trips::{Arrival, Pair, RoundTrips};
+use super::super::latencies::round_trips::{Arrival, EndpointPair, RoundTrips};
 use super::super::{EventId, Latencies};
 use super::{Census, Link, Linked};
 
@@ -27,7 +27,7 @@ pub struct StreamedLatencies<'a> {
     /// All locations that receive, by their processes.
     receivers: FxHashMap<u32, Vec<u32>>,
     /// What is held.
-    held: FxHashMap<Pair, Held>,
+    held: FxHashMap<EndpointPair, Held>,
     trips: RoundTrips,
 }
 
@@ -70,7 +70,7 @@ impl<'a> StreamedLatencies<'a> {
                     return;
                 };
                 let [from, to] = [from, location].map(|location| self.census.site(location));
-                let Some((pair, way)) = Pair::between(from, to) else {
+                let Some((pair, way)) = EndpointPair::between(from, to) else {
                     return;
                 };
                 let waited = before.map_or(Duration::ZERO, |before| time - before);
@@ -95,7 +95,7 @@ impl<'a> StreamedLatencies<'a> {
     }
 
     /// Before what time nothing will be received any more; `None` if nothing will be at all.
-    fn bound(&self, pair: Pair) -> Option<Timestamp<Global>> {
+    fn bound(&self, pair: EndpointPair) -> Option<Timestamp<Global>> {
         let bound = |locations: &[u32]| {
             let receive = locations
                 .iter()

@@ -124,7 +124,7 @@ fn what_is_left_of_a_trace_can_be_corrected() {
             clock.workers = workers;
             clock.correct(&trace).unwrap().into_times()
         });
-        assert!(Verdict::of(&trace, &one, &latencies).unwrap().holds());
+        assert!(Verdict::new(&trace, &one, &latencies).unwrap().holds());
         assert_eq!(one, two);
     }
 }

@@ -4,8 +4,8 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_trace::{
     Census, ControlledLogicalClock, Corrected, Deviation, EventId, Latencies, LeftOut, Matcher,
     Matching, Pass, Record, StreamError, StreamedBackward, StreamedDeviation, StreamedForward,
-    StreamedLatencies, StreamedVerdict, Survey, SyntheticProgram, Trace, TraceBuilder, TraceError,
-    Traffic, Verdict,
+    StreamedLatencies, StreamedVerdict, Survey, SyntheticProgram, SyntheticTraffic, Trace,
+    TraceBuilder, TraceError, Verdict,
 };
 use fastrand::Rng;
 
@@ -49,8 +49,8 @@ fn in_memory(trace: &Trace, clock: &ControlledLogicalClock) -> Found {
         passes,
         jumps,
         verdicts: [
-            Verdict::of(trace, &trace.times(), &clock.latencies).unwrap(),
-            Verdict::of(trace, &both, &clock.latencies).unwrap(),
+            Verdict::new(trace, &trace.times(), &clock.latencies).unwrap(),
+            Verdict::new(trace, &both, &clock.latencies).unwrap(),
         ],
         deviation: Deviation::between(trace, &both).unwrap(),
         forward,
@@ -235,7 +235,11 @@ fn of_a_stream_that_is_wrong_the_same_is_found() {
 
 #[test]
 fn a_stream_of_a_large_program_is_corrected_as_in_memory() {
-    for (seed, traffic) in (0..).zip([Traffic::Ring, Traffic::Pairs, Traffic::Stencil]) {
+    for (seed, traffic) in (0..).zip([
+        SyntheticTraffic::Ring,
+        SyntheticTraffic::Pairs,
+        SyntheticTraffic::Stencil,
+    ]) {
         let program = SyntheticProgram {
             processes: 4,
             threads: 3,

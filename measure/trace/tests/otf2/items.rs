@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use downbeat_trace::formats::otf2::{Archive, Otf2Error, Reading};
+use downbeat_trace::formats::otf2::{Archive, Otf2Error, ReadOptions};
 use downbeat_trace::formats::{Item, TraceFile, TraceFormat, TraceWriter};
 use downbeat_trace::{CollectiveKind, EventId, Matching, Trace};
 
 use super::support::{Folder, NANOS, shown};
 
 /// An archive as a file of text, and how many events were left out.
-fn converted(anchor: &Path, reading: &Reading) -> (TraceFile, String, u64) {
+fn converted(anchor: &Path, reading: &ReadOptions) -> (TraceFile, String, u64) {
     let to = anchor.with_extension("dbt");
     let mut writer = TraceWriter::create(&to, TraceFormat::Text).unwrap();
     let archive = Archive::open(anchor).unwrap();
@@ -80,9 +80,9 @@ fn an_archive_and_its_conversion_are_one_trace() {
     ] {
         let anchor = folder.archive(ticks, 30, variant);
         for offsets in [true, false] {
-            let reading = Reading {
+            let reading = ReadOptions {
                 offsets,
-                ..Reading::default()
+                ..ReadOptions::default()
             };
             let read = Archive::open(&anchor).unwrap().read(&reading).unwrap();
             let (file, _, _) = converted(&anchor, &reading);
@@ -128,7 +128,7 @@ fn in_our_words((time, what, rest): &(i64, String, String)) -> Option<String> {
 fn every_event_is_what_otf2_shows() {
     let folder = Folder::new();
     let anchor = folder.archive(NANOS, 20, "corrected");
-    let (_, text, left_out) = converted(&anchor, &Reading::default());
+    let (_, text, left_out) = converted(&anchor, &ReadOptions::default());
     let names: Vec<String> = text
         .lines()
         .filter(|line| line.starts_with("region "))
@@ -202,12 +202,12 @@ fn whoever_takes_what_an_archive_says_may_have_enough() {
         }
     };
     let why = archive
-        .for_each_item(&Reading::default(), enough)
+        .for_each_item(&ReadOptions::default(), enough)
         .unwrap_err()
         .to_string();
     assert!(why.starts_with("enough: ") && taken > 5, "{why}");
     // What never ends is handed over as it is.
     archive
-        .for_each_item::<Otf2Error>(&Reading::default(), |_| Ok(()))
+        .for_each_item::<Otf2Error>(&ReadOptions::default(), |_| Ok(()))
         .unwrap();
 }

@@ -1,15 +1,17 @@
 //! Finding out about every source.
 
 use downbeat_clock_core::{Clock, ReadOrdering};
-use downbeat_common::{Failure, Known};
+use downbeat_common::{CalibrationOptions, Failure, UsedCalibration};
 use downbeat_timers::{
     CntvctClock, CoreId, Duration, Machine, ReadCost, Resolution, SystemClock, SystemClockId,
     TickRate, Ticks, TscClock, TscDoubt, TscFacts, allowed_cores, compare_cores, socket_of,
 };
 
-use super::Options;
 use super::recommend::recommend;
-use super::report::{self, Agreement, Found, Ordering, Report, Source, Tsc};
+use super::report::{
+    CalibrationReport, ClocksReport, CoreAgreement, KernelFactsReport, MachineReport,
+    OrderingReport, SourceProperties, SourceReport, TscFactsReport, TscReport,
+};
 
 /// How long the time stamp counter is calibrated.
 const CALIBRATION: Duration = Duration::from_millis(100);
@@ -47,13 +49,16 @@ impl<C: Clock> Clock for Closing<C> {
     }
 }
 
-pub(crate) fn gather(options: &Options) -> Result<Report, Failure> {
-    let cores = chosen_cores(options)?;
+pub(crate) fn gather(
+    cores: Option<&[u32]>,
+    calibration: &CalibrationOptions,
+) -> Result<ClocksReport, Failure> {
+    let cores = chosen_cores(cores)?;
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw)
         .or_else(|_| SystemClock::detect(SystemClockId::Monotonic))
         .map_err(Failure::run)?;
     let tsc = TscClock::detect();
-    let known = options.calibration.calibrate(&tsc, &raw, CALIBRATION)?;
+    let known = calibration.calibrate(&tsc, &raw, CALIBRATION)?;
     let facts = TscFacts::gather();
     let rated_tsc = match (tsc, &known) {
         (Ok(clock), Some(known)) => Ok(Rated {
@@ -71,11 +76,11 @@ pub(crate) fn gather(options: &Options) -> Result<Report, Failure> {
             Ok(())
         }
     });
-    Ok(Report {
+    Ok(ClocksReport {
         schema: "downbeat.clocks",
         version: 1,
         machine: machine(&cores, facts.as_ref().ok()),
-        tsc: Tsc {
+        tsc: TscReport {
             doubts: facts
                 .iter()
                 .flat_map(|facts| facts.doubts().map(|doubt| doubt.to_string()))
@@ -88,9 +93,9 @@ pub(crate) fn gather(options: &Options) -> Result<Report, Failure> {
     })
 }
 
-fn chosen_cores(options: &Options) -> Result<Vec<CoreId>, Failure> {
+fn chosen_cores(chosen: Option<&[u32]>) -> Result<Vec<CoreId>, Failure> {
     let allowed = allowed_cores();
-    let Some(chosen) = &options.cores else {
+    let Some(chosen) = chosen else {
         return Ok(allowed);
     };
     let mut cores: Vec<CoreId> = Vec::new();
@@ -127,7 +132,7 @@ fn sources(
     tsc: &Result<Rated<TscClock>, String>,
     raw: &SystemClock,
     cores: &[CoreId],
-) -> Vec<Source> {
+) -> Vec<SourceReport> {
     match tsc {
         Ok(rated) => {
             let examine = Examiner {
@@ -157,7 +162,7 @@ struct Examiner<'a, Y> {
 }
 
 impl<Y: Clock> Examiner<'_, Y> {
-    fn all_sources(&self, tsc: Result<&Rated<TscClock>, &String>) -> Vec<Source> {
+    fn all_sources(&self, tsc: Result<&Rated<TscClock>, &String>) -> Vec<SourceReport> {
         let mut sources = self.tsc_sources(tsc);
         sources.push(match CntvctClock::detect() {
             Ok(clock) => {
@@ -199,7 +204,7 @@ impl<Y: Clock> Examiner<'_, Y> {
 
     /// The ways to read the time stamp counter. It is one counter, so its cores are compared once, and in order: unordered
     /// readings contradict each other whether or not the cores agree.
-    fn tsc_sources(&self, tsc: Result<&Rated<TscClock>, &String>) -> Vec<Source> {
+    fn tsc_sources(&self, tsc: Result<&Rated<TscClock>, &String>) -> Vec<SourceReport> {
         let names = [
             "TSC, rdtsc",
             TSC_ORDERED,
@@ -260,8 +265,8 @@ impl<Y: Clock> Examiner<'_, Y> {
         rate: TickRate,
         ordering: ReadOrdering,
         [can_step, slewed]: [bool; 2],
-        cores: Agreement,
-    ) -> Source {
+        cores: CoreAgreement,
+    ) -> SourceReport {
         let Some(cost) =
             ReadCost::measure(clock, &self.yardstick.clock, self.yardstick.rate, BATCHES)
         else {
@@ -269,11 +274,11 @@ impl<Y: Clock> Examiner<'_, Y> {
         };
         let resolution = Resolution::measure(clock, READINGS);
         let nanos = |ticks: u64| ticks as f64 * rate.nanos_per_tick();
-        let found = Found {
+        let found = SourceProperties {
             ordering: match ordering {
-                ReadOrdering::Unordered => Ordering::Unordered,
-                ReadOrdering::Ordered => Ordering::Ordered,
-                ReadOrdering::Fenced => Ordering::Fenced,
+                ReadOrdering::Unordered => OrderingReport::Unordered,
+                ReadOrdering::Ordered => OrderingReport::Ordered,
+                ReadOrdering::Fenced => OrderingReport::Fenced,
             },
             read_cost_median_ns: cost.median,
             read_cost_p99_ns: cost.p99,
@@ -284,23 +289,23 @@ impl<Y: Clock> Examiner<'_, Y> {
             slewed,
             cores,
         };
-        Source {
+        SourceReport {
             name: name.to_owned(),
             unavailable: None,
             found: Some(found),
         }
     }
 
-    fn agreement<C: Clock + Sync>(&self, clock: &C, rate: TickRate) -> Agreement {
+    fn agreement<C: Clock + Sync>(&self, clock: &C, rate: TickRate) -> CoreAgreement {
         if self.cores.len() < 2 {
-            return Agreement::OneCore;
+            return CoreAgreement::OneCore;
         }
         let grain = Resolution::measure(clock, READINGS)
             .map_or(Duration::ZERO, |found| rate.duration(found.grain));
         let offsets = match compare_cores(clock, rate, grain, self.cores, EXCHANGES) {
             Ok(offsets) => offsets,
             Err(why) => {
-                return Agreement::Unknown {
+                return CoreAgreement::Unknown {
                     why: why.to_string(),
                 };
             }
@@ -310,13 +315,13 @@ impl<Y: Clock> Examiner<'_, Y> {
             .filter(|pair| !pair.may_be_zero())
             .max_by_key(|pair| pair.offset.abs());
         match apart {
-            Some(pair) => Agreement::Differ {
+            Some(pair) => CoreAgreement::Differ {
                 core: pair.core.0,
                 reference: pair.reference.0,
                 offset_ns: pair.offset.as_nanos(),
                 half_width_ns: pair.half_width.as_nanos(),
             },
-            None => Agreement::Same {
+            None => CoreAgreement::Same {
                 within_ns: offsets
                     .iter()
                     .map(|pair| pair.bound().as_nanos())
@@ -328,19 +333,19 @@ impl<Y: Clock> Examiner<'_, Y> {
     }
 }
 
-fn unavailable(name: &str, why: String) -> Source {
-    Source {
+fn unavailable(name: &str, why: String) -> SourceReport {
+    SourceReport {
         name: name.to_owned(),
         unavailable: Some(why),
         found: None,
     }
 }
 
-fn machine(cores: &[CoreId], facts: Option<&TscFacts>) -> report::Machine {
+fn machine(cores: &[CoreId], facts: Option<&TscFacts>) -> MachineReport {
     let mut sockets: Vec<_> = cores.iter().filter_map(|core| socket_of(*core)).collect();
     sockets.sort_unstable();
     sockets.dedup();
-    report::Machine {
+    MachineReport {
         cpu_model: Machine::this()
             .map(|machine| machine.cpu_model)
             .unwrap_or_default(),
@@ -353,13 +358,13 @@ fn machine(cores: &[CoreId], facts: Option<&TscFacts>) -> report::Machine {
     }
 }
 
-fn describe(facts: &TscFacts) -> report::TscFacts {
-    report::TscFacts {
+fn describe(facts: &TscFacts) -> TscFactsReport {
+    TscFactsReport {
         invariant: facts.invariant,
         rdtscp: facts.rdtscp,
         tsc_adjust: facts.adjustable,
         stated_hz: facts.stated_hz,
-        kernel: facts.kernel.map(|kernel| report::KernelFacts {
+        kernel: facts.kernel.map(|kernel| KernelFactsReport {
             clocksource: kernel.clocksource.to_string(),
             accepts_tsc: kernel.listed,
             constant_tsc: kernel.constant,
@@ -369,8 +374,8 @@ fn describe(facts: &TscFacts) -> report::TscFacts {
     }
 }
 
-fn describe_calibration(known: Known) -> report::Calibration {
-    report::Calibration {
+fn describe_calibration(known: UsedCalibration) -> CalibrationReport {
+    CalibrationReport {
         frequency_hz: known.calibration.rate().hz(),
         uncertainty_ppm: known.calibration.uncertainty() * 1e6,
         against: known.reference.name(),

@@ -1,31 +1,33 @@
 //! Which source to use.
 
-use super::report::{Agreement, Ordering, Recommended, Source};
+use super::report::{CoreAgreement, OrderingReport, Recommendation, SourceReport};
 
 /// The cheapest source that is read in order, never steps and shows the same on all cores.
 ///
 /// A source whose rate is adjusted is taken only where no other is left. `trusted` says of a source by name whether
 /// nothing grave speaks against it.
 pub(crate) fn recommend(
-    sources: &[Source],
+    sources: &[SourceReport],
     trusted: impl Fn(&str) -> Result<(), String>,
-) -> Recommended {
+) -> Recommendation {
     let mut objections = Vec::new();
-    let mut candidates: Vec<(&Source, f64, bool)> = Vec::new();
+    let mut candidates: Vec<(&SourceReport, f64, bool)> = Vec::new();
     for source in sources {
         let Some(found) = &source.found else { continue };
-        if found.ordering != Ordering::Ordered || found.can_step {
+        if found.ordering != OrderingReport::Ordered || found.can_step {
             continue;
         }
         let objection = match &found.cores {
-            Agreement::Differ {
+            CoreAgreement::Differ {
                 core, reference, ..
             } => Err(format!("it differs between cores {reference} and {core}")),
-            Agreement::Unknown { why } => Err(format!("its cores could not be compared ({why})")),
-            Agreement::Same { .. } | Agreement::OneCore if found.backwards > 0 => {
+            CoreAgreement::Unknown { why } => {
+                Err(format!("its cores could not be compared ({why})"))
+            }
+            CoreAgreement::Same { .. } | CoreAgreement::OneCore if found.backwards > 0 => {
                 Err(format!("it ran backwards {} times", found.backwards))
             }
-            Agreement::Same { .. } | Agreement::OneCore => trusted(&source.name),
+            CoreAgreement::Same { .. } | CoreAgreement::OneCore => trusted(&source.name),
         };
         match objection {
             Ok(()) => candidates.push((source, found.read_cost_median_ns, found.slewed)),
@@ -35,7 +37,7 @@ pub(crate) fn recommend(
     candidates.sort_by(|a, b| a.2.cmp(&b.2).then(a.1.total_cmp(&b.1)));
     let Some((best, _, slewed)) = candidates.first() else {
         let why = format!("no source can be trusted: {}", objections.join("; "));
-        return Recommended {
+        return Recommendation {
             source: "none".to_owned(),
             why,
         };
@@ -50,7 +52,7 @@ pub(crate) fn recommend(
     for objection in objections {
         why += &format!("; not {objection}");
     }
-    Recommended {
+    Recommendation {
         source: best.name.clone(),
         why,
     }
@@ -58,12 +60,12 @@ pub(crate) fn recommend(
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Found;
+    use super::super::report::SourceProperties;
     use super::*;
 
-    fn source(name: &str, cost: f64, change: impl Fn(&mut Found)) -> Source {
-        let mut found = Found {
-            ordering: Ordering::Ordered,
+    fn source(name: &str, cost: f64, change: impl Fn(&mut SourceProperties)) -> SourceReport {
+        let mut found = SourceProperties {
+            ordering: OrderingReport::Ordered,
             read_cost_median_ns: cost,
             read_cost_p99_ns: cost,
             resolution_ns: Some(1.0),
@@ -71,20 +73,20 @@ mod tests {
             backwards: 0,
             can_step: false,
             slewed: false,
-            cores: Agreement::Same {
+            cores: CoreAgreement::Same {
                 within_ns: 50,
                 pairs: 1,
             },
         };
         change(&mut found);
-        Source {
+        SourceReport {
             name: name.to_owned(),
             unavailable: None,
             found: Some(found),
         }
     }
 
-    fn chosen(sources: &[Source]) -> String {
+    fn chosen(sources: &[SourceReport]) -> String {
         recommend(sources, |_| Ok(())).source
     }
 
@@ -94,7 +96,7 @@ mod tests {
         assert_eq!(chosen(&[source("tsc", 15.0, |_| {}), raw()]), "tsc");
         assert_eq!(
             chosen(&[
-                source("tsc", 15.0, |f| f.ordering = Ordering::Unordered),
+                source("tsc", 15.0, |f| f.ordering = OrderingReport::Unordered),
                 raw()
             ]),
             "raw"
@@ -111,7 +113,7 @@ mod tests {
             chosen(&[source("mono", 15.0, |f| f.slewed = true), raw()]),
             "raw"
         );
-        let apart = Agreement::Differ {
+        let apart = CoreAgreement::Differ {
             core: 1,
             reference: 0,
             offset_ns: 500,

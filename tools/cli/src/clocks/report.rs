@@ -4,17 +4,17 @@ use serde::Serialize;
 
 /// The whole report.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct ClocksReport {
     pub(crate) schema: &'static str,
     pub(crate) version: u32,
-    pub(crate) machine: Machine,
-    pub(crate) tsc: Tsc,
-    pub(crate) sources: Vec<Source>,
-    pub(crate) recommended: Recommended,
+    pub(crate) machine: MachineReport,
+    pub(crate) tsc: TscReport,
+    pub(crate) sources: Vec<SourceReport>,
+    pub(crate) recommended: Recommendation,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Machine {
+pub(crate) struct MachineReport {
     pub(crate) cpu_model: String,
     pub(crate) architecture: &'static str,
     pub(crate) hypervisor: Option<String>,
@@ -24,23 +24,23 @@ pub(crate) struct Machine {
 
 /// What is known about the time stamp counter besides its readings.
 #[derive(Debug, Serialize)]
-pub(crate) struct Tsc {
-    pub(crate) facts: Option<TscFacts>,
+pub(crate) struct TscReport {
+    pub(crate) facts: Option<TscFactsReport>,
     pub(crate) doubts: Vec<String>,
-    pub(crate) calibration: Option<Calibration>,
+    pub(crate) calibration: Option<CalibrationReport>,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct TscFacts {
+pub(crate) struct TscFactsReport {
     pub(crate) invariant: bool,
     pub(crate) rdtscp: bool,
     pub(crate) tsc_adjust: bool,
     pub(crate) stated_hz: Option<u64>,
-    pub(crate) kernel: Option<KernelFacts>,
+    pub(crate) kernel: Option<KernelFactsReport>,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct KernelFacts {
+pub(crate) struct KernelFactsReport {
     pub(crate) clocksource: String,
     pub(crate) accepts_tsc: bool,
     pub(crate) constant_tsc: bool,
@@ -49,7 +49,7 @@ pub(crate) struct KernelFacts {
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Calibration {
+pub(crate) struct CalibrationReport {
     pub(crate) frequency_hz: f64,
     pub(crate) uncertainty_ppm: f64,
     pub(crate) against: &'static str,
@@ -59,17 +59,17 @@ pub(crate) struct Calibration {
 
 /// One way to read the time.
 #[derive(Debug, Serialize)]
-pub(crate) struct Source {
+pub(crate) struct SourceReport {
     pub(crate) name: String,
     /// Why it cannot be used; then there is nothing else.
     pub(crate) unavailable: Option<String>,
-    pub(crate) found: Option<Found>,
+    pub(crate) found: Option<SourceProperties>,
 }
 
 /// What was found out about a source that can be used.
 #[derive(Debug, Serialize)]
-pub(crate) struct Found {
-    pub(crate) ordering: Ordering,
+pub(crate) struct SourceProperties {
+    pub(crate) ordering: OrderingReport,
     pub(crate) read_cost_median_ns: f64,
     pub(crate) read_cost_p99_ns: f64,
     /// The smallest step between two readings in a row that differ; `None` if it never moved.
@@ -82,12 +82,12 @@ pub(crate) struct Found {
     pub(crate) can_step: bool,
     /// Its rate is adjusted to keep time with the world.
     pub(crate) slewed: bool,
-    pub(crate) cores: Agreement,
+    pub(crate) cores: CoreAgreement,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Ordering {
+pub(crate) enum OrderingReport {
     Unordered,
     Ordered,
     Fenced,
@@ -96,7 +96,7 @@ pub(crate) enum Ordering {
 /// Whether a source shows the same on all cores.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case", tag = "verdict")]
-pub(crate) enum Agreement {
+pub(crate) enum CoreAgreement {
     /// No pair of cores was found to differ; none can differ by more than this.
     Same { within_ns: i64, pairs: usize },
     /// A pair certainly differs.
@@ -114,7 +114,7 @@ pub(crate) enum Agreement {
 
 /// Which source to use.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Recommended {
+pub(crate) struct Recommendation {
     pub(crate) source: String,
     pub(crate) why: String,
 }

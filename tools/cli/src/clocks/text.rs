@@ -4,13 +4,15 @@ use std::fmt::Write as _;
 
 use downbeat_common::output::{Table, count};
 
-use super::report::{Agreement, Found, Ordering, Report, Source, Tsc};
+use super::report::{
+    ClocksReport, CoreAgreement, OrderingReport, SourceProperties, SourceReport, TscReport,
+};
 
 /// Width of the longest bar, in characters.
 const BAR: usize = 10;
 
 /// The report as text; with little bars for the costs where it goes to a terminal.
-pub(crate) fn render(report: &Report, bars: bool) -> String {
+pub(crate) fn render(report: &ClocksReport, bars: bool) -> String {
     let machine = &report.machine;
     let mut text = format!(
         "Time sources of {} ({}), {} on {}{}\n\n",
@@ -42,8 +44,8 @@ pub(crate) fn render(report: &Report, bars: bool) -> String {
     text
 }
 
-fn sources(sources: &[Source], bars: bool) -> String {
-    let all: Vec<(&Source, &Found)> = sources
+fn sources(sources: &[SourceReport], bars: bool) -> String {
+    let all: Vec<(&SourceReport, &SourceProperties)> = sources
         .iter()
         .filter_map(|source| Some((source, source.found.as_ref()?)))
         .collect();
@@ -91,15 +93,15 @@ fn bar(share: f64) -> String {
     format!("{:<BAR$}", "█".repeat(eighths / 8) + part)
 }
 
-fn order(ordering: Ordering) -> &'static str {
+fn order(ordering: OrderingReport) -> &'static str {
     match ordering {
-        Ordering::Unordered => "none",
-        Ordering::Ordered => "ordered",
-        Ordering::Fenced => "fenced",
+        OrderingReport::Unordered => "none",
+        OrderingReport::Ordered => "ordered",
+        OrderingReport::Fenced => "fenced",
     }
 }
 
-fn steadiness(found: &Found) -> String {
+fn steadiness(found: &SourceProperties) -> String {
     // What can be set is adjusted, too.
     let mut words = match (found.can_step, found.slewed) {
         (true, _) => "can step",
@@ -113,10 +115,10 @@ fn steadiness(found: &Found) -> String {
     words
 }
 
-fn agreement(cores: &Agreement) -> String {
+fn agreement(cores: &CoreAgreement) -> String {
     match cores {
-        Agreement::Same { within_ns, .. } => format!("<= {}", nanos(Some(*within_ns as f64))),
-        Agreement::Differ {
+        CoreAgreement::Same { within_ns, .. } => format!("<= {}", nanos(Some(*within_ns as f64))),
+        CoreAgreement::Differ {
             core,
             reference,
             offset_ns,
@@ -124,12 +126,12 @@ fn agreement(cores: &Agreement) -> String {
         } => {
             format!("core {core} is {offset_ns:+} +- {half_width_ns} ns from {reference}")
         }
-        Agreement::OneCore => "one core".to_owned(),
-        Agreement::Unknown { why } => format!("unknown: {why}"),
+        CoreAgreement::OneCore => "one core".to_owned(),
+        CoreAgreement::Unknown { why } => format!("unknown: {why}"),
     }
 }
 
-fn tsc(tsc: &Tsc) -> String {
+fn tsc(tsc: &TscReport) -> String {
     let mut text = String::new();
     if let Some(calibration) = &tsc.calibration {
         let _ = writeln!(

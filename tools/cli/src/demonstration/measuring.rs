@@ -40,7 +40,7 @@ pub(super) fn run(ranks: u32, skew: &str) -> Result<String, Failure> {
     for number in 1..=LAUNCHES {
         for scheme in SCHEMES {
             let options = options(&folder, ranks, skew, scheme, number)?;
-            match super::until_it_works(|| bench::measure(&options)) {
+            match retry(|| bench::measure(&options)) {
                 Ok(_) => {}
                 Err(Failure::Run(why)) => {
                     // Nothing in it is whole.
@@ -67,7 +67,21 @@ pub(super) fn run(ranks: u32, skew: &str) -> Result<String, Failure> {
     ))
 }
 
-/// The page of both experiments.
+/// Number of attempts at a measurement: a busy machine can spoil a short one.
+const ATTEMPTS: u32 = 5;
+
+/// Returns the result of the first attempt that succeeds, or of the last one.
+pub(super) fn retry<T>(mut attempt: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
+    let mut result = attempt();
+    for _ in 1..ATTEMPTS {
+        if result.is_err() {
+            result = attempt();
+        }
+    }
+    result
+}
+
+/// Writes the page of both experiments.
 fn write_page(folder: &Path) -> Result<PathBuf, Failure> {
     let page = folder.join("report.html");
     let folders = SCHEMES.map(|(scheme, _)| folder.join(scheme).into_os_string());
@@ -82,11 +96,11 @@ fn write_page(folder: &Path) -> Result<PathBuf, Failure> {
 /// What a user would type.
 fn from_words<O: Args>(words: impl IntoIterator<Item = OsString>) -> Result<O, Failure> {
     #[derive(Parser)]
-    struct Line<O: Args> {
+    struct ParsedOptions<O: Args> {
         #[command(flatten)]
         options: O,
     }
-    Line::try_parse_from(words)
+    ParsedOptions::try_parse_from(words)
         .map(|line| line.options)
         .map_err(Failure::run)
 }
@@ -111,7 +125,7 @@ fn options(
     skew: &str,
     (scheme, more): (&str, &[&str]),
     number: usize,
-) -> Result<bench::Options, Failure> {
+) -> Result<bench::ThreadBenchOptions, Failure> {
     let mut words: Vec<OsString> = [
         "bench",
         "--operation",

@@ -26,7 +26,7 @@ use super::{or_dash, outliers_line};
                   Example:\n  downbeat run -n 10 --out results -- mpirun -np 2 downbeat-mpi bench\n  \
                   downbeat analyze results --interval 2%"
 )]
-pub(crate) struct Options {
+pub(crate) struct AnalyzeOptions {
     /// Folders of experiments
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
@@ -40,7 +40,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &AnalyzeOptions) -> Result<(), Failure> {
     let settings = Settings {
         interval: options.interval,
         ..options.analysis.settings()
@@ -252,65 +252,65 @@ fn uncertain(analysis: &Analysis) -> Option<String> {
 
 /// Everything, as one JSON document.
 #[derive(Debug, Serialize)]
-struct Report<'a> {
+struct AnalyzeReport<'a> {
     schema: &'static str,
     version: u32,
     #[serde(flatten)]
     method: JsonMethod,
     /// To what share of itself a mean is to be known.
     interval: f64,
-    experiments: Vec<ExperimentReport<'a>>,
+    experiments: Vec<AnalyzeExperimentReport<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct ExperimentReport<'a> {
+struct AnalyzeExperimentReport<'a> {
     #[serde(flatten)]
     experiment: JsonExperiment<'a>,
-    groups: Vec<GroupReport<'a>>,
+    groups: Vec<AnalyzeGroupReport<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct GroupReport<'a> {
+struct AnalyzeGroupReport<'a> {
     #[serde(flatten)]
     key: JsonKey<'a>,
     valid: usize,
     late: u64,
     long: u64,
     outliers: usize,
-    medians: Option<Averages>,
-    means: Option<Averages>,
-    reported: Option<Averages>,
+    medians: Option<AnalyzeAverages>,
+    means: Option<AnalyzeAverages>,
+    reported: Option<AnalyzeAverages>,
     variance_between_ns2: Option<f64>,
     variance_within_ns2: Option<f64>,
     /// The share of the whole variance that launches add.
     between_share: Option<f64>,
     launches_needed: Option<u64>,
-    launches: Vec<LaunchReport<'a>>,
+    launches: Vec<AnalyzeLaunchReport<'a>>,
     /// Those launches that did not measure it.
     missing: &'a [String],
 }
 
 /// Of all launches' averages.
 #[derive(Debug, Serialize)]
-struct Averages {
+struct AnalyzeAverages {
     launches: usize,
     median_ns: f64,
-    median_interval: Option<IntervalReport>,
+    median_interval: Option<AnalyzeInterval>,
     mean_ns: f64,
-    mean_interval: Option<IntervalReport>,
+    mean_interval: Option<AnalyzeInterval>,
     /// By which share the largest is above the smallest.
     spread: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
-struct IntervalReport {
+struct AnalyzeInterval {
     low_ns: f64,
     high_ns: f64,
     confidence: f64,
 }
 
 #[derive(Debug, Serialize)]
-struct LaunchReport<'a> {
+struct AnalyzeLaunchReport<'a> {
     launch: &'a str,
     valid: usize,
     late: u64,
@@ -322,11 +322,11 @@ struct LaunchReport<'a> {
 }
 
 fn report<'a>(
-    options: &Options,
+    options: &AnalyzeOptions,
     settings: &Settings,
     found: &'a [(PathBuf, Analysis)],
-) -> Report<'a> {
-    let experiment = |(folder, analysis): &'a (PathBuf, Analysis)| ExperimentReport {
+) -> AnalyzeReport<'a> {
+    let experiment = |(folder, analysis): &'a (PathBuf, Analysis)| AnalyzeExperimentReport {
         experiment: JsonExperiment::new(folder, analysis),
         groups: analysis
             .groups
@@ -334,7 +334,7 @@ fn report<'a>(
             .map(|group| group_report(group, settings))
             .collect(),
     };
-    Report {
+    AnalyzeReport {
         schema: "downbeat.analysis",
         version: 1,
         method: options.analysis.method(),
@@ -343,9 +343,9 @@ fn report<'a>(
     }
 }
 
-fn group_report<'a>(group: &'a GroupAnalysis, settings: &Settings) -> GroupReport<'a> {
+fn group_report<'a>(group: &'a GroupAnalysis, settings: &Settings) -> AnalyzeGroupReport<'a> {
     let parts = group.variance.as_ref().ok();
-    GroupReport {
+    AnalyzeGroupReport {
         key: (&group.key).into(),
         valid: group.valid(),
         late: group.count(State::Late),
@@ -363,16 +363,16 @@ fn group_report<'a>(group: &'a GroupAnalysis, settings: &Settings) -> GroupRepor
     }
 }
 
-fn averages(group: &GroupAnalysis, which: Average, settings: &Settings) -> Option<Averages> {
+fn averages(group: &GroupAnalysis, which: Average, settings: &Settings) -> Option<AnalyzeAverages> {
     let of = group.averages(which)?;
-    let interval = |Interval { low, high }, confidence| IntervalReport {
+    let interval = |Interval { low, high }, confidence| AnalyzeInterval {
         low_ns: low,
         high_ns: high,
         confidence,
     };
     let median = of.median_interval(settings.confidence);
     let mean = of.mean_interval(settings.confidence);
-    Some(Averages {
+    Some(AnalyzeAverages {
         launches: of.len(),
         median_ns: of.median(),
         median_interval: median.map(|median| interval(median.interval, median.confidence)),
@@ -382,8 +382,8 @@ fn averages(group: &GroupAnalysis, which: Average, settings: &Settings) -> Optio
     })
 }
 
-fn launch_report(launch: &LaunchAverages) -> LaunchReport<'_> {
-    LaunchReport {
+fn launch_report(launch: &LaunchAverages) -> AnalyzeLaunchReport<'_> {
+    AnalyzeLaunchReport {
         launch: &launch.launch,
         valid: launch.valid,
         late: launch.count(State::Late),

@@ -1,20 +1,20 @@
 //! `downbeat compare`: whether two experiments differ, and by how much, as section 5.2 of the 2016 paper has it.
 
+mod compared;
 mod document;
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use downbeat_common::Failure;
 use downbeat_common::output::{self, Table, percent, probability, time, time_within};
-use downbeat_records::analysis::{
-    Analysis, Average, ComparedGroup, ExperimentComparison, Settings,
-};
-use downbeat_records::stats::{PValues, RankMethod, stars};
+use downbeat_records::analysis::{Average, ComparedGroup, ExperimentComparison};
+use downbeat_records::stats::stars;
 
 use super::{AnalysisOptions, AverageOption, analyse, key_cells, percentage};
 use super::{or_dash, outliers_line, plural};
+use compared::{Alternative, ComparedExperiments, NORMALITY, method_name};
 
 #[derive(Args, Debug)]
 #[command(
@@ -23,7 +23,7 @@ use super::{or_dash, outliers_line, plural};
                   Examples:\n  downbeat compare results/openmpi results/mpich\n  \
                   downbeat compare results/before results/after --alternative greater"
 )]
-pub(crate) struct Options {
+pub(crate) struct CompareOptions {
     /// The folder of the first experiment
     #[arg(value_name = "A")]
     first: PathBuf,
@@ -46,102 +46,57 @@ pub(crate) struct Options {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Alternative {
-    TwoSided,
-    Less,
-    Greater,
-}
-
-impl Alternative {
-    fn of(self, p: &PValues) -> f64 {
-        match self {
-            Self::TwoSided => p.two_sided,
-            Self::Less => p.less,
-            Self::Greater => p.greater,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::TwoSided => "two-sided",
-            Self::Less => "less",
-            Self::Greater => "greater",
-        }
-    }
-
-    const fn question(self) -> &'static str {
-        match self {
-            Self::TwoSided => "A and B differ",
-            Self::Less => "A takes less time",
-            Self::Greater => "A takes more time",
-        }
-    }
-}
-
-/// The level at which means have to look normal for their t-test to be believed.
-const NORMALITY: f64 = 0.05;
-
-/// What was compared.
-struct Compared {
-    settings: Settings,
-    experiments: [Analysis; 2],
-    found: ExperimentComparison,
-}
-
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &CompareOptions) -> Result<(), Failure> {
     let settings = options.analysis.settings();
-    let experiments = [
+    let analyses = [
         analyse(&options.first, &settings)?,
         analyse(&options.second, &settings)?,
     ];
-    let [first, second] = &experiments;
-    let found = ExperimentComparison::of(first, second, options.of.into(), settings.confidence);
-    if found.groups.is_empty() {
-        return Err(nothing_in_common(options, &experiments));
-    }
-    let compared = Compared {
+    let [first, second] = &analyses;
+    let comparison =
+        ExperimentComparison::of(first, second, options.of.into(), settings.confidence);
+    let compared = ComparedExperiments {
+        folders: [options.first.clone(), options.second.clone()],
+        alternative: options.alternative,
         settings,
-        experiments,
-        found,
+        analyses,
+        comparison,
     };
+    if compared.comparison.groups.is_empty() {
+        return Err(nothing_in_common(&compared));
+    }
     if options.json {
-        output::print_json(&document::report(options, &compared))
+        output::print_json(&document::report(options.analysis.method(), &compared))
     } else {
-        output::print(&render(options, &compared))
+        output::print(&render(options.factor_differences, &compared))
     }
 }
 
-fn nothing_in_common(options: &Options, experiments: &[Analysis; 2]) -> Failure {
-    let of = Average::from(options.of);
-    let first = |folder: &Path, analysis: &Analysis| match analysis
-        .groups
-        .iter()
-        .find(|group| group.averages(of).is_some())
-    {
-        Some(group) => format!("{} begins with {}", folder.display(), group.key),
-        None => format!("{} has no {}", folder.display(), plural(of)),
+fn nothing_in_common(compared: &ComparedExperiments) -> Failure {
+    let average = compared.comparison.of;
+    let first = |i: usize| {
+        let (folder, analysis) = (compared.folders[i].display(), &compared.analyses[i]);
+        let mut groups = analysis.groups.iter();
+        match groups.find(|group| group.averages(average).is_some()) {
+            Some(group) => format!("{folder} begins with {}", group.key),
+            None => format!("{folder} has no {}", plural(average)),
+        }
     };
-    let (one, other) = (
-        first(&options.first, &experiments[0]),
-        first(&options.second, &experiments[1]),
-    );
     Failure::Input(format!(
-        "the experiments have nothing in common that could be compared: {one}, {other}"
+        "the experiments have no group in common: {}, {}",
+        first(0),
+        first(1)
     ))
 }
 
-fn render(options: &Options, compared: &Compared) -> String {
-    let Compared {
-        settings,
-        experiments,
-        found,
-    } = compared;
+fn render(factor_differences: bool, compared: &ComparedExperiments) -> String {
+    let comparison = &compared.comparison;
     let mut text = String::new();
-    for (letter, folder, analysis) in [
-        ("A", &options.first, &experiments[0]),
-        ("B", &options.second, &experiments[1]),
-    ] {
+    for ((letter, folder), analysis) in ["A", "B"]
+        .into_iter()
+        .zip(&compared.folders)
+        .zip(&compared.analyses)
+    {
         // Writing to a string cannot fail, here and below.
         let _ = writeln!(
             text,
@@ -150,9 +105,9 @@ fn render(options: &Options, compared: &Compared) -> String {
             super::launches(analysis.launches.len())
         );
     }
-    text += &factors(options, found);
+    text += &factors(factor_differences, comparison);
     text.push('\n');
-    let average = found.of.name();
+    let average = comparison.of.name();
     let (of_a, of_b) = (format!("{average} A"), format!("{average} B"));
     let mut table = Table::new([
         "operation",
@@ -169,33 +124,33 @@ fn render(options: &Options, compared: &Compared) -> String {
         "",
         "p, t-test",
     ]);
-    for group in &found.groups {
-        table.row(row(options, group));
+    for group in &comparison.groups {
+        table.row(row(compared.alternative, group));
     }
     text += &table.render();
     text.push('\n');
     for remark in remarks(compared) {
         let _ = writeln!(text, "Note: {remark}");
     }
-    text += &outliers_line(settings);
-    text += &explanation(options, compared);
+    text += &outliers_line(&compared.settings);
+    text += &explanation(compared);
     text
 }
 
-/// In what the experiments differ.
-fn factors(options: &Options, found: &ExperimentComparison) -> String {
-    if found.factors.is_empty() {
+/// Factors in which the experiments differ.
+fn factors(differences: bool, comparison: &ExperimentComparison) -> String {
+    if comparison.factors.is_empty() {
         return "No recorded factor differs.\n".to_owned();
     }
-    let names: Vec<&str> = found
+    let names: Vec<&str> = comparison
         .factors
         .iter()
         .map(|factor| factor.name.as_str())
         .collect();
     let mut text = format!("Factors that differ: {}\n", names.join(", "));
-    if options.factor_differences {
+    if differences {
         let mut table = Table::new(["factor", "A", "B"]);
-        for factor in &found.factors {
+        for factor in &comparison.factors {
             let [first, second] = factor
                 .values
                 .clone()
@@ -208,14 +163,14 @@ fn factors(options: &Options, found: &ExperimentComparison) -> String {
     text
 }
 
-fn row(options: &Options, group: &ComparedGroup) -> [String; 13] {
+fn row(alternative: Alternative, group: &ComparedGroup) -> [String; 13] {
     let ComparedGroup {
         key,
         comparison: found,
         adjusted,
     } = group;
     let [operation, bytes, ranks] = key_cells(key);
-    let adjusted = options.alternative.of(adjusted);
+    let adjusted = alternative.p_value(adjusted);
     let shift = &found.shift;
     let doubt = if found.means_are_doubtful(NORMALITY) {
         " (doubtful)"
@@ -226,7 +181,7 @@ fn row(options: &Options, group: &ComparedGroup) -> [String; 13] {
         .welch
         .as_ref()
         .ok()
-        .map(|t| format!("{}{doubt}", probability(options.alternative.of(&t.p))));
+        .map(|t| format!("{}{doubt}", probability(alternative.p_value(&t.p))));
     [
         operation,
         bytes,
@@ -236,24 +191,17 @@ fn row(options: &Options, group: &ComparedGroup) -> [String; 13] {
         time(found.medians[1]),
         time_within(shift.shift, [shift.interval.low, shift.interval.high]),
         or_dash(found.relative_shift().map(percent)),
-        probability(options.alternative.of(&found.mann_whitney.p)),
-        method(found.mann_whitney.method).to_owned(),
+        probability(alternative.p_value(&found.mann_whitney.p)),
+        method_name(found.mann_whitney.method).to_owned(),
         probability(adjusted),
         stars(adjusted).to_owned(),
         or_dash(t_test),
     ]
 }
 
-const fn method(method: RankMethod) -> &'static str {
-    match method {
-        RankMethod::Exact => "exact",
-        _ => "approximate",
-    }
-}
-
-/// What the table cannot say.
-fn remarks(compared: &Compared) -> Vec<String> {
-    let found = &compared.found;
+/// Notes below the table.
+fn remarks(compared: &ComparedExperiments) -> Vec<String> {
+    let found = &compared.comparison;
     let mut remarks = Vec::new();
     for (who, missing) in ["A", "B"].into_iter().zip(&found.missing) {
         if !missing.is_empty() {
@@ -265,7 +213,7 @@ fn remarks(compared: &Compared) -> Vec<String> {
             ));
         }
     }
-    for (who, analysis) in ["A", "B"].into_iter().zip(&compared.experiments) {
+    for (who, analysis) in ["A", "B"].into_iter().zip(&compared.analyses) {
         if !analysis.incomplete.is_empty() {
             remarks.push(format!(
                 "{who}: not measured to the end: {}",
@@ -309,10 +257,10 @@ fn remarks(compared: &Compared) -> Vec<String> {
     remarks
 }
 
-fn explanation(options: &Options, compared: &Compared) -> String {
+fn explanation(compared: &ComparedExperiments) -> String {
     let (confidence, of) = (
         percentage(compared.settings.confidence.share()),
-        compared.found.of,
+        compared.comparison.of,
     );
     format!(
         "A - B: Hodges and Lehmann's shift, with its {confidence} interval; negative where A takes less time.\n\
@@ -320,7 +268,7 @@ fn explanation(options: &Options, compared: &Compared) -> String {
          Holm's counts how many groups were asked, and has the stars: * p <= 0.05, ** p <= 0.01, *** p <= 0.001.\n\
          t-test: Welch's, of the launches' {}.\n",
         plural(of),
-        options.alternative.question(),
+        compared.alternative.statement(),
         plural(if of == Average::Reported {
             of
         } else {

@@ -25,7 +25,7 @@ use super::{or_dash, outliers_line, plural};
                   for i in 1 2 3; do downbeat run -n 5 --out trials/$i -- mpirun -np 2 downbeat-mpi bench; done\n  \
                   downbeat reproducibility trials"
 )]
-pub(crate) struct Options {
+pub(crate) struct ReproducibilityOptions {
     /// Folders of trials, or of folders of them
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
@@ -39,7 +39,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &ReproducibilityOptions) -> Result<(), Failure> {
     let settings = options.analysis.settings();
     let folders = experiments_in(&options.folders)?;
     if let [only] = &folders[..] {
@@ -187,21 +187,21 @@ fn differing(trials: &[(String, Analysis)]) -> Option<(&str, &str)> {
 
 /// Everything, as one JSON document.
 #[derive(Debug, Serialize)]
-struct Report<'a> {
+struct ReproducibilityReport<'a> {
     schema: &'static str,
     version: u32,
     #[serde(flatten)]
     method: JsonMethod,
     /// Which average of each launch a trial is the mean of.
     of: &'static str,
-    trials: Vec<TrialReport<'a>>,
+    trials: Vec<ReproducibilityTrialReport<'a>>,
     /// The first factor that is not the same in all trials.
     differing_factor: Option<&'a str>,
-    groups: Vec<GroupReport<'a>>,
+    groups: Vec<ReproducibilityGroupReport<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct TrialReport<'a> {
+struct ReproducibilityTrialReport<'a> {
     trial: &'a str,
     #[serde(serialize_with = "serialize_factors")]
     factors: &'a Factors,
@@ -210,17 +210,17 @@ struct TrialReport<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct GroupReport<'a> {
+struct ReproducibilityGroupReport<'a> {
     #[serde(flatten)]
     key: JsonKey<'a>,
     /// The largest ratio less 1.
     spread: Option<f64>,
-    trials: Vec<MeanReport<'a>>,
+    trials: Vec<ReproducibilityMeanReport<'a>>,
     missing: &'a [String],
 }
 
 #[derive(Debug, Serialize)]
-struct MeanReport<'a> {
+struct ReproducibilityMeanReport<'a> {
     trial: &'a str,
     launches: usize,
     mean_ns: f64,
@@ -229,29 +229,29 @@ struct MeanReport<'a> {
 }
 
 fn report<'a>(
-    options: &Options,
+    options: &ReproducibilityOptions,
     trials: &'a [(String, Analysis)],
     found: &'a [Reproducibility],
-) -> Report<'a> {
-    let trial = |(name, analysis): &'a (String, Analysis)| TrialReport {
+) -> ReproducibilityReport<'a> {
+    let trial = |(name, analysis): &'a (String, Analysis)| ReproducibilityTrialReport {
         trial: name,
         factors: &analysis.factors,
         launches: &analysis.launches,
         incomplete: &analysis.incomplete,
     };
-    let mean = |of: &'a TrialMean| MeanReport {
+    let mean = |of: &'a TrialMean| ReproducibilityMeanReport {
         trial: &of.trial,
         launches: of.launches,
         mean_ns: of.mean,
         ratio: of.ratio,
     };
-    let group = |group: &'a Reproducibility| GroupReport {
+    let group = |group: &'a Reproducibility| ReproducibilityGroupReport {
         key: (&group.key).into(),
         spread: group.spread(),
         trials: group.trials.iter().map(mean).collect(),
         missing: &group.missing,
     };
-    Report {
+    ReproducibilityReport {
         schema: "downbeat.reproducibility",
         version: 1,
         method: options.analysis.method(),

@@ -9,7 +9,7 @@ use clap::Args;
 use downbeat_common::cli::share;
 use downbeat_common::output::{self, Table};
 use downbeat_common::records::{Factors, serialize_factors};
-use downbeat_common::{Failure, Progress};
+use downbeat_common::{Failure, ProgressBar};
 use downbeat_records::Experiment;
 use downbeat_records::GroupKey;
 use downbeat_records::analysis::{ObservationsNeeded, Outliers};
@@ -26,7 +26,7 @@ use super::{JsonKey, OutliersOption, key_cells, or_dash, percentage, read};
                   Example:\n  downbeat run -n 3 --out results -- mpirun -np 2 downbeat-mpi bench\n  \
                   downbeat samplesize results"
 )]
-pub(crate) struct Options {
+pub(crate) struct SampleSizeOptions {
     /// The folder of an experiment
     #[arg(value_name = "DIR")]
     folder: PathBuf,
@@ -50,7 +50,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-impl Options {
+impl SampleSizeOptions {
     fn check(&self) -> SampleSizeCheck {
         let published = SampleSizeCheck::as_published(self.seed);
         let sizes = self.sizes.iter().map(|size| *size as usize).collect();
@@ -68,9 +68,9 @@ impl Options {
 }
 
 /// For each group, what its launches need, with their names.
-type Found<'a> = BTreeMap<&'a GroupKey, Vec<(&'a str, ObservationsNeeded)>>;
+type NeededByGroup<'a> = BTreeMap<&'a GroupKey, Vec<(&'a str, ObservationsNeeded)>>;
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &SampleSizeOptions) -> Result<(), Failure> {
     let (experiment, check) = (read(&options.folder)?, options.check());
     let found = look(options, &experiment, &check)?;
     if found.is_empty() {
@@ -87,13 +87,13 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 fn look<'a>(
-    options: &Options,
+    options: &SampleSizeOptions,
     experiment: &'a Experiment,
     check: &SampleSizeCheck,
-) -> Result<Found<'a>, Failure> {
+) -> Result<NeededByGroup<'a>, Failure> {
     let (folder, outliers) = (options.folder.as_path(), options.outliers.into());
-    let progress = Progress::new(0.0);
-    let mut found = Found::new();
+    let progress = ProgressBar::new(0.0);
+    let mut found = NeededByGroup::new();
     for (name, launch) in &experiment.launches {
         for group in &launch.groups {
             progress.say(&format!("{name}: {}", group.key));
@@ -121,10 +121,10 @@ fn passing(launches: &[(&str, ObservationsNeeded)]) -> Vec<usize> {
 }
 
 fn render(
-    options: &Options,
+    options: &SampleSizeOptions,
     check: &SampleSizeCheck,
     experiment: &Experiment,
-    found: &Found<'_>,
+    found: &NeededByGroup<'_>,
 ) -> String {
     let launches = super::launches(experiment.launches.len());
     let mut text = format!("{}: {launches}\n\n", options.folder.display());
@@ -205,7 +205,7 @@ fn row(key: &GroupKey, launches: &[(&str, ObservationsNeeded)]) -> [String; 9] {
 
 /// Everything, as one JSON document.
 #[derive(Debug, Serialize)]
-struct Report<'a> {
+struct SampleSizeReport<'a> {
     schema: &'static str,
     version: u32,
     folder: String,
@@ -217,18 +217,18 @@ struct Report<'a> {
     seed: u64,
     #[serde(serialize_with = "serialize_factors")]
     factors: &'a Factors,
-    groups: Vec<GroupReport<'a>>,
+    groups: Vec<SampleSizeGroupReport<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct GroupReport<'a> {
+struct SampleSizeGroupReport<'a> {
     #[serde(flatten)]
     key: JsonKey<'a>,
-    launches: Vec<LaunchReport<'a>>,
+    launches: Vec<SampleSizeLaunchReport<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct LaunchReport<'a> {
+struct SampleSizeLaunchReport<'a> {
     launch: &'a str,
     observations: usize,
     /// The first size whose means look normal.
@@ -240,14 +240,14 @@ struct LaunchReport<'a> {
 }
 
 fn report<'a>(
-    options: &Options,
+    options: &SampleSizeOptions,
     check: &'a SampleSizeCheck,
     experiment: &'a Experiment,
-    found: &'a Found<'a>,
-) -> Report<'a> {
+    found: &'a NeededByGroup<'a>,
+) -> SampleSizeReport<'a> {
     let launch = |(name, needed): &'a (&'a str, ObservationsNeeded)| {
         let passes = needed.smallest.as_ref().ok().and_then(Option::as_ref);
-        LaunchReport {
+        SampleSizeLaunchReport {
             launch: name,
             observations: needed.observations,
             smallest: passes.map(MeansOfSize::size),
@@ -255,11 +255,11 @@ fn report<'a>(
             untested: needed.smallest.as_ref().err().map(ToString::to_string),
         }
     };
-    let group = |(key, launches): (&&'a GroupKey, &'a Vec<_>)| GroupReport {
+    let group = |(key, launches): (&&'a GroupKey, &'a Vec<_>)| SampleSizeGroupReport {
         key: (*key).into(),
         launches: launches.iter().map(launch).collect(),
     };
-    Report {
+    SampleSizeReport {
         schema: "downbeat.sample_sizes",
         version: 1,
         folder: options.folder.display().to_string(),

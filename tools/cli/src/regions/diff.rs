@@ -12,7 +12,7 @@ use downbeat_common::output::{Table, count, percent, print, print_json, time};
 use downbeat_regions::{EventReport, RankSet, RegionDiff, Report, ReportDiff};
 
 use super::show::load;
-use downbeat_common::page::bins::Unit;
+use downbeat_common::page::bins::TickUnit;
 
 #[derive(Args, Debug)]
 #[command(
@@ -20,7 +20,7 @@ use downbeat_common::page::bins::Unit;
                   events that would have to change their bin to make one histogram of the other: 0 if both are the same, \
                   100 % if they have no bin in common.\n\nExample:\n  downbeat regions diff before.json after.json"
 )]
-pub(crate) struct Options {
+pub(crate) struct RegionsDiffOptions {
     /// The report of the first run
     #[arg(value_name = "A")]
     first: PathBuf,
@@ -38,7 +38,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &RegionsDiffOptions) -> Result<(), Failure> {
     let reports = [load(&options.first)?, load(&options.second)?];
     let [first, second] = &reports;
     let diff = ReportDiff::of(first, second).map_err(|why| {
@@ -49,13 +49,13 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         ))
     })?;
     if options.json {
-        print_json(&document::report(options, &diff))
+        print_json(&document::report([&options.first, &options.second], &diff))
     } else {
         print(&render(options, &reports, &diff))
     }
 }
 
-fn render(options: &Options, reports: &[Report; 2], diff: &ReportDiff<'_>) -> String {
+fn render(options: &RegionsDiffOptions, reports: &[Report; 2], diff: &ReportDiff<'_>) -> String {
     let mut text = String::new();
     for (letter, file, report) in [
         ("A", &options.first, &reports[0]),
@@ -199,7 +199,7 @@ fn signed(change: f64, text: String) -> String {
 }
 
 /// On which ranks a region changed.
-fn detail(region: &RegionDiff<'_>, diff: &ReportDiff<'_>, options: &Options) -> String {
+fn detail(region: &RegionDiff<'_>, diff: &ReportDiff<'_>, options: &RegionsDiffOptions) -> String {
     let mut lines = vec![];
     match region.events() {
         [Some(first), Some(second)] => both(region, [first, second], diff, options, &mut lines),
@@ -246,7 +246,7 @@ fn both(
     region: &RegionDiff<'_>,
     events: [&EventReport; 2],
     diff: &ReportDiff<'_>,
-    options: &Options,
+    options: &RegionsDiffOptions,
     lines: &mut Vec<String>,
 ) {
     let [first, second] = events.map(|found| found.greatest_total.rank);
@@ -263,7 +263,7 @@ fn both(
             ranks[1]
         ));
     }
-    let unit = Unit::of(diff.tick);
+    let unit = TickUnit::new(diff.tick);
     let named = |bin: DecimalBin| unit.plain_span(bin);
     if let Some(moved) = region.histogram {
         let [from, to] = moved.fullest.map(named);
@@ -298,7 +298,7 @@ fn both(
 }
 
 /// `3 ranks (0-1,7)`.
-fn listed(ranks: &RankSet, options: &Options) -> String {
+fn listed(ranks: &RankSet, options: &RegionsDiffOptions) -> String {
     let (runs, more) = ranks.shown(options.runs);
     let runs = runs.collect::<Vec<_>>().join(",");
     let number = count(ranks.len() as usize, "rank");
@@ -333,7 +333,7 @@ mod tests {
     }
 
     fn shown(reports: &[Report; 2]) -> String {
-        let options = Options {
+        let options = RegionsDiffOptions {
             first: "a.json".into(),
             second: "b.json".into(),
             details: None,

@@ -8,7 +8,7 @@ mod summary;
 use downbeat_regions::{Report, TextOptions};
 
 use downbeat_common::page::Page;
-use downbeat_common::page::bins::Unit;
+use downbeat_common::page::bins::TickUnit;
 
 /// The page of reports that have names of their own; of a single one, it is not said again and again.
 pub(super) fn of(reports: &[(String, Report)], options: &TextOptions) -> Page {
@@ -25,7 +25,7 @@ pub(super) fn of(reports: &[(String, Report)], options: &TextOptions) -> Page {
         page.links(&links);
     }
     for (number, (name, report)) in (1..).zip(reports) {
-        let unit = Unit::of(report.tick);
+        let unit = TickUnit::new(report.tick);
         if several {
             page.section(&id(number), name);
         }
@@ -39,15 +39,9 @@ pub(super) fn of(reports: &[(String, Report)], options: &TextOptions) -> Page {
             } else {
                 region.name.clone()
             };
-            page.section(&region_id(number, place), &heading);
-            detail::write(
-                &mut page,
-                &region_id(number, place),
-                region,
-                report.ranks,
-                unit,
-                options,
-            );
+            let id = summary::region_id(number, place);
+            page.section(&id, &heading);
+            detail::write(&mut page, &id, region, report.ranks, unit, options);
         }
     }
     page
@@ -59,9 +53,4 @@ pub(super) fn title(reports: &[(String, Report)]) -> String {
         [(name, _)] => format!("Regions of {name}"),
         several => format!("Regions of {} reports", several.len()),
     }
-}
-
-/// Where a region is on the page.
-fn region_id(report: usize, place: usize) -> String {
-    format!("region-{report}-{place}")
 }

@@ -14,7 +14,7 @@ use super::page;
     after_help = "Examples:\n  downbeat regions show run.json\n  downbeat regions show run.json -o regions.html\n  \
                   downbeat regions show --merge atmosphere.json ocean.json"
 )]
-pub(crate) struct Options {
+pub(crate) struct RegionsShowOptions {
     /// Reports that programs saved
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -38,7 +38,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &RegionsShowOptions) -> Result<(), Failure> {
     let reports = options
         .files
         .iter()
@@ -70,7 +70,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
 }
 
-impl Options {
+impl RegionsShowOptions {
     /// What the reports are called: after their files.
     fn names(&self) -> Vec<String> {
         let names: Vec<String> = self

@@ -18,14 +18,14 @@ const MOST_WITH_BINS: usize = 2;
 
 /// The observations of all launches of an experiment.
 #[derive(Debug)]
-pub(crate) struct Together<'a> {
+pub(crate) struct PooledSample<'a> {
     /// Those that are no outliers.
     pub(crate) kept: Sample<'a>,
     /// As [`smooth::steps`] says of the launches.
     pub(crate) steps: f64,
 }
 
-struct Shape {
+struct HistogramShape {
     histogram: Histogram,
     density: Option<Density>,
     /// How many observations a bin of height 1 has.
@@ -36,7 +36,7 @@ struct Shape {
 pub(crate) fn picture(
     title: String,
     names: &[String],
-    experiments: &[Option<Together<'_>>],
+    experiments: &[Option<PooledSample<'_>>],
 ) -> Option<Picture> {
     let samples = || experiments.iter().flatten().map(|together| &together.kept);
     let low = samples()
@@ -45,7 +45,7 @@ pub(crate) fn picture(
     let high = samples()
         .map(|sample| sample.quantile(1.0))
         .reduce(f64::max)?;
-    let shapes: Vec<Option<Shape>> = experiments
+    let shapes: Vec<Option<HistogramShape>> = experiments
         .iter()
         .map(|together| together.as_ref().map(shape))
         .collect();
@@ -86,7 +86,7 @@ pub(crate) fn picture(
     Some(frame.finish(title, describe(names, experiments)))
 }
 
-fn shape(together: &Together<'_>) -> Shape {
+fn shape(together: &PooledSample<'_>) -> HistogramShape {
     let (sample, steps) = (&together.kept, together.steps);
     // Where the steps of a clock ask for wider kernels, they ask for wider bins.
     let most = if steps > 0.0 {
@@ -95,14 +95,14 @@ fn shape(together: &Together<'_>) -> Shape {
         f64::INFINITY
     };
     let histogram = sample.histogram((most as usize).clamp(1, MOST_BINS));
-    Shape {
+    HistogramShape {
         unit: sample.len() as f64 * histogram.width,
         density: smooth::with(sample, PLACES, steps),
         histogram,
     }
 }
 
-impl Shape {
+impl HistogramShape {
     fn highest(&self, with_bins: bool) -> f64 {
         let bins = self
             .histogram
@@ -120,7 +120,7 @@ impl Shape {
     }
 }
 
-fn draw_bins(frame: &mut Frame, series: usize, shape: &Shape) {
+fn draw_bins(frame: &mut Frame, series: usize, shape: &HistogramShape) {
     if shape.density.is_none() {
         return;
     }
@@ -139,7 +139,7 @@ fn draw_bins(frame: &mut Frame, series: usize, shape: &Shape) {
         .path(&format!("area {}", style::colour(series)), &outline);
 }
 
-fn draw_density(frame: &mut Frame, series: usize, shape: &Shape) {
+fn draw_density(frame: &mut Frame, series: usize, shape: &HistogramShape) {
     let Some(density) = &shape.density else {
         // All are the same: a line as high as there is room.
         let x = frame.at_x(shape.histogram.start);
@@ -157,12 +157,12 @@ fn draw_density(frame: &mut Frame, series: usize, shape: &Shape) {
     }
 }
 
-fn describe(names: &[String], experiments: &[Option<Together<'_>>]) -> String {
-    let of = |(name, together): (&String, &Option<Together<'_>>)| {
+fn describe(names: &[String], experiments: &[Option<PooledSample<'_>>]) -> String {
+    let of = |(name, together): (&String, &Option<PooledSample<'_>>)| {
         let sample = &together.as_ref()?.kept;
         let [low, first, median, third, high] =
             [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| units::time(sample.quantile(share)));
-        let count = units::of(sample.len(), "observation", "observations");
+        let count = units::counted(sample.len(), "observation", "observations");
         Some(format!(
             "{name}: {count} from {low} to {high}, median {median}, quartiles {first} and {third}."
         ))
@@ -186,7 +186,7 @@ mod tests {
             .map(|nanos| {
                 Sample::new(nanos)
                     .ok()
-                    .map(|kept| Together { kept, steps: 0.0 })
+                    .map(|kept| PooledSample { kept, steps: 0.0 })
             })
             .collect();
         picture("all".into(), &names, &samples)

@@ -10,21 +10,21 @@ use downbeat_common::page::units;
 
 /// One experiment.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct AverageLine {
     pub(crate) name: String,
     /// By size.
-    pub(crate) points: Vec<Point>,
+    pub(crate) points: Vec<AveragePoint>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Point {
+pub(crate) struct AveragePoint {
     pub(crate) bytes: u64,
     pub(crate) nanos: f64,
     /// Where the truth may be, if anybody can tell.
     pub(crate) interval: Option<Interval>,
 }
 
-impl Point {
+impl AveragePoint {
     /// What is drawn of it.
     fn span(&self) -> Interval {
         self.interval.unwrap_or(Interval {
@@ -38,7 +38,7 @@ impl Point {
 const APART: f64 = 5.0;
 
 /// `None` if there is not a single point.
-pub(crate) fn picture(title: String, average: &str, lines: &[Line]) -> Option<Picture> {
+pub(crate) fn picture(title: String, average: &str, lines: &[AverageLine]) -> Option<Picture> {
     let points = || lines.iter().flat_map(|line| &line.points);
     let mut sizes: Vec<u64> = points().map(|point| point.bytes).collect();
     sizes.sort_unstable();
@@ -64,8 +64,8 @@ pub(crate) fn picture(title: String, average: &str, lines: &[Line]) -> Option<Pi
     Some(frame.finish(title, describe(lines)))
 }
 
-fn draw(frame: &mut Frame, series: usize, line: &Line, aside: f64) {
-    let place = |frame: &Frame, point: &Point, nanos: f64| {
+fn draw(frame: &mut Frame, series: usize, line: &AverageLine, aside: f64) {
+    let place = |frame: &Frame, point: &AveragePoint, nanos: f64| {
         let (x, y) = frame.at((size_place(point.bytes), nanos));
         (x + aside, y)
     };
@@ -91,9 +91,9 @@ fn draw(frame: &mut Frame, series: usize, line: &Line, aside: f64) {
     }
 }
 
-fn describe(lines: &[Line]) -> String {
-    let of = |line: &Line| {
-        let point = |point: &Point| {
+fn describe(lines: &[AverageLine]) -> String {
+    let of = |line: &AverageLine| {
+        let point = |point: &AveragePoint| {
             format!(
                 "{} at {}",
                 units::time(point.nanos),
@@ -113,19 +113,19 @@ fn describe(lines: &[Line]) -> String {
 mod tests {
     use super::*;
 
-    fn line(name: &str, points: &[(u64, f64)]) -> Line {
+    fn line(name: &str, points: &[(u64, f64)]) -> AverageLine {
         let point = |(bytes, nanos): &(u64, f64)| {
             let interval = Some(Interval {
                 low: nanos * 0.9,
                 high: nanos * 1.1,
             });
-            Point {
+            AveragePoint {
                 bytes: *bytes,
                 nanos: *nanos,
                 interval,
             }
         };
-        Line {
+        AverageLine {
             name: name.to_owned(),
             points: points.iter().map(point).collect(),
         }

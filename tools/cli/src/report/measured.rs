@@ -8,7 +8,7 @@ use downbeat_records::{GroupKey, Launch};
 
 /// One experiment.
 #[derive(Debug)]
-pub(crate) struct Measured {
+pub(crate) struct MeasuredExperiment {
     /// As short as it can be without being that of another.
     pub(crate) name: String,
     pub(crate) folder: PathBuf,
@@ -20,7 +20,7 @@ pub(crate) struct Measured {
 #[derive(Debug)]
 pub(crate) struct Experiments {
     /// At least one.
-    pub(crate) all: Vec<Measured>,
+    pub(crate) all: Vec<MeasuredExperiment>,
     pub(crate) settings: Settings,
     /// To what a launch comes.
     pub(crate) average: Average,
@@ -28,20 +28,20 @@ pub(crate) struct Experiments {
 
 /// An operation among so many ranks, in any of the experiments.
 #[derive(Clone, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct MeasuredOperation {
     pub(crate) operation: String,
     pub(crate) ranks: u32,
     /// Ascending.
     pub(crate) sizes: Vec<u64>,
 }
 
-impl Kind {
+impl MeasuredOperation {
     /// What a title says of it.
     pub(crate) fn title(&self) -> String {
         format!(
             "{}, {}",
             self.operation,
-            downbeat_common::page::units::of(self.ranks as usize, "rank", "ranks")
+            downbeat_common::page::units::counted(self.ranks as usize, "rank", "ranks")
         )
     }
 
@@ -80,7 +80,7 @@ impl Experiments {
     }
 
     /// All kinds, by operation and ranks.
-    pub(crate) fn kinds(&self) -> Vec<Kind> {
+    pub(crate) fn kinds(&self) -> Vec<MeasuredOperation> {
         let groups = self
             .all
             .iter()
@@ -88,14 +88,14 @@ impl Experiments {
         let mut keys: Vec<&GroupKey> = groups.map(|group| &group.key).collect();
         keys.sort_unstable_by_key(|key| (&key.operation, key.ranks, key.bytes));
         keys.dedup();
-        let mut kinds: Vec<Kind> = Vec::new();
+        let mut kinds: Vec<MeasuredOperation> = Vec::new();
         for key in keys {
             match kinds
                 .last_mut()
                 .filter(|kind| kind.operation == key.operation && kind.ranks == key.ranks)
             {
                 Some(kind) => kind.sizes.push(key.bytes),
-                None => kinds.push(Kind {
+                None => kinds.push(MeasuredOperation {
                     operation: key.operation.clone(),
                     ranks: key.ranks,
                     sizes: vec![key.bytes],
@@ -106,7 +106,7 @@ impl Experiments {
     }
 }
 
-impl Measured {
+impl MeasuredExperiment {
     pub(crate) fn group(&self, key: &GroupKey) -> Option<&GroupAnalysis> {
         self.analysis.group(key)
     }
@@ -128,6 +128,16 @@ pub(crate) fn kept(nanos: &[f64]) -> Vec<f64> {
     Sample::new(&mut nanos)
         .map(|all| all.without_outliers().values().to_vec())
         .unwrap_or_default()
+}
+
+/// Number of sizes of each operation for which the page shows single observations: fewer if there are many operations, so
+/// that the page stays readable.
+pub(crate) fn shown_sizes(operations: usize) -> usize {
+    match operations {
+        0..=12 => 3,
+        13..=24 => 2,
+        _ => 1,
+    }
 }
 
 /// A name for each folder: its last part, with those before it where that is not enough to tell it from the others.
@@ -184,7 +194,7 @@ mod tests {
 
     #[test]
     fn some_sizes_are_the_ends_and_what_is_between() {
-        let kind = |sizes: &[u64]| Kind {
+        let kind = |sizes: &[u64]| MeasuredOperation {
             operation: "x".into(),
             ranks: 2,
             sizes: sizes.to_vec(),

@@ -4,12 +4,12 @@ use downbeat_records::stats::Sample;
 
 use downbeat_common::page::axis::Axis;
 use downbeat_common::page::frame::Frame;
-use downbeat_common::page::svg::{Anchor, Picture, number};
+use downbeat_common::page::svg::{Picture, TextAnchor, number};
 use downbeat_common::page::{style, units};
 
 /// What stands in one column of the picture: however many observations there are, none of the extremes is lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Column {
+struct OrderColumn {
     /// The least and greatest of what is not above the limit.
     usual: Option<(f64, f64)>,
     /// And of what is.
@@ -22,7 +22,7 @@ const MOST_BLOCKS: usize = 24;
 
 /// What the vertical axis spans: the same for all experiments, so that their pictures can be compared.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
+pub(crate) struct OrderSpan {
     pub(crate) least: f64,
     /// The greatest of those that are no outliers.
     pub(crate) usual: f64,
@@ -34,7 +34,7 @@ pub(crate) fn picture(
     title: String,
     series: usize,
     launches: &[&[f64]],
-    span: Span,
+    span: OrderSpan,
 ) -> Option<Picture> {
     let count: usize = launches.iter().map(|launch| launch.len()).sum();
     if count == 0 {
@@ -43,7 +43,7 @@ pub(crate) fn picture(
     let x = Axis::exact(
         &format!(
             "launch ({} in all, in their order)",
-            units::of(count, "observation", "observations")
+            units::counted(count, "observation", "observations")
         ),
         0.0,
         count as f64,
@@ -75,9 +75,9 @@ fn columns(
     count: usize,
     columns: usize,
     limit: f64,
-) -> Vec<Column> {
+) -> Vec<OrderColumn> {
     let mut found = vec![
-        Column {
+        OrderColumn {
             usual: None,
             above: None
         };
@@ -178,7 +178,7 @@ fn name_launches(frame: &mut Frame, launches: &[&[f64]]) {
             let bottom = frame.bottom();
             frame
                 .canvas
-                .text("", (x, bottom + 17.0), Anchor::Middle, &name);
+                .text("", (x, bottom + 17.0), TextAnchor::Middle, &name);
         }
         if i > 0 {
             let (x, top, bottom) = (frame.at_x(before as f64), frame.top(), frame.bottom());
@@ -237,7 +237,7 @@ mod tests {
     fn one_outlier_in_a_million_is_seen() {
         let mut launch: Vec<f64> = (0..1_000_000).map(|i| 400.0 + f64::from(i % 10)).collect();
         launch[777_777] = 1e6;
-        let span = Span {
+        let span = OrderSpan {
             least: 400.0,
             usual: 410.0,
             greatest: 1e6,

@@ -36,12 +36,3 @@ pub(crate) fn fill(page: &mut Page, experiments: &Experiments) -> String {
     tables::write(page, experiments, &kinds);
     headline::title(experiments)
 }
-
-/// Of how many sizes of each kind single observations are shown: with many kinds of fewer, as a page is to be read.
-fn shown_sizes(kinds: usize) -> usize {
-    match kinds {
-        0..=12 => 3,
-        13..=24 => 2,
-        _ => 1,
-    }
-}

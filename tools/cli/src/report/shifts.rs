@@ -4,12 +4,12 @@ use downbeat_records::stats::Interval;
 
 use downbeat_common::page::axis::Axis;
 use downbeat_common::page::frame::Frame;
-use downbeat_common::page::svg::{Anchor, Picture, fitting};
+use downbeat_common::page::svg::{Picture, TextAnchor, fitting};
 use downbeat_common::page::{style, units};
 
 /// One size in one of the other experiments.
 #[derive(Clone, Debug)]
-pub(crate) struct Shift {
+pub(crate) struct RelativeShift {
     pub(crate) bytes: u64,
     /// Which experiment; the first, with which it is compared, is 0.
     pub(crate) series: usize,
@@ -23,7 +23,11 @@ pub(crate) struct Shift {
 const ROW: f64 = 17.0;
 
 /// `None` if there are no shifts. They are by size, and for each size by experiment.
-pub(crate) fn picture(title: String, names: &[String], shifts: &[Shift]) -> Option<Picture> {
+pub(crate) fn picture(
+    title: String,
+    names: &[String],
+    shifts: &[RelativeShift],
+) -> Option<Picture> {
     let low = shifts
         .iter()
         .map(|shift| shift.interval.low.min(shift.share))
@@ -77,7 +81,7 @@ pub(crate) fn picture(title: String, names: &[String], shifts: &[Shift]) -> Opti
 }
 
 /// Borders between sizes, where each has several rows.
-fn part_sizes(frame: &mut Frame, shifts: &[Shift]) {
+fn part_sizes(frame: &mut Frame, shifts: &[RelativeShift]) {
     let (left, right) = (0.0, downbeat_common::page::svg::WIDTH - 12.0);
     for (i, pair) in shifts.windows(2).enumerate() {
         if pair[0].bytes != pair[1].bytes {
@@ -87,7 +91,7 @@ fn part_sizes(frame: &mut Frame, shifts: &[Shift]) {
     }
 }
 
-fn draw(frame: &mut Frame, row: f64, shift: &Shift) {
+fn draw(frame: &mut Frame, row: f64, shift: &RelativeShift) {
     let class = format!("e {}", style::colour(shift.series));
     let (low, high) = (
         frame.at((shift.interval.low, row)),
@@ -102,11 +106,11 @@ fn draw(frame: &mut Frame, row: f64, shift: &Shift) {
     let right = downbeat_common::page::svg::WIDTH - 14.0;
     frame
         .canvas
-        .text("", (right, middle.1 + 6.5), Anchor::End, shift.stars);
+        .text("", (right, middle.1 + 6.5), TextAnchor::End, shift.stars);
 }
 
-fn describe(names: &[String], shifts: &[Shift]) -> String {
-    let of = |shift: &Shift| {
+fn describe(names: &[String], shifts: &[RelativeShift]) -> String {
+    let of = |shift: &RelativeShift| {
         let name = names
             .get(shift.series)
             .map_or("second experiment", String::as_str);
@@ -131,7 +135,7 @@ mod tests {
 
     #[test]
     fn every_shift_has_its_row_and_stars() {
-        let shift = |bytes, series, share: f64, stars| Shift {
+        let shift = |bytes, series, share: f64, stars| RelativeShift {
             bytes,
             series,
             share,

@@ -5,7 +5,7 @@ use downbeat_records::stats::Sample;
 use super::smooth;
 use downbeat_common::page::axis::Axis;
 use downbeat_common::page::frame::Frame;
-use downbeat_common::page::svg::{Anchor, Picture};
+use downbeat_common::page::svg::{Picture, TextAnchor};
 use downbeat_common::page::{style, units};
 
 /// One launch.
@@ -49,7 +49,7 @@ pub(crate) fn picture(
         0 => "launch".to_owned(),
         more => format!(
             "launch ({} not shown)",
-            units::of(more, "outlier", "outliers")
+            units::counted(more, "outlier", "outliers")
         ),
     };
     let x = Axis::exact(&label, 0.0, violins.len() as f64, Vec::new());
@@ -111,7 +111,7 @@ fn name_launches(frame: &mut Frame, violins: &[Violin<'_>], slot: f64) {
             frame.canvas.text(
                 "",
                 (x, bottom + 17.0),
-                Anchor::Middle,
+                TextAnchor::Middle,
                 &violin.launch.to_string(),
             );
         }

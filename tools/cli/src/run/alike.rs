@@ -10,22 +10,20 @@ use downbeat_files::FileError;
 use downbeat_records::Factors;
 use downbeat_records::{RecordError, is_complete, launch_files, read_head};
 
-use super::plan::Planned;
-
 /// The launches that a folder holds.
 #[derive(Debug)]
-pub(super) struct Records {
+pub(super) struct LaunchRecords {
     folder: PathBuf,
     /// What all launches must have, and whose that is.
     standard: Option<(PathBuf, Factors)>,
 }
 
-impl Records {
+impl LaunchRecords {
     /// Those that are there already.
     ///
     /// # Errors
     /// When they differ. Those of the plan that come later are the odd ones, and what is not of the plan comes last.
-    pub(super) fn check(folder: &Path, planned: &[&Planned]) -> Result<Self, Failure> {
+    pub(super) fn check(folder: &Path, planned: &[&str]) -> Result<Self, Failure> {
         let mut records = Self {
             folder: folder.to_owned(),
             standard: None,
@@ -34,7 +32,7 @@ impl Records {
         files.sort_by_key(|(name, _)| {
             planned
                 .iter()
-                .position(|launch| launch.name == *name)
+                .position(|launch| launch == name)
                 .unwrap_or(planned.len())
         });
         for (_, file) in &files {
@@ -172,18 +170,13 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("downbeat-alike-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let path = |name: &str| folder.join(name);
-        let planned = |name: &str| Planned {
-            variant: 0,
-            name: name.to_owned(),
-            label: name.to_owned(),
-        };
-        let (first, second) = (planned("launch-002"), planned("launch-001"));
+        let planned = ["launch-002", "launch-001"];
         write(&path("launch-002.csv"), 4);
         fs::write(path("launch-003.csv"), "# downb").unwrap();
         for aside in ["launch-001.csv.differs", "launch-001.csv.differs-2"] {
             write(&path("launch-001.csv"), 8);
             fs::write(path("launch-001.raw.csv"), "raw").unwrap();
-            let failure = Records::check(&folder, &[&first, &second]).unwrap_err();
+            let failure = LaunchRecords::check(&folder, &planned).unwrap_err();
             let Failure::Run(why) = failure else {
                 panic!("{failure:?}")
             };
@@ -197,7 +190,7 @@ mod tests {
             assert!(path(aside).exists() && path(&aside.replace(".csv", ".raw.csv")).exists());
             assert!(!path("launch-001.csv").exists() && !path("launch-001.raw.csv").exists());
         }
-        let mut records = Records::check(&folder, &[&first, &second]).unwrap();
+        let mut records = LaunchRecords::check(&folder, &planned).unwrap();
         assert!(
             complete(&folder, "launch-002").unwrap() && !complete(&folder, "launch-003").unwrap()
         );

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::events::{Event, Events};
-use super::log::Follower;
+use super::events::{RunEvent, RunEvents};
+use super::log::LogFollower;
 use super::orphans;
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum AttemptEnd {
     /// By itself, or by somebody else's signal.
     Itself(ExitStatus),
     /// It took too long.
@@ -26,7 +26,7 @@ pub(super) enum Ended {
 
 /// What is launched, and how.
 #[derive(Debug)]
-pub(super) struct Attempt<'a> {
+pub(super) struct LaunchAttempt<'a> {
     pub(super) words: &'a [String],
     /// Where its log is,
     pub(super) path: &'a Path,
@@ -36,12 +36,12 @@ pub(super) struct Attempt<'a> {
     pub(super) verbose: bool,
 }
 
-impl Attempt<'_> {
+impl LaunchAttempt<'_> {
     /// Launches the program in a process group of its own, so that all of it can be ended, and waits for its end.
     /// `show` is called now and then, when there is somebody who can see it.
-    pub(super) fn run(self, events: &Events, show: impl Fn(Duration)) -> io::Result<Ended> {
+    pub(super) fn run(self, events: &RunEvents, show: impl Fn(Duration)) -> io::Result<AttemptEnd> {
         let mut follower = if self.verbose {
-            Some(Follower::new(self.path)?)
+            Some(LogFollower::new(self.path)?)
         } else {
             None
         };
@@ -65,7 +65,7 @@ impl Attempt<'_> {
             (false, false) => None,
         };
         let deadline = self.timeout.and_then(|timeout| began.checked_add(timeout));
-        let mut ending = Ending {
+        let mut ending = Termination {
             group,
             why: None,
             kill_at: deadline,
@@ -73,10 +73,10 @@ impl Attempt<'_> {
         loop {
             let next_look = tick.map(|tick| Instant::now() + tick);
             match events.next([next_look, ending.kill_at].into_iter().flatten().min()) {
-                Some(Event::Ended) => break,
-                Some(Event::Signal(signal)) => ending.hurry(Ended::Signal(signal)),
+                Some(RunEvent::Ended) => break,
+                Some(RunEvent::Signal(signal)) => ending.hurry(AttemptEnd::Signal(signal)),
                 None if ending.kill_at.is_some_and(|at| at <= Instant::now()) => {
-                    ending.hurry(Ended::Late)
+                    ending.hurry(AttemptEnd::Late)
                 }
                 None => {}
             }
@@ -92,27 +92,27 @@ impl Attempt<'_> {
         if let Some(follower) = &mut follower {
             follower.show();
         }
-        Ok(ending.why.unwrap_or(Ended::Itself(status)))
+        Ok(ending.why.unwrap_or(AttemptEnd::Itself(status)))
     }
 }
 
 /// How a program is ended: first it is asked to, then it is not asked.
-struct Ending {
+struct Termination {
     group: Pid,
-    why: Option<Ended>,
+    why: Option<AttemptEnd>,
     /// When the next step is due.
     kill_at: Option<Instant>,
 }
 
-impl Ending {
+impl Termination {
     /// A launcher has to end its ranks, of which some are on other nodes.
     const GRACE: Duration = Duration::from_secs(10);
 
     /// The next step. Who presses ^C twice does not want to wait.
-    fn hurry(&mut self, why: Ended) {
+    fn hurry(&mut self, why: AttemptEnd) {
         let first = self.why.is_none();
         // That the user wants to end is more than that it took too long.
-        if first || matches!(why, Ended::Signal(_)) {
+        if first || matches!(why, AttemptEnd::Signal(_)) {
             self.why = Some(why);
         }
         self.signal(if first { Signal::TERM } else { Signal::KILL });

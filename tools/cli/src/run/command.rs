@@ -15,6 +15,9 @@ pub(super) struct Variant {
     pub(super) command: Vec<String>,
 }
 
+/// Name of the plan in the folder of an experiment; no variant can have it.
+pub(super) const PLAN_FILE: &str = "plan.json";
+
 const OPTION: &str = "--variant";
 
 impl Variant {
@@ -81,7 +84,7 @@ impl Variant {
                     "a name begins with a letter or digit, and has only those and . _ + = @ -",
                 );
             }
-            if name.eq_ignore_ascii_case(super::plan::FILE) {
+            if name.eq_ignore_ascii_case(PLAN_FILE) {
                 return bad("there is a file of this name");
             }
             // Some file systems take both for the same.
@@ -138,14 +141,17 @@ const OUT: &str = "{out}";
 const LAUNCH: &str = "{launch}";
 
 /// A name that follows, in how many words, and whether `--` is behind it.
-struct Name {
+struct VariantName {
     text: String,
     words: usize,
     separated: bool,
 }
 
 /// `None` if the word is not `--variant`; `Some(None)` if nothing follows it.
-fn next_name<'a>(word: &str, rest: &mut impl Iterator<Item = &'a String>) -> Option<Option<Name>> {
+fn next_name<'a>(
+    word: &str,
+    rest: &mut impl Iterator<Item = &'a String>,
+) -> Option<Option<VariantName>> {
     let (text, words) = match word.strip_prefix(OPTION)? {
         "" => match rest.next() {
             None => return Some(None),
@@ -153,7 +159,7 @@ fn next_name<'a>(word: &str, rest: &mut impl Iterator<Item = &'a String>) -> Opt
         },
         same_word => (same_word.strip_prefix('=')?.to_owned(), 0),
     };
-    Some(Some(Name {
+    Some(Some(VariantName {
         text,
         words,
         separated: rest.next().is_some_and(|word| word == "--"),

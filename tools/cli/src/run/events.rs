@@ -12,7 +12,7 @@ use signal_hook::iterator::Signals;
 
 /// Something happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum RunEvent {
     /// The program that is watched has ended, but is not yet waited for.
     Ended,
     /// The user, or the batch system, wants this program to end.
@@ -21,12 +21,12 @@ pub(super) enum Event {
 
 /// Signals, and the ends of programs. Nobody polls for them: a run leaves the machine to what it launched.
 #[derive(Debug)]
-pub(super) struct Events {
-    sender: Sender<Event>,
-    receiver: Receiver<Event>,
+pub(super) struct RunEvents {
+    sender: Sender<RunEvent>,
+    receiver: Receiver<RunEvent>,
 }
 
-impl Events {
+impl RunEvents {
     /// From now on signals do not end this program.
     pub(super) fn listen() -> Result<Self, Failure> {
         let (sender, receiver) = mpsc::channel();
@@ -36,7 +36,7 @@ impl Events {
         thread::spawn(move || {
             signals
                 .forever()
-                .all(|signal| mine.send(Event::Signal(signal)).is_ok())
+                .all(|signal| mine.send(RunEvent::Signal(signal)).is_ok())
         });
         Ok(Self { sender, receiver })
     }
@@ -54,12 +54,12 @@ impl Events {
             // Any other error says that there is no such child: it has ended, too.
             while ended().is_err_and(|why| why == Errno::INTR) {}
             // Nobody may listen any more.
-            let _ = sender.send(Event::Ended);
+            let _ = sender.send(RunEvent::Ended);
         });
     }
 
     /// The next event, if there is one until then.
-    pub(super) fn next(&self, until: Option<Instant>) -> Option<Event> {
+    pub(super) fn next(&self, until: Option<Instant>) -> Option<RunEvent> {
         let Some(until) = until else {
             return self.receiver.recv().ok();
         };

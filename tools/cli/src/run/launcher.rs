@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use downbeat_common::output;
-use downbeat_common::{Failure, Progress};
+use downbeat_common::{Failure, ProgressBar};
 
-use super::alike::{Records, complete, file};
-use super::attempt::{Attempt, Ended};
+use super::alike::{LaunchRecords, complete, file};
+use super::attempt::{AttemptEnd, LaunchAttempt};
 use super::command::quoted;
-use super::events::{Event, Events};
+use super::events::{RunEvent, RunEvents};
 use super::log::{self, say};
-use super::plan::{Plan, Planned};
+use super::plan::{LaunchPlan, PlannedLaunch};
 
 /// What does not depend on the launch.
 #[derive(Debug)]
 pub(super) struct Launcher<'a> {
     pub(super) out: &'a Path,
-    pub(super) plan: &'a Plan,
-    pub(super) events: &'a Events,
+    pub(super) plan: &'a LaunchPlan,
+    pub(super) events: &'a RunEvents,
     /// How often a launch may fail before that is the end.
     pub(super) retries: u32,
     pub(super) timeout: Option<Duration>,
@@ -76,7 +76,7 @@ impl Launcher<'_> {
     }
 
     /// Waits until nothing is left of an earlier run.
-    fn await_quiet(&self, launches: &[Planned]) -> Result<(), Failure> {
+    fn await_quiet(&self, launches: &[PlannedLaunch]) -> Result<(), Failure> {
         for path in launches
             .iter()
             .map(|launch| self.log(launch))
@@ -87,13 +87,14 @@ impl Launcher<'_> {
         Ok(())
     }
 
-    fn records(&self, launches: &[Planned]) -> Result<Vec<Records>, Failure> {
+    fn records(&self, launches: &[PlannedLaunch]) -> Result<Vec<LaunchRecords>, Failure> {
         let of = |(i, folder): (usize, PathBuf)| {
-            let mine: Vec<&Planned> = launches
+            let names: Vec<&str> = launches
                 .iter()
                 .filter(|launch| launch.variant == i)
+                .map(|launch| launch.name.as_str())
                 .collect();
-            Records::check(&folder, &mine)
+            LaunchRecords::check(&folder, &names)
         };
         self.plan
             .folders(self.out)
@@ -103,7 +104,7 @@ impl Launcher<'_> {
             .collect()
     }
 
-    fn log(&self, launch: &Planned) -> PathBuf {
+    fn log(&self, launch: &PlannedLaunch) -> PathBuf {
         self.out.join(format!("{}.log", launch.label))
     }
 
@@ -125,7 +126,7 @@ impl Launcher<'_> {
     }
 
     /// Until it is complete.
-    fn launch(&self, launch: &Planned, pace: &Pace) -> Result<(), Failure> {
+    fn launch(&self, launch: &PlannedLaunch, pace: &Pace) -> Result<(), Failure> {
         let (label, path) = (&launch.label, self.log(launch));
         let variant = &self.plan.variants()[launch.variant];
         for failed in 1.. {
@@ -134,13 +135,13 @@ impl Launcher<'_> {
                 self.attempt(label, &path, &variant.words(self.out, &launch.name), pace)?;
             let complete = complete(&variant.folder(self.out), &launch.name)?;
             let why = match ended {
-                Ended::Signal(signal) => return Err(self.stopped_by(signal)),
-                Ended::Itself(status) if status.success() && complete => return Ok(()),
-                Ended::Itself(status) if status.success() => {
+                AttemptEnd::Signal(signal) => return Err(self.stopped_by(signal)),
+                AttemptEnd::Itself(status) if status.success() && complete => return Ok(()),
+                AttemptEnd::Itself(status) if status.success() => {
                     format!("{status}, but its record is not complete")
                 }
-                Ended::Itself(status) => status.to_string(),
-                Ended::Late => format!(
+                AttemptEnd::Itself(status) => status.to_string(),
+                AttemptEnd::Late => format!(
                     "took longer than {} s",
                     self.timeout.unwrap_or_default().as_secs_f64()
                 ),
@@ -172,14 +173,14 @@ impl Launcher<'_> {
         path: &Path,
         words: &[String],
         pace: &Pace,
-    ) -> Result<(Ended, String), Failure> {
+    ) -> Result<(AttemptEnd, String), Failure> {
         let log = self.open_log(path)?;
-        if let Some(Event::Signal(signal)) = self.events.next(Some(Instant::now())) {
+        if let Some(RunEvent::Signal(signal)) = self.events.next(Some(Instant::now())) {
             return Err(self.stopped_by(signal));
         }
         let begun =
             begin(&log, words).map_err(|why| Failure::run(format!("{}: {why}", path.display())))?;
-        let progress = Progress::new(0.0);
+        let progress = ProgressBar::new(0.0);
         let show = |passed| {
             // It would draw over what is shown.
             if !self.verbose {
@@ -187,7 +188,7 @@ impl Launcher<'_> {
             }
         };
         show(Duration::ZERO);
-        let attempt = Attempt {
+        let attempt = LaunchAttempt {
             words,
             path,
             log,

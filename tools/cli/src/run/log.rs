@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::events::{Event, Events};
+use super::events::{RunEvent, RunEvents};
 
 /// Opens the log of a launch, to add to it, once nobody writes to it any more; or says which signal came meanwhile.
 ///
 /// The log is locked, and the program that is launched holds the lock with it, as does whatever it launches. So a program
 /// that outlived the run that launched it is not joined by another one that writes the same record.
-pub(super) fn open(path: &Path, events: &Events) -> io::Result<Result<File, i32>> {
+pub(super) fn open(path: &Path, events: &RunEvents) -> io::Result<Result<File, i32>> {
     locked(
         OpenOptions::new().create(true).append(true).open(path)?,
         path,
@@ -24,14 +24,14 @@ pub(super) fn open(path: &Path, events: &Events) -> io::Result<Result<File, i32>
 
 /// Waits until nobody writes to a record any more, who would have locked it: ranks can outlive their launcher, and do not
 /// hold its log.
-pub(super) fn await_unlocked(record: &Path, events: &Events) -> io::Result<Result<(), i32>> {
+pub(super) fn await_unlocked(record: &Path, events: &RunEvents) -> io::Result<Result<(), i32>> {
     let file = OpenOptions::new().append(true).open(record)?;
     Ok(locked(file, record, events)?.map(drop))
 }
 
-fn locked(file: File, path: &Path, events: &Events) -> io::Result<Result<File, i32>> {
+fn locked(file: File, path: &Path, events: &RunEvents) -> io::Result<Result<File, i32>> {
     let mut told = false;
-    while lock(&file)? == Lock::Taken {
+    while lock(&file)? == LockState::Taken {
         if !told {
             let path = path.display();
             say(&format!(
@@ -39,7 +39,7 @@ fn locked(file: File, path: &Path, events: &Events) -> io::Result<Result<File, i
             ));
             told = true;
         }
-        if let Some(Event::Signal(signal)) = events.next(Some(Instant::now() + PATIENCE)) {
+        if let Some(RunEvent::Signal(signal)) = events.next(Some(Instant::now() + PATIENCE)) {
             return Ok(Err(signal));
         }
     }
@@ -50,7 +50,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 /// What came of locking a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lock {
+pub(super) enum LockState {
     /// It is this program's own, or that of what it hands it to.
     Mine,
     /// It is somebody else's.
@@ -60,11 +60,11 @@ pub(super) enum Lock {
 }
 
 /// Locks a file, without waiting.
-pub(super) fn lock(file: &File) -> io::Result<Lock> {
+pub(super) fn lock(file: &File) -> io::Result<LockState> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Lock::Mine),
-        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(Lock::Taken),
-        Err(Errno::NOSYS | Errno::NOTSUP | Errno::NOLCK) => Ok(Lock::Unknown),
+        Ok(()) => Ok(LockState::Mine),
+        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(LockState::Taken),
+        Err(Errno::NOSYS | Errno::NOTSUP | Errno::NOLCK) => Ok(LockState::Unknown),
         Err(why) => Err(why.into()),
     }
 }
@@ -102,11 +102,11 @@ pub(super) fn tail(path: &Path, since: u64) -> String {
 
 /// What was written to the log, as far as it was not shown yet.
 #[derive(Debug)]
-pub(super) struct Follower {
+pub(super) struct LogFollower {
     file: File,
 }
 
-impl Follower {
+impl LogFollower {
     /// From the end of what is there now.
     pub(super) fn new(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;

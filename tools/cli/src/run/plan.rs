@@ -8,10 +8,7 @@ use downbeat_common::Failure;
 use serde::{Deserialize, Serialize};
 
 use super::alike::{all_complete, files};
-use super::command::{Variant, quoted};
-
-/// The plan of a folder.
-pub(super) const FILE: &str = "plan.json";
+use super::command::{PLAN_FILE, Variant, quoted};
 
 const SCHEMA: &str = "downbeat.run";
 const VERSION: u32 = 1;
@@ -19,7 +16,7 @@ const VERSION: u32 = 1;
 /// What is to be launched. Equal plans have equal orders, as far as the shorter one goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Plan {
+pub(super) struct LaunchPlan {
     schema: String,
     version: u32,
     /// How often each variant is launched.
@@ -33,7 +30,7 @@ pub(super) struct Plan {
 
 /// One of the launches of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Planned {
+pub(super) struct PlannedLaunch {
     /// Which of the variants.
     pub(super) variant: usize,
     /// The name of its record.
@@ -42,7 +39,7 @@ pub(super) struct Planned {
     pub(super) label: String,
 }
 
-impl Plan {
+impl LaunchPlan {
     /// Blocks in which every variant is launched once, each in an order of its own: what drifts during the experiment
     /// hits all variants alike.
     pub(super) fn new(n: u32, seed: u64, variants: Vec<Variant>) -> Self {
@@ -70,7 +67,7 @@ impl Plan {
     /// # Errors
     /// When there is a file that is no plan.
     pub(super) fn load(folder: &Path) -> Result<Option<Self>, Failure> {
-        let path = folder.join(FILE);
+        let path = folder.join(PLAN_FILE);
         let bad = |why: &dyn std::fmt::Display| {
             Err(Failure::option(
                 "--out",
@@ -151,8 +148,8 @@ impl Plan {
         if Self::load(folder)?.as_ref() == Some(self) {
             return Ok(());
         }
-        let path = folder.join(FILE);
-        let new = folder.join(format!("{FILE}.new"));
+        let path = folder.join(PLAN_FILE);
+        let new = folder.join(format!("{PLAN_FILE}.new"));
         let write = || {
             let mut file = File::create(&new)?;
             serde_json::to_writer_pretty(&mut file, self)?;
@@ -164,7 +161,7 @@ impl Plan {
     }
 
     /// All launches, in their order.
-    pub(super) fn launches(&self) -> Vec<Planned> {
+    pub(super) fn launches(&self) -> Vec<PlannedLaunch> {
         let of = |label: &String| {
             let (name, launch) = label
                 .rsplit_once('/')
@@ -177,7 +174,7 @@ impl Plan {
                 .iter()
                 .position(|variant| variant.name.as_deref() == name)
                 .unwrap_or(0);
-            Planned {
+            PlannedLaunch {
                 variant,
                 name: launch.to_owned(),
                 label: label.clone(),
@@ -190,7 +187,7 @@ impl Plan {
     ///
     /// # Errors
     /// When the records cannot be read.
-    pub(super) fn todo(&self, out: &Path) -> Result<Vec<Planned>, Failure> {
+    pub(super) fn todo(&self, out: &Path) -> Result<Vec<PlannedLaunch>, Failure> {
         let complete = self
             .folders(out)
             .iter()
@@ -228,13 +225,13 @@ impl Plan {
     }
 }
 
-fn planned(variants: &[Variant], variant: usize, number: u32) -> Planned {
+fn planned(variants: &[Variant], variant: usize, number: u32) -> PlannedLaunch {
     let name = format!("launch-{number:03}");
     let label = match &variants[variant].name {
         Some(variant) => format!("{variant}/{name}"),
         None => name.clone(),
     };
-    Planned {
+    PlannedLaunch {
         variant,
         name,
         label,
@@ -295,7 +292,7 @@ mod tests {
     #[test]
     fn every_block_has_every_variant_once_and_the_order_is_the_seeds() {
         let names = ["a", "b", "c"];
-        let plan = Plan::new(50, 7, variants(&names));
+        let plan = LaunchPlan::new(50, 7, variants(&names));
         let mut first = std::collections::BTreeSet::new();
         for (number, block) in (1..).zip(plan.order.chunks(3)) {
             let mut sorted = block.to_vec();
@@ -309,10 +306,10 @@ mod tests {
             first.insert(block[0].split('/').next().unwrap().to_owned());
         }
         assert_eq!(first.len(), 3);
-        assert_eq!(plan, Plan::new(50, 7, variants(&names)));
-        assert_ne!(plan.order, Plan::new(50, 8, variants(&names)).order);
+        assert_eq!(plan, LaunchPlan::new(50, 7, variants(&names)));
+        assert_ne!(plan.order, LaunchPlan::new(50, 8, variants(&names)).order);
         // A longer one goes on where this one ends, whatever stands there.
-        let longer = Plan::new(80, 7, variants(&names));
+        let longer = LaunchPlan::new(80, 7, variants(&names));
         assert_eq!(
             plan.clone().extended(80, None, &variants(&names)).unwrap(),
             longer
@@ -338,7 +335,7 @@ mod tests {
 
     #[test]
     fn without_variants_the_launches_are_in_order() {
-        let plan = Plan::new(
+        let plan = LaunchPlan::new(
             3,
             1,
             vec![Variant {
@@ -351,7 +348,7 @@ mod tests {
 
     #[test]
     fn another_experiment_is_told_by_what_differs() {
-        let plan = Plan::new(3, 1, variants(&["a", "b"]));
+        let plan = LaunchPlan::new(3, 1, variants(&["a", "b"]));
         let differs =
             |n, seed, variants: &[Variant]| plan.clone().extended(n, seed, variants).unwrap_err();
         assert_eq!(
@@ -386,11 +383,11 @@ mod tests {
     fn a_plan_is_read_as_it_was_written_and_a_damaged_one_is_refused() {
         let folder = std::env::temp_dir().join(format!("downbeat-plan-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        assert_eq!(Plan::load(&folder).unwrap(), None);
-        let plan = Plan::new(2, u64::MAX, variants(&["a", "b"]));
+        assert_eq!(LaunchPlan::load(&folder).unwrap(), None);
+        let plan = LaunchPlan::new(2, u64::MAX, variants(&["a", "b"]));
         plan.save(&folder).unwrap();
-        assert_eq!(Plan::load(&folder).unwrap(), Some(plan));
-        let written = fs::read_to_string(folder.join(FILE)).unwrap();
+        assert_eq!(LaunchPlan::load(&folder).unwrap(), Some(plan));
+        let written = fs::read_to_string(folder.join(PLAN_FILE)).unwrap();
         for (from, to, culprit) in [
             ("\"n\": 2", "\"n\": 4000000000", "every launch once"),
             ("a/launch-001", "a/launch-002", "every launch once"),
@@ -399,8 +396,8 @@ mod tests {
             ("\"seed\"", "\"sed\"", "line 5"),
             ("}", "", "line"),
         ] {
-            fs::write(folder.join(FILE), written.replace(from, to)).unwrap();
-            let failure = Plan::load(&folder).unwrap_err();
+            fs::write(folder.join(PLAN_FILE), written.replace(from, to)).unwrap();
+            let failure = LaunchPlan::load(&folder).unwrap_err();
             assert!(
                 matches!(&failure, Failure::Input(why) if why.contains(culprit)),
                 "{failure:?}"

@@ -6,7 +6,7 @@ use clap::Args;
 use downbeat_common::output::{print, print_json};
 use downbeat_common::trace::{
     Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, Movement,
-    PageOptions, Recording, Shown, Violations, files, violations,
+    PageContents, PageOptions, Recording, Violations, files, violations,
 };
 use downbeat_common::{Failure, output};
 use downbeat_trace::{Deviation, Verdict};
@@ -107,7 +107,7 @@ fn look(
     let original = original.filter(|_| difference.is_none());
     let times = file.trace.times();
     let before = original.map_or(&file.trace, |original| &original.trace);
-    let verdict = Verdict::of(before, &times, &latencies.latencies).map_err(Failure::run)?;
+    let verdict = Verdict::new(before, &times, &latencies.latencies).map_err(Failure::run)?;
     let deviation = original
         .map(|original| Deviation::between(&original.trace, &times))
         .transpose();
@@ -115,9 +115,9 @@ fn look(
     Ok(Document {
         schema: "downbeat.trace_check",
         version: 1,
-        contents: Contents::of(&file.trace),
-        latencies: LatencyReport::of(latencies),
-        violations: Violations::of(&verdict, &file.names),
+        contents: Contents::new(&file.trace),
+        latencies: LatencyReport::new(latencies),
+        violations: Violations::new(&verdict, &file.names),
         difference,
         deviation: deviation.as_ref().map(Into::into),
         movement: original.map(|original| Movement::between(&original.trace, &times, &file.names)),
@@ -125,9 +125,9 @@ fn look(
 }
 
 impl Document {
-    fn shown<'a>(&'a self, names: &'a [String], against: Option<&Path>) -> Shown<'a> {
+    fn shown<'a>(&'a self, names: &'a [String], against: Option<&Path>) -> PageContents<'a> {
         let deviation = self.deviation.as_ref().zip(self.movement.as_ref());
-        Shown {
+        PageContents {
             contents: &self.contents,
             conditions: String::new(),
             latencies: &self.latencies,

@@ -87,7 +87,7 @@ enum Target {
 
 impl Target {
     fn of(output: &Path) -> Result<Self, Failure> {
-        if let Some(format) = TraceFormat::of(output) {
+        if let Some(format) = TraceFormat::from_path(output) {
             return Ok(Self::Trace(format));
         }
         match output.extension().and_then(|end| end.to_str()) {

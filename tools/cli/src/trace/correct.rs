@@ -110,9 +110,9 @@ impl Options {
         let (sessions, pre_synchronization) = self.correction.pre_synchronize(file)?;
         let latencies = self.correction.latencies.find(&file.trace);
         let judge = |times: &[&[Timestamp<_>]]| {
-            let verdict = Verdict::of(&file.trace, times, &latencies.latencies);
+            let verdict = Verdict::new(&file.trace, times, &latencies.latencies);
             verdict
-                .map(|verdict| Violations::of(&verdict, &file.names))
+                .map(|verdict| Violations::new(&verdict, &file.names))
                 .map_err(Failure::run)
         };
         let as_measured = measured.map(|times| judge(&slices(&times))).transpose()?;
@@ -133,7 +133,7 @@ impl Options {
             found.check_none_left(&self.correction.input)?;
             let truth = truth.map(|truth| {
                 let stages = TruthStages::between(&file.trace, times, &truth.trace);
-                stages.ok_or_else(|| TruthStages::of_another(&truth.path, &file.path))
+                stages.ok_or_else(|| TruthStages::not_same_trace(&truth.path, &file.path))
             });
             let truth = truth.transpose()?;
             let place = Place {
@@ -155,9 +155,9 @@ impl Options {
         Ok(Document {
             schema: "downbeat.trace_correction",
             version: 1,
-            contents: Contents::of(&file.trace),
+            contents: Contents::new(&file.trace),
             pre_synchronization,
-            latencies: LatencyReport::of(latencies),
+            latencies: LatencyReport::new(latencies),
             passes,
             explicitly_corrected,
             as_measured: as_measured.unwrap_or_else(|| pre_synchronized.clone()),

@@ -10,7 +10,7 @@ use downbeat_common::{Failure, cli};
 use downbeat_files::FileError;
 use downbeat_sync::SimError;
 use downbeat_trace::formats::{Item, TraceFormat, TraceWriter, What};
-use downbeat_trace::{Latencies, SyntheticEvent, SyntheticProgram, Traffic};
+use downbeat_trace::{Latencies, SyntheticEvent, SyntheticProgram, SyntheticTraffic};
 
 #[derive(Args, Debug)]
 #[command(
@@ -131,9 +131,9 @@ impl Options {
             threads: self.threads,
             duration: self.duration,
             traffic: match self.traffic {
-                TrafficOption::Ring => Traffic::Ring,
-                TrafficOption::Pairs => Traffic::Pairs,
-                TrafficOption::Stencil => Traffic::Stencil,
+                TrafficOption::Ring => SyntheticTraffic::Ring,
+                TrafficOption::Pairs => SyntheticTraffic::Pairs,
+                TrafficOption::Stencil => SyntheticTraffic::Stencil,
             },
             collective_every: self.collective_every,
             fork_every: self.fork_every,
@@ -221,7 +221,7 @@ fn write_to(
             events += 1;
             let (location, what) = (
                 location.index() as u32,
-                What::of(action).unwrap_or(What::Note("work")),
+                What::from_action(action).unwrap_or(What::Note("work")),
             );
             Ok::<_, Unwritten>(writer.write(&Item::Event {
                 location,

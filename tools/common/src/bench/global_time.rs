@@ -13,7 +13,7 @@ use crate::{Failure, agree_blocking};
 
 /// How the ranks get one clock, and how often.
 #[derive(Args, Clone, Debug)]
-pub struct SyncOptions {
+pub struct GlobalClockOptions {
     /// How the ranks get one clock, where the scheme needs one: a LABEL of the command sync [default:
     /// h2hca(hca3/1000/skampi/100,prop)]
     #[arg(long, value_name = "LABEL")]
@@ -25,7 +25,7 @@ pub struct SyncOptions {
 
 const DEFAULT: &str = "h2hca(hca3/1000/skampi/100,prop)";
 
-impl SyncOptions {
+impl GlobalClockOptions {
     /// How the ranks get one clock; nothing if they need none, and nobody asked for one.
     ///
     /// # Errors
@@ -66,11 +66,11 @@ impl<'a, M: Comm, K: Clock> GlobalTime<'a, M, K> {
     /// For measurements by this method. No rank has learned anything yet.
     ///
     /// # Errors
-    /// As [`SyncOptions::algorithm`].
+    /// As [`GlobalClockOptions::algorithm`].
     pub fn new(
         comm: &'a M,
         me: Timekeeper<'a, K>,
-        options: &SyncOptions,
+        options: &GlobalClockOptions,
         method: &Method,
     ) -> Result<Self, Failure> {
         Ok(Self {

@@ -9,8 +9,9 @@ use downbeat_records::{Factors, GroupKey, State};
 use downbeat_records::{Format, Journal};
 use serde::Serialize;
 
-use super::{Plan, group_of};
+use super::{BenchPlan, group_of};
 use crate::Failure;
+use crate::machine::now;
 use crate::output::{self, Table, count};
 use crate::records::serialize_factors;
 
@@ -48,19 +49,19 @@ fn launch_name(text: &str) -> Result<String, String> {
 
 /// What was found so far, on rank 0; on other ranks nothing.
 #[derive(Debug, Default)]
-pub struct Results {
+pub struct BenchResults {
     headline: String,
     factors: Factors,
     facts: Factors,
     journal: Option<Journal>,
     /// Groups that an earlier process of this launch measured.
     before: usize,
-    shown: Vec<Shown>,
+    shown: Vec<GroupSummary>,
 }
 
 /// One group as it is shown.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct GroupSummary {
     operation: String,
     bytes: u64,
     ranks: u32,
@@ -86,7 +87,7 @@ fn as_object<S: serde::Serializer>(
 
 /// What a JSON document of a launch begins with.
 #[derive(Debug, Serialize)]
-pub struct Head<'a> {
+pub struct LaunchHeader<'a> {
     schema: &'static str,
     version: u32,
     #[serde(serialize_with = "serialize_factors")]
@@ -97,22 +98,22 @@ pub struct Head<'a> {
 
 /// Everything, as one JSON document.
 #[derive(Serialize)]
-struct Report<'a> {
+struct BenchReport<'a> {
     #[serde(flatten)]
-    head: Head<'a>,
-    groups: &'a [Shown],
+    head: LaunchHeader<'a>,
+    groups: &'a [GroupSummary],
 }
 
 impl OutputOptions {
     /// Begins the record, if there is to be one. Only rank 0 does this.
-    pub(super) fn begin(&self, plan: Plan, seed: u64) -> Result<Results, Failure> {
-        let Plan {
+    pub(super) fn begin(&self, plan: BenchPlan, seed: u64) -> Result<BenchResults, Failure> {
+        let BenchPlan {
             factors,
             facts,
             headline,
             ..
         } = plan;
-        let facts = facts.with("started", &crate::now()).with("seed", &seed);
+        let facts = facts.with("started", &now()).with("seed", &seed);
         let open = |folder: &PathBuf| {
             let name = self.launch.clone().unwrap_or_else(name_by_time);
             Journal::open(folder, &name, self.format, self.raw, &factors, &facts)
@@ -124,7 +125,7 @@ impl OutputOptions {
             .transpose()
             .map_err(|why| Failure::option("--out", why))?;
         let before = journal.as_ref().map_or(0, |journal| journal.groups().len());
-        Ok(Results {
+        Ok(BenchResults {
             headline,
             factors,
             facts,
@@ -143,8 +144,8 @@ impl OutputOptions {
     ///
     /// # Errors
     /// When standard output cannot be written.
-    pub fn show(&self, results: &Results) -> Result<(), Failure> {
-        let report = Report {
+    pub fn show(&self, results: &BenchResults) -> Result<(), Failure> {
+        let report = BenchReport {
             head: results.head("downbeat.bench", 1),
             groups: &results.shown,
         };
@@ -156,7 +157,7 @@ impl OutputOptions {
     }
 
     /// Shows what was measured before a failure, which is what the program then speaks of: half a document would be none.
-    pub(super) fn show_before_failure(&self, results: &Results) {
+    pub(super) fn show_before_failure(&self, results: &BenchResults) {
         if !self.json && !results.shown.is_empty() {
             // That it cannot be shown, too, is the lesser failure.
             let _ = self.show(results);
@@ -169,7 +170,7 @@ impl OutputOptions {
     /// When standard output cannot be written.
     pub fn show_as(
         &self,
-        results: &Results,
+        results: &BenchResults,
         report: &impl Serialize,
         text: &str,
     ) -> Result<(), Failure> {
@@ -190,22 +191,18 @@ impl OutputOptions {
 
 /// As no other launch is named that begins in another second or is another process.
 fn name_by_time() -> String {
-    format!(
-        "launch-{}-{}",
-        crate::now().replace([':', 'Z'], ""),
-        process::id()
-    )
+    format!("launch-{}-{}", now().replace([':', 'Z'], ""), process::id())
 }
 
-impl Results {
+impl BenchResults {
     /// What the results depend on.
     pub fn factors(&self) -> &Factors {
         &self.factors
     }
 
     /// What a document with the results begins with.
-    pub fn head(&self, schema: &'static str, version: u32) -> Head<'_> {
-        Head {
+    pub fn head(&self, schema: &'static str, version: u32) -> LaunchHeader<'_> {
+        LaunchHeader {
             schema,
             version,
             factors: &self.factors,
@@ -246,7 +243,7 @@ impl Results {
                 .map_err(Failure::run)?;
         }
         let of = |state| measured.observations.count(state);
-        self.shown.push(Shown {
+        self.shown.push(GroupSummary {
             operation: key.operation.clone(),
             bytes: key.bytes,
             ranks: key.ranks,
@@ -270,7 +267,7 @@ impl Results {
 
     /// A row for each group, with the figures of the processing.
     fn table(&self) -> String {
-        let mut shown: Vec<&Shown> = self.shown.iter().collect();
+        let mut shown: Vec<&GroupSummary> = self.shown.iter().collect();
         shown.sort_by_key(|one| (&one.operation, one.ranks, one.bytes));
         let mut names: Vec<&str> = Vec::new();
         for (name, _) in shown

@@ -4,7 +4,7 @@ use super::svg::text_width;
 use super::units::{self, TimeUnit};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Scale {
+enum AxisScale {
     Linear,
     Logarithmic,
     /// By the ratios of one more than the value, so that 0 is on it.
@@ -21,7 +21,7 @@ const SPLIT: (f64, f64) = (0.76, 0.82);
 /// One axis.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    scale: Scale,
+    scale: AxisScale,
     low: f64,
     high: f64,
     /// What it shows, and in which unit.
@@ -53,7 +53,7 @@ impl Axis {
             .map(|(at, text)| (at * unit.nanos, text))
             .collect();
         Self {
-            scale: Scale::Linear,
+            scale: AxisScale::Linear,
             low,
             high,
             label: format!("{label}, {}", unit.name),
@@ -74,7 +74,7 @@ impl Axis {
             .map(|at| (at, name(at)))
             .collect();
         Self {
-            scale: Scale::Logarithmic,
+            scale: AxisScale::Logarithmic,
             low,
             high,
             label: label.to_owned(),
@@ -90,7 +90,7 @@ impl Axis {
             return axis;
         }
         let unit = TimeUnit::for_nanos(axis.low.abs().max(at.abs()));
-        (axis.scale, axis.high) = (Scale::Split { at }, high * 1.05);
+        (axis.scale, axis.high) = (AxisScale::Split { at }, high * 1.05);
         let mut above = log_ticks(at, axis.high, 1);
         if above.is_empty() {
             above.push(high);
@@ -110,8 +110,8 @@ impl Axis {
     /// Where the part of a split axis ends that is evenly spaced.
     pub fn split(&self) -> Option<f64> {
         match self.scale {
-            Scale::Split { at } => Some(at),
-            Scale::Linear | Scale::Logarithmic | Scale::Counts => None,
+            AxisScale::Split { at } => Some(at),
+            AxisScale::Linear | AxisScale::Logarithmic | AxisScale::Counts => None,
         }
     }
 
@@ -132,7 +132,7 @@ impl Axis {
         // Half a step on both sides.
         let room = (0.05 * (high - low)).max(0.5);
         let mut axis = Self {
-            scale: Scale::Linear,
+            scale: AxisScale::Linear,
             low: low - room,
             high: high + room,
             label: "size of a message".to_owned(),
@@ -168,7 +168,7 @@ impl Axis {
         };
         let ticks = ticks.into_iter().map(signed).collect();
         Self {
-            scale: Scale::Linear,
+            scale: AxisScale::Linear,
             low,
             high,
             label: label.to_owned(),
@@ -201,7 +201,7 @@ impl Axis {
     /// only ticks that can be read at this length of the axis.
     pub fn counts(label: &str, high: f64, length: f64) -> Self {
         let mut axis = Self {
-            scale: Scale::Counts,
+            scale: AxisScale::Counts,
             low: 0.0,
             high: 1.08 * high.max(1.0),
             label: label.to_owned(),
@@ -229,7 +229,7 @@ impl Axis {
     /// Numbers from exactly low to exactly high.
     pub fn exact(label: &str, low: f64, high: f64, ticks: Vec<(f64, String)>) -> Self {
         Self {
-            scale: Scale::Linear,
+            scale: AxisScale::Linear,
             low,
             high,
             label: label.to_owned(),
@@ -240,11 +240,13 @@ impl Axis {
     /// Where a value is: 0 at the beginning of the axis, 1 at its end.
     pub fn share(&self, value: f64) -> f64 {
         match self.scale {
-            Scale::Linear => (value - self.low) / (self.high - self.low),
-            Scale::Logarithmic => (value / self.low).ln() / (self.high / self.low).ln(),
-            Scale::Counts => value.ln_1p() / self.high.ln_1p(),
-            Scale::Split { at } if value <= at => SPLIT.0 * (value - self.low) / (at - self.low),
-            Scale::Split { at } => {
+            AxisScale::Linear => (value - self.low) / (self.high - self.low),
+            AxisScale::Logarithmic => (value / self.low).ln() / (self.high / self.low).ln(),
+            AxisScale::Counts => value.ln_1p() / self.high.ln_1p(),
+            AxisScale::Split { at } if value <= at => {
+                SPLIT.0 * (value - self.low) / (at - self.low)
+            }
+            AxisScale::Split { at } => {
                 SPLIT.1 + (1.0 - SPLIT.1) * (value / at).ln() / (self.high / at).ln()
             }
         }

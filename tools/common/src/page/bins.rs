@@ -12,13 +12,13 @@ const LEAST_BINS: usize = 9;
 
 /// What a report counts in.
 #[derive(Clone, Copy, Debug)]
-pub struct Unit {
+pub struct TickUnit {
     nanos: f64,
 }
 
-impl Unit {
+impl TickUnit {
     /// Reports that count in this.
-    pub fn of(tick: Duration) -> Self {
+    pub fn new(tick: Duration) -> Self {
         Self {
             nanos: tick.as_nanos() as f64,
         }
@@ -74,7 +74,7 @@ pub fn axis(
     label: &str,
     bins: impl Iterator<Item = DecimalBin> + Clone,
     width: f64,
-    unit: Unit,
+    unit: TickUnit,
 ) -> Axis {
     let first = bins.clone().map(DecimalBin::index).min().unwrap_or(0);
     let last = bins.map(DecimalBin::index).max().unwrap_or(0);
@@ -90,7 +90,7 @@ pub fn axis(
 }
 
 /// As many as there is room for. Where 0 is on the axis, it has one.
-fn ticks(first: usize, last: usize, width: f64, unit: Unit) -> Vec<(f64, String)> {
+fn ticks(first: usize, last: usize, width: f64, unit: TickUnit) -> Vec<(f64, String)> {
     let slot = width / (last + 1 - first) as f64;
     // The first digit of a bin is 1 at the beginning of its power of ten; there is none for 0.
     let digit = |bin: DecimalBin| bin.index().checked_sub(1).map_or(0, |index| index % 9 + 1);
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn bins_are_said_in_short() {
         let span =
-            |nanos, length| Unit::of(Duration::from_nanos(nanos)).span(DecimalBin::of(length));
+            |nanos, length| TickUnit::new(Duration::from_nanos(nanos)).span(DecimalBin::of(length));
         assert_eq!(
             [span(1, 0), span(1, 7), span(1, 950)],
             ["0 to 1 ns", "7 to 8 ns", "900 to 1000 ns"]
@@ -160,11 +160,11 @@ mod tests {
             ["6 to 7 s", "7.5 to 10 µs"]
         );
         assert_eq!(
-            Unit::of(Duration::from_nanos(2_500)).plain_span(DecimalBin::of(3)),
+            TickUnit::new(Duration::from_nanos(2_500)).plain_span(DecimalBin::of(3)),
             "7.5-10 us"
         );
         assert!(span(1, u64::MAX).ends_with(" s"));
-        let begin = |length| Unit::of(Duration::from_nanos(1)).begin(DecimalBin::of(length));
+        let begin = |length| TickUnit::new(Duration::from_nanos(1)).begin(DecimalBin::of(length));
         assert_eq!(
             [begin(0), begin(7), begin(1_000_000)],
             ["0", "7 ns", "1 ms"]
@@ -175,7 +175,12 @@ mod tests {
     fn ticks_are_as_many_as_there_is_room_for() {
         let ticks = |first: u64, last: u64| -> Vec<String> {
             let bins = [first, last].map(DecimalBin::of).into_iter();
-            let axis = axis("length", bins, 430.0, Unit::of(Duration::from_nanos(1)));
+            let axis = axis(
+                "length",
+                bins,
+                430.0,
+                TickUnit::new(Duration::from_nanos(1)),
+            );
             axis.ticks.into_iter().map(|(_, text)| text).collect()
         };
         assert_eq!(

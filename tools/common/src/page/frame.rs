@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::style;
-use super::svg::{Anchor, Canvas, LINE, Picture, WIDTH, fitting, text_width};
+use super::svg::{Canvas, LINE, Picture, TextAnchor, WIDTH, fitting, text_width};
 
 /// The place of the data in a picture, and what has been drawn.
 #[derive(Debug)]
@@ -57,27 +57,27 @@ impl Frame {
             let y = self.at_y(at);
             self.canvas.line("grid", (left, y), (right, y));
             self.canvas
-                .text("", (left - 6.0, y + 4.5), Anchor::End, &text);
+                .text("", (left - 6.0, y + 4.5), TextAnchor::End, &text);
         }
         for (at, text) in self.x.ticks.clone() {
             let x = self.at_x(at);
             self.canvas.line("axis", (x, bottom), (x, bottom + 4.0));
             self.canvas
-                .text("", (x, bottom + 17.0), Anchor::Middle, &text);
+                .text("", (x, bottom + 17.0), TextAnchor::Middle, &text);
         }
         self.canvas
             .path("axis", &[(left, top), (left, bottom), (right, bottom)]);
         self.canvas.text(
             "quiet",
             (2.0, legend + LINE - 5.0),
-            Anchor::Start,
+            TextAnchor::Start,
             &self.y.label,
         );
         let middle = 0.5 * (left + right);
         self.canvas.text(
             "quiet",
             (middle, bottom + 17.0 + LINE),
-            Anchor::Middle,
+            TextAnchor::Middle,
             &self.x.label,
         );
     }
@@ -135,7 +135,7 @@ fn legend(canvas: &mut Canvas, names: &[String]) -> f64 {
         }
         canvas.line(&style::line(series), (x, y - 4.5), (x + SAMPLE, y - 4.5));
         canvas.marker(series, (x + 0.5 * SAMPLE, y - 4.5));
-        canvas.text("", (x + SAMPLE + 6.0, y), Anchor::Start, &name);
+        canvas.text("", (x + SAMPLE + 6.0, y), TextAnchor::Start, &name);
         x += width;
     }
     y + 5.0

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::svg::{Anchor, Canvas, LINE, WIDTH, number, text_width};
+use super::svg::{Canvas, LINE, TextAnchor, WIDTH, number, text_width};
 
 /// Cells that are alike, in a row, and in rows below each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,7 +82,7 @@ pub fn legend(canvas: &mut Canvas, classes: impl IntoIterator<Item = (String, St
         if class == "hatch" {
             canvas.raw_path("hatch", &hatching((x, y - 10.5), (SAMPLE, SAMPLE)));
         }
-        canvas.text("", (x + SAMPLE + 5.0, y), Anchor::Start, &text);
+        canvas.text("", (x + SAMPLE + 5.0, y), TextAnchor::Start, &text);
         x += width;
     }
     y + 5.0

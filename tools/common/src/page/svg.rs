@@ -80,7 +80,7 @@ pub fn number(value: f64) -> String {
 
 /// On which side of its place a text stands.
 #[derive(Clone, Copy, Debug)]
-pub enum Anchor {
+pub enum TextAnchor {
     /// It begins there.
     Start,
     /// Its middle is there.
@@ -119,11 +119,11 @@ impl Canvas {
     }
 
     /// Text whose baseline is at this height.
-    pub fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+    pub fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: TextAnchor, text: &str) {
         let anchor = match anchor {
-            Anchor::Start => "",
-            Anchor::Middle => " text-anchor=\"middle\"",
-            Anchor::End => " text-anchor=\"end\"",
+            TextAnchor::Start => "",
+            TextAnchor::Middle => " text-anchor=\"middle\"",
+            TextAnchor::End => " text-anchor=\"end\"",
         };
         let (x, y, text) = (number(x), number(y), escape(text));
         let _ = write!(
@@ -215,7 +215,7 @@ impl Picture {
             shown.text(
                 "title",
                 (4.0, LINE * f64::from(number) - above),
-                Anchor::Start,
+                TextAnchor::Start,
                 line,
             );
         }
@@ -246,7 +246,7 @@ mod tests {
             "a\u{fffd}b\u{fffd}c\u{fffd}d"
         );
         let mut canvas = Canvas::default();
-        canvas.text("t", (0.0, 0.0), Anchor::Middle, "</text><script>");
+        canvas.text("t", (0.0, 0.0), TextAnchor::Middle, "</text><script>");
         let picture = Picture::new("</title>".into(), "</desc><b>".into(), 100.0, canvas);
         for text in [picture.inline(1), picture.file()] {
             assert!(

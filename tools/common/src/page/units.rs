@@ -87,7 +87,7 @@ pub fn group(key: &GroupKey) -> String {
         "{} of {} among {}",
         key.operation,
         bytes(key.bytes),
-        of(key.ranks as usize, "rank", "ranks")
+        counted(key.ranks as usize, "rank", "ranks")
     )
 }
 
@@ -114,7 +114,7 @@ fn grouped(number: &str) -> String {
 }
 
 /// So many of a thing: `1 rank`, `2 ranks`.
-pub fn of(number: usize, what: &str, many: &str) -> String {
+pub fn counted(number: usize, what: &str, many: &str) -> String {
     format!(
         "{} {}",
         count(number as u64),
@@ -189,7 +189,10 @@ mod tests {
             ]
         );
         assert_eq!(
-            (of(1, "launch", "launches"), of(2, "launch", "launches")),
+            (
+                counted(1, "launch", "launches"),
+                counted(2, "launch", "launches")
+            ),
             ("1 launch".into(), "2 launches".into())
         );
     }

@@ -14,7 +14,7 @@ use downbeat_trace::{
 
 use super::document::{Document, PreSyncReport, Printed};
 use super::settings::{LatencyOption, MatchingOptions};
-use super::{PageOptions, Recording, Shown, Unfinished, files};
+use super::{PageContents, PageOptions, Recording, Unfinished, files};
 use crate::output::{print, print_json};
 use crate::{Failure, cli};
 
@@ -137,7 +137,7 @@ impl CorrectionOptions {
     ) -> Result<(), Failure> {
         let title = format!("Correction of {}", self.input.display());
         self.page
-            .write(&title, &Shown::correction(document, names))?;
+            .write(&title, &PageContents::correction(document, names))?;
         if self.json {
             return print_json(&Printed { document, streamed });
         }
@@ -259,7 +259,7 @@ impl CorrectionOptions {
         (report.unknown, report.sessions_left_out) = (maps.unknown, maps.left_out);
         let mut corrected = sessions.clone();
         for (location, sessions) in ids.iter().zip(&mut corrected) {
-            let map = maps.of(*location);
+            let map = maps.for_location(*location);
             for sample in sessions.iter_mut().flatten() {
                 sample.at = Timestamp::from_nanos(map.apply(sample.at).as_nanos());
             }

@@ -13,9 +13,9 @@ pub struct DeviationReport {
     /// How far events are moved.
     pub displacement: DisplacementReport,
     /// What became of intervals from the first event of a location to each other one.
-    pub event_position: IntervalReport,
+    pub event_position: IntervalsReport,
     /// What became of intervals from each event of a location to the next one.
-    pub event_distance: IntervalReport,
+    pub event_distance: IntervalsReport,
 }
 
 /// How far events are moved.
@@ -37,7 +37,7 @@ pub struct DisplacementReport {
 
 /// By how much intervals are longer or shorter.
 #[derive(Debug, Serialize)]
-pub struct IntervalReport {
+pub struct IntervalsReport {
     /// All.
     pub intervals: u64,
     /// The sum of all changes over the sum of all lengths.
@@ -102,7 +102,7 @@ impl From<&Deviation> for DeviationReport {
             largest_nanos: largest.as_nanos(),
             bins: bins(&found.displacement.bins),
         };
-        let intervals = |of: &Intervals| IntervalReport {
+        let intervals = |of: &Intervals| IntervalsReport {
             intervals: of.intervals,
             mean_share: of.mean_share(),
             mean_nanos: of.mean(),

@@ -36,7 +36,7 @@ pub fn check_corrected(
             );
             return Err(Failure::option(option, why));
         }
-        return downbeat_trace::formats::otf2::check_place(output)
+        return downbeat_trace::formats::otf2::check_destination(output)
             .map_err(|why| Failure::option(option, why));
     }
     check_output(option, output, &[&[input], others].concat())
@@ -99,5 +99,5 @@ pub fn is_no_archive(option: &str, path: &Path) -> Failure {
 
 /// That of its name, or else the one given.
 pub fn format(output: &Path, otherwise: TraceFormat) -> TraceFormat {
-    TraceFormat::of(output).unwrap_or(otherwise)
+    TraceFormat::from_path(output).unwrap_or(otherwise)
 }

@@ -46,7 +46,7 @@ fn of_archive(
     offsets: bool,
     mut take: impl FnMut(&Item<'_>) -> Result<(), FileError>,
 ) -> Result<u64, Failure> {
-    use downbeat_trace::formats::otf2::{Archive, Otf2Error, Reading};
+    use downbeat_trace::formats::otf2::{Archive, Otf2Error, ReadOptions};
 
     /// Why it is not handed over to its end.
     struct Ended(Failure);
@@ -59,9 +59,9 @@ fn of_archive(
 
     let mut all = || {
         let archive = Archive::open(path)?;
-        let reading = Reading {
+        let reading = ReadOptions {
             offsets,
-            ..Reading::default()
+            ..ReadOptions::default()
         };
         archive.for_each_item(&reading, |item| {
             take(item).map_err(|why| Ended(unwritable(path, why)))

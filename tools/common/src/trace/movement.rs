@@ -64,7 +64,7 @@ pub struct Slices {
 
 impl Slices {
     /// The time of a trace.
-    pub fn of(trace: &Trace) -> Self {
+    pub fn new(trace: &Trace) -> Self {
         let ends =
             |location: &Location| Some([*location.times().first()?, *location.times().last()?]);
         let ends = || trace.locations().iter().filter_map(ends);
@@ -103,12 +103,12 @@ pub struct MovementWalk {
     slices: Slices,
     shared: usize,
     cells: Vec<Option<i64>>,
-    locations: Vec<Walk>,
+    locations: Vec<LocationWalk>,
 }
 
 /// How far a location has come.
 #[derive(Debug)]
-struct Walk {
+struct LocationWalk {
     report: LocationReport,
     total: u128,
     /// The slice of its last event, and when that ends.
@@ -131,7 +131,7 @@ impl MovementWalk {
                 farthest_nanos,
                 at_nanos,
             };
-            Walk {
+            LocationWalk {
                 report,
                 total: 0,
                 slice: 0,
@@ -150,7 +150,7 @@ impl MovementWalk {
 
     /// The next event of a location: when it was, and when it is now.
     pub fn take(&mut self, location: usize, before: Timestamp<Global>, after: Timestamp<Global>) {
-        let Some(Walk {
+        let Some(LocationWalk {
             report,
             total,
             slice,
@@ -188,7 +188,7 @@ impl MovementWalk {
         let locations = self
             .locations
             .iter()
-            .flat_map(|Walk { report, total, .. }| {
+            .flat_map(|LocationWalk { report, total, .. }| {
                 let LocationReport {
                     events,
                     moved,
@@ -224,7 +224,8 @@ impl MovementWalk {
             .iter()
             .zip(&mut self.locations)
             .filter(|([events, ..], _)| *events > 0);
-        for ([events, moved, low, high, farthest, at], Walk { report, total, .. }) in found {
+        for ([events, moved, low, high, farthest, at], LocationWalk { report, total, .. }) in found
+        {
             (report.events, report.moved) = (*events, *moved);
             *total = u128::from(*high) << 64 | u128::from(*low);
             (report.farthest_nanos, report.at_nanos) = (*farthest as i64, *at);
@@ -239,7 +240,7 @@ impl MovementWalk {
             cells,
             locations,
         } = self;
-        let mean = |Walk { report, total, .. }: Walk| {
+        let mean = |LocationWalk { report, total, .. }: LocationWalk| {
             let mean_nanos = total as f64 / report.events.max(1) as f64;
             LocationReport {
                 mean_nanos,
@@ -279,7 +280,7 @@ impl Movement {
         times: &[T],
         names: &[String],
     ) -> Self {
-        let mut walk = MovementWalk::new(Slices::of(trace), names);
+        let mut walk = MovementWalk::new(Slices::new(trace), names);
         for (location, (before, after)) in trace.locations().iter().zip(times).enumerate() {
             for (before, after) in before.times().iter().zip(after.as_ref()) {
                 walk.take(location, *before, *after);
@@ -324,7 +325,7 @@ mod tests {
     /// The same by two walks.
     fn shared(before: &[Vec<i64>], after: &[Vec<i64>]) -> Movement {
         let names: Vec<String> = (0..before.len()).map(|i| format!("rank {i}")).collect();
-        let mut walks = [(); 2].map(|()| MovementWalk::new(Slices::of(&trace(before)), &names));
+        let mut walks = [(); 2].map(|()| MovementWalk::new(Slices::new(&trace(before)), &names));
         for (location, (before, after)) in before.iter().zip(after).enumerate() {
             for (before, after) in before.iter().zip(after) {
                 let [before, after] = [*before, *after].map(Timestamp::from_nanos);

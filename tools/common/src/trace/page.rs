@@ -15,8 +15,8 @@ use super::{
     TruthStages, Violations, files, percent,
 };
 use crate::Failure;
-use crate::page::units::{count, of, time};
-use crate::page::{Page, Table};
+use crate::page::units::{count, counted, time};
+use crate::page::{HtmlTable, Page};
 
 /// Where the page is to be.
 #[derive(Args, Debug)]
@@ -30,11 +30,11 @@ pub struct PageOptions {
 }
 
 /// Times at one stage, and what is wrong with them.
-type Stage<'a> = (&'static str, &'a Violations);
+type ViolationStage<'a> = (&'static str, &'a Violations);
 
 /// What is on the page.
 #[derive(Debug)]
-pub struct Shown<'a> {
+pub struct PageContents<'a> {
     /// What the trace consists of.
     pub contents: &'a Contents,
     /// What else is to be known, in lines.
@@ -42,7 +42,7 @@ pub struct Shown<'a> {
     /// How long messages take at least.
     pub latencies: &'a LatencyReport,
     /// In their order.
-    pub stages: Vec<Stage<'a>>,
+    pub stages: Vec<ViolationStage<'a>>,
     /// How many receives and exits were corrected explicitly.
     pub corrected: Option<usize>,
     /// In their order; the last one counts.
@@ -96,7 +96,7 @@ impl PageOptions {
     ///
     /// # Errors
     /// When there cannot be such files, by the option that named them; or when they cannot be filled.
-    pub fn write(&self, title: &str, shown: &Shown<'_>) -> Result<(), Failure> {
+    pub fn write(&self, title: &str, shown: &PageContents<'_>) -> Result<(), Failure> {
         let Some(output) = &self.page else {
             return Ok(());
         };
@@ -106,7 +106,7 @@ impl PageOptions {
     }
 }
 
-impl<'a> Shown<'a> {
+impl<'a> PageContents<'a> {
     /// The page of a correction of locations with such names.
     pub fn correction(document: &'a Document, names: &'a [String]) -> Self {
         let archive = document.archive.as_ref().map(ArchiveReport::text);
@@ -171,7 +171,7 @@ impl<'a> Shown<'a> {
                 0 => "No message and no collective operation violates its latency.".to_owned(),
                 wrong => format!(
                     "There are {}.",
-                    of(wrong as usize, "violation", "violations")
+                    counted(wrong as usize, "violation", "violations")
                 ),
             },
         );
@@ -248,9 +248,9 @@ impl<'a> Shown<'a> {
     }
 }
 
-fn latencies(found: &LatencyReport) -> Table {
+fn latencies(found: &LatencyReport) -> HtmlTable {
     let caption = format!("How long messages take at least ({})", found.source);
-    let mut table = Table::of_numbers(&caption, ["in a process", "on a node", "between nodes"]);
+    let mut table = HtmlTable::of_numbers(&caption, ["in a process", "on a node", "between nodes"]);
     let levels = [
         found.same_process_nanos,
         found.same_node_nanos,
@@ -260,8 +260,8 @@ fn latencies(found: &LatencyReport) -> Table {
     table
 }
 
-fn passes(passes: &[PassReport]) -> Table {
-    let mut table = Table::of_numbers(
+fn passes(passes: &[PassReport]) -> HtmlTable {
+    let mut table = HtmlTable::of_numbers(
         "Passes",
         [
             "pass",

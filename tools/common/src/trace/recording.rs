@@ -115,15 +115,15 @@ impl Recording {
         offsets: bool,
         workers: usize,
     ) -> Result<Self, Failure> {
-        use formats::otf2::{Archive, ArchiveTrace, Reading};
+        use formats::otf2::{Archive, ArchiveTrace, ReadOptions};
 
         let bad = |why: formats::otf2::Otf2Error| Failure::Input(why.to_string());
         let archive = Archive::open(path).map_err(bad)?;
-        let reading = Reading {
+        let reading = ReadOptions {
             matching,
             offsets,
             workers,
-            ..Reading::default()
+            ..ReadOptions::default()
         };
         let ArchiveTrace { trace, origin } = archive.read(&reading).map_err(bad)?;
         let names = archive.names(&origin);
@@ -166,7 +166,7 @@ impl Recording {
             #[cfg(feature = "otf2")]
             Source::Archive(source) => {
                 let (archive, origin) = &**source;
-                let writing = formats::otf2::Writing {
+                let writing = formats::otf2::WriteOptions {
                     rewrite: to.rewrite,
                     workers: to.workers,
                 };

@@ -45,7 +45,7 @@ pub enum LatencyOption {
 
 /// The latencies that count.
 #[derive(Clone, Copy, Debug)]
-pub struct Found {
+pub struct LatencySetting {
     /// How long messages take at least.
     pub latencies: Latencies,
     /// Where they come from, in a word or two.
@@ -63,7 +63,7 @@ impl FromStr for LatencyOption {
         if !text.starts_with(|c: char| c.is_ascii_digit() || c == '-') || text.contains(['/', '\\'])
         {
             let text_of_file = fs::read_to_string(text).map_err(|why| format!("{text}: {why}"))?;
-            return InFile::read(&text_of_file)
+            return LatencyFile::read(&text_of_file)
                 .map(Self::Read)
                 .map_err(|why| format!("{text}: {why}"));
         }
@@ -91,13 +91,13 @@ fn in_order([process, node, beyond]: [Duration; 3]) -> Result<Latencies, String>
 /// What a file of latencies says.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct InFile {
+struct LatencyFile {
     same_process: String,
     same_node: String,
     other_node: String,
 }
 
-impl InFile {
+impl LatencyFile {
     fn read(text: &str) -> Result<Latencies, String> {
         // Of what the parser says, the line with the mistake is the first.
         let first_line =
@@ -125,7 +125,7 @@ impl LatencyOption {
                                    file with same-process = \"200ns\", same-node and other-node";
 
     /// Of a trace whose clocks are as right as they become from outside.
-    pub fn find(&self, trace: &Trace) -> Found {
+    pub fn find(&self, trace: &Trace) -> LatencySetting {
         let Ok(found) = self.find_by(|| Ok::<_, Infallible>(Latencies::measured(trace)));
         found
     }
@@ -134,13 +134,16 @@ impl LatencyOption {
     ///
     /// # Errors
     /// Those of measuring.
-    pub fn find_by<E>(&self, measure: impl FnOnce() -> Result<Latencies, E>) -> Result<Found, E> {
+    pub fn find_by<E>(
+        &self,
+        measure: impl FnOnce() -> Result<Latencies, E>,
+    ) -> Result<LatencySetting, E> {
         let (latencies, source) = match self {
             Self::Measured => (measure()?, "measured"),
             Self::Given(latencies) => (*latencies, "given"),
             Self::Read(latencies) => (*latencies, "from a file"),
         };
-        Ok(Found { latencies, source })
+        Ok(LatencySetting { latencies, source })
     }
 }
 
@@ -177,10 +180,10 @@ mod tests {
     fn a_file_has_all_three_levels_and_nothing_else() {
         let text = "same-process = \"1ns\"\nsame-node = \"2ns\"\nother-node = \"3ns\"\n";
         assert_eq!(
-            InFile::read(text).map(LatencyOption::Given),
+            LatencyFile::read(text).map(LatencyOption::Given),
             given([1, 2, 3])
         );
-        let error = |from: &str, to: &str| InFile::read(&text.replace(from, to)).unwrap_err();
+        let error = |from: &str, to: &str| LatencyFile::read(&text.replace(from, to)).unwrap_err();
         assert_eq!(
             error("\"1ns\"", "\"1\""),
             "same-process: a duration needs a unit: ns, us, ms, s, min or h"

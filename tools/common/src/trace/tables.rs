@@ -7,7 +7,7 @@ use downbeat_clock_core::Duration;
 use downbeat_trace::{Census, Collective, EventId, LeftOut, Relations, Totals, Trace, Verdict};
 use serde::Serialize;
 
-use super::settings::Found;
+use super::settings::LatencySetting;
 use crate::Failure;
 use crate::output::{self, Table, time};
 
@@ -41,7 +41,7 @@ pub struct Missing {
 
 impl Contents {
     /// Counts.
-    pub fn of(trace: &Trace) -> Self {
+    pub fn new(trace: &Trace) -> Self {
         let LeftOut {
             sends,
             receives,
@@ -66,7 +66,7 @@ impl Contents {
     }
 
     /// The same of a stream, with so many arrivals.
-    pub fn of_stream(census: &Census, arrivals: u64) -> Self {
+    pub fn from_census(census: &Census, arrivals: u64) -> Self {
         let LeftOut {
             sends,
             receives,
@@ -88,7 +88,7 @@ impl Contents {
     }
 
     /// The same of a trace with so many locations that ranks share.
-    pub fn of_parts(locations: usize, totals: &Totals) -> Self {
+    pub fn from_totals(locations: usize, totals: &Totals) -> Self {
         let LeftOut {
             sends,
             receives,
@@ -161,7 +161,7 @@ pub struct LatencyReport {
 
 impl LatencyReport {
     /// Those that count.
-    pub fn of(found: Found) -> Self {
+    pub fn new(found: LatencySetting) -> Self {
         let [process, node, beyond] = found.latencies.levels().map(Duration::as_nanos);
         let source = found.source;
         Self {
@@ -239,7 +239,7 @@ pub struct Violations {
 
 impl Violations {
     /// What was found, with names of locations.
-    pub fn of(verdict: &Verdict, names: &[String]) -> Self {
+    pub fn new(verdict: &Verdict, names: &[String]) -> Self {
         let words = |event: EventId| match names.get(event.location.index()) {
             Some(name) => format!("{event} ({})", short_name(name)),
             None => event.to_string(),

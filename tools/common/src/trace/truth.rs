@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_trace::{Trace, TruthError};
+use downbeat_trace::{Trace, TruthComparison};
 use serde::Serialize;
 
 use super::Slices;
@@ -37,8 +37,8 @@ pub struct TruthReport {
     pub largest_centred_nanos: f64,
 }
 
-impl From<TruthError> for TruthReport {
-    fn from(error: TruthError) -> Self {
+impl From<TruthComparison> for TruthReport {
+    fn from(error: TruthComparison) -> Self {
         Self {
             bias_nanos: error.bias(),
             centred_nanos: error.centred(),
@@ -62,8 +62,8 @@ impl TruthStages {
         {
             return None;
         }
-        let slices = Slices::of(trace);
-        let mut errors = [(); 2].map(|()| vec![TruthError::default(); 1 + slices.count]);
+        let slices = Slices::new(trace);
+        let mut errors = [(); 2].map(|()| vec![TruthComparison::default(); 1 + slices.count]);
         for ((before, after), truth) in times.into_iter().zip(corrected).zip(expected) {
             for ((before, after), truth) in before.iter().zip(after.as_ref()).zip(truth) {
                 for at in [0, 1 + slices.slice(*before)] {
@@ -72,13 +72,13 @@ impl TruthStages {
                 }
             }
         }
-        Some(Self::of(slices, &errors))
+        Some(Self::new(slices, &errors))
     }
 
     /// Of errors before and after: first those of all events, and then those in each slice of time.
-    pub fn of(slices: Slices, errors: &[Vec<TruthError>; 2]) -> Self {
+    pub fn new(slices: Slices, errors: &[Vec<TruthComparison>; 2]) -> Self {
         // About the mean of the whole, not that of the slice.
-        let about = |part: &TruthError, whole: &TruthError| {
+        let about = |part: &TruthComparison, whole: &TruthComparison| {
             part.centred().hypot(part.bias() - whole.bias())
         };
         let both = |at: usize| {
@@ -99,7 +99,7 @@ impl TruthStages {
     }
 
     /// What is said where the trace at `truth` has other events than the one at `path`.
-    pub fn of_another(truth: &Path, path: &Path) -> Failure {
+    pub fn not_same_trace(truth: &Path, path: &Path) -> Failure {
         Failure::option(
             "--truth",
             format!(

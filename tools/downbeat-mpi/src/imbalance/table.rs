@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use downbeat_common::Failure;
-use downbeat_common::bench::{Head, Results};
+use downbeat_common::bench::{BenchResults, LaunchHeader};
 use downbeat_common::output::{Table, percent, time};
 use downbeat_measure::{Imbalance, Measurement};
 use downbeat_records::State;
@@ -71,7 +71,7 @@ struct Latency {
 #[derive(Serialize)]
 pub(super) struct Report<'a> {
     #[serde(flatten)]
-    head: Head<'a>,
+    head: LaunchHeader<'a>,
     barriers: &'a [Uneven],
     latencies: &'a [Latency],
 }
@@ -182,7 +182,7 @@ impl Found {
             .sort_by_key(|one| (method(&one.method), barrier(one.barrier)));
     }
 
-    pub(super) fn report<'a>(&'a self, results: &'a Results) -> Report<'a> {
+    pub(super) fn report<'a>(&'a self, results: &'a BenchResults) -> Report<'a> {
         let (barriers, latencies) = (&self.imbalance, &self.latency);
         Report {
             head: results.head("downbeat.imbalance", 1),
@@ -191,7 +191,7 @@ impl Found {
         }
     }
 
-    pub(super) fn text(&self, results: &Results) -> String {
+    pub(super) fn text(&self, results: &BenchResults) -> String {
         let (headline, factors) = (results.headline(), results.factors());
         let mut text = format!(
             "{headline}, synchronized by {}\n",

@@ -8,7 +8,7 @@ use downbeat_clock_core::{Global, Timestamp};
 use downbeat_common::trace::ArchiveReport;
 use downbeat_common::{Failure, agree};
 use downbeat_sync::{Comm, CommError, collective};
-use downbeat_trace::formats::otf2::{Archive, Origin, Writing};
+use downbeat_trace::formats::otf2::{Archive, Origin, WriteOptions};
 use downbeat_trace::{LocationId, TracePart};
 
 /// All ranks call this, each with the times of its own locations, and get the same.
@@ -31,7 +31,7 @@ pub(super) async fn write<C: Comm>(
     let place = folder.with_file_name(OsString::from_vec(name));
 
     let is_own = |location: LocationId| part.owner(location) == Some(comm.rank());
-    let writing = Writing {
+    let writing = WriteOptions {
         rewrite,
         workers: 1,
     };

@@ -58,13 +58,13 @@ fn load_archive(
 ) -> Result<Loaded, (u64, String)> {
     use downbeat_common::trace::Recording;
     use downbeat_trace::formats::TraceFormat;
-    use downbeat_trace::formats::otf2::Reading;
+    use downbeat_trace::formats::otf2::ReadOptions;
 
     let archive = Archive::open(path).map_err(|why| (0, why.to_string()))?;
-    let reading = Reading {
+    let reading = ReadOptions {
         matching,
         offsets,
-        ..Reading::default()
+        ..ReadOptions::default()
     };
     let origin = archive
         .load(&reading, builder)

@@ -22,14 +22,14 @@ const CHUNK_SIZES: core::ops::RangeInclusive<u64> = 256 << 10..=16 << 20;
 
 /// How large chunks are, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Anchor {
+pub(super) struct ArchiveAnchor {
     /// Of files of events.
     pub(super) events: usize,
     /// Of files of definitions.
     pub(super) definitions: usize,
 }
 
-impl Anchor {
+impl ArchiveAnchor {
     /// Reads the anchor file of an archive whose files can be read one by one.
     pub(super) fn read(path: &Path, global_definitions: &Path) -> Result<Self, Otf2Error> {
         let bytes = fs::read(path).map_err(Otf2Error::io(path))?;
@@ -52,7 +52,7 @@ impl Anchor {
 
     /// And how many global definitions there are. `Err(None)` where bytes are missing.
     fn parse(bytes: &[u8]) -> Result<(Self, u64), Option<&'static str>> {
-        let mut rest = Rest {
+        let mut rest = AnchorParser {
             bytes,
             order: Order::Little,
         };
@@ -116,12 +116,12 @@ impl Anchor {
 }
 
 /// What of the file was not read yet.
-struct Rest<'a> {
+struct AnchorParser<'a> {
     bytes: &'a [u8],
     order: Order,
 }
 
-impl<'a> Rest<'a> {
+impl<'a> AnchorParser<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8], Option<&'static str>> {
         let (taken, rest) = self.bytes.split_at_checked(count).ok_or(None)?;
         self.bytes = rest;
@@ -175,26 +175,26 @@ mod tests {
 
     #[test]
     fn sizes_of_chunks_are_read() {
-        let expected = Anchor {
+        let expected = ArchiveAnchor {
             events: 256 << 10,
             definitions: 4 << 20,
         };
-        assert_eq!(Anchor::parse(&anchor()), Ok((expected, 50)));
+        assert_eq!(ArchiveAnchor::parse(&anchor()), Ok((expected, 50)));
         let mut older = anchor();
         older[7] = 1;
-        assert_eq!(Anchor::parse(&older), Ok((expected, 50)));
+        assert_eq!(ArchiveAnchor::parse(&older), Ok((expected, 50)));
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
         let good = anchor();
         for length in 0..good.len() {
-            assert!(Anchor::parse(&good[..length]).is_err(), "{length}");
+            assert!(ArchiveAnchor::parse(&good[..length]).is_err(), "{length}");
         }
         let refused = |at: usize, byte: u8, expected: &str| {
             let mut bytes = good.clone();
             bytes[at] = byte;
-            let why = Anchor::parse(&bytes).unwrap_err();
+            let why = ArchiveAnchor::parse(&bytes).unwrap_err();
             assert!(why.unwrap_or("cut").contains(expected), "{at}: {why:?}");
         };
         refused(0, 0, "cut");

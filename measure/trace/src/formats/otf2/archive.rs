@@ -2,21 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{EventId, Knot, Knots, LocationId, Matching, Trace, TraceBuilder, TraceError};
+use crate::{EventId, Knots, LocationId, Matching, OffsetKnot, Trace, TraceBuilder, TraceError};
 use downbeat_clock_core::{self as clock_core, Global, Local, Timestamp};
 
 use super::Otf2Error;
-use super::anchor::Anchor;
-use super::clock::Ticks;
-use super::definitions::Definitions;
-use super::event_file::{EventFile, Record};
-use super::events::{Event, Mappings, is_in_trace};
+use super::anchor::ArchiveAnchor;
+use super::clock::Otf2Clock;
+use super::definitions::Otf2Definitions;
+use super::event_file::{EventFile, EventRecord};
+use super::events::{Mappings, Otf2Event, is_in_trace};
 use super::files::{globals, local};
 use super::handover::hand_over;
-use super::reader::Reader;
+use super::reader::ArchiveReader;
 use super::sink::{ReadError, Sink};
-use super::stream::{Held, Stream, StreamError};
-use super::teams::{TeamError, Teams};
+use super::stream::{HeldEvents, LocationStream, StreamError};
+use super::teams::{Otf2Teams, TeamError};
 use crate::formats::Sessions;
 
 /// An archive that is open for reading. It is never changed.
@@ -24,9 +24,9 @@ use crate::formats::Sessions;
 pub struct Archive {
     /// Its anchor file, `NAME.otf2`.
     pub(super) anchor: PathBuf,
-    pub(super) chunks: Anchor,
-    pub(super) definitions: Definitions,
-    pub(super) ticks: Ticks,
+    pub(super) chunks: ArchiveAnchor,
+    pub(super) definitions: Otf2Definitions,
+    pub(super) ticks: Otf2Clock,
     pub(super) locations: Vec<ArchiveLocation>,
     /// The clock offsets that the archive has, of each location.
     pub(super) offsets: Vec<Knots>,
@@ -47,7 +47,7 @@ pub struct ArchiveLocation {
 
 /// What of an archive becomes of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct ReadOptions {
     /// How strictly events are matched.
     pub matching: Matching,
     /// Whether the clock offsets of the archive are added to its times, as OTF2 does it; or else times are as recorded.
@@ -61,7 +61,7 @@ pub struct Reading {
     pub workers: usize,
 }
 
-impl Default for Reading {
+impl Default for ReadOptions {
     /// Strictly, with everything, on one thread.
     fn default() -> Self {
         Self {
@@ -100,10 +100,10 @@ impl Archive {
     /// # Errors
     /// When a file is missing, cut short or of no OTF2 archive.
     pub fn open(anchor: &Path) -> Result<Self, Otf2Error> {
-        let reader = Reader::open(anchor)?;
+        let reader = ArchiveReader::open(anchor)?;
         check_end(&globals(anchor))?;
         let definitions = reader.definitions()?;
-        let ticks = Ticks::new(definitions.resolution).ok_or_else(|| {
+        let ticks = Otf2Clock::new(definitions.resolution).ok_or_else(|| {
             Otf2Error::content(
                 &globals(anchor),
                 "the archive does not say how fast its clock ticks",
@@ -173,7 +173,7 @@ impl Archive {
     /// Those of one location.
     pub(super) fn sessions_of(&self, index: usize) -> Vec<Vec<clock_core::Knot<Local, Global>>> {
         let nanos = |ticks: i64| self.ticks.nanos(ticks).unwrap_or(i64::MAX);
-        let sample = |knot: &Knot| clock_core::Knot {
+        let sample = |knot: &OffsetKnot| clock_core::Knot {
             at: Timestamp::from_nanos(nanos(knot.at)),
             image: Timestamp::from_nanos(nanos(knot.at.saturating_add(knot.offset))),
         };
@@ -188,7 +188,7 @@ impl Archive {
     ///
     /// # Errors
     /// When a file is damaged, or its events do not make a trace.
-    pub fn read(&self, reading: &Reading) -> Result<ArchiveTrace, Otf2Error> {
+    pub fn read(&self, reading: &ReadOptions) -> Result<ArchiveTrace, Otf2Error> {
         let mut builder = TraceBuilder::new(reading.matching);
         let found = match reading.workers {
             ..=1 => self.read_into(reading, &mut builder),
@@ -209,12 +209,14 @@ impl Archive {
     /// that no trace has.
     pub(super) fn read_into<S: Sink>(
         &self,
-        reading: &Reading,
+        reading: &ReadOptions,
         sink: &mut S,
     ) -> Result<(Vec<LocationId>, u64), ReadError<S::Error>> {
-        let mut teams = Teams::new(&self.definitions, sink).map_err(|why| match why {
+        let mut teams = Otf2Teams::new(&self.definitions, sink).map_err(|why| match why {
             TeamError::Sink(why) => ReadError::Sink(why),
-            TeamError::Definitions(why) => Otf2Error::content(&globals(&self.anchor), why).into(),
+            TeamError::Otf2Definitions(why) => {
+                Otf2Error::content(&globals(&self.anchor), why).into()
+            }
         })?;
         sink.begin_events().map_err(ReadError::Sink)?;
         let mut left_out = 0;
@@ -227,8 +229,8 @@ impl Archive {
     fn read_location<S: Sink>(
         &self,
         index: usize,
-        reading: &Reading,
-        teams: &mut Teams,
+        reading: &ReadOptions,
+        teams: &mut Otf2Teams,
         sink: &mut S,
     ) -> Result<u64, ReadError<S::Error>> {
         let ArchiveLocation { id, events, .. } = self.locations[index];
@@ -243,14 +245,14 @@ impl Archive {
         } else {
             Knots::default()
         };
-        let mut stream = Stream {
+        let mut stream = LocationStream {
             location: teams.locations[index],
             definitions: &self.definitions,
             teams,
             sink,
             threads: reading.threads,
             init: reading.init,
-            held: Held::default(),
+            held: HeldEvents::default(),
         };
         let at_fault = |event: u64, why: StreamError<S::Error>| match why {
             StreamError::Sink(why) => ReadError::Sink(why),
@@ -270,7 +272,7 @@ impl Archive {
                 }
                 let taken = match (
                     self.time(&record, &offsets),
-                    Event::of(&record, order, &self.mappings[index]),
+                    Otf2Event::of(&record, order, &self.mappings[index]),
                 ) {
                     (Some(time), Some(event)) => stream.take(time, event),
                     (None, _) => Err(StreamError::Event(
@@ -298,7 +300,7 @@ impl Archive {
     }
 
     #[inline]
-    fn time(&self, record: &Record<'_>, offsets: &Knots) -> Option<Timestamp<Global>> {
+    fn time(&self, record: &EventRecord<'_>, offsets: &Knots) -> Option<Timestamp<Global>> {
         let nanos = self
             .ticks
             .nanos(offsets.apply(i64::try_from(record.time).ok()?))?;
@@ -306,8 +308,8 @@ impl Archive {
     }
 
     /// Locations as they are numbered in every trace that is made of this; `None` if the definitions make no sense.
-    pub(super) fn teams(&self) -> Option<Teams> {
-        Teams::new(
+    pub(super) fn teams(&self) -> Option<Otf2Teams> {
+        Otf2Teams::new(
             &self.definitions,
             &mut TraceBuilder::new(Matching::default()),
         )

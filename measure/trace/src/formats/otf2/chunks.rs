@@ -11,7 +11,7 @@ use super::record::{
 const END: [u8; 2] = [END_OF_FILE, END_OF_BUFFER];
 
 /// Writes records of definitions or of events.
-pub(super) struct Chunks<W> {
+pub(super) struct ChunkWriter<W> {
     to: W,
     /// The chunk that is filled.
     chunk: Vec<u8>,
@@ -24,7 +24,7 @@ pub(super) struct Chunks<W> {
     time: Option<u64>,
 }
 
-impl<W: Write> Chunks<W> {
+impl<W: Write> ChunkWriter<W> {
     pub(super) fn new(to: W, size: usize, order: Order) -> Self {
         let mut chunks = Self {
             to,

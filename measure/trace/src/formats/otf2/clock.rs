@@ -1,14 +1,14 @@
-//! Ticks of an archive's clock, and nanoseconds.
+//! Otf2Clock of an archive's clock, and nanoseconds.
 
 /// How fast a clock ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ticks {
+pub(super) struct Otf2Clock {
     per_second: i128,
 }
 
 const NANOS: i128 = 1_000_000_000;
 
-impl Ticks {
+impl Otf2Clock {
     /// `None` if it does not tick.
     pub(super) fn new(per_second: u64) -> Option<Self> {
         (per_second > 0).then(|| Self {
@@ -61,12 +61,14 @@ mod tests {
     fn a_second_is_a_second() {
         for per_second in [1, 1_000, 1_000_000, 999_999_937, 2_693_000_000] {
             assert_eq!(
-                Ticks::new(per_second).unwrap().nanos(3 * per_second as i64),
+                Otf2Clock::new(per_second)
+                    .unwrap()
+                    .nanos(3 * per_second as i64),
                 Some(3_000_000_000)
             );
         }
-        assert_eq!(Ticks::new(1).unwrap().nanos(i64::MAX), None);
-        assert_eq!(Ticks::new(0), None);
+        assert_eq!(Otf2Clock::new(1).unwrap().nanos(i64::MAX), None);
+        assert_eq!(Otf2Clock::new(0), None);
     }
 
     proptest! {
@@ -76,7 +78,7 @@ mod tests {
             earliest in -1_000_000_000_000_i64..1_000_000_000_000,
             more in 0..3_i64,
         ) {
-            let ticks = Ticks::new(per_second).unwrap();
+            let ticks = Otf2Clock::new(per_second).unwrap();
             let latest = earliest + more;
             let [first, last] = ticks.between(earliest, latest).unwrap();
             let is_in = |tick: i64| (earliest..=latest).contains(&ticks.nanos(tick).unwrap());

@@ -6,24 +6,24 @@ use rustc_hash::FxHashMap;
 
 /// The global definitions that matter here; all by their references in the archive.
 #[derive(Debug, Default)]
-pub(super) struct Definitions {
-    /// Ticks per second; 0 if the archive does not say.
+pub(super) struct Otf2Definitions {
+    /// Otf2Clock per second; 0 if the archive does not say.
     pub(super) resolution: u64,
     pub(super) strings: HashMap<u32, String>,
-    pub(super) nodes: HashMap<u32, Node>,
-    pub(super) processes: HashMap<u32, Process>,
-    pub(super) locations: Vec<Location>,
+    pub(super) nodes: HashMap<u32, Otf2Node>,
+    pub(super) processes: HashMap<u32, Otf2Process>,
+    pub(super) locations: Vec<Otf2Location>,
     /// Those that mean something to other locations.
-    pub(super) regions: FxHashMap<u32, Region>,
+    pub(super) regions: FxHashMap<u32, Otf2Region>,
     /// All of them, and their names.
     pub(super) region_names: Vec<(u32, u32)>,
-    pub(super) groups: HashMap<u32, Group>,
-    pub(super) communicators: HashMap<u32, Communicator>,
+    pub(super) groups: HashMap<u32, Otf2Group>,
+    pub(super) communicators: HashMap<u32, Otf2Communicator>,
 }
 
 /// A node of the system tree: a machine, a host, a socket.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
+pub(super) struct Otf2Node {
     pub(super) class: u32,
     pub(super) parent: u32,
     /// Whether all that is below it shares memory.
@@ -31,12 +31,12 @@ pub(super) struct Node {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Process {
+pub(super) struct Otf2Process {
     pub(super) node: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Location {
+pub(super) struct Otf2Location {
     pub(super) id: u64,
     pub(super) name: u32,
     pub(super) events: u64,
@@ -45,7 +45,7 @@ pub(super) struct Location {
 
 /// A region, as far as its enter and leave mean anything to other locations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Region {
+pub(super) enum Otf2Region {
     Other,
     MpiInit,
     MpiFinalize,
@@ -54,7 +54,7 @@ pub(super) enum Region {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Group {
+pub(super) struct Otf2Group {
     pub(super) kind: u8,
     pub(super) paradigm: u8,
     /// Whether the members are locations, in any kind of group.
@@ -63,7 +63,7 @@ pub(super) struct Group {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Communicator {
+pub(super) enum Otf2Communicator {
     Within(u32),
     /// Those of one group talk to those of the other.
     Between([u32; 2]),
@@ -82,7 +82,7 @@ pub(super) const PARADIGM_MPI: u8 = 4;
 pub(super) const ROLE_BARRIER: u8 = 15;
 pub(super) const ROLE_IMPLICIT_BARRIER: u8 = 16;
 
-impl Definitions {
+impl Otf2Definitions {
     pub(super) fn string(&self, string: u32) -> &str {
         self.strings.get(&string).map_or("", String::as_str)
     }
@@ -91,26 +91,29 @@ impl Definitions {
         self.region_names.push((region, name));
         let kind = match (paradigm, role) {
             (PARADIGM_MPI, _) => match self.string(name) {
-                "MPI_Init" | "MPI_Init_thread" => Region::MpiInit,
-                "MPI_Finalize" => Region::MpiFinalize,
-                _ => Region::Other,
+                "MPI_Init" | "MPI_Init_thread" => Otf2Region::MpiInit,
+                "MPI_Finalize" => Otf2Region::MpiFinalize,
+                _ => Otf2Region::Other,
             },
-            (PARADIGM_OPENMP, ROLE_BARRIER | ROLE_IMPLICIT_BARRIER) => Region::ThreadBarrier,
-            _ => Region::Other,
+            (PARADIGM_OPENMP, ROLE_BARRIER | ROLE_IMPLICIT_BARRIER) => Otf2Region::ThreadBarrier,
+            _ => Otf2Region::Other,
         };
-        if kind != Region::Other {
+        if kind != Otf2Region::Other {
             self.regions.insert(region, kind);
         }
     }
 
-    pub(super) fn region(&self, region: u32) -> Region {
-        self.regions.get(&region).copied().unwrap_or(Region::Other)
+    pub(super) fn region(&self, region: u32) -> Otf2Region {
+        self.regions
+            .get(&region)
+            .copied()
+            .unwrap_or(Otf2Region::Other)
     }
 
     /// What a process runs on: the outermost part of the system that shares memory, or that is called a node; or else the
     /// part that it is directly below.
     pub(super) fn node_of(&self, process: u32) -> u32 {
-        let Some(Process { node: start }) = self.processes.get(&process).copied() else {
+        let Some(Otf2Process { node: start }) = self.processes.get(&process).copied() else {
             return UNDEFINED;
         };
         let (mut found, mut at) = (start, start);
@@ -130,7 +133,7 @@ impl Definitions {
     /// The locations that communicators of a paradigm number.
     pub(super) fn ranks(&self, paradigm: u8) -> &[u64] {
         let of_paradigm =
-            |group: &&Group| group.kind == GROUP_COMM_LOCATIONS && group.paradigm == paradigm;
+            |group: &&Otf2Group| group.kind == GROUP_COMM_LOCATIONS && group.paradigm == paradigm;
         self.groups
             .values()
             .find(of_paradigm)

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Otf2Error;
-use super::anchor::Anchor;
+use super::anchor::ArchiveAnchor;
 use super::event_file::EventFile;
 use super::files::{self, folder, globals};
 use super::offsets::{CLOCK_OFFSET, order};
@@ -18,7 +18,7 @@ use super::record::records;
 /// # Errors
 /// When one of them cannot be read.
 pub fn first_difference(one: &Path, other: &Path) -> Result<Option<String>, Otf2Error> {
-    let chunks = [one, other].map(|anchor| Anchor::read(anchor, &globals(anchor)));
+    let chunks = [one, other].map(|anchor| ArchiveAnchor::read(anchor, &globals(anchor)));
     let [ours, theirs] = chunks;
     let chunks = [ours?.events, theirs?.events];
     let sides = [one, other].map(|anchor| names(anchor).map(|names| (anchor, names)));

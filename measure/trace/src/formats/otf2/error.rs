@@ -4,7 +4,7 @@ use core::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{KnotError, TraceError};
+use crate::{ClockOffsetError, TraceError};
 
 /// What is wrong with an OTF2 archive, or keeps it from being written.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub enum Otf2Error {
         /// The event file.
         path: PathBuf,
         /// Why.
-        why: KnotError,
+        why: ClockOffsetError,
     },
 }
 

@@ -15,7 +15,7 @@ use super::record::{
 
 /// An event, of any kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Record<'a> {
+pub(super) struct EventRecord<'a> {
     /// When it was, in ticks, as recorded.
     pub(super) time: u64,
     pub(super) kind: u8,
@@ -90,7 +90,7 @@ impl EventFile {
     /// The next event; `None` at the end.
     // To hand a record over in memory takes longer than to find it.
     #[inline(always)]
-    pub(super) fn next(&mut self) -> Result<Option<Record<'_>>, Otf2Error> {
+    pub(super) fn next(&mut self) -> Result<Option<EventRecord<'_>>, Otf2Error> {
         let mut start = None;
         loop {
             let at = self.at;
@@ -116,7 +116,7 @@ impl EventFile {
                     if kind != ATTRIBUTES {
                         self.events += 1;
                         let (bytes, data) = (&self.chunk[start..end], &self.chunk[from..end]);
-                        return Ok(Some(Record {
+                        return Ok(Some(EventRecord {
                             time: self.time,
                             kind,
                             bytes,

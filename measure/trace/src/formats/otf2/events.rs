@@ -2,12 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
-use super::event_file::Record;
+use super::event_file::EventRecord;
 use super::record::Order;
 
 /// An event, as far as it may matter to other locations. References are the archive's global ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum Otf2Event {
     Enter {
         region: u32,
     },
@@ -81,7 +81,7 @@ pub(super) fn is_in_trace(kind: u8) -> bool {
         )
 }
 
-impl Event {
+impl Otf2Event {
     /// What it is called where it is nothing to other locations.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -106,8 +106,8 @@ impl Event {
 
     /// What a record of a kind that is in a trace says; `None` if its data make no sense.
     #[inline]
-    pub(super) fn of(record: &Record<'_>, order: Order, mappings: &Mappings) -> Option<Self> {
-        let mut data = Data {
+    pub(super) fn of(record: &EventRecord<'_>, order: Order, mappings: &Mappings) -> Option<Self> {
+        let mut data = RecordData {
             bytes: record.data,
             order,
         };
@@ -161,12 +161,12 @@ impl Event {
 }
 
 /// The data of a record that were not read yet.
-struct Data<'a> {
+struct RecordData<'a> {
     bytes: &'a [u8],
     order: Order,
 }
 
-impl Data<'_> {
+impl RecordData<'_> {
     #[inline]
     fn byte(&mut self) -> Option<u8> {
         let (byte, rest) = self.bytes.split_first()?;

@@ -5,18 +5,18 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::NonNull;
 
 use super::definitions::{
-    Communicator, DOMAIN_SHARED_MEMORY, Definitions, GROUP_COMM_LOCATIONS, GROUP_GLOBAL_MEMBERS,
-    Group, Location, Node, Process,
+    DOMAIN_SHARED_MEMORY, GROUP_COMM_LOCATIONS, GROUP_GLOBAL_MEMBERS, Otf2Communicator,
+    Otf2Definitions, Otf2Group, Otf2Location, Otf2Node, Otf2Process,
 };
 use super::ffi::{self, GlobalDefReaderCallbacks};
 
-/// Functions that add a record to the [`Definitions`], which are OTF2's user data.
+/// Functions that add a record to the [`Otf2Definitions`], which are OTF2's user data.
 macro_rules! callbacks {
     ($($name:ident($to:ident, $($argument:ident: $type:ty),*) $add:block)*) => {$(
         extern "C" fn $name($to: *mut c_void, $($argument: $type),*) -> c_int {
             // SAFETY: `Reader::definitions` registers these functions together with an address of definitions, which
             // live and are nobody else's until OTF2 has read all; OTF2 calls them on the same thread, one at a time.
-            let $to = unsafe { &mut *$to.cast::<Definitions>() };
+            let $to = unsafe { &mut *$to.cast::<Otf2Definitions>() };
             $add
             ffi::CALLBACK_SUCCESS
         }
@@ -35,7 +35,7 @@ callbacks! {
         }
     }
     node(to, node: u32, _name: u32, class: u32, parent: u32) {
-        to.nodes.insert(node, Node { class, parent, shares_memory: false });
+        to.nodes.insert(node, Otf2Node { class, parent, shares_memory: false });
     }
     domain(to, node: u32, domain: u8) {
         if let Some(node) = to.nodes.get_mut(&node) {
@@ -43,10 +43,10 @@ callbacks! {
         }
     }
     process(to, process: u32, _name: u32, _kind: u8, node: u32, _creator: u32) {
-        to.processes.insert(process, Process { node });
+        to.processes.insert(process, Otf2Process { node });
     }
     location(to, location: u64, name: u32, _kind: u8, events: u64, process: u32) {
-        to.locations.push(Location { id: location, name, events, process });
+        to.locations.push(Otf2Location { id: location, name, events, process });
     }
     region(
         to, region: u32, name: u32, _canonical: u32, _description: u32, role: u8, paradigm: u8, _flags: u32, _file: u32,
@@ -61,13 +61,13 @@ callbacks! {
             None => &[],
         };
         let of_locations = kind == GROUP_COMM_LOCATIONS || flags & GROUP_GLOBAL_MEMBERS != 0;
-        to.groups.insert(group, Group { kind, paradigm, of_locations, members: members.to_vec() });
+        to.groups.insert(group, Otf2Group { kind, paradigm, of_locations, members: members.to_vec() });
     }
     communicator(to, communicator: u32, _name: u32, group: u32, _parent: u32, _flags: u32) {
-        to.communicators.insert(communicator, Communicator::Within(group));
+        to.communicators.insert(communicator, Otf2Communicator::Within(group));
     }
     intercommunicator(to, communicator: u32, _name: u32, group: u32, other: u32, _common: u32, _flags: u32) {
-        to.communicators.insert(communicator, Communicator::Between([group, other]));
+        to.communicators.insert(communicator, Otf2Communicator::Between([group, other]));
     }
 }
 

@@ -6,7 +6,7 @@ use std::thread;
 use crate::{Action, CommunicatorId, LocationId, Place, TraceBuilder, TraceError};
 use downbeat_clock_core::{Global, Timestamp};
 
-use super::events::Event;
+use super::events::Otf2Event;
 use super::sink::{ReadError, Sink};
 
 /// So many events are handed over at once: few enough to be in a cache until they are taken.
@@ -16,13 +16,13 @@ const WAITING: usize = 16;
 
 type Batch = Vec<(Timestamp<Global>, Action)>;
 
-enum Message {
+enum HandoverMessage {
     Events(LocationId, Batch),
-    Call(Call),
+    Call(BuilderCall),
 }
 
 /// What is to be done with the builder, and answered.
-type Call = Box<dyn FnOnce(&mut TraceBuilder) -> Result<(), TraceError> + Send>;
+type BuilderCall = Box<dyn FnOnce(&mut TraceBuilder) -> Result<(), TraceError> + Send>;
 
 /// The other thread takes nothing any more.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(super) struct Stopped;
 
 /// Hands everything over to the builder of another thread.
 pub(super) struct Handover {
-    to: SyncSender<Message>,
+    to: SyncSender<HandoverMessage>,
     batch: Batch,
     /// Whose events these are.
     location: Option<LocationId>,
@@ -66,17 +66,20 @@ pub(super) fn hand_over<T: Send>(
     })
 }
 
-fn take_all(messages: Receiver<Message>, builder: &mut TraceBuilder) -> Result<(), TraceError> {
+fn take_all(
+    messages: Receiver<HandoverMessage>,
+    builder: &mut TraceBuilder,
+) -> Result<(), TraceError> {
     messages.into_iter().try_for_each(|message| match message {
-        Message::Events(location, events) => events
+        HandoverMessage::Events(location, events) => events
             .into_iter()
             .try_for_each(|(time, action)| builder.push(location, time, action)),
-        Message::Call(call) => call(builder),
+        HandoverMessage::Call(call) => call(builder),
     })
 }
 
 impl Handover {
-    fn send(&self, message: Message) -> Result<(), Stopped> {
+    fn send(&self, message: HandoverMessage) -> Result<(), Stopped> {
         self.to.send(message).map_err(|_| Stopped)
     }
 
@@ -84,7 +87,7 @@ impl Handover {
         match self.location {
             Some(location) if !self.batch.is_empty() => {
                 let batch = std::mem::replace(&mut self.batch, Batch::with_capacity(BATCH));
-                self.send(Message::Events(location, batch))
+                self.send(HandoverMessage::Events(location, batch))
             }
             _ => Ok(()),
         }
@@ -96,7 +99,7 @@ impl Handover {
     ) -> Result<T, Stopped> {
         self.send_events()?;
         let (to, answer) = sync_channel(1);
-        self.send(Message::Call(Box::new(move |builder| {
+        self.send(HandoverMessage::Call(Box::new(move |builder| {
             // It is waited for.
             let _ = to.send(call(builder)?);
             Ok(())
@@ -131,7 +134,7 @@ impl Sink for Handover {
         location: LocationId,
         time: Timestamp<Global>,
         action: Action,
-        _event: Event,
+        _event: Otf2Event,
     ) -> Result<(), Stopped> {
         if self.location != Some(location) || self.batch.len() == BATCH {
             self.send_events()?;

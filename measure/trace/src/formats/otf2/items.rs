@@ -4,9 +4,9 @@ use crate::{Action, CommunicatorId, LocationId, Matching, Place, TraceBuilder, T
 use downbeat_clock_core::{Global, Knot, Timestamp};
 use rustc_hash::FxHashMap;
 
-use super::events::Event;
+use super::events::Otf2Event;
 use super::sink::Sink;
-use super::{Archive, Otf2Error, Reading};
+use super::{Archive, Otf2Error, ReadOptions};
 use crate::formats::definitions::LONGEST_NAME;
 use crate::formats::{Item, What};
 
@@ -50,7 +50,7 @@ impl Archive {
     /// When a file is damaged, events cannot be of a trace, or whoever takes them says so.
     pub fn for_each_item<E: From<Otf2Error>>(
         &self,
-        reading: &Reading,
+        reading: &ReadOptions,
         take: impl FnMut(&Item<'_>) -> Result<(), E>,
     ) -> Result<u64, E> {
         let matching = Matching {
@@ -66,7 +66,7 @@ impl Archive {
             take,
         };
         let read = self.read_into(
-            &Reading {
+            &ReadOptions {
                 matching,
                 ..*reading
             },
@@ -176,10 +176,10 @@ impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
         location: LocationId,
         time: Timestamp<Global>,
         action: Action,
-        event: Event,
+        event: Otf2Event,
     ) -> Result<(), ItemError<E>> {
         let location = location.index() as u32;
-        let what = What::of(action);
+        let what = What::from_action(action);
         let take = |items: &mut Self, what| {
             items.take(&Item::Event {
                 location,
@@ -189,12 +189,12 @@ impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
         };
         // A barrier of threads, say, is a region and an operation, one in the other.
         match event {
-            Event::Enter { region } => {
+            Otf2Event::Enter { region } => {
                 let region = self.region(region)?;
                 take(self, What::Enter { region })?;
                 what.map_or(Ok(()), |what| take(self, what))
             }
-            Event::Leave { region } => {
+            Otf2Event::Leave { region } => {
                 let region = self.region(region)?;
                 if let Some(what) = what {
                     take(self, what)?;

@@ -2,9 +2,9 @@
 //!
 //! OTF2 can only write whole archives, and an archive may hold definitions that this version knows nothing of.
 
-use crate::Knot;
+use crate::OffsetKnot;
 
-use super::chunks::Chunks;
+use super::chunks::ChunkWriter;
 use super::record::{Order, records};
 
 /// The kind of definition that is replaced.
@@ -17,13 +17,13 @@ const CLOCK_OFFSET_DATA: u8 = 8 + 9 + 8;
 pub(super) fn with_offsets(
     file: Option<&[u8]>,
     chunk: usize,
-    knots: &[Knot],
+    knots: &[OffsetKnot],
 ) -> Result<Vec<u8>, String> {
     let order = match file {
         Some(file) => order(file).ok_or("this is no file of local definitions")?,
         None => Order::Little,
     };
-    let mut to = Chunks::new(vec![], chunk, order);
+    let mut to = ChunkWriter::new(vec![], chunk, order);
     if let Some(file) = file {
         for record in records(file, order) {
             let record = record?;
@@ -44,7 +44,7 @@ pub(super) fn order(file: &[u8]) -> Option<Order> {
     file.get(1).and_then(|order| Order::of(*order))
 }
 
-fn clock_offset(knot: Knot, order: Order) -> [u8; 2 + CLOCK_OFFSET_DATA as usize] {
+fn clock_offset(knot: OffsetKnot, order: Order) -> [u8; 2 + CLOCK_OFFSET_DATA as usize] {
     let [time, offset] = [knot.at, knot.offset].map(|number| order.bytes(number as u64));
     let mut record = [0; 2 + CLOCK_OFFSET_DATA as usize];
     record[..2].copy_from_slice(&[CLOCK_OFFSET, CLOCK_OFFSET_DATA]);
@@ -62,9 +62,9 @@ mod tests {
 
     const CHUNK: usize = 256;
 
-    fn knots(count: i64) -> Vec<Knot> {
+    fn knots(count: i64) -> Vec<OffsetKnot> {
         (0..count)
-            .map(|i| Knot {
+            .map(|i| OffsetKnot {
                 at: i * 1_000,
                 offset: -i * 7,
             })
@@ -110,11 +110,11 @@ mod tests {
     fn everything_else_is_kept_and_offsets_are_replaced() {
         for order in [Order::Little, Order::Big] {
             let long = [&[99, LONG][..], &order.bytes(220), &[7; 220]].concat();
-            let mut old = Chunks::new(vec![], CHUNK, order);
+            let mut old = ChunkWriter::new(vec![], CHUNK, order);
             let other: [&[u8]; 4] = [&[5, 3, 1, 2, 0], &long, &[200, 0], &[5, 1, 0]];
             for record in other {
                 old.add(record).unwrap();
-                old.add(&clock_offset(Knot { at: 5, offset: 6 }, order))
+                old.add(&clock_offset(OffsetKnot { at: 5, offset: 6 }, order))
                     .unwrap();
             }
             let new = with_offsets(Some(&old.end().unwrap()), CHUNK, &knots(20)).unwrap();

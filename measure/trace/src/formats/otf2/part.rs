@@ -3,7 +3,7 @@
 use crate::PartBuilder;
 
 use super::Otf2Error;
-use super::archive::{Archive, Origin, Reading};
+use super::archive::{Archive, Origin, ReadOptions};
 use super::sink::ReadError;
 use crate::formats::Unread;
 
@@ -27,7 +27,7 @@ impl Archive {
     /// As there. Of ranks that find other mistakes, the one that found the first one is right.
     pub fn load(
         &self,
-        reading: &Reading,
+        reading: &ReadOptions,
         builder: &mut PartBuilder,
     ) -> Result<Origin, Unread<Otf2Error>> {
         match self.read_into(reading, &mut **builder) {

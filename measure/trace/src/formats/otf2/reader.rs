@@ -6,11 +6,11 @@ use core::ptr::NonNull;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
-use crate::Knot;
+use crate::OffsetKnot;
 use rustc_hash::FxHashMap;
 
-use super::anchor::Anchor;
-use super::definitions::Definitions;
+use super::anchor::ArchiveAnchor;
+use super::definitions::Otf2Definitions;
 use super::events::Mappings;
 use super::failures::{self, check};
 use super::files::{globals, local};
@@ -19,21 +19,21 @@ use super::{Otf2Error, ffi};
 
 /// An open archive.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct ArchiveReader {
     raw: NonNull<ffi::Reader>,
     anchor: PathBuf,
     /// What that says of the other files.
-    pub(super) chunks: Anchor,
+    pub(super) chunks: ArchiveAnchor,
 }
 
 /// What of the local definitions of a location matters.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Locals {
-    pub(super) offsets: Vec<Knot>,
+    pub(super) offsets: Vec<OffsetKnot>,
     pub(super) mappings: Mappings,
 }
 
-impl Reader {
+impl ArchiveReader {
     pub(super) fn open(anchor: &Path) -> Result<Self, Otf2Error> {
         let wrong = || {
             Otf2Error::content(
@@ -52,7 +52,7 @@ impl Reader {
         if !file.metadata().map_err(Otf2Error::io(anchor))?.is_file() {
             return Err(wrong());
         }
-        let chunks = Anchor::read(anchor, &globals(anchor))?;
+        let chunks = ArchiveAnchor::read(anchor, &globals(anchor))?;
         let path = CString::new(anchor.as_os_str().as_encoded_bytes()).map_err(|_| wrong())?;
         failures::collect();
         // SAFETY: the path ends with a zero.
@@ -71,7 +71,7 @@ impl Reader {
     }
 
     /// All global definitions.
-    pub(super) fn definitions(&self) -> Result<Definitions, Otf2Error> {
+    pub(super) fn definitions(&self) -> Result<Otf2Definitions, Otf2Error> {
         let path = globals(&self.anchor);
         failures::collect();
         // SAFETY: the reader is open.
@@ -80,7 +80,7 @@ impl Reader {
             return Err(failures::of(&path, 1));
         }
         let callbacks = Callbacks::new().ok_or_else(|| failures::of(&path, 1))?;
-        let mut definitions = Definitions::default();
+        let mut definitions = Otf2Definitions::default();
         let data = (&raw mut definitions).cast::<c_void>();
         // SAFETY: reader and callbacks are there, and these are what the callbacks expect as data.
         let code = unsafe {
@@ -180,7 +180,7 @@ macro_rules! locals {
 extern "C" fn clock_offset(data: *mut c_void, time: u64, offset: i64, _deviation: f64) -> c_int {
     match i64::try_from(time) {
         Ok(at) => {
-            locals!(data).offsets.push(Knot { at, offset });
+            locals!(data).offsets.push(OffsetKnot { at, offset });
             ffi::CALLBACK_SUCCESS
         }
         Err(_) => ffi::CALLBACK_INTERRUPT,
@@ -208,7 +208,7 @@ extern "C" fn pair(local: u64, global: u64, data: *mut c_void) {
     mapping.insert(local as u32, global as u32);
 }
 
-impl Drop for Reader {
+impl Drop for ArchiveReader {
     fn drop(&mut self) {
         // SAFETY: it is open, and used no more; it closes what is open of it.
         unsafe { ffi::OTF2_Reader_Close(self.raw.as_ptr()) };

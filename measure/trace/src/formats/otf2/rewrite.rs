@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::chunks::Chunks;
+use super::chunks::ChunkWriter;
 use super::event_file::EventFile;
 use super::events::is_in_trace;
 use super::files::local;
-use super::write::Times;
+use super::write::LocationTimes;
 use super::{Archive, Otf2Error};
 
 /// When an event was, and when it is to be; in ticks.
@@ -23,7 +23,7 @@ impl Archive {
     pub(super) fn rewrite(
         &self,
         index: usize,
-        times: Times<'_>,
+        times: LocationTimes<'_>,
         to: &Path,
     ) -> Result<(), Otf2Error> {
         let path = local(&self.anchor, self.locations()[index].id, "evt");
@@ -50,7 +50,7 @@ impl Archive {
             Ok(Some(Moved { from, to }))
         };
         let new = File::create_new(to).map_err(Otf2Error::io(to))?;
-        let mut new = Chunks::new(new, self.chunks.events, file.order());
+        let mut new = ChunkWriter::new(new, self.chunks.events, file.order());
         let (mut before, mut next) = (None, next_moved()?);
         while let Some(record) = file.next()? {
             let time = if is_in_trace(record.kind) {

@@ -4,7 +4,7 @@ use crate::{Action, CommunicatorId, LocationId, Place, TraceBuilder, TraceError}
 use downbeat_clock_core::{Global, Timestamp};
 
 use super::Otf2Error;
-use super::events::Event;
+use super::events::Otf2Event;
 
 /// Takes what an archive has.
 pub(super) trait Sink {
@@ -36,7 +36,7 @@ pub(super) trait Sink {
         location: LocationId,
         time: Timestamp<Global>,
         action: Action,
-        event: Event,
+        event: Otf2Event,
     ) -> Result<(), Self::Error>;
 }
 
@@ -67,7 +67,7 @@ impl Sink for TraceBuilder {
         location: LocationId,
         time: Timestamp<Global>,
         action: Action,
-        _event: Event,
+        _event: Otf2Event,
     ) -> Result<(), TraceError> {
         self.push(location, time, action)
     }

@@ -3,10 +3,10 @@
 use crate::{Action, CollectiveKind, CommunicatorId, LocationId};
 use downbeat_clock_core::{Global, Timestamp};
 
-use super::definitions::{Definitions, Region};
-use super::events::Event;
+use super::definitions::{Otf2Definitions, Otf2Region};
+use super::events::Otf2Event;
 use super::sink::Sink;
-use super::teams::Teams;
+use super::teams::Otf2Teams;
 
 /// What is held back, as a later event says what it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,46 +31,46 @@ impl<E> From<E> for StreamError<E> {
 }
 
 /// What becomes of the events of a location.
-pub(super) struct Stream<'a, S> {
+pub(super) struct LocationStream<'a, S> {
     pub(super) location: LocationId,
-    pub(super) definitions: &'a Definitions,
-    pub(super) teams: &'a mut Teams,
+    pub(super) definitions: &'a Otf2Definitions,
+    pub(super) teams: &'a mut Otf2Teams,
     pub(super) sink: &'a mut S,
     /// Whether forks, joins and barriers of threads count.
     pub(super) threads: bool,
     /// Whether `MPI_Init` and `MPI_Finalize` are barriers.
     pub(super) init: bool,
     /// Events that are held back, from the first that is not known yet.
-    pub(super) held: Held,
+    pub(super) held: HeldEvents,
 }
 
-/// The state of a [`Stream`].
+/// The state of a [`LocationStream`].
 #[derive(Debug, Default)]
-pub(super) struct Held {
-    events: Vec<(Timestamp<Global>, Action, Event)>,
+pub(super) struct HeldEvents {
+    events: Vec<(Timestamp<Global>, Action, Otf2Event)>,
     /// Which of them are not known yet, in order.
     begun: Vec<(usize, Begun)>,
-    /// Teams of the forks that were not joined yet, if they are known.
+    /// Otf2Teams of the forks that were not joined yet, if they are known.
     forks: Vec<Option<CommunicatorId>>,
-    /// Teams that this location is in.
+    /// Otf2Teams that this location is in.
     teams: Vec<Option<CommunicatorId>>,
-    /// Teams of barriers that this location is in.
+    /// Otf2Teams of barriers that this location is in.
     barriers: Vec<Option<CommunicatorId>>,
 }
 
-impl<S: Sink> Stream<'_, S> {
+impl<S: Sink> LocationStream<'_, S> {
     /// Takes the next event.
     #[inline]
     pub(super) fn take(
         &mut self,
         time: Timestamp<Global>,
-        event: Event,
+        event: Otf2Event,
     ) -> Result<(), StreamError<S::Error>> {
         let action = match event {
-            Event::Other(_) => Action::Internal,
-            Event::Enter { region } => self.enter(region),
-            Event::Leave { region } => self.leave(region),
-            Event::Send {
+            Otf2Event::Other(_) => Action::Internal,
+            Otf2Event::Enter { region } => self.enter(region),
+            Otf2Event::Leave { region } => self.leave(region),
+            Otf2Event::Send {
                 to,
                 communicator,
                 tag,
@@ -82,7 +82,7 @@ impl<S: Sink> Stream<'_, S> {
                     tag: tag as i32,
                 }
             }
-            Event::Receive {
+            Otf2Event::Receive {
                 from,
                 communicator,
                 tag,
@@ -94,17 +94,18 @@ impl<S: Sink> Stream<'_, S> {
                     tag: tag as i32,
                 }
             }
-            Event::CollectiveBegin => self.begin(Begun::Collective),
-            Event::CollectiveEnd {
+            Otf2Event::CollectiveBegin => self.begin(Begun::Collective),
+            Otf2Event::CollectiveEnd {
                 operation,
                 communicator,
                 root,
                 sent,
                 received,
             } => self.collective_end(operation, communicator, root, [sent, received])?,
-            Event::Fork | Event::Join | Event::TeamBegin { .. } | Event::TeamEnd { .. } => {
-                self.thread(event)
-            }
+            Otf2Event::Fork
+            | Otf2Event::Join
+            | Otf2Event::TeamBegin { .. }
+            | Otf2Event::TeamEnd { .. } => self.thread(event),
         };
         if self.held.events.is_empty() && self.held.begun.is_empty() {
             return Ok(self.sink.push(self.location, time, action, event)?);
@@ -160,16 +161,16 @@ impl<S: Sink> Stream<'_, S> {
 
     fn enter(&mut self, region: u32) -> Action {
         let start = match self.definitions.region(region) {
-            Region::Other => return Action::Internal,
-            Region::ThreadBarrier => {
+            Otf2Region::Other => return Action::Internal,
+            Otf2Region::ThreadBarrier => {
                 let team = self.held.teams.last().copied().flatten();
                 self.held.barriers.push(team);
                 return team.map_or(Action::Internal, |communicator| Action::Enter {
                     communicator,
                 });
             }
-            Region::MpiInit => self.teams.starts,
-            Region::MpiFinalize => self.teams.ends,
+            Otf2Region::MpiInit => self.teams.starts,
+            Otf2Region::MpiFinalize => self.teams.ends,
         };
         match start.filter(|_| self.init && self.teams.is_rank(self.location)) {
             Some(all) => self.begin(Begun::Start(all)),
@@ -179,8 +180,8 @@ impl<S: Sink> Stream<'_, S> {
 
     fn leave(&mut self, region: u32) -> Action {
         let communicator = match self.definitions.region(region) {
-            Region::Other => return Action::Internal,
-            Region::ThreadBarrier => {
+            Otf2Region::Other => return Action::Internal,
+            Otf2Region::ThreadBarrier => {
                 return self
                     .held
                     .barriers
@@ -188,8 +189,8 @@ impl<S: Sink> Stream<'_, S> {
                     .flatten()
                     .map_or(Action::Internal, left_barrier);
             }
-            Region::MpiInit => self.teams.starts,
-            Region::MpiFinalize => self.teams.ends,
+            Otf2Region::MpiInit => self.teams.starts,
+            Otf2Region::MpiFinalize => self.teams.ends,
         };
         let Some(communicator) = communicator else {
             return Action::Internal;
@@ -231,14 +232,14 @@ impl<S: Sink> Stream<'_, S> {
         })
     }
 
-    fn thread(&mut self, event: Event) -> Action {
+    fn thread(&mut self, event: Otf2Event) -> Action {
         let found = |team| self.teams.within(team).filter(|_| self.threads);
         match event {
-            Event::Fork => {
+            Otf2Event::Fork => {
                 self.held.forks.push(None);
                 self.begin(Begun::Fork)
             }
-            Event::TeamBegin { team } => {
+            Otf2Event::TeamBegin { team } => {
                 let team = found(team);
                 self.held.teams.push(team);
                 let Some(team) = team else {
@@ -250,7 +251,7 @@ impl<S: Sink> Stream<'_, S> {
                 }
                 Action::Begin { team }
             }
-            Event::TeamEnd { team } => {
+            Otf2Event::TeamEnd { team } => {
                 self.held.teams.pop();
                 found(team).map_or(Action::Internal, |team| Action::End { team })
             }

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use crate::{CommunicatorId, LocationId, Place};
 use rustc_hash::FxHashMap;
 
-use super::definitions::{Communicator, Definitions, PARADIGM_MPI};
+use super::definitions::{Otf2Communicator, Otf2Definitions, PARADIGM_MPI};
 use super::sink::Sink;
 
 /// A communicator of the archive.
 #[derive(Debug)]
-pub(super) enum Team {
+pub(super) enum Otf2Team {
     Within {
         id: CommunicatorId,
         members: Vec<LocationId>,
@@ -25,8 +25,8 @@ pub(super) enum Team {
 
 /// What all locations of a trace share while it is built.
 #[derive(Debug)]
-pub(super) struct Teams {
-    teams: FxHashMap<u32, Team>,
+pub(super) struct Otf2Teams {
+    teams: FxHashMap<u32, Otf2Team>,
     /// Those of one location each, made when one is used.
     own: FxHashMap<(u32, LocationId), CommunicatorId>,
     /// In the order of the archive.
@@ -42,7 +42,7 @@ pub(super) struct Teams {
 pub(super) enum TeamError<E> {
     Sink(E),
     /// In words.
-    Definitions(String),
+    Otf2Definitions(String),
 }
 
 impl<E> From<E> for TeamError<E> {
@@ -51,10 +51,10 @@ impl<E> From<E> for TeamError<E> {
     }
 }
 
-impl Teams {
+impl Otf2Teams {
     /// Adds all locations and communicators of the archive.
     pub(super) fn new<S: Sink>(
-        definitions: &Definitions,
+        definitions: &Otf2Definitions,
         sink: &mut S,
     ) -> Result<Self, TeamError<S::Error>> {
         let mpi = definitions.ranks(PARADIGM_MPI);
@@ -120,19 +120,19 @@ impl Teams {
         communicators.sort_unstable_by_key(|(reference, _)| **reference);
         for (reference, communicator) in communicators {
             let team = match *communicator {
-                Communicator::Within(group) => match members(group)? {
-                    Some(members) => Team::Within {
+                Otf2Communicator::Within(group) => match members(group)? {
+                    Some(members) => Otf2Team::Within {
                         id: sink.add_communicator(&members)?,
                         members,
                     },
-                    None => Team::Own,
+                    None => Otf2Team::Own,
                 },
-                Communicator::Between([a, b]) => {
+                Otf2Communicator::Between([a, b]) => {
                     let sides = [
                         members(a)?.unwrap_or_default(),
                         members(b)?.unwrap_or_default(),
                     ];
-                    Team::Between {
+                    Otf2Team::Between {
                         id: sink.add_communicator(&sides.concat())?,
                         sides,
                     }
@@ -164,8 +164,8 @@ impl Teams {
     /// The communicator, if it has members that could wait for each other.
     pub(super) fn within(&self, communicator: u32) -> Option<CommunicatorId> {
         match self.teams.get(&communicator)? {
-            Team::Within { id, .. } => Some(*id),
-            Team::Own | Team::Between { .. } => None,
+            Otf2Team::Within { id, .. } => Some(*id),
+            Otf2Team::Own | Otf2Team::Between { .. } => None,
         }
     }
 
@@ -191,12 +191,12 @@ impl Teams {
         let rank = rank as usize;
         Ok(match self.teams.get(&communicator) {
             None => None,
-            Some(Team::Within { id, members }) => members.get(rank).map(|&peer| (peer, *id)),
-            Some(Team::Between { id, sides }) => {
+            Some(Otf2Team::Within { id, members }) => members.get(rank).map(|&peer| (peer, *id)),
+            Some(Otf2Team::Between { id, sides }) => {
                 let other = usize::from(sides[0].contains(&own));
                 sides[other].get(rank).map(|&peer| (peer, *id))
             }
-            Some(Team::Own) if rank == 0 => {
+            Some(Otf2Team::Own) if rank == 0 => {
                 let id = match self.own.get(&(communicator, own)) {
                     Some(id) => *id,
                     None => sink.add_communicator(&[own])?,
@@ -204,13 +204,13 @@ impl Teams {
                 self.own.insert((communicator, own), id);
                 Some((own, id))
             }
-            Some(Team::Own) => None,
+            Some(Otf2Team::Own) => None,
         })
     }
 }
 
 fn undefined<E>(whose: &str, location: u64) -> TeamError<E> {
-    TeamError::Definitions(format!(
+    TeamError::Otf2Definitions(format!(
         "{whose} include location {location}, which is not defined"
     ))
 }

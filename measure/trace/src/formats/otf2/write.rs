@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::{KnotError, Knots, LocationId, Trace, Window};
+use crate::{ClockOffsetError, Knots, LocationId, TimeWindow, Trace};
 use downbeat_clock_core::{Global, Timestamp};
 
 use super::event_file::EventFile;
@@ -16,14 +16,14 @@ use downbeat_files::create_beside;
 
 /// How a corrected archive is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Writing {
+pub struct WriteOptions {
     /// Whether the events of all locations are rewritten, rather than only where clock offsets do not do.
     pub rewrite: bool,
     /// How many threads share the work; the result is the same.
     pub workers: usize,
 }
 
-impl Default for Writing {
+impl Default for WriteOptions {
     /// Clock offsets wherever they do, on one thread.
     fn default() -> Self {
         Self {
@@ -36,7 +36,7 @@ impl Default for Writing {
 /// What was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Written {
+pub struct WrittenArchive {
     /// The anchor file of the new archive.
     pub anchor: PathBuf,
     /// How many clock offsets each location has, in the order of [`Archive::locations`].
@@ -47,7 +47,7 @@ pub struct Written {
 
 /// One location's times, in the order of its events in the trace.
 #[derive(Clone, Copy)]
-pub(super) struct Times<'a> {
+pub(super) struct LocationTimes<'a> {
     pub(super) trace: &'a Trace,
     pub(super) location: LocationId,
     pub(super) times: &'a [Timestamp<Global>],
@@ -69,8 +69,8 @@ impl Archive {
     /// that makes a message faster, or changes the order of events: see [`Trace::leeway`].
     ///
     /// No offset moves events apart that were recorded at one time. Where that is needed, where there would have to be an
-    /// offset for every fourth event, or where [`Writing::rewrite`] asks for it, the events of the location are rewritten,
-    /// with exactly these times and no clock offsets: [`Written::rewritten`] says of which. All else that records say,
+    /// offset for every fourth event, or where [`WriteOptions::rewrite`] asks for it, the events of the location are rewritten,
+    /// with exactly these times and no clock offsets: [`WrittenArchive::rewritten`] says of which. All else that records say,
     /// of whatever kind, is copied byte by byte.
     ///
     /// Where ticks are longer than a nanosecond, a reader finds the nearest tick in either case; the order remains, but a
@@ -91,12 +91,12 @@ impl Archive {
         origin: &Origin,
         times: &[Vec<Timestamp<Global>>],
         folder: &Path,
-        writing: Writing,
-    ) -> Result<Written, Otf2Error> {
+        writing: WriteOptions,
+    ) -> Result<WrittenArchive, Otf2Error> {
         let copy = self.begin_copy(folder)?;
         let written = self.write_locations(trace, origin, times, copy.part(), writing, |_| true)?;
         let (knots, rewritten) = written.into_iter().unzip();
-        Ok(Written {
+        Ok(WrittenArchive {
             anchor: copy.finish()?,
             knots,
             rewritten,
@@ -109,7 +109,7 @@ impl Archive {
     /// When the folder exists or cannot be written.
     pub fn begin_copy(&self, folder: &Path) -> Result<ArchiveCopy, Otf2Error> {
         let copy = ArchiveCopy {
-            making: Making::begin(folder)?,
+            making: PartialCopy::begin(folder)?,
             folder: folder.to_owned(),
             name: self
                 .anchor
@@ -134,7 +134,7 @@ impl Archive {
         origin: &Origin,
         times: &[Vec<Timestamp<Global>>],
         part: &Path,
-        writing: Writing,
+        writing: WriteOptions,
         which: impl Fn(LocationId) -> bool,
     ) -> Result<Vec<(usize, bool)>, Otf2Error> {
         let anchor = part.join(self.anchor.file_name().unwrap_or_default());
@@ -156,7 +156,7 @@ impl Archive {
             let offsets = origin.offsets.then(|| &self.offsets[index]);
             self.write_location(
                 index,
-                Times {
+                LocationTimes {
                     trace,
                     location,
                     times,
@@ -172,7 +172,7 @@ impl Archive {
     fn write_location(
         &self,
         index: usize,
-        times: Times<'_>,
+        times: LocationTimes<'_>,
         anchor: &Path,
         rewrite: bool,
     ) -> Result<(usize, bool), Otf2Error> {
@@ -203,8 +203,8 @@ impl Archive {
     }
 
     /// The offsets that make these times of a location's; `None` if there are none, or too many.
-    fn knots(&self, index: usize, times: Times<'_>) -> Result<Option<Knots>, Otf2Error> {
-        let Times {
+    fn knots(&self, index: usize, times: LocationTimes<'_>) -> Result<Option<Knots>, Otf2Error> {
+        let LocationTimes {
             trace,
             location,
             times,
@@ -221,7 +221,7 @@ impl Archive {
             };
             let at = i64::try_from(at).map_err(|_| self.other(index))?;
             let [earliest, latest] = self.ticks_between(index, earliest, latest)?;
-            Ok(Some(Window {
+            Ok(Some(TimeWindow {
                 at,
                 earliest: earliest.max(0),
                 latest,
@@ -240,7 +240,11 @@ impl Archive {
             (None, Ok(knots)) => Ok(Some(knots)),
             (
                 None,
-                Err(KnotError::Inseparable { .. } | KnotError::TooFar(_) | KnotError::TooMany(_)),
+                Err(
+                    ClockOffsetError::Inseparable { .. }
+                    | ClockOffsetError::Unreachable(_)
+                    | ClockOffsetError::TooMany(_),
+                ),
             ) => Ok(None),
             (None, Err(why)) => Err(Otf2Error::Knots { path, why }),
         }
@@ -333,14 +337,14 @@ fn each<T: Send>(
 ///
 /// # Errors
 /// When it is there already, or cannot be made.
-pub fn check_place(folder: &Path) -> Result<(), Otf2Error> {
-    Making::begin(folder).map(drop)
+pub fn check_destination(folder: &Path) -> Result<(), Otf2Error> {
+    PartialCopy::begin(folder).map(drop)
 }
 
 /// A copy of an archive in the making, which goes away again unless it is finished.
 #[derive(Debug)]
 pub struct ArchiveCopy {
-    making: Making,
+    making: PartialCopy,
     folder: PathBuf,
     /// That of its anchor file.
     name: PathBuf,
@@ -364,11 +368,11 @@ impl ArchiveCopy {
 
 /// A folder that goes away again, unless it becomes what was wanted.
 #[derive(Debug)]
-struct Making {
+struct PartialCopy {
     folder: PathBuf,
 }
 
-impl Making {
+impl PartialCopy {
     fn begin(wanted: &Path) -> Result<Self, Otf2Error> {
         if wanted.symlink_metadata().is_ok() {
             return Err(Otf2Error::content(wanted, "this is there already"));
@@ -384,7 +388,7 @@ impl Making {
     }
 }
 
-impl Drop for Making {
+impl Drop for PartialCopy {
     fn drop(&mut self) {
         // If this fails, there is nothing better to do; if it was renamed, it is not there.
         let _ = fs::remove_dir_all(&self.folder);

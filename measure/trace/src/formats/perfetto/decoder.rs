@@ -10,7 +10,7 @@ enum Field {
     Bytes(Vec<u8>),
 }
 
-type Message = Vec<(u64, Field)>;
+type ProtoMessage = Vec<(u64, Field)>;
 
 fn varint(bytes: &mut &[u8]) -> u64 {
     let mut number = 0;
@@ -25,7 +25,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
     number
 }
 
-fn decode(mut bytes: &[u8]) -> Message {
+fn decode(mut bytes: &[u8]) -> ProtoMessage {
     let mut fields = vec![];
     while !bytes.is_empty() {
         let tag = varint(&mut bytes);
@@ -50,7 +50,7 @@ fn decode(mut bytes: &[u8]) -> Message {
     fields
 }
 
-fn number(message: &Message, wanted: u64) -> Option<u64> {
+fn number(message: &ProtoMessage, wanted: u64) -> Option<u64> {
     message
         .iter()
         .find(|(field, _)| *field == wanted)
@@ -60,7 +60,7 @@ fn number(message: &Message, wanted: u64) -> Option<u64> {
         })
 }
 
-fn bytes(message: &Message, wanted: u64) -> Vec<&[u8]> {
+fn bytes(message: &ProtoMessage, wanted: u64) -> Vec<&[u8]> {
     message
         .iter()
         .filter(|(field, _)| *field == wanted)
@@ -71,11 +71,11 @@ fn bytes(message: &Message, wanted: u64) -> Vec<&[u8]> {
         .collect()
 }
 
-fn child(message: &Message, wanted: u64) -> Option<Message> {
+fn child(message: &ProtoMessage, wanted: u64) -> Option<ProtoMessage> {
     bytes(message, wanted).first().map(|bytes| decode(bytes))
 }
 
-fn text(message: &Message, wanted: u64) -> Option<String> {
+fn text(message: &ProtoMessage, wanted: u64) -> Option<String> {
     bytes(message, wanted)
         .first()
         .map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
@@ -83,7 +83,7 @@ fn text(message: &Message, wanted: u64) -> Option<String> {
 
 /// A slice or an instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct DecodedEvent {
     /// By the name of its thread.
     pub(super) thread: String,
     pub(super) name: String,
@@ -106,7 +106,7 @@ pub(super) struct Viewed {
     /// `NAME tid of pid` of threads, in the order of their ranks.
     pub(super) threads: Vec<String>,
     /// In the order of their times.
-    pub(super) shown: Vec<Shown>,
+    pub(super) shown: Vec<DecodedEvent>,
     /// From which to which of these.
     pub(super) arrows: Vec<[usize; 2]>,
 }
@@ -114,7 +114,7 @@ pub(super) struct Viewed {
 /// What numbers stand for: by the field in `InternedData`, and the number.
 type Interned = BTreeMap<(u64, u64), String>;
 
-fn intern(interned: &mut Interned, data: &Message) {
+fn intern(interned: &mut Interned, data: &ProtoMessage) {
     for (field, value) in data {
         let Field::Bytes(entry) = value else {
             panic!("interned data are messages")
@@ -190,7 +190,7 @@ pub(super) fn view(file: &[u8]) -> Viewed {
             is_instant.then_some(time),
             open.len(),
         );
-        viewed.shown.push(Shown {
+        viewed.shown.push(DecodedEvent {
             thread,
             name,
             category,
@@ -217,7 +217,7 @@ pub(super) fn view(file: &[u8]) -> Viewed {
     viewed
 }
 
-fn said(event: &Message, interned: &Interned) -> Vec<String> {
+fn said(event: &ProtoMessage, interned: &Interned) -> Vec<String> {
     let one = |bytes: &[u8]| {
         let annotation = decode(bytes);
         let name = &interned[&(3, number(&annotation, 1).unwrap())];

@@ -8,7 +8,7 @@ use crate::formats::{Item, What};
 
 /// Who sends to whom, in which communicator, with which tag.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Channel {
+struct FlowChannel {
     from: u32,
     to: u32,
     communicator: u32,
@@ -17,7 +17,7 @@ struct Channel {
 
 /// What waits in a channel for its other end, in order: only sends, or only receives.
 #[derive(Debug)]
-struct Waiting {
+struct WaitingFlows {
     is_send: bool,
     first: u64,
     others: VecDeque<u64>,
@@ -29,7 +29,7 @@ struct Waiting {
 pub(super) struct Flows {
     /// Whose messages a location sends and receives: mostly its own.
     speaks_for: Vec<u32>,
-    waiting: FxHashMap<Channel, Waiting>,
+    waiting: FxHashMap<FlowChannel, WaitingFlows>,
     next: u64,
 }
 
@@ -50,7 +50,7 @@ impl Flows {
                     },
                 ..
             } => {
-                let channel = Channel {
+                let channel = FlowChannel {
                     from: self.of(location),
                     to: self.of(to),
                     communicator,
@@ -68,7 +68,7 @@ impl Flows {
                     },
                 ..
             } => {
-                let channel = Channel {
+                let channel = FlowChannel {
                     from: self.of(from),
                     to: self.of(location),
                     communicator,
@@ -88,7 +88,7 @@ impl Flows {
             .unwrap_or(location)
     }
 
-    fn end(&mut self, channel: Channel, is_send: bool) -> u64 {
+    fn end(&mut self, channel: FlowChannel, is_send: bool) -> u64 {
         use std::collections::hash_map::Entry;
         match self.waiting.entry(channel) {
             Entry::Occupied(mut waiting) if waiting.get().is_send != is_send => {
@@ -101,7 +101,7 @@ impl Flows {
             }
             Entry::Occupied(mut waiting) => waiting.get_mut().others.push_back(self.next),
             Entry::Vacant(none) => {
-                none.insert(Waiting {
+                none.insert(WaitingFlows {
                     is_send,
                     first: self.next,
                     others: VecDeque::new(),

@@ -7,7 +7,7 @@ use crate::formats::item::{DATA, KINDS};
 
 /// The name of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Name<'a> {
+pub(super) enum InternedName<'a> {
     /// It was said before.
     Number(u64),
     Text(&'a str),
@@ -16,7 +16,7 @@ pub(super) enum Name<'a> {
 /// Names of events that are not those of regions; those of collective operations come after them.
 const NAMES: [&str; 5] = ["collective", "send", "receive", "fork", "thread"];
 
-impl Name<'_> {
+impl InternedName<'_> {
     pub(super) const COLLECTIVE: Self = Self::Number(1);
     pub(super) const SEND: Self = Self::Number(2);
     pub(super) const RECEIVE: Self = Self::Number(3);
@@ -100,7 +100,7 @@ impl Word {
 
 /// What an event is to Perfetto.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Type {
+pub(super) enum TrackEventKind {
     SliceBegin = 1,
     SliceEnd,
     Instant,
@@ -108,12 +108,12 @@ pub(super) enum Type {
 
 /// An event.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Event<'a> {
-    pub(super) kind: Type,
+pub(super) struct TrackEvent<'a> {
+    pub(super) kind: TrackEventKind,
     pub(super) time: u64,
     pub(super) location: u32,
     /// An end has none.
-    pub(super) name: Option<(Name<'a>, Category)>,
+    pub(super) name: Option<(InternedName<'a>, Category)>,
     pub(super) annotations: &'a [Annotation],
     pub(super) flow: Option<u64>,
 }
@@ -181,8 +181,8 @@ fn interned(to: &mut Vec<u8>, field: u32, iid: u64, name: &str) {
 }
 
 /// Adds that a name of events has a number.
-pub(super) fn name(to: &mut Vec<u8>, number: Name<'_>, name: &str) {
-    if let Name::Number(iid) = number {
+pub(super) fn name(to: &mut Vec<u8>, number: InternedName<'_>, name: &str) {
+    if let InternedName::Number(iid) = number {
         packet(to, NEEDED, |to| {
             message(to, INTERNED, |to| interned(to, EVENT_NAME, iid, name))
         });
@@ -238,7 +238,7 @@ pub(super) fn thread(to: &mut Vec<u8>, location: u32, first: u32, name: &str) {
 
 /// Adds an event.
 #[inline]
-pub(super) fn event(to: &mut Vec<u8>, event: &Event<'_>) {
+pub(super) fn event(to: &mut Vec<u8>, event: &TrackEvent<'_>) {
     packet(to, NEEDED, |to| {
         number(to, 8, event.time);
         message(to, 11, |to| {
@@ -246,8 +246,8 @@ pub(super) fn event(to: &mut Vec<u8>, event: &Event<'_>) {
             number(to, 11, thread_track(event.location));
             if let Some((name, category)) = event.name {
                 match name {
-                    Name::Number(iid) => number(to, 10, iid),
-                    Name::Text(name) => text(to, 23, name),
+                    InternedName::Number(iid) => number(to, 10, iid),
+                    InternedName::Text(name) => text(to, 23, name),
                 }
                 number(to, 3, category as u64);
             }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::decoder::{Shown, Viewed, view};
+use super::decoder::{DecodedEvent, Viewed, view};
 use super::*;
 use crate::formats::TraceReader;
 use crate::formats::tests::{BINARY, TEXT};
@@ -50,7 +50,7 @@ fn viewed(events: &str) -> (Viewed, PerfettoSummary) {
 
 /// One line for each thing that is shown.
 fn lines(viewed: &Viewed) -> Vec<String> {
-    let line = |shown: &Shown| {
+    let line = |shown: &DecodedEvent| {
         let till = match shown.end {
             _ if shown.is_instant => String::new(),
             Some(end) => format!("-{end}"),
@@ -264,20 +264,20 @@ fn notes_are_numbered_as_long_as_that_is_worth_it() {
 }
 
 /// An end of a message: whether it is the send, from whom to whom, with which tag, and where it is shown.
-type End = (bool, u8, u8, u8, usize);
+type MessageEnd = (bool, u8, u8, u8, usize);
 
 /// What is to be shown, by a program that knows nothing of files.
 #[derive(Default)]
-struct Model {
+struct FlowModel {
     text: String,
     /// Of each location, what has begun: what it was, and where it is shown.
     open: [Vec<(String, usize)>; 3],
     /// Names and ends.
     shown: Vec<(String, Option<usize>)>,
-    ends: Vec<End>,
+    ends: Vec<MessageEnd>,
 }
 
-impl Model {
+impl FlowModel {
     fn add(&mut self, time: usize, location: u8, kind: u8, number: u8) {
         let (other, region) = ((location + 1) % 3, ["f", "g"][number as usize]);
         let line = match kind {
@@ -348,9 +348,10 @@ impl Model {
 
     /// The first send and the first receive, the second ones, and so on.
     fn arrows(&self) -> Vec<[usize; 2]> {
-        let of = |is_send: bool, like: &End| -> Vec<usize> {
-            let alike =
-                |end: &&End| end.0 == is_send && (end.1, end.2, end.3) == (like.1, like.2, like.3);
+        let of = |is_send: bool, like: &MessageEnd| -> Vec<usize> {
+            let alike = |end: &&MessageEnd| {
+                end.0 == is_send && (end.1, end.2, end.3) == (like.1, like.2, like.3)
+            };
             self.ends.iter().filter(alike).map(|end| end.4).collect()
         };
         let mut arrows = vec![];
@@ -373,7 +374,7 @@ proptest! {
 
     #[test]
     fn slices_and_arrows_are_as_expected(all in proptest::collection::vec((0_u8..3, 0_u8..12, 0_u8..2), 0..80)) {
-        let mut model = Model::default();
+        let mut model = FlowModel::default();
         for (time, (location, kind, number)) in all.into_iter().enumerate() {
             model.add(time, location, kind, number);
         }

@@ -1,7 +1,7 @@
 //! The events of one location as Perfetto nests them: what ends is always what began last.
 
 use super::PerfettoSummary;
-use super::packets::{self, Annotation, Category, Event, Name, Type};
+use super::packets::{self, Annotation, Category, InternedName, TrackEvent, TrackEventKind};
 
 /// Perfetto drops what is nested deeper than 512, and then takes its end for that of something else.
 pub(super) const DEEPEST: usize = 500;
@@ -19,7 +19,7 @@ pub(super) enum Slice {
 
 /// What has begun and not ended.
 #[derive(Debug)]
-struct Open {
+struct OpenSlice {
     slice: Slice,
     begun: u64,
     /// For a collective operation whose name is not known before its end: where in what is held back it begins.
@@ -30,25 +30,25 @@ struct Open {
 #[derive(Debug)]
 pub(super) struct Timeline {
     location: u32,
-    open: Vec<Open>,
+    open: Vec<OpenSlice>,
     /// Packets since the first collective operation of unknown name.
     held: Vec<u8>,
     unnamed: usize,
 }
 
 /// What an event is called.
-type Called<'a> = (Name<'a>, Category);
+type SliceName<'a> = (InternedName<'a>, Category);
 
-const COLLECTIVE: Called<'_> = (Name::COLLECTIVE, Category::Collective);
+const COLLECTIVE: SliceName<'_> = (InternedName::COLLECTIVE, Category::Collective);
 
 impl Slice {
     /// As long as nobody knows better.
-    fn called(self) -> Called<'static> {
+    fn called(self) -> SliceName<'static> {
         match self {
-            Self::Region(region) => (Name::region(region), Category::Region),
+            Self::Region(region) => (InternedName::region(region), Category::Region),
             Self::Collective(_) => COLLECTIVE,
-            Self::Fork(_) => (Name::FORK, Category::Thread),
-            Self::Thread(_) => (Name::THREAD, Category::Thread),
+            Self::Fork(_) => (InternedName::FORK, Category::Thread),
+            Self::Thread(_) => (InternedName::THREAD, Category::Thread),
         }
     }
 }
@@ -68,14 +68,14 @@ impl Timeline {
         &mut self,
         to: &mut Vec<u8>,
         time: u64,
-        called: Called<'_>,
+        called: SliceName<'_>,
         annotations: &[Annotation],
         flow: Option<u64>,
     ) {
-        let (kind, location) = (Type::Instant, self.location);
+        let (kind, location) = (TrackEventKind::Instant, self.location);
         self.add(
             to,
-            &Event {
+            &TrackEvent {
                 kind,
                 time,
                 location,
@@ -102,10 +102,14 @@ impl Timeline {
             self.unnamed += 1;
             unnamed = Some(self.held.len());
         } else {
-            let (kind, location, name) = (Type::SliceBegin, self.location, Some(slice.called()));
+            let (kind, location, name) = (
+                TrackEventKind::SliceBegin,
+                self.location,
+                Some(slice.called()),
+            );
             self.add(
                 to,
-                &Event {
+                &TrackEvent {
                     kind,
                     time,
                     location,
@@ -115,7 +119,7 @@ impl Timeline {
                 },
             );
         }
-        self.open.push(Open {
+        self.open.push(OpenSlice {
             slice,
             begun: time,
             unnamed,
@@ -128,7 +132,7 @@ impl Timeline {
         to: &mut Vec<u8>,
         time: u64,
         slice: Slice,
-        name: Option<Name<'_>>,
+        name: Option<InternedName<'_>>,
         annotations: &[Annotation],
         summary: &mut PerfettoSummary,
     ) {
@@ -163,10 +167,10 @@ impl Timeline {
         &mut self,
         to: &mut Vec<u8>,
         time: u64,
-        called: Called<'_>,
+        called: SliceName<'_>,
         annotations: &[Annotation],
     ) {
-        let Some(Open { begun, unnamed, .. }) = self.open.pop() else {
+        let Some(OpenSlice { begun, unnamed, .. }) = self.open.pop() else {
             return;
         };
         if self.open.len() >= DEEPEST {
@@ -179,10 +183,10 @@ impl Timeline {
                 to.append(&mut self.held);
             }
         }
-        let (kind, location) = (Type::SliceEnd, self.location);
+        let (kind, location) = (TrackEventKind::SliceEnd, self.location);
         self.add(
             to,
-            &Event {
+            &TrackEvent {
                 kind,
                 time,
                 location,
@@ -193,7 +197,7 @@ impl Timeline {
         );
     }
 
-    fn add(&mut self, to: &mut Vec<u8>, event: &Event<'_>) {
+    fn add(&mut self, to: &mut Vec<u8>, event: &TrackEvent<'_>) {
         if self.unnamed == 0 {
             return packets::event(to, event);
         }
@@ -204,12 +208,12 @@ impl Timeline {
     }
 
     /// Has a collective operation begin there, under a name that is known by now.
-    fn name(&mut self, at: usize, time: u64, called: Called) {
-        let (kind, location, name) = (Type::SliceBegin, self.location, Some(called));
+    fn name(&mut self, at: usize, time: u64, called: SliceName) {
+        let (kind, location, name) = (TrackEventKind::SliceBegin, self.location, Some(called));
         let mut packet = vec![];
         packets::event(
             &mut packet,
-            &Event {
+            &TrackEvent {
                 kind,
                 time,
                 location,
@@ -225,7 +229,7 @@ impl Timeline {
     fn let_go(&mut self, to: &mut Vec<u8>) {
         // From the last to the first, so that places stay where they are.
         for index in (0..self.open.len().min(DEEPEST)).rev() {
-            let Open { begun, unnamed, .. } = &mut self.open[index];
+            let OpenSlice { begun, unnamed, .. } = &mut self.open[index];
             if let (begun, Some(at)) = (*begun, unnamed.take()) {
                 self.name(at, begun, COLLECTIVE);
             }

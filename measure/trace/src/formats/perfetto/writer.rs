@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::PerfettoSurvey;
 use super::flows::Flows;
-use super::packets::{self, Annotation, Category, Name, Word};
+use super::packets::{self, Annotation, Category, InternedName, Word};
 use super::timeline::{Slice, Timeline};
 use crate::formats::definitions::Definitions;
 use crate::formats::item::kind_number;
@@ -32,7 +32,7 @@ pub struct PerfettoWriter {
     processes: FxHashMap<Place, u32>,
     places: Vec<Place>,
     timelines: Vec<Timeline>,
-    notes: HashMap<Box<str>, Name<'static>>,
+    notes: HashMap<Box<str>, InternedName<'static>>,
     summary: PerfettoSummary,
     buffer: Vec<u8>,
     file: NewFile,
@@ -101,7 +101,7 @@ impl PerfettoWriter {
             Item::Region { name } => {
                 packets::name(
                     &mut self.buffer,
-                    Name::region(self.definitions.regions() - 1),
+                    InternedName::region(self.definitions.regions() - 1),
                     name,
                 );
             }
@@ -185,7 +185,7 @@ impl PerfettoWriter {
                 tag,
             } => {
                 message(
-                    Name::SEND,
+                    InternedName::SEND,
                     Annotation::To(Word::location(to)),
                     communicator,
                     tag,
@@ -197,7 +197,7 @@ impl PerfettoWriter {
                 tag,
             } => {
                 message(
-                    Name::RECEIVE,
+                    InternedName::RECEIVE,
                     Annotation::From(Word::location(from)),
                     communicator,
                     tag,
@@ -239,7 +239,7 @@ impl PerfettoWriter {
                     to,
                     time,
                     Slice::Collective(communicator),
-                    Some(Name::kind(number)),
+                    Some(InternedName::kind(number)),
                     said,
                     summary,
                 );
@@ -270,17 +270,17 @@ impl PerfettoWriter {
 
 /// What a note is called from now on.
 fn note<'a>(
-    notes: &mut HashMap<Box<str>, Name<'static>>,
+    notes: &mut HashMap<Box<str>, InternedName<'static>>,
     to: &mut Vec<u8>,
     text: &'a str,
-) -> Name<'a> {
+) -> InternedName<'a> {
     if let Some(known) = notes.get(text) {
         return *known;
     }
     if notes.len() >= MOST_NOTES || text.len() > LONGEST_NOTE {
-        return Name::Text(text);
+        return InternedName::Text(text);
     }
-    let name = Name::note(notes.len());
+    let name = InternedName::note(notes.len());
     packets::name(to, name, text);
     notes.insert(text.into(), name);
     name

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     Action, CommunicatorId, Interpolation, Matching, Place, PreSynchronization, SyntheticProgram,
-    TraceBuilder, Traffic, Verdict,
+    SyntheticTraffic, TraceBuilder, Verdict,
 };
 use downbeat_sync::{Clocks, Wander};
 
@@ -41,7 +41,7 @@ fn shares(program: &SyntheticProgram) -> [f64; 2] {
     let measured = Latencies::measured(&trace);
     let truth = program.truth().unwrap();
     // The true times of all events of a trace leave no message less time than that.
-    let found = Verdict::of(&trace, &truth, &measured).unwrap();
+    let found = Verdict::new(&trace, &truth, &measured).unwrap();
     assert_eq!(
         found.messages.violated, 0,
         "{measured:?} is too much: {program:?}"
@@ -65,15 +65,15 @@ fn nearly_all_of_a_latency_is_measured_by_wrong_clocks_and_never_more() {
         base(2, 10_000),
         base(16, 30_000),
         SyntheticProgram {
-            traffic: Traffic::Ring,
+            traffic: SyntheticTraffic::Ring,
             ..base(2, 10_000)
         },
         SyntheticProgram {
-            traffic: Traffic::Stencil,
+            traffic: SyntheticTraffic::Stencil,
             ..base(4, 10_000)
         },
         SyntheticProgram {
-            traffic: Traffic::Stencil,
+            traffic: SyntheticTraffic::Stencil,
             processes: 3,
             ..base(4, 30_000)
         },
@@ -122,7 +122,7 @@ fn nearly_all_of_a_latency_is_measured_by_wrong_clocks_and_never_more() {
 #[test]
 fn messages_one_way_by_wrong_clocks_say_nothing() {
     let program = SyntheticProgram {
-        traffic: Traffic::Ring,
+        traffic: SyntheticTraffic::Ring,
         ..SyntheticProgram::new(4, 10_000)
     };
     assert_eq!(shares(&program)[0], 0.0);

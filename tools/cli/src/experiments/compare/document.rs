@@ -1,18 +1,15 @@
 //! A comparison as one JSON document.
 
-use std::path::Path;
-
-use downbeat_records::GroupKey;
-use downbeat_records::analysis::{Analysis, ComparedGroup};
+use downbeat_records::analysis::ComparedGroup;
 use downbeat_records::stats::{PValues, stars};
 use serde::Serialize;
 
 use super::super::{JsonExperiment, JsonKey, JsonMethod};
-use super::{Compared, NORMALITY, Options, method};
+use super::compared::{Alternative, ComparedExperiments, NORMALITY, method_name};
 
 /// Everything, as one JSON document.
 #[derive(Debug, Serialize)]
-pub(super) struct Report<'a> {
+pub(super) struct CompareReport<'a> {
     schema: &'static str,
     version: u32,
     #[serde(flatten)]
@@ -20,13 +17,13 @@ pub(super) struct Report<'a> {
     alternative: &'static str,
     /// Which average of each launch was compared.
     of: &'static str,
-    experiments: [ExperimentReport<'a>; 2],
+    experiments: [CompareExperimentReport<'a>; 2],
     differing_factors: Vec<&'a str>,
-    groups: Vec<GroupReport<'a>>,
+    groups: Vec<CompareGroupReport<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct ExperimentReport<'a> {
+struct CompareExperimentReport<'a> {
     #[serde(flatten)]
     experiment: JsonExperiment<'a>,
     /// The groups that it has no averages of, though the other one has.
@@ -34,7 +31,7 @@ struct ExperimentReport<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct GroupReport<'a> {
+struct CompareGroupReport<'a> {
     #[serde(flatten)]
     key: JsonKey<'a>,
     launches: [usize; 2],
@@ -47,23 +44,23 @@ struct GroupReport<'a> {
     relative_shift: Option<f64>,
     u: f64,
     p_method: &'static str,
-    p: Sides,
-    p_holm: Sides,
+    p: ComparePValues,
+    p_holm: ComparePValues,
     /// By Holm's p of the alternative.
     stars: &'static str,
-    t_test: Option<TTest>,
+    t_test: Option<CompareTTest>,
     /// Whether the means of each look normal; not known if there are too few.
     normality_p: [Option<f64>; 2],
 }
 
 #[derive(Debug, Serialize)]
-struct Sides {
+struct ComparePValues {
     two_sided: f64,
     less: f64,
     greater: f64,
 }
 
-impl From<PValues> for Sides {
+impl From<PValues> for ComparePValues {
     fn from(
         PValues {
             two_sided,
@@ -80,61 +77,55 @@ impl From<PValues> for Sides {
 }
 
 #[derive(Debug, Serialize)]
-struct TTest {
+struct CompareTTest {
     t: f64,
     freedom: f64,
-    p: Sides,
+    p: ComparePValues,
     /// The means are not normal, or too few to tell.
     doubtful: bool,
 }
 
-pub(super) fn report<'a>(options: &Options, compared: &'a Compared) -> Report<'a> {
-    let Compared {
-        experiments: [first, second],
-        found,
+pub(super) fn report(method: JsonMethod, compared: &ComparedExperiments) -> CompareReport<'_> {
+    let ComparedExperiments {
+        folders,
+        alternative,
+        analyses,
+        comparison,
         ..
     } = compared;
-    let experiment =
-        |folder: &Path, analysis: &'a Analysis, missing: &'a [GroupKey]| ExperimentReport {
-            experiment: JsonExperiment::new(folder, analysis),
-            missing: missing.iter().map(JsonKey::from).collect(),
-        };
-    Report {
+    let experiment = |i: usize| CompareExperimentReport {
+        experiment: JsonExperiment::new(&folders[i], &analyses[i]),
+        missing: comparison.missing[i].iter().map(JsonKey::from).collect(),
+    };
+    let factors = comparison.factors.iter();
+    let groups = comparison.groups.iter();
+    CompareReport {
         schema: "downbeat.comparison",
         version: 1,
-        method: options.analysis.method(),
-        alternative: options.alternative.name(),
-        of: found.of.name(),
-        experiments: [
-            experiment(&options.first, first, &found.missing[0]),
-            experiment(&options.second, second, &found.missing[1]),
-        ],
-        differing_factors: found
-            .factors
-            .iter()
-            .map(|factor| factor.name.as_str())
-            .collect(),
-        groups: found
-            .groups
-            .iter()
-            .map(|group| group_report(options, group))
+        method,
+        alternative: alternative.name(),
+        of: comparison.of.name(),
+        experiments: [0, 1].map(experiment),
+        differing_factors: factors.map(|factor| factor.name.as_str()).collect(),
+        groups: groups
+            .map(|group| group_report(*alternative, group))
             .collect(),
     }
 }
 
-fn group_report<'a>(options: &Options, group: &'a ComparedGroup) -> GroupReport<'a> {
+fn group_report<'a>(alternative: Alternative, group: &'a ComparedGroup) -> CompareGroupReport<'a> {
     let ComparedGroup {
         key,
         comparison: found,
         adjusted,
     } = group;
-    let t_test = found.welch.as_ref().ok().map(|welch| TTest {
+    let t_test = found.welch.as_ref().ok().map(|welch| CompareTTest {
         t: welch.t,
         freedom: welch.freedom,
         p: welch.p.into(),
         doubtful: found.means_are_doubtful(NORMALITY),
     });
-    GroupReport {
+    CompareGroupReport {
         key: key.into(),
         launches: found.launches,
         medians_ns: found.medians,
@@ -144,10 +135,10 @@ fn group_report<'a>(options: &Options, group: &'a ComparedGroup) -> GroupReport<
         shift_confidence: found.shift.confidence,
         relative_shift: found.relative_shift(),
         u: found.mann_whitney.u,
-        p_method: method(found.mann_whitney.method),
+        p_method: method_name(found.mann_whitney.method),
         p: found.mann_whitney.p.into(),
         p_holm: (*adjusted).into(),
-        stars: stars(options.alternative.of(adjusted)),
+        stars: stars(alternative.p_value(adjusted)),
         t_test,
         normality_p: found
             .normality

@@ -6,11 +6,9 @@ use downbeat_clock_core::DecimalBin;
 use downbeat_regions::{EventReport, HistogramShift, RankSet, RankTotal, RegionDiff, ReportDiff};
 use serde::Serialize;
 
-use super::Options;
-
 /// Everything, as one JSON document.
 #[derive(Debug, Serialize)]
-pub(super) struct Document<'a> {
+pub(super) struct RegionsDiffReport<'a> {
     schema: &'static str,
     version: u32,
     reports: [JsonReport<'a>; 2],
@@ -71,17 +69,20 @@ struct JsonMove<'a> {
     ranks: &'a RankSet,
 }
 
-pub(super) fn report<'a>(options: &'a Options, diff: &'a ReportDiff<'a>) -> Document<'a> {
-    Document {
+pub(super) fn report<'a>(
+    [first, second]: [&'a Path; 2],
+    diff: &'a ReportDiff<'a>,
+) -> RegionsDiffReport<'a> {
+    RegionsDiffReport {
         schema: "downbeat.regions_diff",
         version: 1,
         reports: [
             JsonReport {
-                file: &options.first,
+                file: first,
                 ranks: diff.ranks[0],
             },
             JsonReport {
-                file: &options.second,
+                file: second,
                 ranks: diff.ranks[1],
             },
         ],

@@ -6,9 +6,9 @@ use downbeat_regions::{
 };
 
 use super::{histogram, strip};
-use downbeat_common::page::bins::Unit;
-use downbeat_common::page::units::{count, of};
-use downbeat_common::page::{Page, Table};
+use downbeat_common::page::bins::TickUnit;
+use downbeat_common::page::units::{count, counted};
+use downbeat_common::page::{HtmlTable, Page};
 
 /// So many groups have their histograms in sight; those of the others are folded.
 const IN_SIGHT: usize = 6;
@@ -20,7 +20,7 @@ pub(super) fn write(
     id: &str,
     region: &RegionReport,
     ranks: u32,
-    unit: Unit,
+    unit: TickUnit,
     options: &TextOptions,
 ) {
     let Some(events) = &region.events else {
@@ -54,7 +54,7 @@ fn remarks(page: &mut Page, region: &RegionReport) {
         .into_iter()
         .filter(|(_, times)| *times > 0);
     let said: Vec<String> = all
-        .map(|(what, times)| format!("{what} {}", of(times as usize, "time", "times")))
+        .map(|(what, times)| format!("{what} {}", counted(times as usize, "time", "times")))
         .collect();
     page.paragraph(
         "",
@@ -62,8 +62,15 @@ fn remarks(page: &mut Page, region: &RegionReport) {
     );
 }
 
-fn pictures(page: &mut Page, id: &str, name: &str, events: &EventReport, ranks: u32, unit: Unit) {
-    let scale = histogram::Scale::of(events, unit);
+fn pictures(
+    page: &mut Page,
+    id: &str,
+    name: &str,
+    events: &EventReport,
+    ranks: u32,
+    unit: TickUnit,
+) {
+    let scale = histogram::HistogramScale::of(events, unit);
     let mut histograms = (1..).zip(&events.groups).map(|(number, group)| {
         (
             format!("{id}-histogram-{number}"),
@@ -78,15 +85,16 @@ fn pictures(page: &mut Page, id: &str, name: &str, events: &EventReport, ranks: 
     page.pictures([strip].into_iter().chain(in_sight));
     let folded: Vec<_> = histograms.collect();
     if !folded.is_empty() {
-        page.folded(&of(folded.len(), "more group", "more groups"), |page| {
-            page.pictures(folded)
-        });
+        page.folded(
+            &counted(folded.len(), "more group", "more groups"),
+            |page| page.pictures(folded),
+        );
     }
 }
 
 /// Which ranks are in which group, in short.
-fn legend(events: &EventReport, ranks: u32, unit: Unit) -> Table {
-    let mut table = Table::of_text("Groups", ["group", "most events of", "ranks", "which"]);
+fn legend(events: &EventReport, ranks: u32, unit: TickUnit) -> HtmlTable {
+    let mut table = HtmlTable::of_text("Groups", ["group", "most events of", "ranks", "which"]);
     for (place, group) in events.groups.iter().enumerate() {
         let cells = [
             unit.span(group.fullest),
@@ -134,15 +142,15 @@ fn listed(ranks: &RankSet, most: usize) -> String {
     let runs = runs.collect::<Vec<_>>().join(", ");
     match more {
         0 => runs,
-        more if runs.is_empty() => of(more as usize, "rank", "ranks"),
+        more if runs.is_empty() => counted(more as usize, "rank", "ranks"),
         more => format!("{runs} and {} more", count(more.into())),
     }
 }
 
 /// The statistics of the paper, in its order.
-fn statistics(found: &EventReport, unit: Unit) -> Table {
+fn statistics(found: &EventReport, unit: TickUnit) -> HtmlTable {
     let threads = found.threads > 1;
-    let mut table = Table::of_numbers("Statistics", ["", "time", "rank", "which", "ticks"]);
+    let mut table = HtmlTable::of_numbers("Statistics", ["", "time", "rank", "which", "ticks"]);
     let mut row = |what: &str, ticks: u128, rank: String, which: String| {
         table.row([
             what.to_owned(),
@@ -166,7 +174,7 @@ fn statistics(found: &EventReport, unit: Unit) -> Table {
         event("max 2nd longest", second);
     }
     event("shortest event", &found.shortest);
-    let of_events = |events: u64| of(events as usize, "event", "events");
+    let of_events = |events: u64| counted(events as usize, "event", "events");
     let mut total = |what: &str, ticks: u128, total: &RankTotal| {
         row(what, ticks, total.rank.to_string(), of_events(total.events));
     };
@@ -190,7 +198,7 @@ fn statistics(found: &EventReport, unit: Unit) -> Table {
         found.least_total.total.into(),
         &found.least_total,
     );
-    let ranks = of(found.ranks.len() as usize, "rank", "ranks");
+    let ranks = counted(found.ranks.len() as usize, "rank", "ranks");
     let mut all =
         |what: &str, ticks: u128, which: String| row(what, ticks, "all".to_owned(), which);
     all("avg event", found.average(), of_events(found.count));
@@ -216,14 +224,14 @@ fn counts(found: &EventReport) -> String {
         of_rank(found.most),
         of_rank(found.fewest),
         count(average),
-        of(ranks as usize, "rank", "ranks")
+        counted(ranks as usize, "rank", "ranks")
     )
 }
 
 /// The bins of a group, the longest first.
-fn numbers(number: usize, group: &HistogramGroup, unit: Unit) -> Table {
+fn numbers(number: usize, group: &HistogramGroup, unit: TickUnit) -> HtmlTable {
     let caption = format!("Group {number}: events of a rank, by their length");
-    let mut table = Table::of_numbers(
+    let mut table = HtmlTable::of_numbers(
         &caption,
         ["length", "ticks", "max", "on rank", "min", "on rank", "avg"],
     );

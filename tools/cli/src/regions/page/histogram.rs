@@ -4,14 +4,14 @@ use downbeat_regions::{BinCounts, EventReport, HistogramGroup};
 
 use super::strip;
 use downbeat_common::page::axis::Axis;
-use downbeat_common::page::bins::{self, Unit};
+use downbeat_common::page::bins::{self, TickUnit};
 use downbeat_common::page::frame::{Frame, data_width};
 use downbeat_common::page::svg::Picture;
-use downbeat_common::page::units::{count, of};
+use downbeat_common::page::units::{count, counted};
 
 /// The axes of all groups of a region, so that they can be compared.
 #[derive(Debug)]
-pub(super) struct Scale {
+pub(super) struct HistogramScale {
     x: Axis,
     y: Axis,
 }
@@ -19,8 +19,8 @@ pub(super) struct Scale {
 /// How high the bars can be.
 const HEIGHT: f64 = 150.0;
 
-impl Scale {
-    pub(super) fn of(events: &EventReport, unit: Unit) -> Self {
+impl HistogramScale {
+    pub(super) fn of(events: &EventReport, unit: TickUnit) -> Self {
         let bins = || events.groups.iter().flat_map(|group| &group.bins);
         let most = bins().map(|counts| counts.most.count).max().unwrap_or(1);
         let y = Axis::counts("events of a rank", most as f64, HEIGHT);
@@ -41,8 +41,8 @@ pub(super) fn picture(
     name: &str,
     number: usize,
     group: &HistogramGroup,
-    scale: &Scale,
-    unit: Unit,
+    scale: &HistogramScale,
+    unit: TickUnit,
 ) -> Picture {
     let colour = strip::colour(number - 1);
     let mut frame = Frame::new(scale.x.clone(), scale.y.clone(), &[], HEIGHT);
@@ -70,7 +70,7 @@ pub(super) fn picture(
                 .line("range", (middle - half, y), (middle + half, y));
         }
     }
-    let ranks = of(group.ranks.len() as usize, "rank", "ranks");
+    let ranks = counted(group.ranks.len() as usize, "rank", "ranks");
     let title = format!(
         "{name}, group {number}: {ranks} with most events of {}",
         unit.span(group.fullest)
@@ -78,7 +78,7 @@ pub(super) fn picture(
     frame.finish(title, describe(group, unit))
 }
 
-fn describe(group: &HistogramGroup, unit: Unit) -> String {
+fn describe(group: &HistogramGroup, unit: TickUnit) -> String {
     let of = |counts: &BinCounts| {
         let average = counts.sum as f64 / f64::from(group.ranks.len().max(1));
         let [most, least] = [counts.most.count, counts.least.count].map(count);

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use downbeat_regions::{EventReport, HistogramGroup, RankPlace};
 
 use downbeat_common::page::axis::linear_ticks;
-use downbeat_common::page::bins::Unit;
+use downbeat_common::page::bins::TickUnit;
 use downbeat_common::page::rectangles::{Rectangle, hatching, legend, outline, rectangles};
 use downbeat_common::page::style;
-use downbeat_common::page::svg::{Anchor, Canvas, LINE, Picture, WIDTH, number, text_width};
-use downbeat_common::page::units::{count, of};
+use downbeat_common::page::svg::{Canvas, LINE, Picture, TextAnchor, WIDTH, number, text_width};
+use downbeat_common::page::units::{count, counted};
 
 /// So many cells there are at most; if there are more ranks, several share one.
 const MOST_CELLS: u32 = 128 * 128;
@@ -38,14 +38,14 @@ pub(super) fn class(group: usize) -> String {
 
 /// What a cell shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Cell {
+enum RankCell {
     Group(usize),
     Without,
     Unlisted,
 }
 
 /// Where cells are.
-struct Grid {
+struct CellGrid {
     columns: usize,
     rows: usize,
     left: f64,
@@ -54,7 +54,12 @@ struct Grid {
 }
 
 /// `None` if all ranks are alike, or too many.
-pub(super) fn picture(name: &str, events: &EventReport, ranks: u32, unit: Unit) -> Option<Picture> {
+pub(super) fn picture(
+    name: &str,
+    events: &EventReport,
+    ranks: u32,
+    unit: TickUnit,
+) -> Option<Picture> {
     if ranks > MOST_RANKS {
         return None;
     }
@@ -65,7 +70,7 @@ pub(super) fn picture(name: &str, events: &EventReport, ranks: u32, unit: Unit) 
         return None;
     }
     let mut canvas = Canvas::default();
-    let grid = Grid::of(cells.len(), ranks);
+    let grid = CellGrid::of(cells.len(), ranks);
     let top = legend(&mut canvas, classes(&there, events, unit)) + 8.0;
     for (cell, rectangles) in rectangles(&cells, grid.columns) {
         draw(&mut canvas, &grid, top, cell, &rectangles);
@@ -82,7 +87,7 @@ pub(super) fn picture(name: &str, events: &EventReport, ranks: u32, unit: Unit) 
     ))
 }
 
-fn of_ranks(events: &EventReport, ranks: u32) -> Vec<Cell> {
+fn of_ranks(events: &EventReport, ranks: u32) -> Vec<RankCell> {
     let numbers: BTreeMap<_, _> = events
         .groups
         .iter()
@@ -92,17 +97,17 @@ fn of_ranks(events: &EventReport, ranks: u32) -> Vec<Cell> {
     let cell = |place| match place {
         RankPlace::Group(fullest) => numbers
             .get(&fullest)
-            .map_or(Cell::Unlisted, |number| Cell::Group(*number)),
-        RankPlace::Without => Cell::Without,
-        RankPlace::Unlisted => Cell::Unlisted,
+            .map_or(RankCell::Unlisted, |number| RankCell::Group(*number)),
+        RankPlace::Without => RankCell::Without,
+        RankPlace::Unlisted => RankCell::Unlisted,
     };
     events.places(ranks).into_iter().map(cell).collect()
 }
 
 /// Where ranks share a cell, it shows what the fewest of all ranks are: nothing that is rare is hidden.
-fn shared_cells(ranks: &[Cell], shared: usize) -> Vec<Cell> {
+fn shared_cells(ranks: &[RankCell], shared: usize) -> Vec<RankCell> {
     let counts = kinds(ranks);
-    let rarest = |ranks: &[Cell]| {
+    let rarest = |ranks: &[RankCell]| {
         ranks
             .iter()
             .copied()
@@ -112,7 +117,7 @@ fn shared_cells(ranks: &[Cell], shared: usize) -> Vec<Cell> {
 }
 
 /// What there is, and how often.
-fn kinds(cells: &[Cell]) -> BTreeMap<Cell, usize> {
+fn kinds(cells: &[RankCell]) -> BTreeMap<RankCell, usize> {
     let mut counts = BTreeMap::new();
     cells
         .iter()
@@ -120,7 +125,7 @@ fn kinds(cells: &[Cell]) -> BTreeMap<Cell, usize> {
     counts
 }
 
-impl Grid {
+impl CellGrid {
     fn of(cells: usize, ranks: u32) -> Self {
         let one_row = cells <= MOST_IN_ONE_ROW as usize;
         let columns = match cells {
@@ -150,24 +155,24 @@ impl Grid {
     }
 }
 
-fn draw(canvas: &mut Canvas, grid: &Grid, top: f64, cell: Cell, rectangles: &[Rectangle]) {
+fn draw(canvas: &mut Canvas, grid: &CellGrid, top: f64, cell: RankCell, rectangles: &[Rectangle]) {
     let (mut words, mut hatch) = (String::new(), String::new());
     for rectangle in rectangles {
         let drawn = rectangle.drawn((grid.left, top), (grid.width, grid.height));
         words += &outline(drawn);
-        if cell == Cell::Unlisted {
+        if cell == RankCell::Unlisted {
             hatch += &hatching(drawn[0], drawn[1]);
         }
     }
     match cell {
-        Cell::Group(group) => canvas.raw_path(&class(group), &words),
-        Cell::Without => canvas.raw_path("lack", &words),
-        Cell::Unlisted => canvas.raw_path("hatch", &(words + &hatch)),
+        RankCell::Group(group) => canvas.raw_path(&class(group), &words),
+        RankCell::Without => canvas.raw_path("lack", &words),
+        RankCell::Unlisted => canvas.raw_path("hatch", &(words + &hatch)),
     }
 }
 
 /// Lines between ranks, where there is room for them.
-fn borders(canvas: &mut Canvas, grid: &Grid, top: f64, cells: usize) {
+fn borders(canvas: &mut Canvas, grid: &CellGrid, top: f64, cells: usize) {
     if grid.width < BORDERED || cells < 2 {
         return;
     }
@@ -196,7 +201,7 @@ fn borders(canvas: &mut Canvas, grid: &Grid, top: f64, cells: usize) {
 }
 
 /// The numbers of some ranks: below a single row, or at the beginning of rows.
-fn name_ranks(canvas: &mut Canvas, grid: &Grid, top: f64, ranks: u32, shared: u32) {
+fn name_ranks(canvas: &mut Canvas, grid: &CellGrid, top: f64, ranks: u32, shared: u32) {
     let bottom = top + grid.rows as f64 * grid.height;
     let each = if shared > 1 {
         format!("; {shared} ranks share a cell, which shows the rarest")
@@ -213,7 +218,7 @@ fn name_ranks(canvas: &mut Canvas, grid: &Grid, top: f64, ranks: u32, shared: u3
             canvas.text(
                 "",
                 (x.max(8.0), bottom + 16.0),
-                Anchor::Middle,
+                TextAnchor::Middle,
                 text.split('.').next().unwrap_or_default(),
             );
         }
@@ -226,56 +231,61 @@ fn name_ranks(canvas: &mut Canvas, grid: &Grid, top: f64, ranks: u32, shared: u3
         for row in (0..grid.rows).step_by(every as usize) {
             let y = top + (row as f64 + 0.5) * grid.height + 4.5;
             let first = row * grid.columns * shared as usize;
-            canvas.text("", (grid.left - 6.0, y), Anchor::End, &first.to_string());
+            canvas.text(
+                "",
+                (grid.left - 6.0, y),
+                TextAnchor::End,
+                &first.to_string(),
+            );
         }
         format!(
             "{} in each row, from left to right{each}",
-            of(grid.columns * shared as usize, "rank", "ranks")
+            counted(grid.columns * shared as usize, "rank", "ranks")
         )
     };
     let below = if grid.rows == 1 { 16.0 + LINE } else { 18.0 };
     canvas.text(
         "quiet",
         (0.5 * (grid.left + WIDTH - 12.0), bottom + below),
-        Anchor::Middle,
+        TextAnchor::Middle,
         &label,
     );
 }
 
 /// What the colours are.
 fn classes(
-    there: &BTreeMap<Cell, usize>,
+    there: &BTreeMap<RankCell, usize>,
     events: &EventReport,
-    unit: Unit,
+    unit: TickUnit,
 ) -> Vec<(String, String)> {
     let mut all = vec![];
     let mut rest = false;
     for cell in there.keys() {
         all.push(match cell {
-            Cell::Group(group) if *group >= 2 * COLOURS => {
+            RankCell::Group(group) if *group >= 2 * COLOURS => {
                 if rest {
                     continue;
                 }
                 rest = true;
                 (class(*group), format!("{} and beyond", group + 1))
             }
-            Cell::Group(group) => {
+            RankCell::Group(group) => {
                 let span = events
                     .groups
                     .get(*group)
                     .map_or(String::new(), |group| unit.span(group.fullest));
                 (class(*group), format!("{}: {span}", group + 1))
             }
-            Cell::Without => ("lack".to_owned(), "without it".to_owned()),
-            Cell::Unlisted => ("hatch".to_owned(), "not listed".to_owned()),
+            RankCell::Without => ("lack".to_owned(), "without it".to_owned()),
+            RankCell::Unlisted => ("hatch".to_owned(), "not listed".to_owned()),
         });
     }
     all
 }
 
-fn describe(events: &EventReport, ranks: u32, unit: Unit) -> String {
+fn describe(events: &EventReport, ranks: u32, unit: TickUnit) -> String {
     let of_group = |(i, group): (usize, &HistogramGroup)| {
-        let ranks = of(group.ranks.len() as usize, "rank", "ranks");
+        let ranks = counted(group.ranks.len() as usize, "rank", "ranks");
         format!(
             "Group {}, most events of {}: {ranks}.",
             i + 1,
@@ -288,7 +298,7 @@ fn describe(events: &EventReport, ranks: u32, unit: Unit) -> String {
         said.push(format!(
             "Without it: {} of {}.",
             count(without.into()),
-            of(ranks as usize, "rank", "ranks")
+            counted(ranks as usize, "rank", "ranks")
         ));
     }
     said.join(" ")
@@ -340,16 +350,24 @@ mod tests {
     }
 
     fn drawn(events: &EventReport, ranks: u32) -> String {
-        let picture = picture("solve", events, ranks, Unit::of(Duration::from_nanos(1)));
+        let picture = picture(
+            "solve",
+            events,
+            ranks,
+            TickUnit::new(Duration::from_nanos(1)),
+        );
         picture.map(|picture| picture.inline(1)).unwrap_or_default()
     }
 
     #[test]
     fn what_is_rare_is_not_hidden_by_its_neighbours() {
-        let mut ranks = vec![Cell::Group(0); 40];
-        (ranks[7], ranks[39]) = (Cell::Without, Cell::Group(3));
+        let mut ranks = vec![RankCell::Group(0); 40];
+        (ranks[7], ranks[39]) = (RankCell::Without, RankCell::Group(3));
         let cells = shared_cells(&ranks, 16);
-        assert_eq!(cells, [Cell::Without, Cell::Group(0), Cell::Group(3)]);
+        assert_eq!(
+            cells,
+            [RankCell::Without, RankCell::Group(0), RankCell::Group(3)]
+        );
     }
 
     #[test]

@@ -2,11 +2,10 @@
 
 use downbeat_regions::{EventReport, RegionReport, Report, TextOptions};
 
-use super::region_id;
-use downbeat_common::page::bins::Unit;
+use downbeat_common::page::bins::TickUnit;
 use downbeat_common::page::svg::fitting;
-use downbeat_common::page::units::{count, of};
-use downbeat_common::page::{Page, Table};
+use downbeat_common::page::units::{count, counted};
+use downbeat_common::page::{HtmlTable, Page};
 
 /// So wide a name is shown in the table; it stands in full above the region.
 const NAME: f64 = 280.0;
@@ -15,7 +14,7 @@ pub(super) fn write(
     page: &mut Page,
     number: usize,
     report: &Report,
-    unit: Unit,
+    unit: TickUnit,
     options: &TextOptions,
 ) {
     let regions = report.regions();
@@ -34,7 +33,7 @@ pub(super) fn write(
         "events",
         "avg event",
     ];
-    let mut table = Table::of_numbers(&of(regions.len(), "region", "regions"), headings);
+    let mut table = HtmlTable::of_numbers(&counted(regions.len(), "region", "regions"), headings);
     for (place, region) in regions.iter().enumerate() {
         let name = fitting(&region.name, NAME);
         let cells = region
@@ -53,6 +52,11 @@ pub(super) fn write(
     );
 }
 
+/// Name of the place of a region on the page.
+pub(super) fn region_id(report: usize, place: usize) -> String {
+    format!("region-{report}-{place}")
+}
+
 /// How the pictures are to be read.
 pub(super) fn explain(page: &mut Page) {
     page.note(
@@ -64,7 +68,7 @@ pub(super) fn explain(page: &mut Page) {
 }
 
 /// What a reader wants to know first.
-fn headlines(regions: &[&RegionReport], unit: Unit) -> Vec<String> {
+fn headlines(regions: &[&RegionReport], unit: TickUnit) -> Vec<String> {
     let mut lines = vec![];
     let with_events = || {
         regions
@@ -109,7 +113,7 @@ fn conditions(report: &Report) -> String {
     };
     format!(
         "{}; a tick is {}; clock: {}; own overhead: {} in each event, {subtracted}, and {} for who encloses it.",
-        of(report.ranks as usize, "rank", "ranks"),
+        counted(report.ranks as usize, "rank", "ranks"),
         report.tick,
         report.clock,
         nanos(overhead.within_picos),
@@ -117,7 +121,7 @@ fn conditions(report: &Report) -> String {
     )
 }
 
-fn cells(events: &EventReport, unit: Unit) -> [String; 8] {
+fn cells(events: &EventReport, unit: TickUnit) -> [String; 8] {
     let average = events.average_total();
     let ratio = events.greatest_total.total as f64 / average as f64;
     [

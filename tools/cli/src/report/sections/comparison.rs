@@ -5,11 +5,11 @@ use downbeat_records::analysis::{ComparedGroup, ExperimentComparison};
 use downbeat_records::stats::{Interval, stars};
 
 use crate::experiments::plural;
-use crate::report::measured::{Experiments, Kind};
-use crate::report::shifts::{self, Shift};
+use crate::report::measured::{Experiments, MeasuredOperation};
+use crate::report::shifts::{self, RelativeShift};
 use downbeat_common::page::svg::fitting;
 use downbeat_common::page::units;
-use downbeat_common::page::{Page, Table};
+use downbeat_common::page::{HtmlTable, Page};
 
 /// Each experiment but the first, compared with it.
 pub(super) fn compare(experiments: &Experiments) -> Vec<ExperimentComparison> {
@@ -42,7 +42,7 @@ pub(super) fn shift(group: &ComparedGroup) -> Option<(f64, Interval)> {
 pub(super) fn write(
     page: &mut Page,
     experiments: &Experiments,
-    kinds: &[Kind],
+    kinds: &[MeasuredOperation],
     compared: &[ExperimentComparison],
 ) {
     if compared.is_empty() {
@@ -78,7 +78,7 @@ pub(super) fn write(
     }
 }
 
-fn of_kind(kind: &Kind, compared: &[ExperimentComparison]) -> Vec<Shift> {
+fn of_kind(kind: &MeasuredOperation, compared: &[ExperimentComparison]) -> Vec<RelativeShift> {
     let of = |bytes: u64, series: usize| {
         let key = kind.key(bytes);
         let group = compared[series]
@@ -86,7 +86,7 @@ fn of_kind(kind: &Kind, compared: &[ExperimentComparison]) -> Vec<Shift> {
             .iter()
             .find(|group| group.key == key)?;
         let (share, interval) = shift(group)?;
-        Some(Shift {
+        Some(RelativeShift {
             bytes,
             series: series + 1,
             share,
@@ -100,7 +100,7 @@ fn of_kind(kind: &Kind, compared: &[ExperimentComparison]) -> Vec<Shift> {
         .collect()
 }
 
-fn table(comparison: &ExperimentComparison, name: &str, first: &str) -> Table {
+fn table(comparison: &ExperimentComparison, name: &str, first: &str) -> HtmlTable {
     // Whole names would make the table wider than any screen; they are in its caption.
     let [of_first, of_name] = [first, name].map(|name| fitting(name, 120.0));
     let headings = [
@@ -116,7 +116,7 @@ fn table(comparison: &ExperimentComparison, name: &str, first: &str) -> Table {
         "p adjusted",
         "",
     ];
-    let mut table = Table::of_numbers(&format!("{name} against {first}"), headings);
+    let mut table = HtmlTable::of_numbers(&format!("{name} against {first}"), headings);
     for group in &comparison.groups {
         let stars = stars(group.adjusted.two_sided);
         let [other, base] = group.comparison.medians.map(units::time);

@@ -2,15 +2,15 @@
 
 use downbeat_records::State;
 
-use crate::report::measured::{Experiments, Measured};
+use crate::report::measured::{Experiments, MeasuredExperiment};
 use downbeat_common::page::units;
-use downbeat_common::page::{Page, Table};
+use downbeat_common::page::{HtmlTable, Page};
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments) {
     page.section("conditions", "Conditions");
     page.table(&factors(experiments));
     for measured in &experiments.all {
-        let count = units::of(measured.launches.len(), "launch", "launches");
+        let count = units::counted(measured.launches.len(), "launch", "launches");
         page.folded(
             &format!(
                 "{}: {count} in {}",
@@ -37,7 +37,7 @@ fn names_of<'a>(all: impl Iterator<Item = &'a downbeat_records::Factors>) -> Vec
 }
 
 /// First those in which the experiments differ.
-fn factors(experiments: &Experiments) -> Table {
+fn factors(experiments: &Experiments) -> HtmlTable {
     let all: Vec<_> = experiments
         .all
         .iter()
@@ -65,7 +65,7 @@ fn factors(experiments: &Experiments) -> Table {
         (true, true) => "Factors: all are equal",
         (true, false) => "Factors: those marked with \u{2260} differ",
     };
-    let mut table = Table::of_text(caption, headings);
+    let mut table = HtmlTable::of_text(caption, headings);
     for name in differing {
         let marked = format!("\u{2260} {name}");
         table.marked_row([marked.as_str()].into_iter().chain(values(name)));
@@ -76,11 +76,11 @@ fn factors(experiments: &Experiments) -> Table {
     table
 }
 
-fn launches(measured: &Measured) -> Table {
+fn launches(measured: &MeasuredExperiment) -> HtmlTable {
     let headings = [
         "launch", "number", "groups", "valid", "late", "long", "outliers", "complete",
     ];
-    let mut table = Table::of_numbers("Observations of all groups", headings);
+    let mut table = HtmlTable::of_numbers("Observations of all groups", headings);
     for (i, (name, launch)) in measured.launches.iter().enumerate() {
         let groups = || {
             measured
@@ -110,7 +110,7 @@ fn launches(measured: &Measured) -> Table {
 }
 
 /// Facts that are the same in all launches once, the others for every launch.
-fn facts(page: &mut Page, measured: &Measured) {
+fn facts(page: &mut Page, measured: &MeasuredExperiment) {
     let all: Vec<_> = measured
         .launches
         .iter()
@@ -121,7 +121,7 @@ fn facts(page: &mut Page, measured: &Measured) {
             all.windows(2)
                 .all(|pair| pair[0].get(name) == pair[1].get(name))
         });
-    let mut table = Table::of_text("Facts of all launches", ["fact", "value"]);
+    let mut table = HtmlTable::of_text("Facts of all launches", ["fact", "value"]);
     for name in same {
         table.row([
             name,
@@ -132,7 +132,7 @@ fn facts(page: &mut Page, measured: &Measured) {
     if other.is_empty() {
         return;
     }
-    let mut table = Table::of_text(
+    let mut table = HtmlTable::of_text(
         "Facts of each launch",
         ["launch"].into_iter().chain(other.iter().copied()),
     );

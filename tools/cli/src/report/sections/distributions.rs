@@ -3,16 +3,15 @@
 use downbeat_records::GroupKey;
 use downbeat_records::stats::Sample;
 
-use super::shown_sizes;
-use crate::report::histogram::{self, Together};
-use crate::report::measured::{Experiments, Kind, kept};
+use crate::report::histogram::{self, PooledSample};
+use crate::report::measured::{Experiments, MeasuredOperation, kept, shown_sizes};
 use crate::report::smooth;
 use crate::report::violin::{self, Violin};
 use downbeat_common::page::Page;
 use downbeat_common::page::svg::Picture;
 use downbeat_common::page::units;
 
-pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) {
+pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[MeasuredOperation]) {
     page.section("distributions", "Distributions");
     page.note(
         "Of a few sizes. A violin is as wide as the observations of a launch are dense; its box reaches from the lower to \
@@ -36,9 +35,13 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) 
 }
 
 /// A picture and from what the name of its file is made.
-type Named = (String, Option<Picture>);
+type NamedPicture = (String, Option<Picture>);
 
-fn of_size(experiments: &Experiments, kind: &Kind, bytes: u64) -> (Named, Named) {
+fn of_size(
+    experiments: &Experiments,
+    kind: &MeasuredOperation,
+    bytes: u64,
+) -> (NamedPicture, NamedPicture) {
     let key = kind.key(bytes);
     let title = format!("{}, {}", kind.title(), units::bytes(bytes));
     let kept = all_kept(experiments, &key);
@@ -50,7 +53,7 @@ fn of_size(experiments: &Experiments, kind: &Kind, bytes: u64) -> (Named, Named)
     let samples = together.iter_mut().map(|nanos| Sample::new(nanos).ok());
     let samples: Vec<_> = samples
         .zip(steps)
-        .map(|(kept, steps)| Some(Together { kept: kept?, steps }))
+        .map(|(kept, steps)| Some(PooledSample { kept: kept?, steps }))
         .collect();
     let histogram = histogram::picture(
         format!("{title}: all launches"),

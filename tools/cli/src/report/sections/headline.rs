@@ -6,7 +6,7 @@ use downbeat_records::stats::stars;
 
 use super::comparison::shift;
 use crate::experiments::plural;
-use crate::report::measured::{Experiments, Kind, Measured};
+use crate::report::measured::{Experiments, MeasuredExperiment, MeasuredOperation};
 use downbeat_common::page::Page;
 use downbeat_common::page::units;
 
@@ -21,7 +21,7 @@ pub(super) fn title(experiments: &Experiments) -> String {
         }
         names => format!(
             "Run-times of {}",
-            units::of(names.len(), "experiment", "experiments")
+            units::counted(names.len(), "experiment", "experiments")
         ),
     }
 }
@@ -29,7 +29,7 @@ pub(super) fn title(experiments: &Experiments) -> String {
 pub(super) fn write(
     page: &mut Page,
     experiments: &Experiments,
-    kinds: &[Kind],
+    kinds: &[MeasuredOperation],
     compared: &[ExperimentComparison],
 ) {
     page.paragraph("lead", &what(experiments, kinds));
@@ -46,17 +46,17 @@ pub(super) fn write(
 }
 
 /// What was measured, how often, and by what.
-fn what(experiments: &Experiments, kinds: &[Kind]) -> String {
+fn what(experiments: &Experiments, kinds: &[MeasuredOperation]) -> String {
     let mut operations: Vec<&str> = kinds.iter().map(|kind| kind.operation.as_str()).collect();
     operations.dedup();
     let operations = if operations.len() > MOST {
-        units::of(operations.len(), "operation", "operations")
+        units::counted(operations.len(), "operation", "operations")
     } else {
         listed(&operations)
     };
     let ranks = || kinds.iter().map(|kind| kind.ranks);
     let ranks = match (ranks().min().unwrap_or(0), ranks().max().unwrap_or(0)) {
-        (least, most) if least == most => units::of(most as usize, "rank", "ranks"),
+        (least, most) if least == most => units::counted(most as usize, "rank", "ranks"),
         (least, most) => format!("{least} to {most} ranks"),
     };
     let sizes = || kinds.iter().flat_map(|kind| &kind.sizes).copied();
@@ -71,7 +71,7 @@ fn what(experiments: &Experiments, kinds: &[Kind]) -> String {
             format!(
                 "{} ({})",
                 measured.name,
-                units::of(measured.launches.len(), "launch", "launches")
+                units::counted(measured.launches.len(), "launch", "launches")
             )
         })
         .collect();
@@ -97,7 +97,7 @@ fn what(experiments: &Experiments, kinds: &[Kind]) -> String {
     };
     format!(
         "{operations} among {ranks}, with messages {sizes}: {} in {launches}{}.",
-        units::of(valid, "valid observation", "valid observations"),
+        units::counted(valid, "valid observation", "valid observations"),
         by(experiments)
     )
 }
@@ -143,9 +143,9 @@ fn in_short(value: &str) -> String {
 }
 
 /// The run-times at the ends of the sizes.
-fn numbers(experiments: &Experiments, kinds: &[Kind]) -> String {
+fn numbers(experiments: &Experiments, kinds: &[MeasuredOperation]) -> String {
     let measured = &experiments.all[0];
-    let at = |kind: &Kind, bytes: u64| {
+    let at = |kind: &MeasuredOperation, bytes: u64| {
         let averages = measured
             .group(&kind.key(bytes))?
             .averages(experiments.average)?;
@@ -164,7 +164,7 @@ fn numbers(experiments: &Experiments, kinds: &[Kind]) -> String {
             units::bytes(bytes)
         ))
     };
-    let of = |kind: &Kind| {
+    let of = |kind: &MeasuredOperation| {
         let ends: Vec<String> = kind
             .some_sizes(2)
             .into_iter()
@@ -196,7 +196,7 @@ fn verdict(comparison: &ExperimentComparison, name: &str, first: &str) -> String
     if comparison.groups.is_empty() {
         return format!("{name} has nothing in common with {first} that could be compared.");
     }
-    let of = units::of(comparison.groups.len(), "comparison", "comparisons");
+    let of = units::counted(comparison.groups.len(), "comparison", "comparisons");
     let slower = significant
         .iter()
         .filter(|group| group.comparison.shift.shift > 0.0)
@@ -222,7 +222,7 @@ fn verdict(comparison: &ExperimentComparison, name: &str, first: &str) -> String
 }
 
 /// What a reader is to know before he believes anything.
-fn doubts(measured: &Measured) -> Vec<String> {
+fn doubts(measured: &MeasuredExperiment) -> Vec<String> {
     let analysis = &measured.analysis;
     let mut found = Vec::new();
     if !analysis.incomplete.is_empty() {
@@ -238,7 +238,7 @@ fn doubts(measured: &Measured) -> Vec<String> {
         .filter(|group| !group.missing.is_empty())
         .count();
     if missing > 0 {
-        let groups = units::of(missing, "group", "groups");
+        let groups = units::counted(missing, "group", "groups");
         found.push(format!(
             "{}: {groups} not measured in all launches.",
             measured.name

@@ -3,12 +3,12 @@
 use downbeat_records::analysis::{Average, GroupAnalysis};
 
 use crate::experiments::percentage;
-use crate::report::lines::{self, Line, Point};
-use crate::report::measured::{Experiments, Kind, Measured};
+use crate::report::lines::{self, AverageLine, AveragePoint};
+use crate::report::measured::{Experiments, MeasuredExperiment, MeasuredOperation};
 use downbeat_common::page::units;
-use downbeat_common::page::{Page, Table};
+use downbeat_common::page::{HtmlTable, Page};
 
-pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) {
+pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[MeasuredOperation]) {
     page.section("medians", "Run-times over sizes");
     let average = experiments.average.name();
     page.note(&format!(
@@ -22,7 +22,7 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) 
         page.note(&doubt);
     }
     page.pictures(kinds.iter().map(|kind| {
-        let lines: Vec<Line> = experiments
+        let lines: Vec<AverageLine> = experiments
             .all
             .iter()
             .map(|measured| line(experiments, measured, kind))
@@ -59,19 +59,23 @@ const fn averaged(average: Average) -> &'static str {
     }
 }
 
-fn line(experiments: &Experiments, measured: &Measured, kind: &Kind) -> Line {
+fn line(
+    experiments: &Experiments,
+    measured: &MeasuredExperiment,
+    kind: &MeasuredOperation,
+) -> AverageLine {
     let point = |bytes: &u64| {
         let averages = measured
             .group(&kind.key(*bytes))?
             .averages(experiments.average)?;
         let interval = experiments.interval(&averages);
-        Some(Point {
+        Some(AveragePoint {
             bytes: *bytes,
             nanos: averages.median(),
             interval: interval.map(|found| found.interval),
         })
     };
-    Line {
+    AverageLine {
         name: measured.name.clone(),
         points: kind.sizes.iter().filter_map(point).collect(),
     }
@@ -80,7 +84,7 @@ fn line(experiments: &Experiments, measured: &Measured, kind: &Kind) -> Line {
 /// A word on experiments that are too small for the confidence that is asked for.
 fn few_launches(experiments: &Experiments) -> Option<String> {
     let wanted = experiments.settings.confidence.share();
-    let too_low = |measured: &Measured| {
+    let too_low = |measured: &MeasuredExperiment| {
         let averages = measured
             .analysis
             .groups
@@ -101,7 +105,7 @@ fn few_launches(experiments: &Experiments) -> Option<String> {
     })
 }
 
-fn table(experiments: &Experiments, measured: &Measured) -> Table {
+fn table(experiments: &Experiments, measured: &MeasuredExperiment) -> HtmlTable {
     let headings = [
         "operation",
         "size",
@@ -115,7 +119,7 @@ fn table(experiments: &Experiments, measured: &Measured) -> Table {
         "outliers",
         "wanted",
     ];
-    let mut table = Table::of_numbers(&measured.name, headings);
+    let mut table = HtmlTable::of_numbers(&measured.name, headings);
     for group in &measured.analysis.groups {
         table.row(row(experiments, group));
     }

@@ -1,13 +1,12 @@
 //! Observations in the order in which they were made.
 
-use super::shown_sizes;
-use crate::report::measured::{Experiments, Kind, kept};
-use crate::report::run_order::{self, Span};
+use crate::report::measured::{Experiments, MeasuredOperation, kept, shown_sizes};
+use crate::report::run_order::{self, OrderSpan};
 use downbeat_common::page::Page;
 use downbeat_common::page::svg::Picture;
 use downbeat_common::page::units;
 
-pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) {
+pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[MeasuredOperation]) {
     page.section("order", "Observations in their order");
     page.note(
         "Every observation is there: a column of the picture reaches from the least to the greatest of those that fall \
@@ -35,7 +34,11 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) 
 }
 
 /// A picture of each experiment, and from what the name of its file is made.
-fn of_size(experiments: &Experiments, kind: &Kind, bytes: u64) -> Vec<(String, Option<Picture>)> {
+fn of_size(
+    experiments: &Experiments,
+    kind: &MeasuredOperation,
+    bytes: u64,
+) -> Vec<(String, Option<Picture>)> {
     let key = kind.key(bytes);
     let all: Vec<Vec<&[f64]>> = experiments
         .all
@@ -66,10 +69,10 @@ fn of_size(experiments: &Experiments, kind: &Kind, bytes: u64) -> Vec<(String, O
 }
 
 /// What the observations of all experiments span.
-fn span(all: &[Vec<&[f64]>]) -> Span {
+fn span(all: &[Vec<&[f64]>]) -> OrderSpan {
     let launches = || all.iter().flatten();
     let each = || launches().copied().flatten().copied();
-    Span {
+    OrderSpan {
         least: each().fold(f64::INFINITY, f64::min),
         usual: launches()
             .filter_map(|nanos| kept(nanos).last().copied())

@@ -3,11 +3,11 @@
 use downbeat_records::State;
 use downbeat_records::analysis::LaunchAverages;
 
-use crate::report::measured::{Experiments, Kind, Measured};
+use crate::report::measured::{Experiments, MeasuredExperiment, MeasuredOperation};
 use downbeat_common::page::units;
-use downbeat_common::page::{Page, Table};
+use downbeat_common::page::{HtmlTable, Page};
 
-pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) {
+pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[MeasuredOperation]) {
     page.section("tables", "Tables");
     page.note("Times in nanoseconds. Median and mean are without outliers, minimum and maximum are of all valid observations.");
     for measured in &experiments.all {
@@ -20,12 +20,13 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Kind]) 
     }
 }
 
-fn table(measured: &Measured, kind: &Kind) -> Table {
+fn table(measured: &MeasuredExperiment, kind: &MeasuredOperation) -> HtmlTable {
     let headings = [
         "launch", "bytes", "valid", "late", "long", "outliers", "median", "mean", "minimum",
         "maximum", "reported",
     ];
-    let mut table = Table::of_numbers(&format!("{}: {}", measured.name, kind.title()), headings);
+    let mut table =
+        HtmlTable::of_numbers(&format!("{}: {}", measured.name, kind.title()), headings);
     for bytes in &kind.sizes {
         let key = kind.key(*bytes);
         let Some(group) = measured.group(&key) else {

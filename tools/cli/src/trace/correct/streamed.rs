@@ -51,8 +51,8 @@ impl Options {
         let passes = corrected.passes.iter().map(Into::into).collect();
         let explicitly_corrected = corrected.jumps as usize;
         let [as_measured, pre_synchronized] = [&corrected.as_measured, &corrected.pre_synchronized]
-            .map(|found| Violations::of(found, &trace.names));
-        let contents = Contents::of_stream(&trace.census, corrected.arrivals);
+            .map(|found| Violations::new(found, &trace.names));
+        let contents = Contents::from_census(&trace.census, corrected.arrivals);
         let [begin, end] = corrected.span;
         let mut movement = MovementWalk::new(Slices::between(begin, end), &trace.names);
         let format = files::format(&self.correction.output, trace.format);
@@ -65,14 +65,14 @@ impl Options {
             &sessions,
             see,
         )?;
-        let (found, deviation) = (Violations::of(&written.0, &trace.names), written.1);
+        let (found, deviation) = (Violations::new(&written.0, &trace.names), written.1);
         found.check_none_left(&self.correction.input)?;
         let document = Document {
             schema: "downbeat.trace_correction",
             version: 1,
             contents,
             pre_synchronization,
-            latencies: LatencyReport::of(latencies),
+            latencies: LatencyReport::new(latencies),
             passes,
             explicitly_corrected,
             as_measured,

@@ -2,14 +2,14 @@
 
 use downbeat_clock_core::{DecimalBin, Duration};
 
-use crate::page::Table;
+use crate::page::HtmlTable;
 use crate::page::axis::Axis;
-use crate::page::bins::{self, Unit};
+use crate::page::bins::{self, TickUnit};
 use crate::page::frame::{Frame, data_width};
 use crate::page::style;
 use crate::page::svg::Picture;
 use crate::page::units::{count, time};
-use crate::trace::{AboveReport, BinReport, DeviationReport, IntervalReport, percent};
+use crate::trace::{AboveReport, BinReport, DeviationReport, IntervalsReport, percent};
 
 /// How high bars and lines can be.
 const HEIGHT: f64 = 150.0;
@@ -30,8 +30,8 @@ const HISTOGRAMS: [(&str, &str, &str); 3] = [
 /// Beside each other, so that they do not hide each other.
 const APART: f64 = 7.0;
 
-fn unit() -> Unit {
-    Unit::of(Duration::from_nanos(1))
+fn unit() -> TickUnit {
+    TickUnit::new(Duration::from_nanos(1))
 }
 
 fn bins(found: &DeviationReport) -> [&[BinReport]; 3] {
@@ -84,10 +84,10 @@ pub(super) fn histograms(found: &DeviationReport) -> [Option<Picture>; 3] {
 }
 
 /// The same as numbers.
-pub(super) fn numbers(found: &DeviationReport) -> [Table; 3] {
+pub(super) fn numbers(found: &DeviationReport) -> [HtmlTable; 3] {
     [0, 1, 2].map(|series| {
         let (title, of, by) = HISTOGRAMS[series];
-        let mut table = Table::of_numbers(title, [by, "nanoseconds", of]);
+        let mut table = HtmlTable::of_numbers(title, [by, "nanoseconds", of]);
         for bin in bins(found)[series] {
             table.row([
                 words(bin),
@@ -100,13 +100,13 @@ pub(super) fn numbers(found: &DeviationReport) -> [Table; 3] {
 }
 
 /// What a share is of.
-type Kind = (
+type ShareKind = (
     &'static str,
-    fn(&DeviationReport) -> &IntervalReport,
+    fn(&DeviationReport) -> &IntervalsReport,
     fn(&AboveReport) -> f64,
 );
 
-const KINDS: [Kind; 4] = [
+const KINDS: [ShareKind; 4] = [
     (
         "positions: intervals",
         |found| &found.event_position,
@@ -129,7 +129,7 @@ const KINDS: [Kind; 4] = [
     ),
 ];
 
-fn shares((_, intervals, share): &Kind, found: &DeviationReport) -> Vec<f64> {
+fn shares((_, intervals, share): &ShareKind, found: &DeviationReport) -> Vec<f64> {
     intervals(found).above.iter().map(share).collect()
 }
 
@@ -194,7 +194,7 @@ pub(super) fn picture(found: &DeviationReport) -> Option<Picture> {
             .into_iter()
             .for_each(|place| frame.canvas.marker(series, place));
     }
-    let said = |kind: &Kind| {
+    let said = |kind: &ShareKind| {
         let shares = shares(kind, found)
             .into_iter()
             .map(percent)
@@ -210,7 +210,7 @@ pub(super) fn picture(found: &DeviationReport) -> Option<Picture> {
 }
 
 /// Both parts of the paper's table.
-pub(super) fn tables(found: &DeviationReport) -> [Table; 2] {
+pub(super) fn tables(found: &DeviationReport) -> [HtmlTable; 2] {
     let headings = [
         "",
         "intervals",
@@ -219,7 +219,7 @@ pub(super) fn tables(found: &DeviationReport) -> [Table; 2] {
         "mean share",
         "at most, of itself",
     ];
-    let mut changes = Table::of_numbers("Changed intervals", headings);
+    let mut changes = HtmlTable::of_numbers("Changed intervals", headings);
     for (name, of) in [
         ("event position", &found.event_position),
         ("event distance", &found.event_distance),
@@ -235,7 +235,7 @@ pub(super) fn tables(found: &DeviationReport) -> [Table; 2] {
         ]);
     }
     let names = KINDS.map(|(name, ..)| name);
-    let mut above = Table::of_numbers(
+    let mut above = HtmlTable::of_numbers(
         "Share of",
         [
             "changed by more than",

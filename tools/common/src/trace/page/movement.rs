@@ -2,14 +2,14 @@
 
 use downbeat_clock_core::{DecimalBin, Duration};
 
-use crate::page::Table;
+use crate::page::HtmlTable;
 use crate::page::axis::Axis;
-use crate::page::bins::Unit;
+use crate::page::bins::TickUnit;
 use crate::page::frame::Frame;
 use crate::page::rectangles::{Rectangle, legend, outline, rectangles};
 use crate::page::style;
 use crate::page::svg::{Canvas, LINE, Picture, fitting};
-use crate::page::units::{count, of, time};
+use crate::page::units::{count, counted, time};
 use crate::trace::{LocationReport, Movement};
 
 /// The farthest are as dark as can be; a power of ten less far is one step lighter, up to this.
@@ -81,7 +81,7 @@ pub(super) fn picture(movement: &Movement, names: &[String]) -> Option<Picture> 
         );
     }
     let each = if *shared > 1 {
-        format!(", {} in a row", of(*shared, "location", "locations"))
+        format!(", {} in a row", counted(*shared, "location", "locations"))
     } else {
         String::new()
     };
@@ -113,8 +113,9 @@ fn class(level: i8) -> String {
 fn words(level: i8, decade: u32) -> String {
     let begin = |level: i8| {
         let power = decade.checked_sub(u32::from(level.abs_diff(LEVELS)));
-        power
-            .map(|power| Unit::of(Duration::from_nanos(1)).begin(DecimalBin::of(10_u64.pow(power))))
+        power.map(|power| {
+            TickUnit::new(Duration::from_nanos(1)).begin(DecimalBin::of(10_u64.pow(power)))
+        })
     };
     let back = if level < 0 { "back, " } else { "" };
     match (level.abs(), begin(level.abs()), begin(level.abs() + 1)) {
@@ -164,7 +165,7 @@ fn describe(Movement { farthest, .. }: &Movement) -> String {
 }
 
 /// The locations that are moved the farthest.
-pub(super) fn table(Movement { farthest, .. }: &Movement) -> Table {
+pub(super) fn table(Movement { farthest, .. }: &Movement) -> HtmlTable {
     let headings = [
         "location",
         "name",
@@ -174,7 +175,7 @@ pub(super) fn table(Movement { farthest, .. }: &Movement) -> Table {
         "of",
         "mean",
     ];
-    let mut table = Table::of_numbers("Locations that are moved the farthest", headings);
+    let mut table = HtmlTable::of_numbers("Locations that are moved the farthest", headings);
     for LocationReport {
         location,
         name,

@@ -1,6 +1,6 @@
 //! How far times are from the truth, before and after, and when.
 
-use crate::page::Table;
+use crate::page::HtmlTable;
 use crate::page::axis::Axis;
 use crate::page::frame::Frame;
 use crate::page::style;
@@ -71,8 +71,8 @@ pub(super) fn table(
         corrected,
         ..
     }: &TruthStages,
-) -> Table {
-    let mut table = Table::of_numbers(
+) -> HtmlTable {
+    let mut table = HtmlTable::of_numbers(
         "Error against the truth",
         ["times", "bias", "without bias", "at most, without bias"],
     );

@@ -1,17 +1,17 @@
 //! What is wrong with times at every stage: figure 5 and table 3 of Becker et al. (2009).
 
-use super::Stage;
+use super::ViolationStage;
 use crate::page::style;
-use crate::page::svg::{Anchor, Canvas, LINE, Picture, WIDTH, text_width};
+use crate::page::svg::{Canvas, LINE, Picture, TextAnchor, WIDTH, text_width};
 use crate::page::units::{count, time};
-use crate::page::{Page, Table};
+use crate::page::{HtmlTable, Page};
 use crate::trace::{RelationsReport, Violations, percent};
 
 /// The height of a bar.
 const BAR: f64 = 12.0;
 
 /// What is counted.
-const KINDS: [(&str, Share); 4] = [
+const KINDS: [(&str, ViolationShare); 4] = [
     (
         "messages reversed: received before they were sent",
         |found| (found.messages.reversed, found.messages.total),
@@ -30,19 +30,22 @@ const KINDS: [(&str, Share); 4] = [
     ),
 ];
 
-type Share = fn(&Violations) -> (u64, u64);
+type ViolationShare = fn(&Violations) -> (u64, u64);
 
 /// A group of bars: what it is of, and for each its stage, its number, how many, and of how many.
-type Group<'a> = (&'a str, Vec<(&'a str, usize, (u64, u64))>);
+type BarGroup<'a> = (&'a str, Vec<(&'a str, usize, (u64, u64))>);
 
-pub(super) fn picture(stages: &[Stage<'_>], corrected: Option<(usize, usize)>) -> Option<Picture> {
-    let bars = |share: &Share| {
+pub(super) fn picture(
+    stages: &[ViolationStage<'_>],
+    corrected: Option<(usize, usize)>,
+) -> Option<Picture> {
+    let bars = |share: &ViolationShare| {
         (0..)
             .zip(stages)
             .map(|(i, (stage, found))| (*stage, i, share(found)))
             .collect()
     };
-    let mut groups: Vec<Group<'_>> = KINDS
+    let mut groups: Vec<BarGroup<'_>> = KINDS
         .iter()
         .map(|(what, share)| (*what, bars(share)))
         .collect();
@@ -72,7 +75,7 @@ pub(super) fn picture(stages: &[Stage<'_>], corrected: Option<(usize, usize)>) -
     let mut canvas = Canvas::default();
     let mut y = 0.0;
     for (what, bars) in &groups {
-        canvas.text("quiet", (2.0, y + LINE - 4.0), Anchor::Start, what);
+        canvas.text("quiet", (2.0, y + LINE - 4.0), TextAnchor::Start, what);
         y += LINE;
         canvas.line("axis", (left, y), (left, y + LINE * bars.len() as f64));
         for (stage, series, found) in bars {
@@ -81,7 +84,7 @@ pub(super) fn picture(stages: &[Stage<'_>], corrected: Option<(usize, usize)>) -
             } else {
                 0.0
             };
-            canvas.text("", (left - 6.0, y + LINE - 5.0), Anchor::End, stage);
+            canvas.text("", (left - 6.0, y + LINE - 5.0), TextAnchor::End, stage);
             canvas.rectangle(
                 &format!("m {}", style::colour(*series)),
                 (left, y + 3.0),
@@ -91,7 +94,7 @@ pub(super) fn picture(stages: &[Stage<'_>], corrected: Option<(usize, usize)>) -
             canvas.text(
                 "",
                 (left + length + 6.0, y + LINE - 5.0),
-                Anchor::Start,
+                TextAnchor::Start,
                 &text,
             );
             y += LINE;
@@ -106,10 +109,10 @@ pub(super) fn picture(stages: &[Stage<'_>], corrected: Option<(usize, usize)>) -
     Some(Picture::new(title.to_owned(), describe(&groups), y, canvas))
 }
 
-fn describe(groups: &[Group<'_>]) -> String {
+fn describe(groups: &[BarGroup<'_>]) -> String {
     let bar =
         |(stage, _, (number, of)): &(&str, usize, (u64, u64))| format!("{stage} {number} of {of}");
-    let group = |(what, bars): &Group<'_>| {
+    let group = |(what, bars): &BarGroup<'_>| {
         format!(
             "{what}: {}.",
             bars.iter().map(bar).collect::<Vec<_>>().join(", ")
@@ -118,7 +121,7 @@ fn describe(groups: &[Group<'_>]) -> String {
     groups.iter().map(group).collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn table(stages: &[Stage<'_>]) -> Table {
+pub(super) fn table(stages: &[ViolationStage<'_>]) -> HtmlTable {
     let headings = [
         "times",
         "messages",
@@ -131,7 +134,7 @@ pub(super) fn table(stages: &[Stage<'_>]) -> Table {
         "violated",
         "order lost",
     ];
-    let mut table = Table::of_numbers("Violations", headings);
+    let mut table = HtmlTable::of_numbers("Violations", headings);
     let part = |number: u64, of: u64| {
         format!(
             "{} ({})",
@@ -168,11 +171,11 @@ pub(super) fn table(stages: &[Stage<'_>]) -> Table {
 }
 
 /// The first ones by name.
-pub(super) fn faults(page: &mut Page, stages: &[Stage<'_>]) {
+pub(super) fn faults(page: &mut Page, stages: &[ViolationStage<'_>]) {
     for (stage, found) in stages.iter().filter(|(_, found)| !found.faults.is_empty()) {
         page.folded(&format!("The first violations, {stage}"), |page| {
             let mut table =
-                Table::of_text(&format!("The first of {}", count(found.count())), ["what"]);
+                HtmlTable::of_text(&format!("The first of {}", count(found.count())), ["what"]);
             found.faults.iter().for_each(|fault| table.row([fault]));
             page.table(&table);
         });
