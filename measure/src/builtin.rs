@@ -125,7 +125,7 @@ impl<M: Comm> Operation for BuiltinOperation<'_, M> {
                     .await
             }
             BuiltinKind::Bcast => collective::broadcast(self.comm, word).await.map(drop),
-            BuiltinKind::Allreduce => collective::all_combine(self.comm, word, u64::wrapping_add)
+            BuiltinKind::Allreduce => collective::all_reduce(self.comm, word, u64::wrapping_add)
                 .await
                 .map(drop),
             BuiltinKind::Gather => collective::gather(self.comm, word).await.map(drop),

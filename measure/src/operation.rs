@@ -56,6 +56,6 @@ impl<M: Comm> Coordinator for MessageCoordinator<'_, M> {
     }
 
     async fn bitwise_or(&self, word: u64) -> Result<u64, CommError> {
-        collective::all_combine(self.0, word, |a, b| a | b).await
+        collective::all_reduce(self.0, word, |a, b| a | b).await
     }
 }

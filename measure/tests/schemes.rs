@@ -12,7 +12,8 @@ use downbeat_measure::{
 };
 use downbeat_records::State;
 use downbeat_sync::{
-    Clocks, Comm, CommError, Link, Network, SimClock, SimCluster, SimComm, VirtualTime, collective,
+    Clocks, Comm, CommError, Network, NetworkLink, SimClock, SimCluster, SimComm, VirtualTime,
+    collective,
 };
 
 /// To read a clock takes so long.
@@ -20,7 +21,7 @@ const READ: i64 = 10;
 
 /// A cluster whose messages all take a microsecond, and whose clocks show the truth.
 fn cluster(ranks: u32) -> SimCluster {
-    let link = Link::steady(Duration::from_micros(1));
+    let link = NetworkLink::steady(Duration::from_micros(1));
     SimCluster {
         ranks,
         ranks_per_node: 1,
@@ -46,7 +47,7 @@ const MEETING: i64 = 1_000_000;
 async fn last(comm: &SimComm) -> Result<Timestamp<VirtualTime>, CommError> {
     let came = comm.true_now().as_nanos() as u64;
     Ok(Timestamp::from_nanos(
-        collective::all_combine(comm, came, u64::max).await? as i64,
+        collective::all_reduce(comm, came, u64::max).await? as i64,
     ))
 }
 
@@ -112,12 +113,12 @@ impl Coordinator for SkewedCoordinator<'_> {
 
 /// By clocks that show the truth.
 fn global() -> ClockBasis {
-    let shown: ClockModel<Counter, Global> = SimClock::believed().unwrap().renamed();
+    let shown: ClockModel<Counter, Global> = SimClock::nominal_model().unwrap().renamed();
     ClockBasis::Global(shown)
 }
 
 fn local() -> ClockBasis {
-    ClockBasis::Local(SimClock::believed().unwrap())
+    ClockBasis::Local(SimClock::nominal_model().unwrap())
 }
 
 fn method(scheme: Scheme, count: u32) -> Method {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use downbeat_clock_core::{DecimalBin, Event, RegionTimer, TickScale};
+use downbeat_clock_core::{DecimalBin, RegionEvent, RegionTimer, TickScale};
 use downbeat_regions::region;
 use downbeat_regions::{
     ClockChoice, Overhead, Profile, Region, RegionProfile, Settings, TextOptions, ThreadEvent,
@@ -286,14 +286,14 @@ fn merging() -> f64 {
             };
             let event = |length, number| {
                 Some(ThreadEvent {
-                    event: Event { length, number },
+                    event: RegionEvent { length, number },
                     thread: 0,
                 })
             };
             let mut bins = vec![
-                (DecimalBin::of(length), 900),
-                (DecimalBin::of(2 * length), 99),
-                (DecimalBin::of(90_000), 1),
+                (DecimalBin::containing(length), 900),
+                (DecimalBin::containing(2 * length), 99),
+                (DecimalBin::containing(90_000), 1),
             ];
             bins.sort_unstable();
             RegionProfile {

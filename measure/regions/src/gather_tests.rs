@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use downbeat_clock_core::{DecimalBin, Duration, Event};
+use downbeat_clock_core::{DecimalBin, Duration, RegionEvent};
 use downbeat_sync::{Clocks, Comm, Network, SimCluster, ThreadCluster, block_on_ready};
 
 use super::profile::{Profile, RegionProfile, Remarks, ThreadEvent};
@@ -37,7 +37,7 @@ fn profile(rank: u32, regions: u32, tick: Duration) -> Profile {
         let mut ordered = lengths.clone();
         ordered.sort_unstable();
         for length in &ordered {
-            let bin = DecimalBin::of(*length);
+            let bin = DecimalBin::containing(*length);
             match bins.last_mut().filter(|last| last.0 == bin) {
                 Some(last) => last.1 += 1,
                 None => bins.push((bin, 1)),
@@ -52,7 +52,7 @@ fn profile(rank: u32, regions: u32, tick: Duration) -> Profile {
         };
         let event = |length| {
             Some(ThreadEvent {
-                event: Event {
+                event: RegionEvent {
                     length,
                     number: number(length),
                 },

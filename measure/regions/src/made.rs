@@ -1,6 +1,6 @@
 //! Reports for tests, of events that are known.
 
-use downbeat_clock_core::{DecimalBin, Duration, Event};
+use downbeat_clock_core::{DecimalBin, Duration, RegionEvent};
 
 use super::profile::{Profile, RegionProfile, ThreadEvent};
 use super::report::Report;
@@ -34,7 +34,7 @@ fn profile(name: &str, lengths: &[u64]) -> RegionProfile {
     let mut ordered: Vec<ThreadEvent> = (1..)
         .zip(lengths)
         .map(|(number, length)| ThreadEvent {
-            event: Event {
+            event: RegionEvent {
                 length: *length,
                 number,
             },
@@ -44,7 +44,7 @@ fn profile(name: &str, lengths: &[u64]) -> RegionProfile {
     ordered.sort_by_key(|found| found.event.length);
     let mut bins: Vec<(DecimalBin, u64)> = vec![];
     for found in &ordered {
-        let bin = DecimalBin::of(found.event.length);
+        let bin = DecimalBin::containing(found.event.length);
         match bins.last_mut().filter(|last| last.0 == bin) {
             Some(last) => last.1 += 1,
             None => bins.push((bin, 1)),

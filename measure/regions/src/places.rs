@@ -79,7 +79,7 @@ mod tests {
     use crate::made;
 
     fn bin(length: u64) -> RankPlace {
-        RankPlace::Group(DecimalBin::of(length))
+        RankPlace::Group(DecimalBin::containing(length))
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
         // With all ranks known, and the others in a group of their own.
         events.ranks = (0..ranks).collect();
         let mut other = events.groups[0].clone();
-        other.fullest = DecimalBin::of(7);
+        other.fullest = DecimalBin::containing(7);
         other.ranks = (2..4).collect();
         events.groups.push(other);
         let places = events.places(ranks);

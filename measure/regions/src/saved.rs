@@ -248,7 +248,7 @@ pub(super) mod bin {
         deserializer: D,
     ) -> Result<DecimalBin, D::Error> {
         let low = u64::deserialize(deserializer)?;
-        let bin = DecimalBin::of(low);
+        let bin = DecimalBin::containing(low);
         if bin.low() == low {
             Ok(bin)
         } else {
@@ -300,12 +300,12 @@ impl<'de> Deserialize<'de> for RankSet {
 mod tests {
     use super::*;
     use crate::profile::{Profile, RegionProfile, Remarks, ThreadEvent};
-    use downbeat_clock_core::Event;
+    use downbeat_clock_core::RegionEvent;
 
     fn report() -> Report {
         let event = |length, number| {
             Some(ThreadEvent {
-                event: Event { length, number },
+                event: RegionEvent { length, number },
                 thread: 0,
             })
         };
@@ -315,7 +315,10 @@ mod tests {
             total: u64::MAX,
             longest: event(6_000, 1),
             shortest: event(7, 2),
-            bins: vec![(DecimalBin::of(7), 2), (DecimalBin::of(6_000), 1)],
+            bins: vec![
+                (DecimalBin::containing(7), 2),
+                (DecimalBin::containing(6_000), 1),
+            ],
             remarks: Remarks {
                 recursions: 1,
                 ..Remarks::default()

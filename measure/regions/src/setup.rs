@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::OnceLock;
 
-use downbeat_clock_core::{Clock, Duration, RegionTimer, ScaleError, TickRate, TickScale, Ticks};
+use downbeat_clock_core::{Clock, Duration, ModelError, RegionTimer, TickRate, TickScale, Ticks};
 use downbeat_timers::{
     CalibrationError, SystemClock, SystemClockId, SystemClockUnavailable, TscClock, TscUnavailable,
     UnorderedTsc, calibrate_during,
@@ -125,7 +125,7 @@ pub enum SetupError {
     /// How fast the counter counts could not be found out.
     Calibration(CalibrationError),
     /// There is no such unit.
-    Scale(ScaleError),
+    Scale(ModelError),
 }
 
 impl fmt::Display for SetupError {
@@ -236,7 +236,7 @@ impl Setup {
     }
 
     pub(super) fn timer(&self) -> RegionTimer<RegionClock> {
-        RegionTimer::subtracting(self.clock, self.scale, self.own)
+        RegionTimer::with_overhead(self.clock, self.scale, self.own)
     }
 }
 
@@ -335,7 +335,7 @@ mod tests {
         };
         assert!(matches!(
             Setup::of(settings),
-            Err(SetupError::Scale(ScaleError::NotPositive))
+            Err(SetupError::Scale(ModelError::TickNotPositive))
         ));
     }
 }

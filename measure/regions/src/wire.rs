@@ -64,7 +64,7 @@ fn take_count(from: &mut &[u8]) -> Option<usize> {
 
 impl Wire for DecimalBin {
     fn blank() -> Self {
-        Self::of(0)
+        Self::containing(0)
     }
     #[inline]
     fn put(&self, to: &mut Vec<u8>) {

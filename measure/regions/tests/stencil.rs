@@ -9,7 +9,8 @@ mod heat;
 
 use downbeat_regions::{Overhead, Profile, RegionProfile, Report};
 use downbeat_sync::{
-    Clocks, Comm, Link, Network, SimCluster, SimComm, ThreadCluster, ThreadComm, block_on_ready,
+    Clocks, Comm, Network, NetworkLink, SimCluster, SimComm, ThreadCluster, ThreadComm,
+    block_on_ready,
 };
 use downbeat_timers::Duration;
 use heat::{COLUMNS, Deal, ROWS, STEPS, Tile, alone, spread};
@@ -63,7 +64,7 @@ fn heat_spreads_alike_on_all_ranks() {
 
 /// The same steps on simulated ranks, where a cell takes a nanosecond, and everything else six.
 fn simulated(deal: Deal, ranks: u32) -> Report {
-    let link = Link::steady(Duration::from_micros(1));
+    let link = NetworkLink::steady(Duration::from_micros(1));
     let cluster = SimCluster {
         ranks,
         ranks_per_node: 1,

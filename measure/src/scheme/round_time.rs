@@ -72,7 +72,7 @@ impl RoundTime {
         }
         let median = Sample::new(&mut took).map_or(0.0, |sample| sample.median());
         // A clock that is behind could have it arrive before it was sent; a cast saturates.
-        let slowest = collective::all_combine(context.comm, median as u64, u64::max).await?;
+        let slowest = collective::all_reduce(context.comm, median as u64, u64::max).await?;
         let broadcast = Duration::from_nanos((slowest as i64).max(1));
         Ok(PreparedRounds {
             broadcast,

@@ -57,7 +57,7 @@ impl Windows {
             })
             .collect();
         let most = Sample::new(&mut lengths).map_or(0.0, |sample| sample.quantile(0.9));
-        let most = collective::all_combine(context.comm, most as u64, u64::max).await?;
+        let most = collective::all_reduce(context.comm, most as u64, u64::max).await?;
         Ok(PreparedWindows {
             window: Duration::from_nanos((most * 2).max(1) as i64),
             fixed: false,

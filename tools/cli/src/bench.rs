@@ -15,7 +15,7 @@ use downbeat_measure::{
     BuiltinKind, BuiltinOperation, ClockBasis, MeasureContext, Measurement, MessageCoordinator,
 };
 use downbeat_records::GroupKey;
-use downbeat_sync::{Comm, Place, ThreadCluster, ThreadComm, Timekeeper, block_on_ready};
+use downbeat_sync::{Comm, LocalClock, RankPlacement, ThreadCluster, ThreadComm, block_on_ready};
 use downbeat_timers::{
     Duration, SkewedClock, SystemClock, SystemClockId, TickRate, TscClock, TscUnavailable,
     allowed_cores,
@@ -37,7 +37,7 @@ pub(crate) struct ThreadBenchOptions {
     #[arg(long, value_name = "NAMES", default_value = "all", value_parser = kinds)]
     operation: BenchOperations,
     /// Among how many ranks, with commas; each is a thread [default: as many as there are cores, but 2 at least]
-    #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=i64::from(ThreadCluster::MOST_RANKS)), allow_hyphen_values = true)]
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=i64::from(ThreadCluster::MAX_RANKS)), allow_hyphen_values = true)]
     ranks: Vec<u32>,
     #[command(flatten)]
     method: MethodOptions,
@@ -119,7 +119,7 @@ struct BenchCounter {
 
 impl ThreadBenchOptions {
     fn rank_counts(&self) -> Vec<u32> {
-        let all = (allowed_cores().len() as u32).clamp(2, ThreadCluster::MOST_RANKS);
+        let all = (allowed_cores().len() as u32).clamp(2, ThreadCluster::MAX_RANKS);
         let mut counts = if self.ranks.is_empty() {
             vec![all]
         } else {
@@ -173,7 +173,7 @@ impl ThreadBench<'_> {
             return self.among(&vec![counter; ranks as usize], base, |_| 0, read);
         };
         let truth = ClockModel::through(now, Timestamp::ORIGIN, read.rate).map_err(Failure::run)?;
-        let base = SkewedClock::<K>::believed().map_err(Failure::run)?;
+        let base = SkewedClock::<K>::nominal_model().map_err(Failure::run)?;
         self.among(
             &threads::skewed(spec, ranks, counter, truth)?,
             base,
@@ -201,9 +201,9 @@ impl ThreadBench<'_> {
         let found = threads::pinned(self.ranks()).run(|all| {
             let (clock, which) = (&clocks[all.rank() as usize], which(all.rank()));
             // Ranks that share a clock make a node for those algorithms that tell nodes apart.
-            let me = Timekeeper::new(clock, base)
+            let me = LocalClock::new(clock, base)
                 .source(which.into())
-                .place(Place {
+                .placement(RankPlacement {
                     node: which,
                     socket: 0,
                 });

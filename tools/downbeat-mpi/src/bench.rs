@@ -16,7 +16,7 @@ use downbeat_measure::{
     OperationSettings, Root,
 };
 use downbeat_records::GroupKey;
-use downbeat_sync::{Comm, MpiComm, Timekeeper};
+use downbeat_sync::{Comm, LocalClock, MpiComm};
 
 use crate::clock::{ClockUser, Kind, Timebase, Tsc};
 use crate::ranks::Ranks;
@@ -205,9 +205,9 @@ impl ClockUser for Session<'_> {
             facts: factors::of_tsc(self.tsc.as_ref(), Factors::default()),
             headline: self.headline(&method),
         };
-        let me = Timekeeper::new(&base.clock, base.local)
+        let me = LocalClock::new(&base.clock, base.local)
             .source(base.source)
-            .place(ranks.place);
+            .placement(ranks.place);
         let mut global = GlobalTime::new(ranks.all, me, &options.session.sync, &method)?;
         let results = measure_all(ranks.all, &options.session.output, plan, |key| {
             options.near.while_near(ranks.all, || {

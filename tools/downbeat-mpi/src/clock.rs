@@ -176,7 +176,7 @@ impl<K: Clock + Copy> Timebase<K> {
         let clock = SkewedClock::new(self.clock, truth, spec.for_clock(which))
             .map_err(|why| Failure::option("--skew", why));
         let clock = block_on_ready_failure(agree(ranks.all, clock))?;
-        let local = SkewedClock::<K>::believed().map_err(Failure::run)?;
+        let local = SkewedClock::<K>::nominal_model().map_err(Failure::run)?;
         Ok(Timebase {
             clock,
             local,

@@ -17,7 +17,7 @@ use downbeat_measure::{
     Scheme, Stopping,
 };
 use downbeat_records::GroupKey;
-use downbeat_sync::{Comm, MpiComm, Timekeeper, block_on_ready};
+use downbeat_sync::{Comm, LocalClock, MpiComm, block_on_ready};
 
 use crate::clock::{ClockUser, Kind, Timebase, Tsc};
 use crate::ranks::Ranks;
@@ -243,9 +243,9 @@ impl ClockUser for Session<'_> {
             facts: factors::of_tsc(self.tsc.as_ref(), Factors::default()),
             headline: self.headline(),
         };
-        let me = Timekeeper::new(&base.clock, base.local)
+        let me = LocalClock::new(&base.clock, base.local)
             .source(base.source)
-            .place(ranks.place);
+            .placement(ranks.place);
         let mut global = GlobalTime::new(ranks.all, me, &options.session.sync, &rounds)?;
         let mut found = Found::default();
         let results = measure_all(ranks.all, &options.session.output, plan, |key| {

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use clap::Args;
 use downbeat_common::{Failure, gather_texts, machine};
-use downbeat_sync::{Comm, MpiComm, Place, block_on_ready, collective};
+use downbeat_sync::{Comm, MpiComm, RankPlacement, block_on_ready, collective};
 use downbeat_timers::{CoreId, allowed_cores, current_core, pin_to, socket_of};
 
 use downbeat_common::block_on_ready_failure;
@@ -29,9 +29,9 @@ pub(crate) struct PlaceOptions {
 pub(crate) struct Ranks<'a> {
     pub(crate) all: &'a MpiComm,
     pub(crate) of_node: MpiComm,
-    pub(crate) place: Place,
+    pub(crate) place: RankPlacement,
     /// The place of every rank, on rank 0.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<RankPlacement>,
     /// The names of all hosts, on rank 0.
     pub(crate) hosts: Vec<String>,
     /// The cores that every rank may run on, on rank 0.
@@ -61,7 +61,7 @@ impl<'a> Ranks<'a> {
             block_on_ready(collective::all_equal(all, boot)).map_err(Failure::run)? && boot != 0;
         let places = block_on_ready(collective::gather(all, [node.into(), socket.into()]))
             .map_err(Failure::run)?;
-        let places = places.into_iter().map(|[node, socket]| Place {
+        let places = places.into_iter().map(|[node, socket]| RankPlacement {
             node: node as u32,
             socket: socket as u32,
         });
@@ -69,7 +69,7 @@ impl<'a> Ranks<'a> {
             block_on_ready(gather_texts(all, &machine::host_name())).map_err(Failure::run)?;
         let cores =
             block_on_ready(gather_texts(all, &ranges(&allowed_cores()))).map_err(Failure::run)?;
-        let place = Place { node, socket };
+        let place = RankPlacement { node, socket };
         Ok(Self {
             all,
             of_node,

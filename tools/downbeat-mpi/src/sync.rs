@@ -11,7 +11,7 @@ use downbeat_common::records::{
 use downbeat_common::{
     CalibrationOptions, Failure, ProgressBar, SkewSpec, Trial, TrialOptions, agree,
 };
-use downbeat_sync::{Comm, MpiComm, SyncError, Timekeeper, block_on_ready};
+use downbeat_sync::{Comm, LocalClock, MpiComm, SyncError, block_on_ready};
 
 use crate::clock::{ClockUser, Kind, Timebase, Tsc};
 use crate::factors;
@@ -129,9 +129,9 @@ impl Session<'_> {
         progress: &ProgressBar,
     ) -> Result<Option<RunRecord>, Failure> {
         let ranks = self.ranks;
-        let me = Timekeeper::new(&base.clock, base.local)
+        let me = LocalClock::new(&base.clock, base.local)
             .source(base.source)
-            .place(ranks.place);
+            .placement(ranks.place);
         let mut errors: Vec<Option<LargestDeviation>> = Vec::new();
         let tried = trial.run(
             &me,

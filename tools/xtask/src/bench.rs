@@ -6,9 +6,9 @@ mod reproducibility;
 use std::process::Command;
 
 use crate::checks::mpi;
-use crate::shell::command;
 use crate::steps::Step;
 use crate::workspace::{MPI, OTF2, Workspace};
+use downbeat_launch::command::command;
 
 /// Benchmarks that print a table and know `--gate`: package and name.
 const RATIOS: [(&str, &str); 9] = [

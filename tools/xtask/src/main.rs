@@ -11,7 +11,6 @@ mod bench;
 mod checks;
 mod features;
 mod programs;
-mod shell;
 mod steps;
 mod workspace;
 

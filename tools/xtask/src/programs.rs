@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::shell::{self, command};
+use downbeat_launch::command::{self as shell, command};
 
 /// What cargo says of a build.
 pub(crate) struct Programs(String);

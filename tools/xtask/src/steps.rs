@@ -3,11 +3,9 @@
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use crate::shell;
 use crate::workspace::Workspace;
-
-/// `Err` says in one line what failed.
-pub(crate) type Outcome = Result<(), String>;
+use downbeat_launch::Outcome;
+use downbeat_launch::command as shell;
 
 /// One thing that passes or fails.
 pub(crate) struct Step<'a> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::shell;
+use downbeat_launch::command as shell;
 
 pub(crate) struct Workspace {
     pub(crate) packages: Vec<Package>,

@@ -1,6 +1,6 @@
 //! The figures of the 2007 paper: reports of ranks that saw what they say.
 
-use downbeat_clock_core::{DecimalBin, Duration, Event};
+use downbeat_clock_core::{DecimalBin, Duration, RegionEvent};
 
 use super::TextOptions;
 use crate::groups::CountOf;
@@ -15,12 +15,12 @@ fn region(name: &str, bins: &[(u64, u64)]) -> RegionProfile {
     let mut bins: Vec<_> = bins
         .iter()
         .filter(|(_, n)| *n > 0)
-        .map(|(at, n)| (DecimalBin::of(*at), *n))
+        .map(|(at, n)| (DecimalBin::containing(*at), *n))
         .collect();
     bins.sort_unstable();
     let event = |length, number| {
         Some(ThreadEvent {
-            event: Event { length, number },
+            event: RegionEvent { length, number },
             thread: 0,
         })
     };

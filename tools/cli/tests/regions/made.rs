@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use downbeat_clock_core::{DecimalBin, Event};
+use downbeat_clock_core::{DecimalBin, RegionEvent};
 use downbeat_regions::{Overhead, Profile, RegionProfile, Remarks, Report, ThreadEvent};
 use downbeat_timers::Duration;
 
@@ -128,7 +128,7 @@ pub(crate) fn region(name: &str, lengths: &[u64]) -> RegionProfile {
     let mut ordered: Vec<ThreadEvent> = (1..)
         .zip(lengths)
         .map(|(number, length)| ThreadEvent {
-            event: Event {
+            event: RegionEvent {
                 length: *length,
                 number,
             },
@@ -138,7 +138,7 @@ pub(crate) fn region(name: &str, lengths: &[u64]) -> RegionProfile {
     ordered.sort_by_key(|found| found.event.length);
     let bins: Vec<DecimalBin> = ordered
         .iter()
-        .map(|found| DecimalBin::of(found.event.length))
+        .map(|found| DecimalBin::containing(found.event.length))
         .collect();
     RegionProfile {
         threads: 1,

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::checks::mpi::{OPEN_MPI, released_rank_program};
-use crate::shell;
-use crate::steps::{Outcome, Step};
+use crate::checks::mpi::released_mpi_program;
+use crate::steps::Step;
 use crate::workspace::Workspace;
+use downbeat_launch::Outcome;
+use downbeat_launch::command as shell;
+use downbeat_launch::mpi::OPEN_MPI;
 
 const RANKS: usize = 4;
 /// As the paper has it, and with what mends it.
@@ -26,10 +28,10 @@ pub(super) fn step(workspace: &Workspace, gate: bool) -> Step<'_> {
             OPEN_MPI.name()
         ),
         move || {
-            let mut mpirun = OPEN_MPI.crowded_mpirun();
+            let mut mpirun = OPEN_MPI.oversubscribed_mpirun();
             mpirun
                 .args(["-np", &RANKS.to_string()])
-                .arg(released_rank_program(workspace, OPEN_MPI)?);
+                .arg(released_mpi_program(workspace, OPEN_MPI)?);
             mpirun.args("sync --truth --check 0 --repeat 10 --json --algorithm".split(' '));
             mpirun
                 .arg(format!("{UNWEIGHTED},{WEIGHTED}"))

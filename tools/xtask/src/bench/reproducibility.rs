@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::checks::mpi::{OPEN_MPI, released_rank_program};
-use crate::shell::{self, command};
-use crate::steps::{Outcome, Step};
+use crate::checks::mpi::released_mpi_program;
+use crate::steps::Step;
 use crate::workspace::Workspace;
+use downbeat_launch::Outcome;
+use downbeat_launch::command::{self as shell, command};
+use downbeat_launch::mpi::OPEN_MPI;
 
 const TRIALS: usize = 10;
 const LAUNCHES: usize = 10;
@@ -37,7 +39,7 @@ pub(super) fn step(workspace: &Workspace, gate: bool) -> Step<'_> {
         move || {
             shell::run(&mut command("cargo build --release -p downbeat-cli"))?;
             let downbeat = workspace.built("release/downbeat");
-            let program = released_rank_program(workspace, OPEN_MPI)?;
+            let program = released_mpi_program(workspace, OPEN_MPI)?;
             let trials = workspace.built("reproducibility");
             // There is none before the first time.
             let _ = fs::remove_dir_all(&trials);

@@ -1,7 +1,7 @@
 //! The parts of the Rust toolchain that a minimal installation leaves out.
 
-use crate::shell::{self, command};
 use crate::steps::Step;
+use downbeat_launch::command::{self as shell, command};
 
 pub(crate) fn step<'a>() -> Step<'a> {
     Step::new("rustfmt and clippy are there", || {

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::checks::no_std::{PROBE, must_fail};
-use crate::shell::{self, command};
-use crate::steps::{Outcome, Step};
+use crate::steps::Step;
 use crate::workspace::Workspace;
+use downbeat_launch::Outcome;
+use downbeat_launch::command::{self as shell, command};
 
 /// What every Rust program has; of each the code and the metadata.
 const LIBRARIES: [&str; 2] = ["libcore-", "libcompiler_builtins-"];

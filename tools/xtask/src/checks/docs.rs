@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use crate::shell::command;
 use crate::steps::Step;
+use downbeat_launch::command::command;
 
 /// The private items first: what stays in `target/doc` is what users see.
 pub(crate) fn steps<'a>() -> [Step<'a>; 2] {

@@ -3,9 +3,9 @@
 use std::process::Command;
 
 use crate::programs::Programs;
-use crate::shell;
 use crate::steps::Step;
 use crate::workspace::Workspace;
+use downbeat_launch::command as shell;
 
 pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
     let mut steps = Vec::new();

@@ -1,8 +1,8 @@
 //! The code is as rustfmt writes it.
 
 use crate::checks::no_std::PROBE;
-use crate::shell::command;
 use crate::steps::Step;
+use downbeat_launch::command::command;
 
 pub(crate) fn steps<'a>() -> [Step<'a>; 2] {
     [

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use crate::checks::no_std::{self, PROBE};
 use crate::features::powerset;
-use crate::shell::command;
 use crate::steps::Step;
 use crate::workspace::{MPI, Package, Workspace};
+use downbeat_launch::command::command;
 
 /// Everything at its default features, then each package that has features at each set of them.
 pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {

@@ -7,9 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use crate::programs::Programs;
-use crate::shell::{self, LIMIT, command};
-use crate::steps::{Outcome, Step};
+use crate::steps::Step;
 use crate::workspace::Workspace;
+use downbeat_launch::Outcome;
+use downbeat_launch::command::{self as shell, LIMIT, command};
 
 pub(crate) fn step(workspace: &Workspace) -> Step<'_> {
     Step::new("loom", || {

@@ -1,23 +1,16 @@
 //! Every check that the project promises, one kind per file.
 
-mod bench_input;
-mod bench_program;
-mod bench_records;
-mod cluster;
 mod components;
 mod core_only;
 mod docs;
 mod examples;
 mod format;
-mod job;
 mod lints;
 mod loom;
 pub(crate) mod mpi;
 mod no_std;
 mod packages;
-mod rank_program;
 mod tests;
-mod trace_correct;
 
 use crate::steps::Step;
 use crate::workspace::Workspace;

@@ -1,52 +1,29 @@
-//! Whatever needs MPI, against each MPI library.
+//! Checks that need MPI, against each MPI library.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::checks::{
-    bench_input, bench_program, bench_records, cluster, docs, lints, rank_program, trace_correct,
-};
+use downbeat_launch::command::{self as shell, command};
+use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
+use downbeat_launch::{Outcome, environment};
+
+use crate::checks::{docs, lints};
 use crate::features::powerset;
 use crate::programs::Programs;
-use crate::shell::{self, command};
-use crate::steps::{Outcome, Step};
+use crate::steps::Step;
 use crate::workspace::{MPI, Package, Target, Workspace};
 
-/// An MPI library as Debian installs it: side by side with others, so that every program's name has a suffix.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Library {
-    name: &'static str,
-    suffix: &'static str,
-    /// Shared memory only.
-    transport: &'static str,
-    /// More ranks than cores, where those that wait let others run.
-    crowded: &'static str,
-    /// Nobody waits a second for ranks to end that are told to.
-    hasty: &'static str,
-    environment: &'static [(&'static str, &'static str)],
-}
+/// The binary that `mpirun` starts.
+const MPI_PROGRAM: &str = "downbeat-mpi";
 
-pub(crate) const OPEN_MPI: Library = Library {
-    name: "Open MPI",
-    suffix: "openmpi",
-    transport: "--mca btl self,vader",
-    crowded: "--oversubscribe --mca mpi_yield_when_idle 1",
-    hasty: "--mca odls_base_sigkill_timeout 0",
-    // Wants to hear twice that root is meant.
-    environment: &[
-        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
-        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-    ],
-};
-pub(crate) const MPICH: Library = Library {
-    name: "MPICH",
-    suffix: "mpich",
-    transport: "",
-    crowded: "",
-    hasty: "",
-    environment: &[],
-};
+/// The test target that starts jobs of that program, and the list of its modules.
+const MPI_PROGRAM_TESTS: &str = "mpi_program";
+const MPI_PROGRAM_MODULES: &str = "tests/tests/mpi_program/main.rs";
+
+/// The module of these tests that MPICH is not asked to pass: its launcher tends to hang over TCP with three ranks and more.
+const OPEN_MPI_ONLY: &str = "several_hosts";
 
 /// Even, odd, a power of two and not: algorithms have remainders.
 const TEST_RANKS: [u32; 7] = [1, 2, 3, 4, 5, 7, 8];
@@ -61,56 +38,70 @@ pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
         let sets = powerset(package)
             .into_iter()
             .filter(|set| set.contains(MPI));
-        steps.extend(
-            sets.map(|set| lints::step(package, &set, |clippy| OPEN_MPI.build(workspace, clippy))),
-        );
+        steps.extend(sets.map(|set| {
+            lints::step(package, &set, |clippy| {
+                build_for(OPEN_MPI, workspace, clippy);
+            })
+        }));
     }
     steps.extend(documentation_and_tests(workspace));
     for library in [OPEN_MPI, MPICH] {
-        let build = move || library.programs(workspace).map(drop);
         steps.push(Step::new(
-            format!("{}: all programs build", library.name),
-            build,
+            format!("{}: all programs build", library.name()),
+            move || programs(library, workspace).map(drop),
         ));
-        steps.extend(programs(workspace, library));
+        steps.extend(mpi_tests_and_examples(workspace, library));
     }
-    steps.extend(rank_program_steps(workspace));
+    match modules() {
+        Ok(modules) => {
+            for module in modules {
+                let libraries = [OPEN_MPI, MPICH].into_iter();
+                let libraries =
+                    libraries.filter(|library| *library == OPEN_MPI || module != OPEN_MPI_ONLY);
+                steps
+                    .extend(libraries.map(|library| mpi_program_step(workspace, library, &module)));
+            }
+        }
+        Err(why) => steps.push(Step::new("MPI program", || Err(why))),
+    }
     steps
 }
 
-/// Takes the program, and a folder for what it writes.
-type Check = fn(&Path, Library, &Path) -> Outcome;
+/// The modules of the MPI program's tests.
+fn modules() -> Result<Vec<String>, String> {
+    let main = fs::read_to_string(MPI_PROGRAM_MODULES)
+        .map_err(|why| format!("{MPI_PROGRAM_MODULES}: {why}"))?;
+    let modules = main
+        .lines()
+        .filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+    // What the tests share.
+    Ok(modules
+        .filter(|module| *module != "job")
+        .map(str::to_owned)
+        .collect())
+}
 
-/// The rank program under both libraries, and across several hosts.
-fn rank_program_steps(workspace: &Workspace) -> Vec<Step<'_>> {
-    let step = |library: Library, what: &str, check: Check| {
-        Step::new(format!("{}: {what}", library.name), move || {
-            let program = library
-                .programs(workspace)?
-                .executable(rank_program::NAME)?;
-            check(&program, library, &workspace.variant(library.suffix))
-        })
-    };
-    let of_both: [(&str, Check); 7] = [
-        ("the rank program", rank_program::check),
-        ("bench by every preset", bench_program::by_presets),
-        ("bench of every operation", bench_program::of_operations),
-        ("bench with bad input", bench_input::check),
-        ("bench that is cut short", bench_records::cut_short),
-        ("bench records after kill -9", bench_records::killed),
-        ("correcting a trace", trace_correct::check),
-    ];
-    let of_both = of_both
-        .into_iter()
-        .flat_map(|(what, check)| [OPEN_MPI, MPICH].map(|of| step(of, what, check)));
-    of_both
-        // The launcher of MPICH tends to hang over TCP with three ranks and more.
-        .chain([step(
-            OPEN_MPI,
-            "several hosts on one machine",
-            cluster::check,
-        )])
-        .collect()
+/// The tests of the MPI program in one module, under one library.
+fn mpi_program_step<'a>(workspace: &'a Workspace, library: MpiLibrary, module: &str) -> Step<'a> {
+    let name = format!("MPI program: {module} over {}", library.name());
+    let filter = format!("{module}::");
+    Step::new(name, move || {
+        let downbeat = Programs::build(&mut command(
+            "cargo build -p downbeat-cli --bin downbeat --features otf2",
+        ))?;
+        let programs = programs(library, workspace)?;
+        let mut tests = Command::new(programs.executable(MPI_PROGRAM_TESTS)?);
+        tests
+            .arg(filter)
+            .env(environment::LIBRARY, library.suffix())
+            .env(environment::MPI_PROGRAM, programs.executable(MPI_PROGRAM)?)
+            .env(environment::PROGRAM, downbeat.executable("downbeat")?);
+        let said = shell::show_and_read(shell::LIMIT, &mut tests)?;
+        if said.contains("running 0 tests") {
+            return Err("the module has no tests".to_owned());
+        }
+        Ok(())
+    })
 }
 
 /// A benchmark that prints a table: on two ranks they have a core each, and more ranks share cores.
@@ -122,7 +113,7 @@ pub(crate) fn bench<'a>(
     gate: bool,
 ) -> Step<'a> {
     Step::new(
-        format!("table: {package} {name} over {}", OPEN_MPI.name),
+        format!("table: {package} {name} over {}", OPEN_MPI.name()),
         move || {
             let package = workspace
                 .packages
@@ -144,7 +135,7 @@ pub(crate) fn bench<'a>(
                 program.arg("--gate");
             }
             let mpirun = if ranks > 2 {
-                OPEN_MPI.crowded_mpirun()
+                OPEN_MPI.oversubscribed_mpirun()
             } else {
                 OPEN_MPI.mpirun()
             };
@@ -163,7 +154,7 @@ fn with_mpi(workspace: &Workspace) -> impl Iterator<Item = &Package> {
 
 /// That the documentation of what only exists with MPI builds, and that its examples and unit tests do and pass.
 fn documentation_and_tests<'a>(workspace: &Workspace) -> [Step<'a>; 3] {
-    let of_all = |words| OPEN_MPI.for_all(workspace, words);
+    let of_all = |words| for_all(OPEN_MPI, workspace, words);
     [
         Step::command(
             "documentation: all features",
@@ -180,18 +171,18 @@ fn documentation_and_tests<'a>(workspace: &Workspace) -> [Step<'a>; 3] {
     ]
 }
 
-/// The tests and examples that require MPI.
-fn programs(workspace: &Workspace, library: Library) -> Vec<Step<'_>> {
+/// The tests that run under `mpirun`, and the examples that require MPI.
+fn mpi_tests_and_examples(workspace: &Workspace, library: MpiLibrary) -> Vec<Step<'_>> {
     let of_kind = |kind, ranks: &'static [u32]| {
-        let programs = with_mpi(workspace).flat_map(move |package| package.targets_of(kind));
-        programs
-            .filter(|program| program.needs_mpi())
-            .map(move |program| {
+        let targets = with_mpi(workspace).flat_map(move |package| package.targets_of(kind));
+        targets
+            .filter(|target| target.needs_mpi() && target.name != MPI_PROGRAM_TESTS)
+            .map(move |target| {
                 Step::new(
-                    format!("{}: {} {}", library.name, kind, program.name),
+                    format!("{}: {} {}", library.name(), kind, target.name),
                     move || {
                         run(
-                            &library.programs(workspace)?.executable(&program.name)?,
+                            &programs(library, workspace)?.executable(&target.name)?,
                             library,
                             ranks,
                         )
@@ -204,84 +195,51 @@ fn programs(workspace: &Workspace, library: Library) -> Vec<Step<'_>> {
         .collect()
 }
 
-impl Library {
-    /// Makes cargo build for this library, apart from what it builds for others.
-    fn build(self, workspace: &Workspace, cargo: &mut Command) {
-        cargo
-            .arg("--target-dir")
-            .arg(workspace.variant(self.suffix))
-            .env("MPICC", format!("mpicc.{}", self.suffix));
-    }
-
-    /// Makes cargo do it for all packages that can use MPI at once: what they depend on has the features that any of them
-    /// wants. One by one, each would have its own, and its own build.
-    fn for_all(self, workspace: &Workspace, words: &str) -> Command {
-        let mut cargo = command(words);
-        cargo.args(with_mpi(workspace).flat_map(|package| ["-p", &package.name]));
-        self.build(workspace, &mut cargo);
-        cargo
-    }
-
-    /// Builds the tests, examples and the rank program.
-    fn programs(self, workspace: &Workspace) -> Result<Programs, String> {
-        let mut build = self.for_all(workspace, "cargo build");
-        for package in with_mpi(workspace) {
-            let programs = package
-                .targets
-                .iter()
-                .filter(|target| target.needs_mpi() && target.kind != "bench");
-            for program in programs {
-                build
-                    .args([&format!("--{}", program.kind), &program.name])
-                    .args(program.features_of(package));
-            }
-        }
-        Programs::build(&mut build)
-    }
-
-    /// Its launcher, for ranks on this machine that have a core each,
-    pub(crate) fn mpirun(self) -> Command {
-        let mut mpirun = command(&format!("mpirun.{} {}", self.suffix, self.transport));
-        mpirun.envs(self.environment());
-        mpirun
-    }
-
-    /// or share cores,
-    pub(crate) fn crowded_mpirun(self) -> Command {
-        let mut mpirun = self.patient_mpirun();
-        mpirun.args(self.hasty.split_whitespace());
-        mpirun
-    }
-
-    /// and are given time to end.
-    pub(crate) fn patient_mpirun(self) -> Command {
-        let mut mpirun = self.mpirun();
-        mpirun.args(self.crowded.split_whitespace());
-        mpirun
-    }
-
-    /// As people call it.
-    pub(crate) fn name(self) -> &'static str {
-        self.name
-    }
-
-    /// What its launcher wants to find in the environment.
-    pub(crate) fn environment(self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.environment.iter().copied()
-    }
+/// Makes cargo build for this library, apart from builds for others.
+fn build_for(library: MpiLibrary, workspace: &Workspace, cargo: &mut Command) {
+    cargo
+        .arg("--target-dir")
+        .arg(workspace.variant(library.suffix()))
+        .env("MPICC", format!("mpicc.{}", library.suffix()));
 }
 
-/// The rank program as its users build it.
-pub(crate) fn released_rank_program(
+/// Makes cargo work on all packages that can use MPI at once, so that their common dependencies have one set of features and
+/// are built once.
+fn for_all(library: MpiLibrary, workspace: &Workspace, words: &str) -> Command {
+    let mut cargo = command(words);
+    cargo.args(with_mpi(workspace).flat_map(|package| ["-p", &package.name]));
+    build_for(library, workspace, &mut cargo);
+    cargo
+}
+
+/// Builds the tests, the examples and the MPI program.
+fn programs(library: MpiLibrary, workspace: &Workspace) -> Result<Programs, String> {
+    let mut build = for_all(library, workspace, "cargo build");
+    for package in with_mpi(workspace) {
+        let targets = package
+            .targets
+            .iter()
+            .filter(|target| target.needs_mpi() && target.kind != "bench");
+        for target in targets {
+            build
+                .args([&format!("--{}", target.kind), &target.name])
+                .args(target.features_of(package));
+        }
+    }
+    Programs::build(&mut build)
+}
+
+/// The MPI program as its users build it.
+pub(crate) fn released_mpi_program(
     workspace: &Workspace,
-    library: Library,
+    library: MpiLibrary,
 ) -> Result<PathBuf, String> {
     let programs = with_mpi(workspace)
         .flat_map(|package| package.targets_of("bin").map(move |bin| (package, bin)));
     let found = programs
         .into_iter()
-        .find(|(_, bin)| bin.name == rank_program::NAME);
-    let (package, program) = found.ok_or(format!("there is no {}", rank_program::NAME))?;
+        .find(|(_, bin)| bin.name == MPI_PROGRAM);
+    let (package, program) = found.ok_or(format!("there is no {MPI_PROGRAM}"))?;
     build_one(
         "cargo build --release",
         workspace,
@@ -294,7 +252,7 @@ pub(crate) fn released_rank_program(
 fn build_one(
     words: &str,
     workspace: &Workspace,
-    library: Library,
+    library: MpiLibrary,
     package: &Package,
     program: &Target,
 ) -> Result<PathBuf, String> {
@@ -307,13 +265,19 @@ fn build_one(
             &program.name,
         ])
         .args(program.features_of(package));
-    library.build(workspace, &mut build);
+    build_for(library, workspace, &mut build);
     Programs::build(&mut build)?.executable(&program.name)
 }
 
 /// Runs the program under each of these numbers of ranks, also after a failure.
-fn run(program: &Path, library: Library, ranks: &[u32]) -> Outcome {
-    let run_once = |ranks| run_once(&Command::new(program), library.crowded_mpirun(), ranks);
+fn run(program: &Path, library: MpiLibrary, ranks: &[u32]) -> Outcome {
+    let run_once = |ranks| {
+        run_once(
+            &Command::new(program),
+            library.oversubscribed_mpirun(),
+            ranks,
+        )
+    };
     let failures: Vec<String> = ranks
         .iter()
         .filter_map(|&ranks| {

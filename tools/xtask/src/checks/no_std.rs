@@ -7,9 +7,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::shell::{self, LIMIT, command};
-use crate::steps::{Outcome, Step};
+use crate::steps::Step;
 use crate::workspace::Workspace;
+use downbeat_launch::Outcome;
+use downbeat_launch::command::{self as shell, LIMIT, command};
 
 /// The program, in a workspace of its own.
 pub(crate) const PROBE: &str = "tests/no_std/Cargo.toml";

@@ -2,8 +2,9 @@
 
 use std::process::Stdio;
 
-use crate::shell::{self, LIMIT, command};
-use crate::steps::{Outcome, Step};
+use crate::steps::Step;
+use downbeat_launch::Outcome;
+use downbeat_launch::command::{self as shell, LIMIT, command};
 
 const NEEDED: [(&str, &str); 12] = [
     ("gcc", "mpicc calls it, and tests of OTF2 compile with it"),

@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
-use crate::shell::command;
 use crate::steps::Step;
 use crate::workspace::Workspace;
+use downbeat_launch::command::command;
 
 pub(crate) fn steps<'a>(workspace: &Workspace) -> Vec<Step<'a>> {
     // Without cargo bench's `--bench`, a benchmark runs each of its parts once. Named one by one: a pattern would also

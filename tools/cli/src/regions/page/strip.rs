@@ -327,7 +327,7 @@ mod tests {
             rank: 0,
         };
         let group = |(length, ranks): &(u64, RankSet)| HistogramGroup {
-            fullest: DecimalBin::of(*length),
+            fullest: DecimalBin::containing(*length),
             ranks: ranks.clone(),
             bins: vec![],
         };

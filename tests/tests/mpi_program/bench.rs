@@ -1,12 +1,9 @@
-//! `bench` of the rank program with good input: by every preset, and of every operation.
+//! `downbeat-mpi bench` with good input: by every preset, and of every operation.
 
-use std::path::Path;
-
+use downbeat_launch::Outcome;
 use serde_json::Value;
 
-use crate::checks::job::{Jobs, want};
-use crate::checks::mpi::Library;
-use crate::steps::Outcome;
+use crate::job::{Failure, Jobs, expect, test};
 
 /// Each suite's method, as short as may be: on crowded cores a barrier can take milliseconds, and nobody knows a window
 /// that is long enough.
@@ -78,59 +75,57 @@ const VARIANTS: [(&str, Expected); 12] = [
     ),
 ];
 
-pub(crate) fn by_presets(program: &Path, library: Library, scratch: &Path) -> Outcome {
-    let jobs = Jobs::new(program, library, scratch, "bench-presets")?;
+#[test]
+fn every_preset() -> Result<(), Failure> {
     let expected = |ranks: u32| groups(&["barrier", "iallreduce"], &[8, 1024], &[ranks.into()]);
-    let results = PRESETS.into_iter().map(|(preset, short)| {
-        let run = |ranks: u32| {
-            let short =
-                format!("--as {preset} --operation barrier,iallreduce --sizes 8,1Ki {short}");
-            let report = measured(&jobs, ranks, &short, expected(ranks))?;
-            let found = &report["factors"]["as"];
-            if found == preset {
-                Ok(())
-            } else {
-                Err(format!("the record names {found} instead of {preset}"))
-            }
-        };
-        (preset, [2, 3, 4].into_iter().try_for_each(run))
-    });
-    let results: Vec<_> = results.collect();
-    jobs.end(results)
+    test("bench-presets", |jobs| {
+        each(PRESETS, |(preset, short)| {
+            [2, 3, 4].into_iter().try_for_each(|ranks| {
+                let short =
+                    format!("--as {preset} --operation barrier,iallreduce --sizes 8,1Ki {short}");
+                let report = measure(jobs, ranks, &short, expected(ranks))?;
+                let found = &report["factors"]["as"];
+                if found == preset {
+                    Ok(())
+                } else {
+                    Err(format!("the record names {found} instead of {preset}"))
+                }
+            })
+        })
+    })
 }
 
-pub(crate) fn of_operations(program: &Path, library: Library, scratch: &Path) -> Outcome {
-    let jobs = Jobs::new(program, library, scratch, "bench-operations")?;
-    let variants = VARIANTS
-        .into_iter()
-        .map(|(arguments, (names, sizes, ranks))| {
+#[test]
+fn variants_of_operations() -> Result<(), Failure> {
+    test("bench-variants", |jobs| {
+        each(VARIANTS, |(arguments, (names, sizes, ranks))| {
             let scheme = if arguments.contains("--scheme") {
                 ""
             } else {
                 "--scheme ms1 --warm-up 2"
             };
-            (
-                arguments,
-                measured(
-                    &jobs,
-                    3,
-                    &format!("{arguments} {scheme}"),
-                    groups(names, sizes, ranks),
-                )
-                .map(drop),
-            )
-        });
-    let results: Vec<_> = [("all of them", all(&jobs))]
-        .into_iter()
-        .chain(variants)
-        .collect();
-    jobs.end(results)
+            let arguments = format!("{arguments} {scheme}");
+            measure(jobs, 3, &arguments, groups(names, sizes, ranks)).map(drop)
+        })
+    })
 }
 
-/// Also those that do not block.
-fn all(jobs: &Jobs<'_>) -> Outcome {
-    const ALONE: [&str; 3] = ["ping-pong", "sendrecv", "empty"];
-    const OF_MPI: [&str; 16] = [
+/// Checks each case, also after a failure.
+fn each<T>(cases: impl IntoIterator<Item = T>, check: impl Fn(T) -> Outcome) -> Outcome {
+    let failed = cases.into_iter().filter_map(|case| check(case).err());
+    let failed: Vec<String> = failed.collect();
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(failed.join("; "))
+    }
+}
+
+/// Blocking and nonblocking.
+#[test]
+fn every_operation() -> Result<(), Failure> {
+    const OTHERS: [&str; 3] = ["ping-pong", "sendrecv", "empty"];
+    const COLLECTIVES: [&str; 16] = [
         "barrier",
         "bcast",
         "reduce",
@@ -148,18 +143,15 @@ fn all(jobs: &Jobs<'_>) -> Outcome {
         "scan",
         "exscan",
     ];
-    let names = OF_MPI
+    let names = COLLECTIVES
         .into_iter()
         .flat_map(|name| [name.to_owned(), format!("i{name}")]);
-    let names: Vec<String> = names.chain(ALONE.map(str::to_owned)).collect();
+    let names: Vec<String> = names.chain(OTHERS.map(str::to_owned)).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    measured(
-        jobs,
-        3,
-        "--operation all --sizes 24 --scheme ms1 --warm-up 2 --reps 3",
-        groups(&names, &[24], &[3]),
-    )
-    .map(drop)
+    test("bench-operations", |jobs| {
+        let all = "--operation all --sizes 24 --scheme ms1 --warm-up 2 --reps 3";
+        measure(jobs, 3, all, groups(&names, &[24], &[3])).map(drop)
+    })
 }
 
 /// Name, bytes and ranks.
@@ -185,32 +177,22 @@ fn groups(names: &[&str], sizes: &[u64], ranks: &[u64]) -> Vec<Key> {
     all
 }
 
-/// Measures, with results checked; wants these groups, each once, and figures that can be.
-fn measured(
-    jobs: &Jobs<'_>,
+/// Measures with verified results; checks that each of these groups is reported once, with plausible figures.
+fn measure(
+    jobs: &Jobs,
     ranks: u32,
     arguments: &str,
     mut expected: Vec<Key>,
 ) -> Result<Value, String> {
-    let job = jobs.run(&[(
-        ranks,
-        &format!(
-            "bench --verify --json --clock monotonic --sync hca3-offset/skampi/20 {arguments}"
-        ),
-    )])?;
-    want(
-        job.code == Some(0),
-        &job,
-        &format!("exit code 0 of {ranks} ranks with {arguments}"),
-    )?;
-    let report: Value =
-        serde_json::from_str(&job.stdout).map_err(|why| format!("{why} in {}", job.stdout))?;
-    want(
+    let all =
+        format!("bench --verify --json --clock monotonic --sync hca3-offset/skampi/20 {arguments}");
+    let (job, report) = jobs.report(ranks, &all)?;
+    expect(
         report["schema"] == "downbeat.bench" && report["factors"]["verify"] == "true",
         &job,
         "a schema, and results checked",
     )?;
-    want(
+    expect(
         report["factors"]["ranks"] == ranks.to_string().as_str(),
         &job,
         &format!("{ranks} ranks"),
@@ -219,13 +201,13 @@ fn measured(
     let mut found: Vec<Key> = groups.iter().filter_map(key).collect();
     found.sort();
     expected.sort();
-    want(found == expected, &job, &format!("the groups {expected:?}"))?;
+    expect(found == expected, &job, &format!("the groups {expected:?}"))?;
     let mut words = arguments.split_whitespace();
     let reps = words
         .find(|word| *word == "--reps")
         .and_then(|_| words.next()?.parse().ok());
     groups.iter().try_for_each(|group| {
-        makes_sense(group, reps).map_err(|why| format!("{arguments}: {why} in {group}"))
+        plausible(group, reps).map_err(|why| format!("{arguments}: {why} in {group}"))
     })?;
     Ok(report)
 }
@@ -239,7 +221,7 @@ fn key(group: &Value) -> Option<Key> {
 }
 
 /// Counts that add up, and times that can be.
-fn makes_sense(group: &Value, reps: Option<u64>) -> Outcome {
+fn plausible(group: &Value, reps: Option<u64>) -> Outcome {
     let count = |state: &str| group[state].as_u64().ok_or(format!("no count of {state}"));
     let (valid, all) = (
         count("valid")?,

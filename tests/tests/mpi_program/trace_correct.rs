@@ -1,16 +1,16 @@
-//! Traces that ranks share: what `mpirun downbeat-mpi trace-correct` writes and says is what `downbeat trace correct` does,
+//! Traces that ranks share: `mpirun downbeat-mpi trace-correct` writes and prints the same as `downbeat trace correct`,
 //! to the byte, whether the trace is good or bad.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use crate::checks::job::{Jobs, LIMIT, Victim, one_line, want};
-use crate::checks::mpi::{Library, MPICH};
-use crate::programs::Programs;
-use crate::shell::{self, Ended, command, ended};
-use crate::steps::Outcome;
+use downbeat_launch::command::{self, FinishedCommand, finish};
+use downbeat_launch::mpi::MPICH;
+use downbeat_launch::{Outcome, environment, process};
+
+use crate::job::{Failure, Jobs, LIMIT, Victim, expect, one_line, test, variable};
 
 /// Even, odd, and more than there are processes in some of the traces.
 const RANKS: [u32; 6] = [1, 2, 3, 4, 5, 8];
@@ -27,60 +27,78 @@ const TWO_MISTAKES: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1
                             0 1 collective 0\n1 1 collective 0\n0 2 collective-end 0 barrier 0 none\n\
                             1 2 collective-end 0 scan 0 none\n2 9 note x\n2 8 note y\nend 6\n";
 
-/// Runs everything, also after a failure.
-pub(crate) fn check(program: &Path, library: Library, scratch: &Path) -> Outcome {
-    let jobs = Jobs::new(program, library, scratch, "trace-correct")?;
-    let downbeat = Programs::build(&mut command(
-        "cargo build -p downbeat-cli --bin downbeat --features otf2",
-    ))?;
-    let alone = Alone {
-        jobs: &jobs,
-        program: downbeat.executable("downbeat")?,
-    };
-    // MPICH's launcher kills all others of a rank that dies, at once; Open MPI's, when interrupted, first wakes all up, and
-    // lets them go on for a second.
-    let victim = if library == MPICH {
-        Victim::Launcher
-    } else {
-        Victim::Rank
-    };
-    let results = [
-        ("a good trace", corrects_alike(&alone)),
-        ("a good archive", corrects_archives_alike(&alone)),
-        ("a bad trace", refuses_alike(&alone)),
-        ("bad input", refuses_bad_input(&jobs)),
-        ("an end in the middle", leaves_nothing(&alone, victim)),
-    ];
-    jobs.end(results)
+/// The C program that writes archives with OTF2.
+const ARCHIVE_WRITER: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../measure/trace/tests/otf2/archive.c"
+);
+
+#[test]
+fn good_traces() -> Result<(), Failure> {
+    test_with_single_process("trace-good", corrects_alike)
 }
 
-/// The program without ranks.
-struct Alone<'a> {
-    jobs: &'a Jobs<'a>,
+#[test]
+fn good_archives() -> Result<(), Failure> {
+    test_with_single_process("trace-archives", corrects_archives_alike)
+}
+
+#[test]
+fn bad_traces() -> Result<(), Failure> {
+    test_with_single_process("trace-bad", refuses_alike)
+}
+
+#[test]
+fn bad_input() -> Result<(), Failure> {
+    test_with_single_process("trace-bad-input", refuses_bad_input)
+}
+
+#[test]
+fn an_end_by_force_leaves_no_output() -> Result<(), Failure> {
+    test_with_single_process("trace-cut", leaves_nothing)
+}
+
+fn test_with_single_process(
+    name: &str,
+    body: fn(&SingleProcess<'_>) -> Outcome,
+) -> Result<(), Failure> {
+    test(name, |jobs| {
+        body(&SingleProcess {
+            jobs,
+            program: variable(environment::PROGRAM)?.into(),
+        })
+    })
+}
+
+/// `downbeat`, which corrects without ranks.
+struct SingleProcess<'a> {
+    jobs: &'a Jobs,
     program: PathBuf,
 }
 
-impl Alone<'_> {
-    fn run(&self, arguments: &str) -> Result<Ended, String> {
-        let folder = self.jobs.folder.to_string_lossy();
+impl SingleProcess<'_> {
+    fn run(&self, arguments: &str) -> Result<FinishedCommand, String> {
+        let words = arguments.split_whitespace();
         let mut command = Command::new(&self.program);
-        command.args(
-            arguments
-                .split_whitespace()
-                .map(|word| word.replace("DIR", &folder)),
-        );
-        ended(LIMIT, &mut command)
+        command.args(words.map(|word| self.jobs.expand(word)));
+        finish(LIMIT, &mut command)
     }
 
-    /// An archive of such a kind, clock and length; its anchor file.
+    /// Generates a trace.
+    fn generate(&self, output: &str, options: &str) -> Outcome {
+        let job = self.run(&format!("trace generate {PROGRAM} {options} -o {output}"))?;
+        expect(job.code == Some(0), &job, "a trace")
+    }
+
+    /// Writes an archive of this kind, clock and length; returns its anchor file.
     fn archive(&self, kind: &str) -> Result<String, String> {
-        let script = "cc -o DIR/archive measure/tests/otf2/archive.c $(otf2-config --cflags --ldflags --libs) && rm -rf DIR/$1 && \
+        let script = "cc -o DIR/archive \"$4\" $(otf2-config --cflags --ldflags --libs) && rm -rf DIR/$1 && \
                       DIR/archive DIR/$1 $2 $3 $1";
-        let script = script.replace("DIR", &self.jobs.folder.to_string_lossy());
-        shell::run(
+        command::run(
             Command::new("sh")
-                .args(["-c", &script, "sh"])
-                .args(kind.split(' ')),
+                .args(["-c", &self.jobs.expand(script), "sh"])
+                .args(kind.split(' '))
+                .arg(ARCHIVE_WRITER),
         )?;
         Ok(format!(
             "DIR/{}/traces.otf2",
@@ -88,14 +106,14 @@ impl Alone<'_> {
         ))
     }
 
-    /// Makes an empty folder for what is written.
+    /// Makes an empty folder for the output.
     fn begin(&self) -> Outcome {
         let folder = self.jobs.folder.join("made");
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir(&folder).map_err(|why| why.to_string())
     }
 
-    /// All files in it, and in folders in it.
+    /// Reads all files of the output, also in subfolders.
     fn made(&self) -> Result<BTreeMap<PathBuf, Vec<u8>>, String> {
         let (mut found, mut folders) = (BTreeMap::new(), vec![self.jobs.folder.join("made")]);
         while let Some(folder) = folders.pop() {
@@ -117,7 +135,7 @@ impl Alone<'_> {
     }
 }
 
-fn corrects_alike(alone: &Alone<'_>) -> Outcome {
+fn corrects_alike(single: &SingleProcess<'_>) -> Outcome {
     let cases = [
         (
             "in.dbtb",
@@ -136,12 +154,10 @@ fn corrects_alike(alone: &Alone<'_>) -> Outcome {
         ),
     ];
     for (input, events, options) in cases {
-        let made = alone.run(&format!(
-            "trace generate {PROGRAM} {events} -o DIR/{input} --truth DIR/truth.dbtb"
-        ))?;
-        want(made.code == Some(0), &made, "a trace")?;
+        let truth = format!("{events} --truth DIR/truth.dbtb");
+        single.generate(&format!("DIR/{input}"), &truth)?;
         is_alike(
-            alone,
+            single,
             &RANKS,
             &format!("DIR/{input} -o DIR/made/out.dbtb {options}"),
         )?;
@@ -149,8 +165,8 @@ fn corrects_alike(alone: &Alone<'_>) -> Outcome {
     Ok(())
 }
 
-/// Archives of three ranks and a thread that OTF2 wrote.
-fn corrects_archives_alike(alone: &Alone<'_>) -> Outcome {
+/// Corrects archives of three ranks and a thread that OTF2 wrote.
+fn corrects_archives_alike(single: &SingleProcess<'_>) -> Outcome {
     let cases = [
         ("plain 1000000000 100", "--page DIR/made/page.html"),
         (
@@ -165,9 +181,9 @@ fn corrects_archives_alike(alone: &Alone<'_>) -> Outcome {
         ("shared 1000000000 30", ""),
     ];
     for (archive, options) in cases {
-        let input = alone.archive(archive)?;
+        let input = single.archive(archive)?;
         is_alike(
-            alone,
+            single,
             &RANKS[..4],
             &format!("{input} -o DIR/made/out {options}"),
         )?;
@@ -175,23 +191,23 @@ fn corrects_archives_alike(alone: &Alone<'_>) -> Outcome {
     Ok(())
 }
 
-/// The same with ranks as alone, to the byte.
-fn is_alike(alone: &Alone<'_>, ranks: &[u32], arguments: &str) -> Outcome {
-    alone.begin()?;
-    let expected = alone.run(&format!("trace correct {arguments}"))?;
-    want(expected.code == Some(0), &expected, "a correction")?;
-    let written = alone.made()?;
+/// The same with ranks as single, to the byte.
+fn is_alike(single: &SingleProcess<'_>, ranks: &[u32], arguments: &str) -> Outcome {
+    single.begin()?;
+    let expected = single.run(&format!("trace correct {arguments}"))?;
+    expect(expected.code == Some(0), &expected, "a correction")?;
+    let written = single.made()?;
     for ranks in ranks {
-        alone.begin()?;
-        let job = alone
+        single.begin()?;
+        let job = single
             .jobs
             .run(&[(*ranks, &format!("trace-correct {arguments}"))])?;
-        want(
+        expect(
             job.code == Some(0) && job.stdout == expected.stdout,
             &job,
             &format!("\n{}", expected.stdout),
         )?;
-        let made = alone.made()?;
+        let made = single.made()?;
         let other = written
             .keys()
             .chain(made.keys())
@@ -205,7 +221,7 @@ fn is_alike(alone: &Alone<'_>, ranks: &[u32], arguments: &str) -> Outcome {
     Ok(())
 }
 
-fn refuses_alike(alone: &Alone<'_>) -> Outcome {
+fn refuses_alike(single: &SingleProcess<'_>) -> Outcome {
     let unmatched = CIRCLE
         .replace("1 6 send 0 0 0\n", "")
         .replace("end 4", "end 3");
@@ -215,7 +231,7 @@ fn refuses_alike(alone: &Alone<'_>) -> Outcome {
         .iter()
         .enumerate()
     {
-        fs::write(alone.jobs.folder.join(format!("bad{number}.dbt")), text)
+        fs::write(single.jobs.folder.join(format!("bad{number}.dbt")), text)
             .map_err(|why| why.to_string())?;
         bad.push(format!("DIR/bad{number}.dbt"));
     }
@@ -225,26 +241,30 @@ fn refuses_alike(alone: &Alone<'_>) -> Outcome {
         "unbegun 1000000000 3",
         "stranger 1000000000 3",
     ] {
-        bad.push(alone.archive(archive)?);
+        bad.push(single.archive(archive)?);
     }
     for bad in bad {
         let arguments = format!("{bad} -o DIR/refused.dbt --latencies 0");
-        let expected = alone.run(&format!("trace correct {arguments}"))?;
-        want(expected.code == Some(2), &expected, "exit code 2")?;
+        let expected = single.run(&format!("trace correct {arguments}"))?;
+        expect(expected.code == Some(2), &expected, "exit code 2")?;
         let says = expected.stderr.trim_end().trim_start_matches("downbeat: ");
         for ranks in [1, 2, 3] {
-            alone
+            single
                 .jobs
                 .fails(&[(ranks, &format!("trace-correct {arguments}"))], 2, says)?;
         }
-        if alone.jobs.folder.join("refused.dbt").exists() {
+        if single.jobs.folder.join("refused.dbt").exists() {
             return Err("something was written of a trace that was refused".to_owned());
         }
     }
     Ok(())
 }
 
-fn refuses_bad_input(jobs: &Jobs<'_>) -> Outcome {
+fn refuses_bad_input(single: &SingleProcess<'_>) -> Outcome {
+    let jobs = single.jobs;
+    fs::write(jobs.folder.join("bad0.dbt"), CIRCLE).map_err(|why| why.to_string())?;
+    single.archive("plain 1000000000 100")?;
+    single.generate("DIR/in.dbtb", "--events 3000")?;
     let cases = [
         (
             "trace-correct /nonexistent/in -o DIR/out.dbt",
@@ -277,14 +297,12 @@ fn refuses_bad_input(jobs: &Jobs<'_>) -> Outcome {
         ),
         ("trace-correct DIR/bad0.dbt", "--output"),
     ];
-    for (arguments, culprit) in cases {
-        jobs.fails(&[(2, arguments)], 2, culprit)?;
-    }
-    // One of them looks elsewhere, where there is nothing.
+    jobs.all_fail(2, "", &cases)?;
+    // One rank runs in another folder, without the trace.
     let elsewhere = "if [ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 1 ]; then cd /; else cd DIR; fi; \
                      exec PROGRAM trace-correct in.dbtb -o out.dbtb";
-    let job = ended(LIMIT, &mut jobs.mpirun_shells(2, elsewhere))?;
-    want(
+    let job = finish(LIMIT, &mut jobs.mpirun_shells(2, elsewhere))?;
+    expect(
         job.code == Some(2) && job.stdout.is_empty(),
         &job,
         "exit code 2",
@@ -292,15 +310,18 @@ fn refuses_bad_input(jobs: &Jobs<'_>) -> Outcome {
     one_line(&job, "in.dbtb")
 }
 
-/// Ends a job in the middle of writing: of what it began, nothing is left, and what was there before is.
-fn leaves_nothing(alone: &Alone<'_>, victim: Victim) -> Outcome {
-    let folder = alone.jobs.folder.join("cut");
-    let _ = fs::remove_dir_all(&folder);
+/// Ends a job in the middle of writing: none of its files is left, and the old output is kept.
+fn leaves_nothing(single: &SingleProcess<'_>) -> Outcome {
+    // MPICH's launcher kills all other ranks at once when one dies. Open MPI's, when interrupted, first wakes up the
+    // stopped rank, and lets all run on for a second.
+    let victim = if single.jobs.library == MPICH {
+        Victim::Launcher
+    } else {
+        Victim::Rank
+    };
+    let folder = single.jobs.folder.join("cut");
     fs::create_dir(&folder).map_err(|why| why.to_string())?;
-    let made = alone.run(&format!(
-        "trace generate {PROGRAM} --events 400000 -o DIR/cut/in.dbtb"
-    ))?;
-    want(made.code == Some(0), &made, "a trace")?;
+    single.generate("DIR/cut/in.dbtb", "--events 400000")?;
     let old = b"what was there before";
     let output = folder.join("out.dbtb");
     fs::write(&output, old).map_err(|why| why.to_string())?;
@@ -315,17 +336,17 @@ fn leaves_nothing(alone: &Alone<'_>, victim: Victim) -> Outcome {
     let begun = || {
         let begun = entries()
             .any(|entry| is_part(&entry) && entry.metadata().is_ok_and(|part| part.len() > 0));
-        let ranks = alone.jobs.ranks().unwrap_or_default();
+        let ranks = single.jobs.ranks();
         ranks
             .last()
             .filter(|_| begun)
-            .inspect(|rank| shell::signal("STOP", &[**rank]))
+            .inspect(|rank| process::signal("STOP", &[**rank]))
             .is_some()
     };
     let arguments = "trace-correct DIR/cut/in.dbtb -o DIR/cut/out.dbtb --latencies 0 --no-backward";
-    let job = alone.jobs.ended_by(victim, &[(2, arguments)], begun)?;
+    let job = single.jobs.end_by(victim, &[(2, arguments)], begun)?;
     let left: Vec<_> = entries().map(|entry| entry.file_name()).collect();
-    want(
+    expect(
         left.len() == 2 && fs::read(&output).is_ok_and(|found| found == old),
         &job,
         &format!("no more than before in {left:?}"),

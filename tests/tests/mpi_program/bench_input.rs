@@ -1,15 +1,15 @@
-//! `bench` of the rank program with what cannot be: one line, an exit code, and no rank that waits for another.
+//! `downbeat-mpi bench` with bad input: one line, an exit code, and no rank that waits for another.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
-use crate::checks::job::{Jobs, LIMIT, one_line, want};
-use crate::checks::mpi::Library;
-use crate::shell::ended;
-use crate::steps::Outcome;
+use downbeat_launch::Outcome;
+use downbeat_launch::command::finish;
 
-/// What no rank understands, and what is said of it.
+use crate::job::{Failure, Jobs, LIMIT, expect, one_line, test};
+
+const COMMAND: &str = "bench --clock monotonic";
+
+/// Options that no rank can parse, each with a part of the message.
 const NONSENSE: [(&str, &str); 37] = [
     ("--operation allredce", "there is no operation \"allredce\""),
     ("--operation allreduce,", "there is no operation \"\""),
@@ -53,7 +53,7 @@ const NONSENSE: [(&str, &str); 37] = [
     ("--sizs 8", "--sizs"),
 ];
 
-/// What each of these options could be without the others, or without the job and the files that there are.
+/// Options that contradict each other, the job or existing files, each with a part of the message.
 const CONTRADICTIONS: [(&str, &str); 17] = [
     ("--sizes 12 --datatype double --reduction sum", "12 bytes"),
     (
@@ -104,27 +104,28 @@ const CONTRADICTIONS: [(&str, &str); 17] = [
     ),
 ];
 
-/// Runs everything, also after a failure.
-pub(crate) fn check(program: &Path, library: Library, scratch: &Path) -> Outcome {
-    let jobs = Jobs::new(program, library, scratch, "bench-input")?;
-    let results = [
-        ("records for what follows", with_records(&jobs)),
-        ("nonsense", refuses(&jobs, &NONSENSE)),
-        ("contradictions", refuses(&jobs, &CONTRADICTIONS)),
-        ("different options", differing_options(&jobs)),
-        ("no valid observation", nothing_valid(&jobs)),
-        ("standard output that is full", full_output(&jobs)),
-    ];
-    jobs.end(results)
+#[test]
+fn options_that_cannot_be_parsed() -> Result<(), Failure> {
+    test("bench-nonsense", |jobs| {
+        jobs.all_fail(2, COMMAND, &NONSENSE)
+    })
 }
 
-/// A good record, a damaged one, and a file where a folder is wanted.
-fn with_records(jobs: &Jobs<'_>) -> Outcome {
+#[test]
+fn options_that_contradict_each_other() -> Result<(), Failure> {
+    test("bench-contradictions", |jobs| {
+        write_records(jobs)?;
+        jobs.all_fail(2, COMMAND, &CONTRADICTIONS)
+    })
+}
+
+/// Writes a good record, a damaged one, and a file in the place of a folder.
+fn write_records(jobs: &Jobs) -> Outcome {
     let job = jobs.run(&[(
         2,
         "bench --clock monotonic --reps 3 --out DIR/known --launch a",
     )])?;
-    want(job.code == Some(0), &job, "a record")?;
+    expect(job.code == Some(0), &job, "a record")?;
     let path = |name: &str| jobs.folder.join(name);
     let io = |why: std::io::Error| why.to_string();
     let record = fs::read_to_string(path("known/a.csv")).map_err(io)?;
@@ -137,88 +138,70 @@ fn with_records(jobs: &Jobs<'_>) -> Outcome {
     fs::write(path("file"), "").map_err(io)
 }
 
-fn refuses(jobs: &Jobs<'_>, cases: &[(&str, &str)]) -> Outcome {
-    let refused = |(arguments, says): &(&str, &str)| {
-        let says = says.replace("DIR", &jobs.folder.to_string_lossy());
+#[test]
+fn options_that_differ_between_ranks() -> Result<(), Failure> {
+    test("bench-options-differ", |jobs| {
         jobs.fails(
-            &[(2, &format!("bench --clock monotonic {arguments}"))],
+            &[
+                (1, &format!("{COMMAND} --reps 3")),
+                (1, &format!("{COMMAND} --reps 4")),
+            ],
             2,
-            &says,
-        )
-    };
-    let failed: Vec<String> = cases
-        .iter()
-        .filter_map(|case| refused(case).err())
-        .collect();
-    if failed.is_empty() {
-        jobs.none_left()
-    } else {
-        Err(failed.join("; "))
-    }
-}
-
-fn differing_options(jobs: &Jobs<'_>) -> Outcome {
-    let clock = "bench --clock monotonic";
-    jobs.fails(
-        &[
-            (1, &format!("{clock} --reps 3")),
-            (1, &format!("{clock} --reps 4")),
-        ],
-        2,
-        "different options",
-    )?;
-    jobs.fails(
-        &[
-            (1, &format!("{clock} --reps 3")),
-            (1, &format!("{clock} --reps 0")),
-        ],
-        2,
-        "--reps",
-    )?;
-    jobs.fails(
-        &[
-            (1, "bench --clock monotonic"),
-            (1, "sync --clock monotonic"),
-        ],
-        2,
-        "different options",
-    )
-}
-
-/// Peers print 0.0 and are content.
-fn nothing_valid(jobs: &Jobs<'_>) -> Outcome {
-    let none = "none of 40 observations is valid: ";
-    jobs.fails(
-        &[(
-            2,
-            "bench --clock monotonic --scheme ms4 --window 1ns --reps 40 --json",
-        )],
-        1,
-        none,
-    )?;
-    let recorded =
-        "bench --clock monotonic --scheme ms4 --window 1ns --reps 40 --out DIR/none --launch a";
-    jobs.fails(&[(2, recorded)], 1, none)?;
-    let record =
-        fs::read_to_string(jobs.folder.join("none/a.csv")).map_err(|why| why.to_string())?;
-    if record.contains("# end") || record.contains("# complete") {
-        return Err(format!("there is a group of nothing:\n{record}"));
-    }
-    Ok(())
-}
-
-/// The ranks' own: what launchers do with theirs is their affair.
-fn full_output(jobs: &Jobs<'_>) -> Outcome {
-    for json in ["", "--json"] {
-        let script = format!("exec PROGRAM bench --clock monotonic --reps 3 {json} > /dev/full");
-        let mut mpirun: Command = jobs.mpirun_shells(2, &script);
-        let job = ended(LIMIT, &mut mpirun)?;
-        want(
-            job.code == Some(1),
-            &job,
-            "exit code 1 for an output that is full",
+            "different options",
         )?;
-        one_line(&job, "cannot write to standard output")?;
-    }
-    Ok(())
+        jobs.fails(
+            &[
+                (1, &format!("{COMMAND} --reps 3")),
+                (1, &format!("{COMMAND} --reps 0")),
+            ],
+            2,
+            "--reps",
+        )?;
+        jobs.fails(
+            &[(1, COMMAND), (1, "sync --clock monotonic")],
+            2,
+            "different options",
+        )
+    })
+}
+
+/// Other suites print 0.0 and exit with success.
+#[test]
+fn no_valid_observation() -> Result<(), Failure> {
+    test("bench-nothing-valid", |jobs| {
+        let none = "none of 40 observations is valid: ";
+        jobs.fails(
+            &[(
+                2,
+                "bench --clock monotonic --scheme ms4 --window 1ns --reps 40 --json",
+            )],
+            1,
+            none,
+        )?;
+        let recorded =
+            "bench --clock monotonic --scheme ms4 --window 1ns --reps 40 --out DIR/none --launch a";
+        jobs.fails(&[(2, recorded)], 1, none)?;
+        let record =
+            fs::read_to_string(jobs.folder.join("none/a.csv")).map_err(|why| why.to_string())?;
+        if record.contains("# end") || record.contains("# complete") {
+            return Err(format!("there is an empty group:\n{record}"));
+        }
+        Ok(())
+    })
+}
+
+/// Standard output of the ranks; that of the launcher is not tested.
+#[test]
+fn full_standard_output() -> Result<(), Failure> {
+    test("bench-full-output", |jobs| {
+        for json in ["", "--json"] {
+            let script =
+                format!("exec PROGRAM bench --clock monotonic --reps 3 {json} > /dev/full");
+            let mut mpirun = jobs.mpirun_shells(2, &script);
+            let job = finish(LIMIT, &mut mpirun)?;
+            expect(job.code == Some(1), &job, "exit code 1 for a full output")?;
+            one_line(&job, "cannot write to standard output")?;
+        }
+        Ok(())
+    })
 }

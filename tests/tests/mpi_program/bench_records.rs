@@ -1,4 +1,4 @@
-//! Records of `bench` outlive whatever ends the job: a rank that dies, ^C, a disk that is full, and `kill -9`.
+//! Records of `downbeat-mpi bench` survive the end of the job: a rank that dies, ^C, a full disk, and `kill -9`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -9,52 +9,74 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::checks::job::{Jobs, LIMIT, Victim, one_line, want};
-use crate::checks::mpi::Library;
-use crate::programs::Programs;
-use crate::shell::{self, ended};
-use crate::steps::Outcome;
+use downbeat_launch::command::{command, finish, shown, started_by};
+use downbeat_launch::{Outcome, environment, process};
 
-/// Runs everything, also after a failure.
-pub(crate) fn cut_short(program: &Path, library: Library, scratch: &Path) -> Outcome {
-    let downbeat = Programs::usual()?.executable("downbeat")?;
-    let jobs = Jobs::new(program, library, scratch, "bench-cut-short")?;
-    let results = [
-        (
-            "a rank that dies",
-            ends_without(&jobs, &downbeat, Victim::Rank, ""),
-        ),
-        (
-            "an interrupt",
-            ends_without(&jobs, &downbeat, Victim::Launcher, ""),
-        ),
-        (
-            "a rank that dies, with raw observations",
-            ends_without(&jobs, &downbeat, Victim::Rank, "--raw"),
-        ),
-        ("a full disk", full_disk(&jobs, &downbeat)),
-    ];
-    jobs.end(results)
+use crate::job::{Failure, Jobs, LIMIT, Victim, expect, one_line, test, variable};
+
+#[test]
+fn a_dead_rank() -> Result<(), Failure> {
+    test("bench-dead-rank", |jobs| ends_by(jobs, Victim::Rank, ""))
+}
+
+#[test]
+fn an_interrupt() -> Result<(), Failure> {
+    test("bench-interrupt", |jobs| {
+        ends_by(jobs, Victim::Launcher, "")
+    })
+}
+
+#[test]
+fn a_dead_rank_with_raw_observations() -> Result<(), Failure> {
+    test("bench-dead-rank-raw", |jobs| {
+        ends_by(jobs, Victim::Rank, "--raw")
+    })
+}
+
+#[test]
+fn a_full_disk() -> Result<(), Failure> {
+    test("bench-full-disk", full_disk)
+}
+
+#[test]
+fn kill_9_at_random_moments() -> Result<(), Failure> {
+    test("bench-killed", |jobs| {
+        let seed = env::var("DOWNBEAT_SEED")
+            .ok()
+            .and_then(|seed| seed.parse().ok());
+        let seed = seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 32);
+        println!("   random moments: DOWNBEAT_SEED={seed}");
+        let experiment = Experiment {
+            jobs,
+            downbeat: downbeat()?,
+            out: jobs.folder.join("experiment"),
+        };
+        experiment.survives(&mut fastrand::Rng::with_seed(seed))
+    })
+}
+
+/// Returns the path of `downbeat`.
+fn downbeat() -> Result<PathBuf, String> {
+    variable(environment::PROGRAM).map(PathBuf::from)
 }
 
 /// More than it comes to measure.
 const LONG: &str = "bench --clock monotonic --scheme ms1 --sizes 1..4Ki+1 --time-slice 50ms --max-reps 20 --launch a";
 
 /// Starts a job that would go on for long, and ends it the hard way when it has measured something.
-fn ends_without(jobs: &Jobs<'_>, downbeat: &Path, victim: Victim, option: &str) -> Outcome {
+fn ends_by(jobs: &Jobs, victim: Victim, option: &str) -> Outcome {
     let folder = jobs.folder.join("cut");
-    let _ = fs::remove_dir_all(&folder);
     let whole = || whole_groups(&read(&folder.join("a.csv"))).to_owned();
-    jobs.ended_by(
+    jobs.end_by(
         victim,
         &[(3, &format!("{LONG} {option} --out DIR/cut"))],
         || whole().contains("# end"),
     )?;
-    is_readable(downbeat, &folder)
+    is_readable(&downbeat()?, &folder)
 }
 
 /// On one that is small, and that no other process sees.
-fn full_disk(jobs: &Jobs<'_>, downbeat: &Path) -> Outcome {
+fn full_disk(jobs: &Jobs) -> Outcome {
     let [disk, kept] = ["disk", "kept"].map(|name| jobs.folder.join(name));
     for folder in [&disk, &kept] {
         fs::create_dir(folder).map_err(|why| why.to_string())?;
@@ -62,22 +84,22 @@ fn full_disk(jobs: &Jobs<'_>, downbeat: &Path) -> Outcome {
     // The disk goes away with the last process that sees it.
     let script = "mount -t tmpfs -o size=64k none \"$1\" || exit 77; disk=$1; kept=$2; shift 2; \
                   \"$@\"; code=$?; cp \"$disk\"/* \"$kept\"; exit $code";
-    let mut alone = shell::command("unshare --mount sh -c");
+    let mut alone = command("unshare --mount sh -c");
     alone.args([script, "sh"]).args([&disk, &kept]);
-    let job = ended(
+    let job = finish(
         LIMIT,
-        &mut shell::behind(
+        &mut started_by(
             alone,
             &jobs.mpirun(&[(2, &format!("{LONG} --out DIR/disk"))]),
         ),
     )?;
-    want(
+    expect(
         job.code == Some(1),
         &job,
         "exit code 1 on a full disk, which takes root",
     )?;
     one_line(&job, "a.csv: No space left on device")?;
-    want(
+    expect(
         job.stdout.contains("allreduce"),
         &job,
         "what was measured before",
@@ -86,14 +108,14 @@ fn full_disk(jobs: &Jobs<'_>, downbeat: &Path) -> Outcome {
     if whole_groups(&record) != record {
         return Err(format!("a part of a group was left behind: {record}"));
     }
-    is_readable(downbeat, &kept)
+    is_readable(&downbeat()?, &kept)
 }
 
 /// That the record says what it has.
 fn is_readable(downbeat: &Path, folder: &Path) -> Outcome {
     let mut analyze = Command::new(downbeat);
-    let job = ended(LIMIT, analyze.arg("analyze").arg(folder))?;
-    want(
+    let job = finish(LIMIT, analyze.arg("analyze").arg(folder))?;
+    expect(
         job.code == Some(0) && job.stdout.contains("allreduce"),
         &job,
         "an analysis of what was measured",
@@ -111,25 +133,9 @@ const GROUPS: [(&str, [u64; 6]); 2] = [
 const SHORT: &str = "bench --clock monotonic --scheme ms2 --calls 50 --processing ps7 --operation allreduce,bcast \
                      --sizes 2^3..2^8*2 --time-slice 20ms";
 
-/// An experiment whose launches are killed time and again, at moments by lot.
-pub(crate) fn killed(program: &Path, library: Library, scratch: &Path) -> Outcome {
-    let jobs = Jobs::new(program, library, scratch, "bench-killed")?;
-    let seed = env::var("DOWNBEAT_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok());
-    let seed = seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 32);
-    println!("   the moments are those of DOWNBEAT_SEED={seed}");
-    let experiment = Experiment {
-        jobs: &jobs,
-        downbeat: Programs::usual()?.executable("downbeat")?,
-        out: jobs.folder.join("experiment"),
-    };
-    let result = experiment.survives(&mut fastrand::Rng::with_seed(seed));
-    jobs.end([("records", result)])
-}
-
+/// An experiment whose launches are killed at random moments.
 struct Experiment<'a> {
-    jobs: &'a Jobs<'a>,
+    jobs: &'a Jobs,
     downbeat: PathBuf,
     out: PathBuf,
 }
@@ -140,7 +146,7 @@ struct Run(Child);
 impl Drop for Run {
     fn drop(&mut self) {
         if let Ok(None) = self.0.try_wait() {
-            shell::end(self.0.id());
+            process::end(self.0.id());
             let _ = self.0.wait();
         }
     }
@@ -225,8 +231,8 @@ impl Experiment<'_> {
         ])
         .arg(&self.out)
         .arg("--");
-        let mut run = shell::behind(run, &self.jobs.mpirun(&[(2, SHORT)]));
-        println!("   {}", shell::shown(&run));
+        let mut run = started_by(run, &self.jobs.mpirun(&[(2, SHORT)]));
+        println!("   {}", shown(&run));
         let run = run
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -240,7 +246,7 @@ impl Experiment<'_> {
     fn over_after(&self, run: &mut Run, moment: Duration) -> Result<bool, String> {
         let deadline = Instant::now() + LIMIT;
         loop {
-            let launchers = shell::children_of(run.0.id());
+            let launchers = process::children_of(run.0.id());
             if !launchers.is_empty() {
                 sleep(moment);
                 break;
@@ -271,7 +277,7 @@ impl Experiment<'_> {
 
     /// Kills the launcher, the run or both; tells whether the run is gone.
     fn kill(&self, run: &mut Run, number: u64) -> bool {
-        let launchers = shell::children_of(run.0.id());
+        let launchers = process::children_of(run.0.id());
         let (of_run, of_launcher) =
             [(false, true), (true, true), (false, true), (true, false)][number as usize % 4];
         if of_run {
@@ -279,7 +285,7 @@ impl Experiment<'_> {
             let _ = run.0.wait();
         }
         if of_launcher {
-            shell::signal("KILL", &launchers);
+            process::signal("KILL", &launchers);
         }
         of_run
     }

@@ -1,0 +1,97 @@
+//! `downbeat-mpi imbalance` and `downbeat-mpi drift`.
+
+use std::fs;
+
+use crate::job::{Failure, expect, test};
+
+/// Two ranks, and methods that have no late calls: on oversubscribed cores no round may be valid.
+#[test]
+fn imbalance_of_barriers_is_reported() -> Result<(), Failure> {
+    test("imbalance", |jobs| {
+        let latency = "imbalance --reps 50 --latency --methods osu,ms2,round-time --json";
+        let (job, report) = jobs.report(2, latency)?;
+        let count = |part: &str| report[part].as_array().map_or(0, Vec::len);
+        expect(
+            report["schema"] == "downbeat.imbalance" && count("barriers") == 4,
+            &job,
+            "all barriers",
+        )?;
+        expect(
+            count("latencies") == 3 * 4,
+            &job,
+            "three methods behind each barrier",
+        )?;
+        let table = jobs.run(&[(
+            2,
+            "imbalance --barrier tree,dissemination --reps 50 --latency --methods ms1",
+        )])?;
+        expect(
+            table.code == Some(0) && table.stdout.contains("leaves last"),
+            &table,
+            "a table",
+        )
+    })
+}
+
+#[test]
+fn drift_of_a_skewed_clock_is_found() -> Result<(), Failure> {
+    test("drift", |jobs| {
+        let skewed = "drift --during 1s --every 100ms --windows 500ms --check-by skampi/20 \
+                      --skew offset=1s,drift=2000ppm --json --csv DIR/drift.csv";
+        let (job, report) = jobs.report(2, skewed)?;
+        let rank = &report["ranks"][0];
+        let drift = rank["whole"]["drift_ppm"].as_f64().unwrap_or(0.0);
+        // The clock of rank 1 loses 1,801 ppm of what it shows; on busy cores offsets can be off by some of that.
+        expect(
+            report["schema"] == "downbeat.drift" && (-2_500.0..-1_000.0).contains(&drift),
+            &job,
+            "the drift of rank 1",
+        )?;
+        expect(
+            report["latency"]["message_ns"].as_f64() > Some(0.0),
+            &job,
+            "the latency of a message",
+        )?;
+        let lines =
+            fs::read_to_string(jobs.folder.join("drift.csv")).map_err(|why| why.to_string())?;
+        let rows = lines.lines().filter(|line| !line.starts_with('#')).count() as u64;
+        let offsets =
+            rank["offsets"].as_u64().unwrap_or(0) + rank["contradictory"].as_u64().unwrap_or(0);
+        expect(
+            rows == 1 + offsets,
+            &job,
+            &format!("a row for each offset in\n{lines}"),
+        )
+    })
+}
+
+#[test]
+fn bad_input_is_refused() -> Result<(), Failure> {
+    const CASES: [(&str, &str); 14] = [
+        ("imbalance --barrier linear", "--barrier"),
+        ("imbalance --reps 0", "--reps"),
+        ("imbalance --time-slice -1s", "--time-slice"),
+        ("imbalance --methods osu", "--latency"),
+        ("imbalance --latency --methods ms9", "--methods"),
+        ("imbalance --latency --size 8,16", "--size"),
+        (
+            "imbalance --out /proc/nonexistent/x",
+            "--out: /proc/nonexistent/x",
+        ),
+        ("drift --during 0s", "--during"),
+        ("drift --during NaN", "--during"),
+        ("drift --every -1s", "--every"),
+        ("drift --every 3min", "--every"),
+        (
+            "drift --windows 1h",
+            "--windows: 3600.000 s is longer than the whole run",
+        ),
+        ("drift --windows 1s", "--windows"),
+        ("drift --csv /nonexistent/file", "--csv: /nonexistent/file"),
+    ];
+    test("imbalance-and-drift-bad-input", |jobs| {
+        jobs.all_fail(2, "", &CASES)?;
+        jobs.fails(&[(1, "imbalance")], 2, "there is only one")?;
+        jobs.fails(&[(1, "drift")], 2, "there is only one")
+    })
+}

@@ -1,0 +1,15 @@
+//! Tests of the MPI program: started by `mpirun`, with good input and bad, with ranks that die and interrupts.
+//!
+//! `cargo xtask test` builds the programs, runs this for each MPI library, and passes the paths in the environment
+//! variables of [`downbeat_launch::environment`].
+
+#![expect(clippy::print_stdout, reason = "shown when a test fails")]
+
+mod bench;
+mod bench_input;
+mod bench_records;
+mod imbalance_and_drift;
+mod job;
+mod several_hosts;
+mod sync;
+mod trace_correct;

@@ -1,0 +1,150 @@
+//! `downbeat-mpi sync`, and input that no subcommand accepts.
+
+use std::fs;
+
+use downbeat_launch::Outcome;
+
+use crate::job::{Failure, Jobs, Victim, expect, test};
+
+#[test]
+fn repetitions_and_checks_are_reported() -> Result<(), Failure> {
+    test("sync-report", |jobs| {
+        let two_algorithms = "sync --algorithm hca3-offset/skampi/20,h2hca(skampi/skampi/20,prop) --check 0,10ms \
+                              --repeat 2 --truth --json --csv DIR/a.csv";
+        let (job, report) = jobs.report(3, two_algorithms)?;
+        let runs = report["runs"].as_array().ok_or("no runs")?;
+        expect(
+            report["schema"] == "downbeat.sync_runs" && report["factors"]["ranks"] == "3",
+            &job,
+            "a schema",
+        )?;
+        expect(runs.len() == 4, &job, "four runs")?;
+        for check in runs
+            .iter()
+            .flat_map(|run| run["checks"].as_array().into_iter().flatten())
+        {
+            expect(
+                check["looked_at"] == 2 && check["largest_error"]["ns"].is_i64(),
+                &job,
+                "two ranks, and the true errors",
+            )?;
+        }
+        let lines = fs::read_to_string(jobs.folder.join("a.csv")).map_err(|why| why.to_string())?;
+        let rows = lines.lines().filter(|line| !line.starts_with('#')).count();
+        if rows != 1 + 4 * 2 {
+            return Err(format!("expected a header and eight rows in:\n{lines}"));
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn table_is_printed() -> Result<(), Failure> {
+    test("sync-table", |jobs| {
+        let pinned = "sync --algorithm skampi/skampi/20 --check 0 --clock wtime --pin";
+        let table = jobs.run(&[(2, pinned)])?;
+        expect(
+            table.code == Some(0) && table.stdout.starts_with("2 ranks on 1 node, clock wtime"),
+            &table,
+            "a table",
+        )?;
+        let levels = "sync --algorithm h3hca(skampi/skampi/9,skampi/skampi/9,prop) --per-node 2 --per-socket 1 --check 0";
+        let by_hand = jobs.run(&[(3, levels)])?;
+        expect(
+            by_hand.code == Some(0) && by_hand.stdout.starts_with("3 ranks on 2 nodes"),
+            &by_hand,
+            "levels from options",
+        )
+    })
+}
+
+#[test]
+fn bad_input_is_refused() -> Result<(), Failure> {
+    const CASES: [(&str, &str); 17] = [
+        ("sync --algorithm hca4/1/skampi/1", "--algorithm"),
+        ("sync --algorithm hca3/0/skampi/10", "--algorithm"),
+        ("sync --algorithm hca3/8abc/skampi/10", "--algorithm"),
+        (
+            "sync --algorithm hca3/10/mean-rtt/10/weighted",
+            "--algorithm",
+        ),
+        ("sync --clock sundial", "--clock"),
+        ("sync --check -1s", "--check"),
+        ("sync --check NaN", "--check"),
+        ("sync --repeat 0", "--repeat"),
+        ("sync --sample 0", "--sample"),
+        ("sync --sample NaN", "--sample"),
+        ("sync --check-by skampi/0", "--check-by"),
+        ("sync --per-node 0", "--per-node"),
+        ("sync --skew drift=NaNppm", "--skew"),
+        ("sync --csv /nonexistent/file", "--csv: /nonexistent/file"),
+        (
+            "sync --calibration /nonexistent/file",
+            "--calibration: /nonexistent/file",
+        ),
+        ("sink", "sink"),
+        ("", "downbeat-mpi"),
+    ];
+    test("sync-bad-input", |jobs| {
+        jobs.all_fail(2, "", &CASES)?;
+        jobs.fails(
+            &[(1, "sync --clock tsc"), (2, "sync --clock raw")],
+            2,
+            "different options",
+        )
+    })
+}
+
+#[test]
+fn failures_at_run_time_are_reported() -> Result<(), Failure> {
+    const CASES: [(&str, &str); 3] = [
+        // All ranks but the first are set back in the middle: in an exchange, or between two exchanges of one offset.
+        // Few offsets with many exchanges each: a step between two offsets would contradict nothing.
+        // All ranks have started by then however slow they are, and have not finished however fast they are.
+        (
+            "sync --skew step=-1s@100ms --algorithm jk/20/skampi/100000",
+            "rank 1: ",
+        ),
+        (
+            "sync --skew offset=1s --algorithm prop",
+            "the ranks do not share a source of time",
+        ),
+        (
+            "sync --algorithm skampi/skampi/10 --csv /dev/full",
+            "cannot write to /dev/full",
+        ),
+    ];
+    // No more ranks than cores: those of some libraries never yield.
+    test("sync-failures", |jobs| jobs.all_fail(1, "", &CASES))
+}
+
+#[test]
+fn records_survive_a_dead_rank() -> Result<(), Failure> {
+    test("sync-dead-rank", |jobs| ends_by(jobs, Victim::Rank))
+}
+
+#[test]
+fn records_survive_an_interrupt() -> Result<(), Failure> {
+    test("sync-interrupt", |jobs| ends_by(jobs, Victim::Launcher))
+}
+
+/// Starts a long job, and ends it by force in the middle.
+fn ends_by(jobs: &Jobs, victim: Victim) -> Outcome {
+    let csv = jobs.folder.join("a.csv");
+    // The file is begun when all ranks are ready.
+    let begun = || fs::metadata(&csv).is_ok_and(|file| file.len() > 0);
+    jobs.end_by(
+        victim,
+        &[(
+            3,
+            "sync --algorithm skampi/skampi/10 --check 0,1h --repeat 2 --csv DIR/a.csv",
+        )],
+        begun,
+    )?;
+    let lines = fs::read_to_string(&csv).map_err(|why| why.to_string())?;
+    if lines.starts_with("# program = ") {
+        Ok(())
+    } else {
+        Err(format!("the record is lost: {lines}"))
+    }
+}

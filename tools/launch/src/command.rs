@@ -1,0 +1,184 @@
+//! Commands: each is printed as a person would type it, and each has a time limit.
+
+use std::ffi::OsStr;
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use crate::Outcome;
+use crate::process;
+
+/// Default time limit: longer than any command takes on a busy machine.
+pub const LIMIT: Duration = Duration::from_secs(10 * 60);
+
+/// Exit code and output of a command that may fail.
+#[derive(Debug)]
+pub struct FinishedCommand {
+    /// Exit code; `None` after a signal.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+/// Makes a command of words that contain no blanks.
+pub fn command(words: &str) -> Command {
+    let mut words = words.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words);
+    command
+}
+
+/// Runs a command, which must succeed.
+pub fn run(command: &mut Command) -> Outcome {
+    command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    output_within(LIMIT, command).and_then(|output| succeeded(&output))
+}
+
+/// Runs a command, which must succeed, and returns its standard output.
+pub fn read(command: &mut Command) -> Result<String, String> {
+    command.stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let output = output_within(LIMIT, command)?;
+    succeeded(&output)?;
+    Ok(text(&output.stdout))
+}
+
+/// Runs a command, which must succeed, and prints and returns its standard output.
+pub fn show_and_read(limit: Duration, command: &mut Command) -> Result<String, String> {
+    command.stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let output = output_within(limit, command)?;
+    print!("{}", text(&output.stdout));
+    succeeded(&output)?;
+    Ok(text(&output.stdout))
+}
+
+/// Runs a command, which may fail, and returns all it writes.
+pub fn finish(limit: Duration, command: &mut Command) -> Result<FinishedCommand, String> {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = output_within(limit, command)?;
+    Ok(FinishedCommand {
+        code: output.status.code(),
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
+    })
+}
+
+/// Converts output to text; what is not UTF-8 is replaced.
+pub fn text(written: &[u8]) -> String {
+    String::from_utf8_lossy(written).into_owned()
+}
+
+/// Runs a command; ends it with all its descendants after the time limit.
+pub fn output_within(limit: Duration, command: &mut Command) -> Result<Output, String> {
+    println!("   {}", shown(command));
+    let program = command.get_program().to_string_lossy().into_owned();
+    let child = command
+        .stdin(Stdio::null())
+        .spawn()
+        .map_err(|why| format!("cannot run `{program}`: {why}"))?;
+    let root = child.id();
+
+    // The process stays in this one's group, so that ^C ends it too.
+    let (finished, until_finished) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        let guard = scope.spawn(move || {
+            let late = until_finished.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+            if late {
+                process::end(root);
+            }
+            late
+        });
+        let output = child.wait_with_output();
+        drop(finished);
+        let output = output.map_err(|why| format!("lost `{program}`: {why}"))?;
+        if let Ok(false) = guard.join() {
+            return Ok(output);
+        }
+        // Shows where it was stuck.
+        print!("{}", text(&output.stdout));
+        Err(format!(
+            "`{program}` was ended: it took more than {} s",
+            limit.as_secs_f64()
+        ))
+    })
+}
+
+/// Turns a failed exit status into an error.
+pub fn succeeded(output: &Output) -> Outcome {
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(output.status.to_string())
+    }
+}
+
+/// Appends a command, with its environment, to the arguments of another command that starts it.
+pub fn started_by(mut starter: Command, command: &Command) -> Command {
+    starter.arg(command.get_program()).args(command.get_args());
+    starter.envs(
+        command
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    starter
+}
+
+/// Formats a command as a person would type it.
+pub fn shown(command: &Command) -> String {
+    let variables = command
+        .get_envs()
+        .filter_map(|(name, value)| Some(format!("{}={}", name.to_string_lossy(), quoted(value?))));
+    let words = [command.get_program()]
+        .into_iter()
+        .chain(command.get_args())
+        .map(quoted);
+    variables.chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_shown_as_typed() {
+        let mut command = command("cargo test -p it");
+        command.arg("two words").env("RUSTFLAGS", "--cfg loom");
+        assert_eq!(
+            shown(&command),
+            "RUSTFLAGS='--cfg loom' cargo test -p it 'two words'"
+        );
+    }
+
+    #[test]
+    fn a_hanging_command_is_ended_with_its_children() {
+        // The children keep the pipe open: the call returns only when they are gone too.
+        let mut hanging = command("sh -c");
+        hanging
+            .arg("trap '' TERM; sleep 600 & sleep 600 & wait")
+            .stdout(Stdio::piped());
+        let ended =
+            output_within(Duration::from_millis(200), &mut hanging).expect_err("it never ends");
+        assert!(ended.contains("more than 0.2 s"), "{ended}");
+    }
+
+    #[test]
+    fn a_failure_names_its_reason() {
+        assert_eq!(run(&mut command("false")), Err("exit status: 1".into()));
+        assert!(
+            run(&mut command("no-such-program")).is_err_and(|why| why.contains("no-such-program"))
+        );
+        assert_eq!(read(&mut command("echo heard")), Ok("heard\n".into()));
+    }
+}

@@ -1,0 +1,23 @@
+//! Commands with a time limit, processes, and MPI launchers: shared by xtask and the tests of the MPI program.
+
+#![expect(
+    clippy::print_stdout,
+    reason = "each command is printed before it runs"
+)]
+
+pub mod command;
+pub mod mpi;
+pub mod process;
+
+/// Result of a check; `Err` says in one line what failed.
+pub type Outcome = Result<(), String>;
+
+/// Environment variables that tell the tests of the MPI program what to run.
+pub mod environment {
+    /// MPI library that the program is linked to: `openmpi` or `mpich`.
+    pub const LIBRARY: &str = "DOWNBEAT_MPI_LIBRARY";
+    /// Path of `downbeat-mpi`.
+    pub const MPI_PROGRAM: &str = "DOWNBEAT_MPI_PROGRAM";
+    /// Path of `downbeat`, built with the feature `otf2`.
+    pub const PROGRAM: &str = "DOWNBEAT_PROGRAM";
+}

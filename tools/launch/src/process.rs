@@ -1,0 +1,92 @@
+//! Processes: relatives, the program that each runs, and signals.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+/// Time for a program to clean up after SIGTERM.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Ends a process and all its descendants: SIGTERM to the process first (mpirun then ends its ranks), SIGKILL to all later.
+pub fn end(root: u32) {
+    // Listed before the process is gone: its orphans could not be told from other processes.
+    let family = with_descendants(root);
+    signal("TERM", &[root]);
+    thread::sleep(GRACE);
+    signal("KILL", &family);
+}
+
+/// Sends a signal, named without `SIG`; processes that are gone already are ignored.
+pub fn signal(name: &str, processes: &[u32]) {
+    // The shell's own `kill`: a small system has no other.
+    let processes: Vec<String> = processes.iter().map(u32::to_string).collect();
+    let line = format!("kill -{name} {} 2>/dev/null", processes.join(" "));
+    let _ = Command::new("sh").args(["-c", &line]).status();
+}
+
+/// The processes that this process has started.
+pub fn children_of(process: u32) -> Vec<u32> {
+    all()
+        .filter(|child| parent_of(*child) == Some(process))
+        .collect()
+}
+
+/// The processes that run this program, in ascending order.
+pub fn running(program: &Path) -> Vec<u32> {
+    let runs_it = |process: &u32| {
+        fs::read_link(format!("/proc/{process}/exe")).is_ok_and(|exe| exe == program)
+    };
+    let mut found: Vec<u32> = all().filter(runs_it).collect();
+    found.sort_unstable();
+    found
+}
+
+/// The topmost ancestors of these processes below this process: the launchers of ranks.
+pub fn topmost_ancestors(processes: &[u32]) -> Vec<u32> {
+    let this = std::process::id();
+    let line = |process: u32| {
+        std::iter::successors(Some(process), |child| {
+            parent_of(*child).filter(|parent| *parent != this && *parent > 1)
+        })
+    };
+    let mut top: Vec<u32> = processes
+        .iter()
+        .filter_map(|process| line(*process).last())
+        .collect();
+    top.sort_unstable();
+    top.dedup();
+    top
+}
+
+fn all() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+/// A process and its descendants; process groups do not help, since mpirun gives every rank its own.
+fn with_descendants(root: u32) -> Vec<u32> {
+    let parents: Vec<(u32, u32)> = all()
+        .filter_map(|process| Some((process, parent_of(process)?)))
+        .collect();
+    let mut family = vec![root];
+    let mut next = 0;
+    while let Some(&member) = family.get(next) {
+        let children = parents.iter().filter(|(_, parent)| *parent == member);
+        family.extend(children.map(|(process, _)| process));
+        next += 1;
+    }
+    family
+}
+
+fn parent_of(process: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // `pid (name) state parent ...`, and the name may contain anything.
+    stat.rsplit_once(')')?
+        .1
+        .split_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()
+}
