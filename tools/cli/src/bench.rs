@@ -6,7 +6,7 @@ use clap::Args;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Local, Timestamp};
 use downbeat_common::bench::{
     BenchPlan, BenchResults, GlobalClockOptions, GlobalTime, MethodOptions, NearnessOptions,
-    OutputOptions, agree_on_measured, headline, measure_all,
+    OutputOptions, agree_on_measured, check_ranks, headline, measure_all, rank_counts,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
@@ -120,14 +120,7 @@ struct BenchCounter {
 impl ThreadBenchOptions {
     fn rank_counts(&self) -> Vec<u32> {
         let all = (allowed_cores().len() as u32).clamp(2, ThreadCluster::MAX_RANKS);
-        let mut counts = if self.ranks.is_empty() {
-            vec![all]
-        } else {
-            self.ranks.clone()
-        };
-        counts.sort_unstable();
-        counts.dedup();
-        counts
+        rank_counts(&self.ranks, all)
     }
 
     /// Everything that is to be measured.
@@ -137,16 +130,13 @@ impl ThreadBenchOptions {
             .0
             .iter()
             .flat_map(|kind| rank_counts.iter().map(move |ranks| (kind, *ranks)));
-        let group = |(kind, ranks): (&BuiltinKind, u32)| match kind.min_ranks() {
-            least if ranks < least => Err(Failure::option(
-                "--operation",
-                format!("{kind} takes {least} ranks, and not {ranks}"),
-            )),
-            _ => Ok(GroupKey {
+        let group = |(kind, ranks): (&BuiltinKind, u32)| {
+            check_ranks(kind, kind.min_ranks(), ranks)?;
+            Ok(GroupKey {
                 operation: kind.to_string(),
                 bytes: kind.bytes(),
                 ranks,
-            }),
+            })
         };
         pairs.map(group).collect()
     }

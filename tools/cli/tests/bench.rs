@@ -270,7 +270,10 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
     for operation in ["alltoall", "", "bcast,", "bcast, gather", "ALL"] {
         refuses(&["--operation", operation], "--operation");
     }
-    refuses(&["--ranks", "1"], "--operation: ping-pong takes 2 ranks");
+    refuses(
+        &["--ranks", "1"],
+        "--operation: ping-pong needs at least 2 ranks",
+    );
     for ranks in ["0", "-1", "2,0", "8abc", "", "513", "99999999999"] {
         refuses(&["--ranks", ranks], "--ranks");
     }

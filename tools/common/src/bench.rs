@@ -5,6 +5,8 @@ mod method;
 mod nearness;
 mod output;
 
+use std::fmt::Display;
+
 use downbeat_measure::{MeasureError, Measurement, Method};
 use downbeat_records::{Factors, Group, GroupKey, State};
 use downbeat_sync::{Comm, block_on_ready, collective};
@@ -39,6 +41,30 @@ pub fn headline(who: &str, method: &Method) -> String {
         "{who}, scheme {}, processing {}",
         method.scheme, method.processing
     )
+}
+
+/// Returns the given numbers of ranks, or the default if there are none: ascending, without duplicates.
+pub fn rank_counts(given: &[u32], default: u32) -> Vec<u32> {
+    let mut counts = if given.is_empty() {
+        vec![default]
+    } else {
+        given.to_vec()
+    };
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+}
+
+/// Checks that there are enough ranks for an operation.
+///
+/// # Errors
+/// When there are fewer than the minimum.
+pub fn check_ranks(operation: &impl Display, min: u32, ranks: u32) -> Result<(), Failure> {
+    if ranks >= min {
+        return Ok(());
+    }
+    let why = format!("{operation} needs at least {min} ranks, not {ranks}");
+    Err(Failure::option("--operation", why))
 }
 
 /// Measures one group after the other, and keeps each as soon as it is known. All ranks call this, with equal groups; what
