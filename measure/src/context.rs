@@ -6,7 +6,7 @@ use downbeat_sync::{Comm, CommError, collective};
 use crate::barrier::Barrier;
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
-use downbeat_records::State;
+use downbeat_records::ObservationState;
 
 /// What a rank measures with: the others, a clock, and how they come together.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub enum ClockBasis {
 pub(crate) struct CallSpan {
     pub(crate) start: Ticks,
     pub(crate) end: Ticks,
-    pub(crate) state: State,
+    pub(crate) state: ObservationState,
 }
 
 /// Room for so many, so that none has to be made in between: the system gives memory only when it is written to, and a
@@ -48,7 +48,7 @@ pub(crate) fn reserve_spans(spans: u32) -> Vec<CallSpan> {
     let written = CallSpan {
         start: Ticks(1),
         end: Ticks(1),
-        state: State::Late,
+        state: ObservationState::Late,
     };
     let mut room = vec![written; spans.min(MOST) as usize];
     room.clear();
@@ -74,7 +74,7 @@ impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
         Ok(CallSpan {
             start,
             end,
-            state: State::Valid,
+            state: ObservationState::Valid,
         })
     }
 

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use downbeat_clock_core::Duration;
-use downbeat_records::stats::SampleError;
+use downbeat_records::stats::StatsError;
 use downbeat_sync::CommError;
 
 /// A method, or a part of one, that is unknown or contradictory: an unknown name, a label that cannot be parsed, or a
@@ -216,10 +216,10 @@ impl From<MethodError> for MeasureError {
     }
 }
 
-impl From<SampleError> for MeasureError {
-    fn from(why: SampleError) -> Self {
+impl From<StatsError> for MeasureError {
+    fn from(why: StatsError) -> Self {
         match why {
-            SampleError::Empty => Self::NothingValid { late: 0, long: 0 },
+            StatsError::Empty => Self::NothingValid { late: 0, long: 0 },
             // Other variants, also future ones, are about values that cannot be ordered.
             _ => Self::NotFinite,
         }

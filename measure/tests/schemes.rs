@@ -10,7 +10,7 @@ use downbeat_measure::{
     MeasureError, Measurement, MessageCoordinator, Method, Operation, Processing, RoundTime,
     Scheme, Series, StopReason, Stopping, Windows,
 };
-use downbeat_records::State;
+use downbeat_records::ObservationState;
 use downbeat_sync::{
     Clocks, Comm, CommError, Network, NetworkLink, SimClock, SimCluster, SimComm, VirtualTime,
     collective,
@@ -183,7 +183,7 @@ fn the_imbalance_of_a_barrier_is_in_what_ms1_sees_and_not_in_what_round_time_see
     for ranks in [2, 3, 5] {
         let reported = |scheme, time, imbalance| {
             let measured = measure(ranks, &method(scheme, 10), time, imbalance, TestCall::Meet);
-            assert_eq!(measured.observations.count(State::Valid), 10);
+            assert_eq!(measured.observations.count(ObservationState::Valid), 10);
             measured.figures[0].nanos as i64
         };
         for imbalance in [700, 5_000] {
@@ -277,7 +277,7 @@ fn windows_find_their_size() {
     );
     let window = found.details[0].1.as_nanos();
     assert!((2 * MEETING..3 * MEETING).contains(&window), "{window}");
-    assert_eq!(found.observations.count(State::Valid), 200);
+    assert_eq!(found.observations.count(ObservationState::Valid), 200);
 }
 
 #[test]
@@ -290,16 +290,16 @@ fn rounds_without_slack_are_late_and_counted_and_slack_that_follows_mends_it() {
     };
     let none = fixed(0.0, false);
     let late = match &none {
-        Ok(Some(measured)) => measured.observations.count(State::Late),
+        Ok(Some(measured)) => measured.observations.count(ObservationState::Late),
         Err(MeasureError::NothingValid { .. }) => 400,
         _ => 0,
     };
     assert!(late > 200, "{none:?}");
     let mended = fixed(0.0, true).unwrap().unwrap();
     assert!(
-        mended.observations.count(State::Late) < 20,
+        mended.observations.count(ObservationState::Late) < 20,
         "{}",
-        mended.observations.count(State::Late)
+        mended.observations.count(ObservationState::Late)
     );
     assert_eq!(mended.observations.len(), 400);
 }
@@ -435,7 +435,7 @@ fn imbalances(ranks: u32, barrier: Barrier, imbalance: i64) -> Imbalance {
             .unwrap()
     };
     let measured = cluster(ranks).run(program).unwrap().swap_remove(0).unwrap();
-    assert_eq!(measured.observations.count(State::Valid), 20);
+    assert_eq!(measured.observations.count(ObservationState::Valid), 20);
     Imbalance::new(&measured.observations).unwrap()
 }
 

@@ -3,14 +3,14 @@
 use super::{Figure, interval_of_mean};
 use crate::error::{MeasureError, MethodError};
 use downbeat_records::stats::{Confidence, Sample};
-use downbeat_records::{Observations, Stamps};
+use downbeat_records::{CallTimes, Observations};
 
 pub(super) fn figures(
     observations: &Observations,
     root: usize,
     confidence: Confidence,
 ) -> Result<Vec<Figure>, MeasureError> {
-    let Stamps::Global(stamps) = observations.stamps() else {
+    let CallTimes::Global(stamps) = observations.call_times() else {
         return Err(MethodError::NeedsGlobalClock.into());
     };
     let of_call = |call: usize| {

@@ -6,7 +6,7 @@ use downbeat_sync::{Comm, collective};
 use crate::context::{CallSpan, MeasureContext, from_word, reserve_spans, to_word};
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
-use downbeat_records::State;
+use downbeat_records::ObservationState;
 use downbeat_records::stats::Sample;
 
 /// Each round has a common start, and after it the ranks agree on whether all were there in time.
@@ -115,9 +115,9 @@ impl PreparedRounds {
             }
             let word = context.coordinator.bitwise_or(word).await?;
             let state = if word & LATE == 0 {
-                State::Valid
+                ObservationState::Valid
             } else {
-                State::Late
+                ObservationState::Late
             };
             spans.push(CallSpan { state, ..span });
             self.adapt(word);

@@ -7,7 +7,7 @@ use crate::barrier::Barrier;
 use crate::context::{CallSpan, MeasureContext, reserve_spans};
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
-use downbeat_records::State;
+use downbeat_records::ObservationState;
 
 /// Several calls that are timed together, so that an observation is their mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl Series {
             spans.push(CallSpan {
                 start,
                 end,
-                state: State::Valid,
+                state: ObservationState::Valid,
             });
         }
         Ok(spans)

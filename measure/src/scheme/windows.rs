@@ -8,7 +8,7 @@ use crate::context::{CallSpan, MeasureContext, from_word, reserve_spans, to_word
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
 use downbeat_records::stats::Sample;
-use downbeat_records::{Observations, State};
+use downbeat_records::{ObservationState, Observations};
 
 /// Calls begin one window after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,9 +88,9 @@ impl PreparedWindows {
             let mut span = context.timed(operation, number).await?;
             begin = begin + window;
             if late.is_some() {
-                span.state = State::Late;
+                span.state = ObservationState::Late;
             } else if span.end > model.invert(begin) {
-                span.state = State::Long;
+                span.state = ObservationState::Long;
             }
             spans.push(span);
         }
@@ -99,7 +99,7 @@ impl PreparedWindows {
 
     /// Makes the windows longer if too many were too short. On rank 0, which tells the others.
     pub(super) fn adapt(&mut self, batch: &Observations) {
-        let spoiled = (batch.len() - batch.count(State::Valid)) as f64;
+        let spoiled = (batch.len() - batch.count(ObservationState::Valid)) as f64;
         if !self.fixed && spoiled > MOST_SPOILED * batch.len() as f64 {
             self.window = self.window + self.window;
         }

@@ -8,7 +8,7 @@ mod output;
 use std::fmt::Display;
 
 use downbeat_measure::{MeasureError, Measurement, Method};
-use downbeat_records::{Factors, Group, GroupKey, State};
+use downbeat_records::{Factors, GroupKey, MeasuredGroup, ObservationState};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
 pub use global_time::{GlobalClockOptions, GlobalTime};
@@ -135,7 +135,7 @@ pub fn agree_on_measured<M: Comm>(
 }
 
 /// What is kept of a measurement.
-fn group_of(key: &GroupKey, measured: &Measurement) -> Group {
+fn group_of(key: &GroupKey, measured: &Measurement) -> MeasuredGroup {
     let figures = measured
         .figures
         .iter()
@@ -144,11 +144,11 @@ fn group_of(key: &GroupKey, measured: &Measurement) -> Group {
         .details
         .iter()
         .map(|(name, time)| ((*name).to_owned(), time.as_nanos() as f64));
-    Group {
+    MeasuredGroup {
         key: key.clone(),
         // The journal takes them from the observations.
         nanos: Vec::new(),
-        counts: State::ALL
+        counts: ObservationState::ALL
             .map(|state| (state, measured.observations.count(state) as u64))
             .to_vec(),
         figures: figures.chain(found).collect(),

@@ -6,7 +6,7 @@ use downbeat_common::Failure;
 use downbeat_common::bench::{BenchResults, LaunchHeader};
 use downbeat_common::output::{Table, percent, time};
 use downbeat_measure::{Imbalance, Measurement};
-use downbeat_records::State;
+use downbeat_records::ObservationState;
 use serde::Serialize;
 
 use super::job::ImbalanceJob;
@@ -83,8 +83,8 @@ impl ImbalanceResults {
         job: &ImbalanceJob,
         measured: Measurement,
     ) -> Result<Measurement, Failure> {
-        let [valid, late] =
-            [State::Valid, State::Late].map(|state| measured.observations.count(state));
+        let [valid, late] = [ObservationState::Valid, ObservationState::Late]
+            .map(|state| measured.observations.count(state));
         let barrier = job.barrier.name();
         let Some(timing) = job.timing else {
             let imbalance = Imbalance::new(&measured.observations);
