@@ -11,45 +11,11 @@
 //!
 //! All numbers are little-endian.
 
-use core::fmt;
-
 use crate::affine::Affine;
-use crate::{ClockModel, Domain, Source, TickRate};
+use crate::{ClockModel, Domain, ModelError, Source, TickRate};
 
 const MAGIC: [u8; 3] = *b"dbm";
 const VERSION: u8 = 1;
-
-/// Why bytes are not an encoded [`ClockModel`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum DecodeModelError {
-    /// They are not [`ClockModel::ENCODED_LEN`] bytes.
-    Length(usize),
-    /// They do not begin as a model does.
-    NotAModel,
-    /// They are a model of a version that this library does not know.
-    Version(u8),
-    /// They were damaged, or encode a model between other domains.
-    Checksum,
-    /// They encode numbers that no model has.
-    OutOfRange,
-}
-
-impl fmt::Display for DecodeModelError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Length(found) => write!(f, "an encoded clock model does not have {found} bytes"),
-            Self::NotAModel => f.write_str("this is not an encoded clock model"),
-            Self::Version(found) => write!(f, "clock models of version {found} are not known here"),
-            Self::Checksum => {
-                f.write_str("the encoded clock model is damaged, or is between other clocks")
-            }
-            Self::OutOfRange => f.write_str("the encoded clock model is out of range"),
-        }
-    }
-}
-
-impl core::error::Error for DecodeModelError {}
 
 /// Bytes of an encoded model.
 const LEN: usize = 44;
@@ -61,12 +27,12 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
     /// The model as bytes.
     ///
     /// ```
-    /// use downbeat_clock_core::{ClockModel, DecodeModelError, Global, Local, Node, TickRate, Timestamp};
+    /// use downbeat_clock_core::{ClockModel, Global, Local, ModelError, Node, TickRate, Timestamp};
     ///
     /// let model = ClockModel::<Local, Global>::through(Timestamp::from_nanos(5), Timestamp::ORIGIN, TickRate::NANOSECOND)?;
     /// let bytes = model.encode();
     /// assert_eq!(ClockModel::decode(&bytes), Ok(model));
-    /// assert_eq!(ClockModel::<Local, Node>::decode(&bytes), Err(DecodeModelError::Checksum));
+    /// assert_eq!(ClockModel::<Local, Node>::decode(&bytes), Err(ModelError::EncodedChecksum));
     /// # Ok::<(), downbeat_clock_core::ModelError>(())
     /// ```
     pub fn encode(&self) -> [u8; LEN] {
@@ -87,23 +53,23 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
     ///
     /// # Errors
     /// When they encode none, or one between other domains.
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeModelError> {
+    pub fn decode(bytes: &[u8]) -> Result<Self, ModelError> {
         let bytes: &[u8; LEN] = bytes
             .try_into()
-            .map_err(|_| DecodeModelError::Length(bytes.len()))?;
+            .map_err(|_| ModelError::EncodedLength(bytes.len()))?;
         if bytes[..3] != MAGIC {
-            return Err(DecodeModelError::NotAModel);
+            return Err(ModelError::NotAModel);
         }
         if bytes[3] != VERSION {
-            return Err(DecodeModelError::Version(bytes[3]));
+            return Err(ModelError::EncodedVersion(bytes[3]));
         }
         if little_endian(&bytes[40..]) != u128::from(checksum::<A, B>(&bytes[..40])) {
-            return Err(DecodeModelError::Checksum);
+            return Err(ModelError::EncodedChecksum);
         }
         let rate = TickRate::from_fixed(little_endian(&bytes[4..16]))
-            .map_err(|_| DecodeModelError::OutOfRange)?;
+            .map_err(|_| ModelError::EncodedRange)?;
         let map = Affine::new(rate, little_endian(&bytes[16..32]) as i128)
-            .ok_or(DecodeModelError::OutOfRange)?;
+            .ok_or(ModelError::EncodedRange)?;
         Ok(Self::from_parts(map, little_endian(&bytes[32..40]) as u64))
     }
 }
@@ -136,13 +102,13 @@ mod tests {
     use crate::{Counter, Global, Local, Ticks, Timestamp};
     use proptest::prelude::*;
 
-    type Model = ClockModel<Counter, Global>;
+    type CounterModel = ClockModel<Counter, Global>;
 
-    fn model() -> impl Strategy<Value = Model> {
+    fn model() -> impl Strategy<Value = CounterModel> {
         (any::<u64>(), any::<i64>(), 1_u64.., 1_u64..).prop_filter_map(
             "no such clock",
             |(at, image, nanos, ticks)| {
-                Model::through(
+                CounterModel::through(
                     Ticks(at),
                     Timestamp::from_nanos(image),
                     TickRate::from_ratio(nanos, ticks).ok()?,
@@ -155,7 +121,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_encoded_is_decoded(model in model()) {
-            prop_assert_eq!(Model::decode(&model.encode()), Ok(model));
+            prop_assert_eq!(CounterModel::decode(&model.encode()), Ok(model));
         }
 
         #[test]
@@ -163,7 +129,7 @@ mod tests {
             let mut bytes = std::vec::Vec::from(model.encode());
             bytes.push(extra);
             for length in (0..=LEN + 1).filter(|length| *length != LEN) {
-                prop_assert_eq!(Model::decode(&bytes[..length]), Err(DecodeModelError::Length(length)));
+                prop_assert_eq!(CounterModel::decode(&bytes[..length]), Err(ModelError::EncodedLength(length)));
             }
         }
 
@@ -173,9 +139,9 @@ mod tests {
             for first in 0..LEN * 8 {
                 let mut damaged = bytes;
                 damaged[first / 8] ^= 1 << (first % 8);
-                prop_assert!(Model::decode(&damaged).is_err(), "bit {first}");
+                prop_assert!(CounterModel::decode(&damaged).is_err(), "bit {first}");
                 damaged[second / 8] ^= 1 << (second % 8);
-                prop_assert!(first == second || Model::decode(&damaged).is_err(), "bits {first} and {second}");
+                prop_assert!(first == second || CounterModel::decode(&damaged).is_err(), "bits {first} and {second}");
             }
         }
 
@@ -193,7 +159,7 @@ mod tests {
             }
             let sum = checksum::<Counter, Global>(&bytes[..40]);
             bytes[40..].copy_from_slice(&sum.to_le_bytes());
-            if let Ok(model) = Model::decode(&bytes) {
+            if let Ok(model) = CounterModel::decode(&bytes) {
                 prop_assert_eq!(model.encode(), bytes);
                 let shown = model.apply(Ticks(at));
                 prop_assert!(model.apply(model.invert(shown)) >= shown || model.invert(shown) == Ticks(u64::MAX));
@@ -209,11 +175,11 @@ mod tests {
             bytes[at] = to;
             ClockModel::<Local, Global>::decode(&bytes)
         };
-        assert_eq!(changed(0, b'x'), Err(DecodeModelError::NotAModel));
-        assert_eq!(changed(3, 2), Err(DecodeModelError::Version(2)));
+        assert_eq!(changed(0, b'x'), Err(ModelError::NotAModel));
+        assert_eq!(changed(3, 2), Err(ModelError::EncodedVersion(2)));
         assert_eq!(
             ClockModel::<Global, Local>::decode(&bytes),
-            Err(DecodeModelError::Checksum)
+            Err(ModelError::EncodedChecksum)
         );
     }
 

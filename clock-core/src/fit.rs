@@ -6,7 +6,7 @@
 //! how much each new point missed the line through the earlier ones (Brown, Durbin and Evans 1975). That is a sum of
 //! squares of small numbers instead of a small difference of large ones.
 
-use core::fmt;
+use crate::FitError;
 
 mod offset_line;
 
@@ -46,51 +46,6 @@ pub struct LeastSquares {
     residual_squares: f64,
 }
 
-/// Why a point was not taken into a fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PointError {
-    /// A coordinate is infinite or not a number.
-    NotFinite,
-    /// The point is so far from the others, about 1e154, that squares overflow.
-    TooFar,
-    /// The weight of a point must be a positive number.
-    Weight,
-}
-
-impl fmt::Display for PointError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotFinite => "a point of a fit must have finite coordinates",
-            Self::TooFar => "the point is too far from the others to be fitted",
-            Self::Weight => "the weight of a point must be a positive number",
-        })
-    }
-}
-
-impl core::error::Error for PointError {}
-
-/// Why points have no line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FitError {
-    /// There are none.
-    NoPoints,
-    /// All have the same x, so that any slope would do.
-    OneX,
-}
-
-impl fmt::Display for FitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoPoints => "there are no points to fit a line to",
-            Self::OneX => "a line needs points at two different x",
-        })
-    }
-}
-
-impl core::error::Error for FitError {}
-
 impl LeastSquares {
     /// No points yet.
     pub const fn new() -> Self {
@@ -111,7 +66,7 @@ impl LeastSquares {
     ///
     /// # Errors
     /// When a coordinate is not finite, or the point is about 1e154 from the others. It is then left out.
-    pub fn push(&mut self, x: f64, y: f64) -> Result<(), PointError> {
+    pub fn push(&mut self, x: f64, y: f64) -> Result<(), FitError> {
         self.push_weighted(x, y, 1.0)
     }
 
@@ -120,19 +75,19 @@ impl LeastSquares {
     ///
     /// # Errors
     /// As [`push`](Self::push), and when the weight is not a positive number.
-    pub fn push_weighted(&mut self, x: f64, y: f64, weight: f64) -> Result<(), PointError> {
+    pub fn push_weighted(&mut self, x: f64, y: f64, weight: f64) -> Result<(), FitError> {
         if !(x.is_finite() && y.is_finite()) {
-            return Err(PointError::NotFinite);
+            return Err(FitError::NotFinite);
         }
         if !(weight > 0.0 && weight.is_finite()) {
-            return Err(PointError::Weight);
+            return Err(FitError::InvalidWeight);
         }
         let next = self.with(x, y, weight);
         if ![next.sxx, next.sxy, next.syy, next.residual_squares]
             .into_iter()
             .all(f64::is_finite)
         {
-            return Err(PointError::TooFar);
+            return Err(FitError::TooFar);
         }
         *self = next;
         Ok(())

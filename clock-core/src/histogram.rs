@@ -10,11 +10,11 @@ use core::fmt;
 /// ```
 /// use downbeat_clock_core::DecimalBin;
 ///
-/// let bin = DecimalBin::of(6_262);
+/// let bin = DecimalBin::containing(6_262);
 /// assert_eq!((bin.low(), bin.high()), (6_000, 6_999));
 /// assert_eq!(bin.to_string(), "6000-6999");
-/// assert_eq!(DecimalBin::of(7).to_string(), "7");
-/// assert!(DecimalBin::of(7) < bin);
+/// assert_eq!(DecimalBin::containing(7).to_string(), "7");
+/// assert!(DecimalBin::containing(7) < bin);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DecimalBin(u8);
@@ -77,7 +77,7 @@ impl DecimalBin {
     ///
     /// There is no division, no loop and no jump in it: this is what a timer does at every event.
     #[inline(always)]
-    pub const fn of(value: u64) -> Self {
+    pub const fn containing(value: u64) -> Self {
         // 0 has as many digits as 1; and no number is made one digit longer by this.
         let significant = value | 1;
         let reached = REACHED[(significant.leading_zeros() & 63) as usize];
@@ -170,7 +170,7 @@ mod tests {
                 bin.low() + (bin.high() - bin.low()) / 2,
                 bin.high(),
             ] {
-                assert_eq!(DecimalBin::of(value), bin, "{value}");
+                assert_eq!(DecimalBin::containing(value), bin, "{value}");
                 assert_eq!((bin.low(), bin.high()), by_division(value));
             }
             next = bin.high().checked_add(1);
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_bins_of_the_paper() {
-        let shown = |value| DecimalBin::of(value).to_string();
+        let shown = |value| DecimalBin::containing(value).to_string();
         assert_eq!(
             [0, 9, 10, 19, 99, 100, 6_262].map(shown),
             ["0", "9", "10-19", "10-19", "90-99", "100-199", "6000-6999"]
@@ -193,7 +193,7 @@ mod tests {
         #[test]
         fn any_number_is_in_its_bin(value: u64, zeros in 0_u32..64) {
             let value = value >> zeros;
-            let bin = DecimalBin::of(value);
+            let bin = DecimalBin::containing(value);
             prop_assert_eq!((bin.low(), bin.high()), by_division(value));
         }
     }

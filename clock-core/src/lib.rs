@@ -51,9 +51,11 @@ mod affine;
 mod clock;
 mod duration;
 mod encoding;
+mod error;
 mod fit;
 #[cfg(test)]
 mod fit_laws;
+mod fixed;
 mod histogram;
 mod latch;
 mod model;
@@ -74,21 +76,20 @@ mod tree;
 
 pub use clock::{Clock, ModelClock, ReadOrdering};
 pub use duration::{Duration, ParseDurationError};
-pub use encoding::DecodeModelError;
-pub use fit::{FitError, FittedLine, LeastSquares, OffsetFit, OffsetLine, PointError};
+pub use error::{FitError, ModelError};
+pub use fit::{FittedLine, LeastSquares, OffsetFit, OffsetLine};
 pub use histogram::DecimalBin;
 pub use latch::{Latch, LatchWriter};
-pub use model::{ClockModel, Counter, Instant, ModelError, Source};
+pub use model::{ClockModel, Counter, Instant, Source};
 pub use offset::{
-    Exchange, ExchangeError, MeanRoundTrip, MeanRttOffset, OffsetError, OffsetSample, SkampiOffset,
-    TraceCollectorOffset,
+    Exchange, MeanRoundTrip, MeanRttOffset, OffsetSample, SkampiOffset, TraceCollectorOffset,
 };
 pub use published::{Published, Publisher};
-pub use rate::{RateError, TickRate};
+pub use rate::TickRate;
 pub use region::{
-    Event, Misuse, MisuseCounts, RegionGuard, RegionStatistics, RegionTimer, ScaleError, TickScale,
+    Misuse, MisuseCounts, RegionEvent, RegionGuard, RegionStatistics, RegionTimer, TickScale,
 };
-pub use spline::{ConstrainedSpline, Knot, SplineError, SplinePiece};
+pub use spline::{ConstrainedSpline, Knot, SplinePiece};
 pub use ticks::Ticks;
 pub use time::{Domain, Global, Local, Node, Timestamp};
-pub use tree::{BinomialTree, Role};
+pub use tree::{BinomialTree, PairRole};

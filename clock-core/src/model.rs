@@ -3,8 +3,9 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use crate::affine::{self, Affine, HALF};
-use crate::{Domain, RateError, TickRate, Ticks, Timestamp};
+use crate::affine::Affine;
+use crate::fixed::{self, HALF};
+use crate::{Domain, ModelError, TickRate, Ticks, Timestamp};
 
 /// What a [`ClockModel`] maps from: raw ticks, or the timestamps of a [`Domain`].
 pub trait Source: sealed::Sealed + Copy + fmt::Debug + Eq + 'static {
@@ -29,20 +30,20 @@ impl<D: Domain> Source for D {
 }
 
 /// A point that a [`ClockModel`] maps: [`Ticks`] or a [`Timestamp`].
-pub trait Instant: sealed::Point + Copy + Ord + fmt::Debug {}
+pub trait Instant: sealed::InstantMath + Copy + Ord + fmt::Debug {}
 
 impl Instant for Ticks {}
 impl<D: Domain> Instant for Timestamp<D> {}
 
 mod sealed {
-    use super::{Affine, Counter, Domain, TickRate, Ticks, Timestamp, affine};
+    use super::{Affine, Counter, Domain, TickRate, Ticks, Timestamp, fixed};
 
     pub trait Sealed {}
     impl Sealed for Counter {}
     impl<D: Domain> Sealed for D {}
 
     /// The arithmetic of the two kinds of points.
-    pub trait Point: Sized {
+    pub trait InstantMath: Sized {
         #[expect(
             private_interfaces,
             reason = "this module is the seal: nobody outside can name the trait"
@@ -57,13 +58,13 @@ mod sealed {
     }
 
     #[expect(private_interfaces, reason = "as above")]
-    impl Point for Ticks {
+    impl InstantMath for Ticks {
         #[inline(always)]
         fn image(self, map: Affine) -> i64 {
             map.eval_unsigned(self.0)
         }
         fn exact(self, rate: TickRate, constant: i128) -> Option<i128> {
-            affine::exact(self.0, false, rate, constant)
+            fixed::exact(self.0, false, rate.fixed(), constant)
         }
         fn from_wide(wide: i128) -> (Self, bool) {
             let near = wide.clamp(0, u64::MAX.into());
@@ -78,16 +79,16 @@ mod sealed {
     }
 
     #[expect(private_interfaces, reason = "as above")]
-    impl<D: Domain> Point for Timestamp<D> {
+    impl<D: Domain> InstantMath for Timestamp<D> {
         #[inline]
         fn image(self, map: Affine) -> i64 {
             map.eval_signed(self.as_nanos())
         }
         fn exact(self, rate: TickRate, constant: i128) -> Option<i128> {
-            affine::exact(
+            fixed::exact(
                 self.as_nanos().unsigned_abs(),
                 self.as_nanos() < 0,
-                rate,
+                rate.fixed(),
                 constant,
             )
         }
@@ -148,33 +149,6 @@ pub struct ClockModel<A: Source, B: Domain> {
     domains: PhantomData<(A, B)>,
 }
 
-/// Why two clocks have no [`ClockModel`] between them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ModelError {
-    /// At the source's zero the other clock would be more than 146 years from its origin.
-    OutOfRange,
-    /// The rate of a composition is no clock's rate.
-    Rate(RateError),
-}
-
-impl fmt::Display for ModelError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OutOfRange => f.write_str("the clocks are more than 146 years apart"),
-            Self::Rate(why) => write!(f, "no model has this rate: {why}"),
-        }
-    }
-}
-
-impl core::error::Error for ModelError {}
-
-impl From<RateError> for ModelError {
-    fn from(why: RateError) -> Self {
-        Self::Rate(why)
-    }
-}
-
 impl<D: Domain, B: Domain> ClockModel<D, B> {
     /// The two clocks are one: what a reference, or a cluster that is already synchronized, uses.
     pub const IDENTITY: Self = Self {
@@ -199,7 +173,7 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
 
     /// As [`through`](Self::through), with the image in units of 2^-64 ns.
     fn through_exact(anchor: A::Instant, image: i128, rate: TickRate) -> Result<Self, ModelError> {
-        use sealed::Point as _;
+        use sealed::InstantMath as _;
         anchor
             .exact(rate, 0)
             .and_then(|elapsed| image.checked_sub(elapsed)?.checked_add(HALF))
@@ -209,13 +183,13 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
                 anchor,
                 domains: PhantomData,
             })
-            .ok_or(ModelError::OutOfRange)
+            .ok_or(ModelError::TooFarApart)
     }
 
     /// What `B` shows when `A` shows `at`, to the nearest nanosecond; saturates.
     #[inline(always)]
     pub fn apply(&self, at: A::Instant) -> Timestamp<B> {
-        use sealed::Point as _;
+        use sealed::InstantMath as _;
         Timestamp::from_nanos(at.image(self.map))
     }
 
@@ -223,12 +197,12 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
     ///
     /// Saturates: a time before the source's first reading gives that, one past its last gives the last.
     pub fn invert(&self, wanted: Timestamp<B>) -> A::Instant {
-        use sealed::Point as _;
+        use sealed::InstantMath as _;
         A::Instant::from_wide(self.preimage(wanted)).0
     }
 
     fn preimage(&self, wanted: Timestamp<B>) -> i128 {
-        affine::preimage(wanted.as_nanos(), self.map.rate, self.map.constant)
+        fixed::preimage(wanted.as_nanos(), self.map.rate.fixed(), self.map.constant)
     }
 
     /// This model followed by `next`: one map from `A` to `C`.
@@ -238,7 +212,7 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
     /// # Errors
     /// When the result is out of range.
     pub fn then<C: Domain>(&self, next: &ClockModel<B, C>) -> Result<ClockModel<A, C>, ModelError> {
-        use sealed::Point as _;
+        use sealed::InstantMath as _;
         let rate = self.map.rate.times(next.map.rate)?;
         // Rounding the rate costs nothing at the anchor and little around it: keep the later of the two.
         let anchor = match A::Instant::from_wide(self.preimage(next.anchor)) {
@@ -247,9 +221,9 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
         };
         anchor
             .exact(self.map.rate, self.map.constant - HALF)
-            .and_then(|between| affine::scale(between, next.map.rate))
+            .and_then(|between| fixed::scale(between, next.map.rate.fixed()))
             .and_then(|scaled| scaled.checked_add(next.map.constant - HALF))
-            .ok_or(ModelError::OutOfRange)
+            .ok_or(ModelError::TooFarApart)
             .and_then(|image| ClockModel::through_exact(anchor, image, rate))
     }
 
@@ -273,13 +247,13 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
     }
 
     pub(crate) fn parts(&self) -> (Affine, u64) {
-        use sealed::Point as _;
+        use sealed::InstantMath as _;
         (self.map, self.anchor.to_bits())
     }
 
     #[inline(always)]
     pub(crate) fn from_parts(map: Affine, anchor: u64) -> Self {
-        use sealed::Point as _;
+        use sealed::InstantMath as _;
         Self {
             map,
             anchor: A::Instant::from_bits(anchor),

@@ -8,9 +8,7 @@
 //!
 //! An *offset* is what the client shows minus what the reference shows.
 
-use core::fmt;
-
-use crate::{Domain, Duration, Timestamp};
+use crate::{Domain, Duration, FitError, Timestamp};
 
 mod mean_rtt;
 mod skampi;
@@ -45,9 +43,9 @@ impl<C: Domain, R: Domain> Exchange<C, R> {
     }
 
     /// The exchange, unless the client's clock ran backwards in it.
-    fn checked(self) -> Result<Self, ExchangeError> {
+    fn checked(self) -> Result<Self, FitError> {
         if self.received < self.sent {
-            return Err(ExchangeError::SteppedBack {
+            return Err(FitError::SteppedBack {
                 by: self.sent - self.received,
             });
         }
@@ -75,61 +73,6 @@ pub struct OffsetSample<C: Domain> {
     pub half_width: Option<Duration>,
 }
 
-/// Why an estimator did not take an [`Exchange`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ExchangeError {
-    /// The answer came before the message was sent: the client's clock was set back in between.
-    SteppedBack {
-        /// By at least this much.
-        by: Duration,
-    },
-    /// The buffer holds as many exchanges as it can.
-    BufferFull,
-}
-
-impl fmt::Display for ExchangeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::SteppedBack { by } => write!(
-                f,
-                "the clock stepped back by {by} or more during an exchange"
-            ),
-            Self::BufferFull => f.write_str("the buffer for exchanges is full"),
-        }
-    }
-}
-
-impl core::error::Error for ExchangeError {}
-
-/// Why exchanges do not tell an offset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OffsetError {
-    /// There were none.
-    NoExchanges,
-    /// No offset agrees with all of them: over the session one clock drifted, or was set, by more than the fastest
-    /// messages were under way.
-    Drifted {
-        /// By how much the exchanges contradict each other.
-        by: Duration,
-    },
-}
-
-impl fmt::Display for OffsetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoExchanges => f.write_str("an offset needs at least one exchange"),
-            Self::Drifted { by } => write!(
-                f,
-                "the clocks drifted {by} more than the round trips allow for"
-            ),
-        }
-    }
-}
-
-impl core::error::Error for OffsetError {}
-
 /// Exchanges in a buffer of the caller's.
 #[derive(Debug)]
 struct Exchanges<'a, C: Domain, R: Domain> {
@@ -138,12 +81,12 @@ struct Exchanges<'a, C: Domain, R: Domain> {
 }
 
 impl<C: Domain, R: Domain> Exchanges<'_, C, R> {
-    fn push(&mut self, exchange: Exchange<C, R>) -> Result<(), ExchangeError> {
+    fn push(&mut self, exchange: Exchange<C, R>) -> Result<(), FitError> {
         let exchange = exchange.checked()?;
         *self
             .buffer
             .get_mut(self.filled)
-            .ok_or(ExchangeError::BufferFull)? = exchange;
+            .ok_or(FitError::BufferFull)? = exchange;
         self.filled += 1;
         Ok(())
     }

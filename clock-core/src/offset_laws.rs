@@ -9,14 +9,14 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::{
-    Duration, Exchange, ExchangeError, Global, Local, MeanRoundTrip, MeanRttOffset, OffsetError,
-    OffsetSample, SkampiOffset, Timestamp, TraceCollectorOffset,
+    Duration, Exchange, FitError, Global, Local, MeanRoundTrip, MeanRttOffset, OffsetSample,
+    SkampiOffset, Timestamp, TraceCollectorOffset,
 };
 
-type Ping = Exchange<Local, Global>;
-type Estimate = Result<OffsetSample<Local>, OffsetError>;
+type TestExchange = Exchange<Local, Global>;
+type Estimate = Result<OffsetSample<Local>, FitError>;
 
-fn ping(sent: i64, answered: i64, received: i64) -> Ping {
+fn ping(sent: i64, answered: i64, received: i64) -> TestExchange {
     Exchange {
         sent: Timestamp::from_nanos(sent),
         answered: Timestamp::from_nanos(answered),
@@ -40,7 +40,7 @@ fn span(wide: i128) -> Duration {
     Duration::from_nanos(cut(wide))
 }
 
-fn stamps(ping: &Ping) -> (i128, i128, i128) {
+fn stamps(ping: &TestExchange) -> (i128, i128, i128) {
     (
         ping.sent.as_nanos().into(),
         ping.answered.as_nanos().into(),
@@ -62,48 +62,48 @@ fn round(sum: i128, count: i128) -> i128 {
     }
 }
 
-fn skampi(pings: &[Ping]) -> Estimate {
+fn skampi(pings: &[TestExchange]) -> Estimate {
     let mut estimator = SkampiOffset::new();
     pings.iter().for_each(|ping| estimator.push(*ping).unwrap());
     estimator.estimate()
 }
 
-fn mean_rtt(round_trip: Duration, pings: &[Ping]) -> Estimate {
+fn mean_rtt(round_trip: Duration, pings: &[TestExchange]) -> Estimate {
     let mut buffer = std::vec![Exchange::BLANK; pings.len()];
     let mut estimator = MeanRttOffset::new(round_trip, &mut buffer);
     pings.iter().for_each(|ping| estimator.push(*ping).unwrap());
     estimator.estimate()
 }
 
-fn trace_collector(pings: &[Ping]) -> Estimate {
+fn trace_collector(pings: &[TestExchange]) -> Estimate {
     let mut buffer = std::vec![Exchange::BLANK; pings.len()];
     let mut estimator = TraceCollectorOffset::new(&mut buffer);
     pings.iter().for_each(|ping| estimator.push(*ping).unwrap());
     estimator.estimate()
 }
 
-fn mean_round_trip(pings: &[Ping]) -> Result<Duration, OffsetError> {
+fn mean_round_trip(pings: &[TestExchange]) -> Result<Duration, FitError> {
     let mut estimator = MeanRoundTrip::new();
     pings.iter().for_each(|ping| estimator.push(*ping).unwrap());
     estimator.mean()
 }
 
 /// As on paper, in the paper's sign: reference minus client lies between the largest `t - b` and the smallest `t - a`.
-fn skampi_oracle(pings: &[Ping]) -> Estimate {
+fn skampi_oracle(pings: &[TestExchange]) -> Estimate {
     let low = pings
         .iter()
         .map(stamps)
         .map(|(_, t, b)| t - b)
         .max()
-        .ok_or(OffsetError::NoExchanges)?;
+        .ok_or(FitError::NoExchanges)?;
     let high = pings
         .iter()
         .map(stamps)
         .map(|(a, t, _)| t - a)
         .min()
-        .ok_or(OffsetError::NoExchanges)?;
+        .ok_or(FitError::NoExchanges)?;
     if low > high {
-        return Err(OffsetError::Drifted {
+        return Err(FitError::Drifted {
             by: span(low - high),
         });
     }
@@ -115,7 +115,7 @@ fn skampi_oracle(pings: &[Ping]) -> Estimate {
     ))
 }
 
-fn mean_rtt_oracle(round_trip: Duration, pings: &[Ping]) -> Estimate {
+fn mean_rtt_oracle(round_trip: Duration, pings: &[TestExchange]) -> Estimate {
     let half = |(_, t, b)| {
         (
             floor_half(2 * (b - t) - i128::from(round_trip.as_nanos())),
@@ -126,18 +126,18 @@ fn mean_rtt_oracle(round_trip: Duration, pings: &[Ping]) -> Estimate {
     samples.sort_unstable();
     let (offset, at) = *samples
         .get(samples.len().wrapping_sub(1) / 2)
-        .ok_or(OffsetError::NoExchanges)?;
+        .ok_or(FitError::NoExchanges)?;
     Ok(sample(at, offset, None))
 }
 
-fn trace_collector_oracle(pings: &[Ping]) -> Estimate {
+fn trace_collector_oracle(pings: &[TestExchange]) -> Estimate {
     let mut sorted: Vec<_> = pings.iter().map(stamps).collect();
     sorted.sort_unstable_by_key(|(a, t, b)| (b - a, *a, *t));
     for _ in 0..pings.len() / 10 {
         sorted.pop();
     }
     if sorted.is_empty() {
-        return Err(OffsetError::NoExchanges);
+        return Err(FitError::NoExchanges);
     }
     let count = sorted.len() as i128;
     let at: i128 = sorted.iter().map(|(a, _, b)| a + b).sum();
@@ -146,12 +146,12 @@ fn trace_collector_oracle(pings: &[Ping]) -> Estimate {
 }
 
 /// Any stamps at all, in the only order that is not refused.
-fn any_ping() -> impl Strategy<Value = Ping> {
+fn any_ping() -> impl Strategy<Value = TestExchange> {
     any::<[i64; 3]>().prop_map(|[a, t, b]| ping(a.min(b), t, a.max(b)))
 }
 
 /// Stamps so close together that round trips, offsets and times are often equal.
-fn tied_ping() -> impl Strategy<Value = Ping> {
+fn tied_ping() -> impl Strategy<Value = TestExchange> {
     (0_i64..4, -3_i64..4, 0_i64..4)
         .prop_map(|(sent, ahead, round_trip)| ping(sent, sent + ahead, sent + round_trip))
 }
@@ -162,7 +162,11 @@ fn delays(longest: i64) -> impl Strategy<Value = Vec<(i64, i64, i64)>> {
 }
 
 /// What exchanges with these delays look like when the client starts at `start` and is ahead by `offset(time)`.
-fn session(start: i64, delays: &[(i64, i64, i64)], offset: impl Fn(i64) -> i64) -> Vec<Ping> {
+fn session(
+    start: i64,
+    delays: &[(i64, i64, i64)],
+    offset: impl Fn(i64) -> i64,
+) -> Vec<TestExchange> {
     let mut now = start;
     let exchange = |&(pause, there, back): &(i64, i64, i64)| {
         let sent = now + pause;
@@ -293,7 +297,7 @@ proptest! {
         let [sent, answered, received] = stamps;
         let expected = match sent <= received {
             true => Ok(()),
-            false => Err(ExchangeError::SteppedBack { by: span(i128::from(sent) - i128::from(received)) }),
+            false => Err(FitError::SteppedBack { by: span(i128::from(sent) - i128::from(received)) }),
         };
         let exchange = ping(sent, answered, received);
         prop_assert_eq!(SkampiOffset::new().push(exchange), expected);
@@ -307,7 +311,7 @@ proptest! {
 #[test]
 fn a_refused_exchange_leaves_no_trace() {
     let (good, bad) = (ping(10, 1_000, 30), ping(10, 5, 9));
-    let stepped = Err(ExchangeError::SteppedBack {
+    let stepped = Err(FitError::SteppedBack {
         by: Duration::from_nanos(1),
     });
     let mut buffers = [[Exchange::BLANK; 2]; 2];
@@ -347,29 +351,29 @@ fn a_full_buffer_is_an_error_and_keeps_what_it_has() {
     let mut buffer = [Exchange::BLANK];
     let mut median = MeanRttOffset::new(Duration::from_nanos(2), &mut buffer);
     assert_eq!(median.push(first), Ok(()));
-    assert_eq!(median.push(second), Err(ExchangeError::BufferFull));
+    assert_eq!(median.push(second), Err(FitError::BufferFull));
     assert_eq!(median.estimate(), Ok(sample(2, 1, None)));
     let mut mean = TraceCollectorOffset::new(&mut buffer);
-    assert_eq!(mean.estimate(), Err(OffsetError::NoExchanges));
+    assert_eq!(mean.estimate(), Err(FitError::NoExchanges));
     assert_eq!(mean.push(first), Ok(()));
-    assert_eq!(mean.push(second), Err(ExchangeError::BufferFull));
+    assert_eq!(mean.push(second), Err(FitError::BufferFull));
     assert_eq!(mean.estimate(), Ok(sample(1, 1, None)));
     assert_eq!(
         TraceCollectorOffset::new(&mut []).push(first),
-        Err(ExchangeError::BufferFull)
+        Err(FitError::BufferFull)
     );
 }
 
 #[test]
 fn no_exchanges_tell_no_offset() {
-    assert_eq!(skampi(&[]), Err(OffsetError::NoExchanges));
+    assert_eq!(skampi(&[]), Err(FitError::NoExchanges));
     assert_eq!(
         SkampiOffset::<Local, Global>::default().estimate(),
-        Err(OffsetError::NoExchanges)
+        Err(FitError::NoExchanges)
     );
-    assert_eq!(mean_rtt(Duration::ZERO, &[]), Err(OffsetError::NoExchanges));
-    assert_eq!(trace_collector(&[]), Err(OffsetError::NoExchanges));
-    assert_eq!(mean_round_trip(&[]), Err(OffsetError::NoExchanges));
+    assert_eq!(mean_rtt(Duration::ZERO, &[]), Err(FitError::NoExchanges));
+    assert_eq!(trace_collector(&[]), Err(FitError::NoExchanges));
+    assert_eq!(mean_round_trip(&[]), Err(FitError::NoExchanges));
 }
 
 #[test]
@@ -378,7 +382,7 @@ fn a_clock_that_drifts_too_fast_for_skampi_is_reported() {
     let pings = [ping(0, 50, 100), ping(11_000, 10_050, 11_100)];
     assert_eq!(
         skampi(&pings),
-        Err(OffsetError::Drifted {
+        Err(FitError::Drifted {
             by: Duration::from_nanos(900)
         })
     );
@@ -430,19 +434,19 @@ fn errors_say_what_happened() {
     let by = Duration::from_nanos(1_500);
     let said = |error: &dyn core::error::Error| error.to_string();
     assert_eq!(
-        said(&ExchangeError::SteppedBack { by }),
+        said(&FitError::SteppedBack { by }),
         "the clock stepped back by 1.500 us or more during an exchange"
     );
     assert_eq!(
-        said(&ExchangeError::BufferFull),
+        said(&FitError::BufferFull),
         "the buffer for exchanges is full"
     );
     assert_eq!(
-        said(&OffsetError::NoExchanges),
+        said(&FitError::NoExchanges),
         "an offset needs at least one exchange"
     );
     assert_eq!(
-        said(&OffsetError::Drifted { by }),
+        said(&FitError::Drifted { by }),
         "the clocks drifted 1.500 us more than the round trips allow for"
     );
 }

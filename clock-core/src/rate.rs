@@ -1,9 +1,7 @@
 //! How long a tick lasts.
 
-use core::fmt;
-
-use crate::Duration;
-use crate::affine::{self, HALF};
+use crate::fixed::{self, HALF};
+use crate::{Duration, ModelError};
 
 /// Nanoseconds per tick, in units of 2^-64 ns.
 ///
@@ -17,37 +15,13 @@ use crate::affine::{self, HALF};
 /// assert_eq!(rate.duration(2_600), Duration::from_micros(1));
 /// // One tick less is 999.6 ns, which is 1 us, too, to the nearest nanosecond.
 /// assert_eq!(rate.ticks(Duration::from_micros(1)), 2_599);
-/// # Ok::<(), downbeat_clock_core::RateError>(())
+/// # Ok::<(), downbeat_clock_core::ModelError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TickRate {
     /// From 1 up to, but not including, 2^96.
     fixed: u128,
 }
-
-/// Why a number is not a [`TickRate`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RateError {
-    /// The rate is zero or negative: such a clock does not advance.
-    NotPositive,
-    /// The rate is not a number.
-    NotANumber,
-    /// The rate is outside 2^-64 ns to 4.29 s per tick.
-    OutOfRange,
-}
-
-impl fmt::Display for RateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotPositive => "a clock rate must be positive",
-            Self::NotANumber => "a clock rate must be a number",
-            Self::OutOfRange => "a clock rate must lie between 2^-64 ns and 4.29 s per tick",
-        })
-    }
-}
-
-impl core::error::Error for RateError {}
 
 impl TickRate {
     /// One nanosecond per tick: the rate of every clock that counts nanoseconds.
@@ -57,9 +31,9 @@ impl TickRate {
     ///
     /// # Errors
     /// When either is zero, or the rate is out of range.
-    pub const fn from_ratio(nanos: u64, ticks: u64) -> Result<Self, RateError> {
+    pub const fn from_ratio(nanos: u64, ticks: u64) -> Result<Self, ModelError> {
         if nanos == 0 || ticks == 0 {
-            return Err(RateError::NotPositive);
+            return Err(ModelError::RateNotPositive);
         }
         let (nanos, ticks) = ((nanos as u128) << 64, ticks as u128);
         let round_up = nanos % ticks >= ticks.div_ceil(2);
@@ -70,7 +44,7 @@ impl TickRate {
     ///
     /// # Errors
     /// When the frequency is zero.
-    pub const fn from_hz(hz: u64) -> Result<Self, RateError> {
+    pub const fn from_hz(hz: u64) -> Result<Self, ModelError> {
         Self::from_ratio(1_000_000_000, hz)
     }
 
@@ -78,12 +52,12 @@ impl TickRate {
     ///
     /// # Errors
     /// When `drift` is not a number, is -1 or less, or leads out of range.
-    pub fn with_drift(self, drift: f64) -> Result<Self, RateError> {
+    pub fn with_drift(self, drift: f64) -> Result<Self, ModelError> {
         if drift.is_nan() {
-            return Err(RateError::NotANumber);
+            return Err(ModelError::RateNotANumber);
         }
         if drift <= -1.0 {
-            return Err(RateError::NotPositive);
+            return Err(ModelError::RateNotPositive);
         }
         // 1 + drift is made in integers: as an f64 it would lose all below 1e-16. The cast saturates.
         let factor = Self::NANOSECOND
@@ -96,17 +70,17 @@ impl TickRate {
     ///
     /// # Errors
     /// When the product is out of range.
-    pub const fn times(self, other: Self) -> Result<Self, RateError> {
-        match affine::mul_fixed(self.fixed, other.fixed) {
+    pub const fn times(self, other: Self) -> Result<Self, ModelError> {
+        match fixed::mul_fixed(self.fixed, other.fixed) {
             Some(product) => Self::from_fixed(product),
-            None => Err(RateError::OutOfRange),
+            None => Err(ModelError::RateOutOfRange),
         }
     }
 
     /// The rate that is this many times 2^-64 ns per tick.
-    pub(crate) const fn from_fixed(fixed: u128) -> Result<Self, RateError> {
+    pub(crate) const fn from_fixed(fixed: u128) -> Result<Self, ModelError> {
         if fixed == 0 || fixed >> 96 != 0 {
-            return Err(RateError::OutOfRange);
+            return Err(ModelError::RateOutOfRange);
         }
         Ok(Self { fixed })
     }
@@ -141,13 +115,13 @@ impl TickRate {
     #[inline]
     pub fn duration(self, ticks: u64) -> Duration {
         let nanos =
-            affine::exact(ticks, false, self, HALF).map_or(i64::MAX, |sum| (sum >> 64) as i64);
+            fixed::exact(ticks, false, self.fixed, HALF).map_or(i64::MAX, |sum| (sum >> 64) as i64);
         Duration::from_nanos(nanos)
     }
 
     /// The fewest ticks that [`last`](Self::duration) at least this long; 0 for a negative span, saturates.
     pub fn ticks(self, span: Duration) -> u64 {
-        u64::try_from(affine::preimage(span.as_nanos(), self, HALF).max(0)).unwrap_or(u64::MAX)
+        u64::try_from(fixed::preimage(span.as_nanos(), self.fixed, HALF).max(0)).unwrap_or(u64::MAX)
     }
 
     /// The frequency of the counter.
@@ -216,27 +190,30 @@ mod tests {
 
     #[test]
     fn what_is_no_rate_is_refused() {
-        assert_eq!(TickRate::from_hz(0), Err(RateError::NotPositive));
-        assert_eq!(TickRate::from_ratio(0, 1), Err(RateError::NotPositive));
-        assert_eq!(TickRate::from_ratio(1 << 32, 1), Err(RateError::OutOfRange));
+        assert_eq!(TickRate::from_hz(0), Err(ModelError::RateNotPositive));
+        assert_eq!(TickRate::from_ratio(0, 1), Err(ModelError::RateNotPositive));
+        assert_eq!(
+            TickRate::from_ratio(1 << 32, 1),
+            Err(ModelError::RateOutOfRange)
+        );
         assert_eq!(
             TickRate::from_ratio(u64::MAX, 1),
-            Err(RateError::OutOfRange)
+            Err(ModelError::RateOutOfRange)
         );
         assert_eq!(
             TickRate::NANOSECOND.with_drift(f64::NAN),
-            Err(RateError::NotANumber)
+            Err(ModelError::RateNotANumber)
         );
         assert_eq!(
             TickRate::NANOSECOND.with_drift(-1.0),
-            Err(RateError::NotPositive)
+            Err(ModelError::RateNotPositive)
         );
         assert_eq!(
             TickRate::NANOSECOND.with_drift(f64::INFINITY),
-            Err(RateError::OutOfRange)
+            Err(ModelError::RateOutOfRange)
         );
         let day = TickRate::from_ratio((1 << 32) - 1, 1).unwrap();
-        assert_eq!(day.times(day), Err(RateError::OutOfRange));
+        assert_eq!(day.times(day), Err(ModelError::RateOutOfRange));
     }
 
     #[test]

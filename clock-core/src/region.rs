@@ -6,8 +6,8 @@ mod statistics;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 
-pub use scale::{ScaleError, TickScale};
-pub use statistics::{Event, Misuse, MisuseCounts, RegionStatistics};
+pub use scale::TickScale;
+pub use statistics::{Misuse, MisuseCounts, RegionEvent, RegionStatistics};
 
 use crate::{Clock, DecimalBin};
 
@@ -23,11 +23,11 @@ use crate::{Clock, DecimalBin};
 /// ```
 /// use downbeat_clock_core::{Clock, DecimalBin, Duration, RegionTimer, TickRate, TickScale, Ticks};
 /// # use core::cell::Cell;
-/// # struct Scripted(Cell<u64>);
-/// # impl Clock for Scripted {
+/// # struct ScriptedClock(Cell<u64>);
+/// # impl Clock for ScriptedClock {
 /// #     fn ticks(&self) -> Ticks { self.0.set(self.0.get() * 2); Ticks(self.0.get()) }
 /// # }
-/// # let clock = Scripted(Cell::new(1));
+/// # let clock = ScriptedClock(Cell::new(1));
 /// // A clock that shows 2, 4, 8, 16, ... nanoseconds.
 /// let timer = RegionTimer::new(clock, TickScale::new(TickRate::NANOSECOND, Duration::from_nanos(1))?);
 /// for _ in 0..3 {
@@ -38,7 +38,7 @@ use crate::{Clock, DecimalBin};
 /// assert_eq!((found.events, found.total), (3, 2 + 8 + 32));
 /// let longest = found.longest.ok_or("there were events")?;
 /// assert_eq!((longest.length, longest.number), (32, 3));
-/// assert_eq!(found.count(DecimalBin::of(39)), 1);
+/// assert_eq!(found.count(DecimalBin::containing(39)), 1);
 ///
 /// // To stop it once more is refused, and counted.
 /// assert!(timer.stop().is_err());
@@ -93,13 +93,13 @@ fn add(to: &AtomicU64, value: u64) {
 impl<K: Clock> RegionTimer<K> {
     /// A timer that is stopped, and has seen no event.
     pub const fn new(clock: K, scale: TickScale) -> Self {
-        Self::subtracting(clock, scale, 0)
+        Self::with_overhead(clock, scale, 0)
     }
 
     /// A timer that takes so many ticks of the clock off every event: those that an empty region seems to last.
     ///
     /// An event that is shorter lasts 0.
-    pub const fn subtracting(clock: K, scale: TickScale, own: u64) -> Self {
+    pub const fn with_overhead(clock: K, scale: TickScale, own: u64) -> Self {
         let mut bins = [const { AtomicU64::new(0) }; DecimalBin::COUNT];
         bins[0] = AtomicU64::new(ONE_SHORT);
         Self {
@@ -226,7 +226,7 @@ impl<K: Clock> RegionTimer<K> {
 
     #[inline(always)]
     fn bin(&self, length: u64) -> usize {
-        DecimalBin::of(self.scale.apply(length)).index()
+        DecimalBin::containing(self.scale.apply(length)).index()
     }
 
     /// The longest so far, or the second longest.
@@ -318,7 +318,7 @@ impl<K: Clock> RegionTimer<K> {
     fn read(&self) -> RegionStatistics {
         let get = |from: &AtomicU64| from.load(Ordering::Relaxed);
         let events = self.events.load(Ordering::Acquire);
-        let event = |length, number| Event {
+        let event = |length, number| RegionEvent {
             length: get(length),
             number: get(number),
         };

@@ -5,9 +5,7 @@
 //! and a time that overshoots runs backwards. The *constrained* cubic spline (Kruger) gives up the second derivative
 //! for that: it never leaves the box between two neighbouring points, so time stays in order.
 
-use core::fmt;
-
-use crate::{Domain, Timestamp};
+use crate::{Domain, FitError, Timestamp};
 
 /// A point of a [`ConstrainedSpline`]: what two clocks showed at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,7 +32,7 @@ pub struct Knot<A: Domain, B: Domain> {
 /// assert_eq!(spline.apply(Timestamp::from_nanos(1_000_000)), Timestamp::from_nanos(1_000_540));
 /// // A straight line would be 510 ns ahead here.
 /// assert_eq!(spline.apply(Timestamp::from_nanos(250_000)), Timestamp::from_nanos(250_515));
-/// # Ok::<(), downbeat_clock_core::SplineError>(())
+/// # Ok::<(), downbeat_clock_core::FitError>(())
 /// ```
 ///
 /// # Precision
@@ -53,50 +51,21 @@ pub struct ConstrainedSpline<'a, A: Domain, B: Domain> {
     knots: &'a [Knot<A, B>],
 }
 
-/// Why knots have no [`ConstrainedSpline`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SplineError {
-    /// There are none.
-    NoKnots,
-    /// The knot with this index, counted from 0, is not later than the one before on the clock that is corrected.
-    AtNotIncreasing(usize),
-    /// The knot with this index, counted from 0, is not later than the one before on the master's clock.
-    ImageNotIncreasing(usize),
-}
-
-impl fmt::Display for SplineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoKnots => f.write_str("a spline needs at least one knot"),
-            Self::AtNotIncreasing(index) => {
-                write!(f, "knot {index} is not later than the one before")
-            }
-            Self::ImageNotIncreasing(index) => write!(
-                f,
-                "the image of knot {index} is not later than the one before"
-            ),
-        }
-    }
-}
-
-impl core::error::Error for SplineError {}
-
 impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
     /// The spline through these knots.
     ///
     /// # Errors
     /// When there are no knots, or they are not strictly increasing on both clocks.
-    pub fn new(knots: &'a [Knot<A, B>]) -> Result<Self, SplineError> {
+    pub fn new(knots: &'a [Knot<A, B>]) -> Result<Self, FitError> {
         if knots.is_empty() {
-            return Err(SplineError::NoKnots);
+            return Err(FitError::NoKnots);
         }
         for (index, pair) in (1..).zip(knots.windows(2)) {
             if pair[1].at <= pair[0].at {
-                return Err(SplineError::AtNotIncreasing(index));
+                return Err(FitError::AtNotIncreasing(index));
             }
             if pair[1].image <= pair[0].image {
-                return Err(SplineError::ImageNotIncreasing(index));
+                return Err(FitError::ImageNotIncreasing(index));
             }
         }
         Ok(Self { knots })
@@ -182,7 +151,7 @@ impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
 ///     }
 ///     assert_eq!(piece.apply(at), spline.apply(at));
 /// }
-/// # Ok::<(), downbeat_clock_core::SplineError>(())
+/// # Ok::<(), downbeat_clock_core::FitError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct SplinePiece<A: Domain, B: Domain> {

@@ -11,15 +11,15 @@ use num_traits::{One, Signed, ToPrimitive};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::{ConstrainedSpline, Duration, Global, Knot, Local, SplineError, Timestamp};
+use crate::{ConstrainedSpline, Duration, FitError, Global, Knot, Local, Timestamp};
 
-type Point = Knot<Local, Global>;
+type LocalKnot = Knot<Local, Global>;
 
 const SECOND: i64 = 1_000_000_000;
 const DAY: i64 = 86_400 * SECOND;
 const YEAR: i64 = 366 * DAY;
 
-fn knot(at: i64, image: i64) -> Point {
+fn knot(at: i64, image: i64) -> LocalKnot {
     Knot {
         at: Timestamp::from_nanos(at),
         image: Timestamp::from_nanos(image),
@@ -46,7 +46,7 @@ struct Textbook {
 }
 
 impl Textbook {
-    fn new(knots: &[Point]) -> Self {
+    fn new(knots: &[LocalKnot]) -> Self {
         let points: Vec<_> = knots
             .iter()
             .map(|k| (integer(k.at.as_nanos()), integer(k.image.as_nanos())))
@@ -118,7 +118,7 @@ impl Textbook {
 }
 
 /// Knots from a start and the steps between them.
-fn walk(start: (i64, i64), steps: impl IntoIterator<Item = (i64, i64)>) -> Vec<Point> {
+fn walk(start: (i64, i64), steps: impl IntoIterator<Item = (i64, i64)>) -> Vec<LocalKnot> {
     let mut knots = std::vec![knot(start.0, start.1)];
     for (run, rise) in steps {
         let last = knots[knots.len() - 1];
@@ -128,7 +128,7 @@ fn walk(start: (i64, i64), steps: impl IntoIterator<Item = (i64, i64)>) -> Vec<P
 }
 
 /// Knots of a clock whose rate is wrong by at most `drift`: any origins, and up to `longest` from one to the next.
-fn clock(longest: i64, drift: f64) -> impl Strategy<Value = Vec<Point>> {
+fn clock(longest: i64, drift: f64) -> impl Strategy<Value = Vec<LocalKnot>> {
     let starts = prop_oneof![Just(1_700_000_000 * SECOND), -(1_i64 << 61)..1 << 61];
     let run = prop_oneof![1..200_i64, 1_000..SECOND, SECOND..longest];
     let step = (run, -drift..drift)
@@ -138,7 +138,7 @@ fn clock(longest: i64, drift: f64) -> impl Strategy<Value = Vec<Point>> {
 }
 
 /// Any knots there are.
-fn any_knots() -> impl Strategy<Value = Vec<Point>> {
+fn any_knots() -> impl Strategy<Value = Vec<LocalKnot>> {
     let times = || vec(prop_oneof![any::<i64>(), -50..50_i64], 1..12);
     (times(), times()).prop_map(|(mut at, mut image)| {
         for times in [&mut at, &mut image] {
@@ -153,7 +153,7 @@ fn any_knots() -> impl Strategy<Value = Vec<Point>> {
 }
 
 /// A time on the way through the knots, or up to `margin` before or after.
-fn somewhere(knots: &[Point], share: f64, margin: i64) -> i64 {
+fn somewhere(knots: &[LocalKnot], share: f64, margin: i64) -> i64 {
     let (first, last) = (
         knots[0].at.as_nanos() - margin,
         knots[knots.len() - 1].at.as_nanos() + margin,
@@ -197,7 +197,7 @@ proptest! {
     fn extremes_saturate(knots in any_knots(), random: i64, share in 0.0..1.0_f64) {
         let (spline, textbook) = (ConstrainedSpline::new(&knots).unwrap(), Textbook::new(&knots));
         // A slope is that of a chord and what the knots add or take away; of a single knot it is 1.
-        let chord = |pair: &[Point]| pair[1].image.as_nanos().abs_diff(pair[0].image.as_nanos()) as f64
+        let chord = |pair: &[LocalKnot]| pair[1].image.as_nanos().abs_diff(pair[0].image.as_nanos()) as f64
             / pair[1].at.as_nanos().abs_diff(pair[0].at.as_nanos()) as f64;
         let steepest = knots.windows(2).map(chord).fold(0.0, f64::max);
         let (first, last) = (knots[0].at.as_nanos(), knots[knots.len() - 1].at.as_nanos());
@@ -296,10 +296,10 @@ proptest! {
         let good = knots[index];
         knots[index].at = knots[index - 1].at - back;
         let error = ConstrainedSpline::new(&knots).unwrap_err();
-        prop_assert_eq!(error, SplineError::AtNotIncreasing(index));
+        prop_assert_eq!(error, FitError::AtNotIncreasing(index));
         knots[index] = Knot { image: knots[index - 1].image - back, ..if same { knots[index] } else { good } };
         let expected =
-            if same { SplineError::AtNotIncreasing(index) } else { SplineError::ImageNotIncreasing(index) };
+            if same { FitError::AtNotIncreasing(index) } else { FitError::ImageNotIncreasing(index) };
         prop_assert_eq!(ConstrainedSpline::new(&knots).unwrap_err(), expected);
     }
 }
@@ -362,22 +362,19 @@ fn neighbouring_timestamps_of_a_slow_clock_can_share_an_image() {
 
 #[test]
 fn errors_say_what_happened() {
-    let none: [Point; 0] = [];
+    let none: [LocalKnot; 0] = [];
     assert_eq!(
         ConstrainedSpline::new(&none).unwrap_err(),
-        SplineError::NoKnots
+        FitError::NoKnots
     );
     let said = |error: &dyn core::error::Error| error.to_string();
+    assert_eq!(said(&FitError::NoKnots), "a spline needs at least one knot");
     assert_eq!(
-        said(&SplineError::NoKnots),
-        "a spline needs at least one knot"
-    );
-    assert_eq!(
-        said(&SplineError::AtNotIncreasing(3)),
+        said(&FitError::AtNotIncreasing(3)),
         "knot 3 is not later than the one before"
     );
     assert_eq!(
-        said(&SplineError::ImageNotIncreasing(3)),
+        said(&FitError::ImageNotIncreasing(3)),
         "the image of knot 3 is not later than the one before"
     );
 }

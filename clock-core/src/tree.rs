@@ -5,7 +5,7 @@
 
 /// What a rank does at one step of a synchronization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
+pub enum PairRole {
     /// It is the reference of this client.
     ReferenceOf(u32),
     /// It is a client of this reference.
@@ -15,15 +15,15 @@ pub enum Role {
 /// The tree of so many ranks.
 ///
 /// ```
-/// use downbeat_clock_core::{BinomialTree, Role};
+/// use downbeat_clock_core::{BinomialTree, PairRole};
 ///
 /// // Six ranks: 0 to 3 are the tree, 4 and 5 hang on 0 and 1.
 /// let tree = BinomialTree::new(6);
-/// assert!(tree.downwards(0).eq([Role::ReferenceOf(2), Role::ReferenceOf(1)]));
-/// assert!(tree.downwards(2).eq([Role::ClientOf(0), Role::ReferenceOf(3)]));
-/// assert!(tree.upwards(2).eq([Role::ReferenceOf(3), Role::ClientOf(0)]));
-/// assert_eq!(tree.beyond(1), Some(Role::ReferenceOf(5)));
-/// assert_eq!(tree.beyond(5), Some(Role::ClientOf(1)));
+/// assert!(tree.downwards(0).eq([PairRole::ReferenceOf(2), PairRole::ReferenceOf(1)]));
+/// assert!(tree.downwards(2).eq([PairRole::ClientOf(0), PairRole::ReferenceOf(3)]));
+/// assert!(tree.upwards(2).eq([PairRole::ReferenceOf(3), PairRole::ClientOf(0)]));
+/// assert_eq!(tree.beyond(1), Some(PairRole::ReferenceOf(5)));
+/// assert_eq!(tree.beyond(5), Some(PairRole::ClientOf(1)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BinomialTree {
@@ -42,39 +42,39 @@ impl BinomialTree {
     }
 
     /// What a rank does from the root to the leaves: it is a client first, and then a reference.
-    pub fn downwards(self, rank: u32) -> impl Iterator<Item = Role> {
+    pub fn downwards(self, rank: u32) -> impl Iterator<Item = PairRole> {
         (0..self.rounds)
             .rev()
             .filter_map(move |round| self.role(rank, round))
     }
 
     /// What a rank does from the leaves to the root: it is a reference first, and a client at last.
-    pub fn upwards(self, rank: u32) -> impl Iterator<Item = Role> {
+    pub fn upwards(self, rank: u32) -> impl Iterator<Item = PairRole> {
         (0..self.rounds).filter_map(move |round| self.role(rank, round))
     }
 
     /// What a rank does outside the tree: those beyond it are clients of those in it.
-    pub fn beyond(self, rank: u32) -> Option<Role> {
+    pub fn beyond(self, rank: u32) -> Option<PairRole> {
         let inside = 1 << self.rounds;
         if rank >= inside {
-            return (rank < self.ranks).then(|| Role::ClientOf(rank - inside));
+            return (rank < self.ranks).then(|| PairRole::ClientOf(rank - inside));
         }
         // Both are below 2^31, or there is no rank beyond the tree.
         rank.checked_add(inside)
             .filter(|client| *client < self.ranks)
-            .map(Role::ReferenceOf)
+            .map(PairRole::ReferenceOf)
     }
 
     /// In the round `i`, multiples of `2^(i + 1)` are references of the ranks `2^i` after them.
-    fn role(self, rank: u32, round: u32) -> Option<Role> {
+    fn role(self, rank: u32, round: u32) -> Option<PairRole> {
         let apart = 1 << round;
         if rank >> self.rounds != 0 || !rank.is_multiple_of(apart) {
             return None;
         }
         Some(if rank & apart == 0 {
-            Role::ReferenceOf(rank + apart)
+            PairRole::ReferenceOf(rank + apart)
         } else {
-            Role::ClientOf(rank - apart)
+            PairRole::ClientOf(rank - apart)
         })
     }
 }
@@ -98,7 +98,7 @@ mod tests {
             for rank in 0..ranks {
                 let references: Vec<_> = roles(rank)
                     .into_iter()
-                    .filter(|r| matches!(r, Role::ClientOf(_)))
+                    .filter(|r| matches!(r, PairRole::ClientOf(_)))
                     .collect();
                 assert_eq!(
                     references.len(),
@@ -107,8 +107,8 @@ mod tests {
                 );
                 for role in roles(rank) {
                     let (other, mirrored) = match role {
-                        Role::ReferenceOf(client) => (client, Role::ClientOf(rank)),
-                        Role::ClientOf(reference) => (reference, Role::ReferenceOf(rank)),
+                        PairRole::ReferenceOf(client) => (client, PairRole::ClientOf(rank)),
+                        PairRole::ClientOf(reference) => (reference, PairRole::ReferenceOf(rank)),
                     };
                     assert!(
                         other < ranks && roles(other).contains(&mirrored),
@@ -125,9 +125,12 @@ mod tests {
         for rank in 1..64 {
             assert!(matches!(
                 tree.downwards(rank).next(),
-                Some(Role::ClientOf(_))
+                Some(PairRole::ClientOf(_))
             ));
-            assert!(matches!(tree.upwards(rank).last(), Some(Role::ClientOf(_))));
+            assert!(matches!(
+                tree.upwards(rank).last(),
+                Some(PairRole::ClientOf(_))
+            ));
         }
     }
 
@@ -146,12 +149,15 @@ mod tests {
     #[test]
     fn the_largest_number_of_ranks_overflows_nothing() {
         let tree = BinomialTree::new(u32::MAX);
-        assert_eq!(tree.beyond(0), Some(Role::ReferenceOf(1 << 31)));
+        assert_eq!(tree.beyond(0), Some(PairRole::ReferenceOf(1 << 31)));
         assert_eq!(
             tree.beyond(u32::MAX - 1),
-            Some(Role::ClientOf((1 << 31) - 2))
+            Some(PairRole::ClientOf((1 << 31) - 2))
         );
         assert_eq!(tree.beyond((1 << 31) - 1), None);
-        assert_eq!(tree.downwards(0).next(), Some(Role::ReferenceOf(1 << 30)));
+        assert_eq!(
+            tree.downwards(0).next(),
+            Some(PairRole::ReferenceOf(1 << 30))
+        );
     }
 }

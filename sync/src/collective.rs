@@ -2,7 +2,7 @@
 //!
 //! Every function is called by all ranks. None of them is meant for speed: they come before and after what is timed.
 
-use downbeat_clock_core::{BinomialTree, Role};
+use downbeat_clock_core::{BinomialTree, PairRole};
 
 use crate::{Comm, CommError, Payload};
 
@@ -12,7 +12,7 @@ use crate::{Comm, CommError, Payload};
 ///
 /// # Errors
 /// When a rank is gone.
-pub async fn all_combine<P: Payload, M: Comm>(
+pub async fn all_reduce<P: Payload, M: Comm>(
     comm: &M,
     mine: P,
     combine: impl Fn(P, P) -> P,
@@ -25,8 +25,8 @@ pub async fn all_combine<P: Payload, M: Comm>(
         .chain(tree.upwards(comm.rank()))
     {
         match role {
-            Role::ReferenceOf(client) => value = combine(value, comm.recv(client).await?),
-            Role::ClientOf(reference) => comm.send(reference, value).await?,
+            PairRole::ReferenceOf(client) => value = combine(value, comm.recv(client).await?),
+            PairRole::ClientOf(reference) => comm.send(reference, value).await?,
         }
     }
     broadcast(comm, value).await
@@ -41,8 +41,8 @@ pub async fn broadcast<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<P, Comm
     let mut value = mine;
     for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
         match role {
-            Role::ReferenceOf(client) => comm.send(client, value).await?,
-            Role::ClientOf(reference) => value = comm.recv(reference).await?,
+            PairRole::ReferenceOf(client) => comm.send(client, value).await?,
+            PairRole::ClientOf(reference) => value = comm.recv(reference).await?,
         }
     }
     Ok(value)
@@ -53,7 +53,7 @@ pub async fn broadcast<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<P, Comm
 /// # Errors
 /// When a rank is gone.
 pub async fn barrier<M: Comm>(comm: &M) -> Result<(), CommError> {
-    all_combine(comm, (), |(), ()| ()).await
+    all_reduce(comm, (), |(), ()| ()).await
 }
 
 /// Tells rank 0 the values of all ranks, in their order; on all other ranks, nothing is returned.
@@ -78,7 +78,7 @@ pub async fn gather<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<Vec<P>, Co
 /// When a rank is gone.
 pub async fn lowest_rank_where<M: Comm>(comm: &M, mine: bool) -> Result<Option<u32>, CommError> {
     let nobody = u64::MAX;
-    let lowest = all_combine(
+    let lowest = all_reduce(
         comm,
         if mine { comm.rank().into() } else { nobody },
         u64::min,
@@ -93,6 +93,6 @@ pub async fn lowest_rank_where<M: Comm>(comm: &M, mine: bool) -> Result<Option<u
 /// When a rank is gone.
 pub async fn all_equal<M: Comm>(comm: &M, mine: u64) -> Result<bool, CommError> {
     let [least, most] =
-        all_combine(comm, [mine, mine], |a, b| [a[0].min(b[0]), a[1].max(b[1])]).await?;
+        all_reduce(comm, [mine, mine], |a, b| [a[0].min(b[0]), a[1].max(b[1])]).await?;
     Ok(least == most)
 }

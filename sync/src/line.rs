@@ -3,14 +3,14 @@
 use core::num::NonZeroU32;
 
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Domain, Duration, OffsetError, OffsetFit, OffsetSample,
+    Clock, ClockModel, Counter, Domain, Duration, FitError, OffsetFit, OffsetSample,
 };
 
 use crate::{Comm, CommError, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, answer};
 
 /// How a client learns a reference's clock: from how many offsets, and how each is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Line {
+pub struct LineFit {
     /// Offsets that the line is fitted to. A single one tells no drift.
     pub fit_points: NonZeroU32,
     /// How an offset is measured.
@@ -24,7 +24,7 @@ pub struct Line {
 
 /// What a client learned of a reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Learned<C: Domain, R: Domain> {
+pub struct LearnedModel<C: Domain, R: Domain> {
     /// From the client's time to the reference's.
     pub model: ClockModel<C, R>,
     /// What is known of its error.
@@ -104,12 +104,12 @@ impl Payload for Quality {
 }
 
 /// Whether exchanges contradict each other by no more than clocks drift apart in that time. More is a step.
-fn is_drift(why: OffsetError, session: Duration) -> bool {
+fn is_drift(why: FitError, session: Duration) -> bool {
     // A thousandth: twice what a quartz can be off by.
-    matches!(why, OffsetError::Drifted { by } if by.as_nanos() <= session.as_nanos() / 1_000)
+    matches!(why, FitError::Drifted { by } if by.as_nanos() <= session.as_nanos() / 1_000)
 }
 
-impl Line {
+impl LineFit {
     /// An offset without drift.
     pub const fn level(offset: OffsetAlgorithm) -> Self {
         Self {
@@ -138,7 +138,7 @@ impl Line {
         base: &ClockModel<Counter, C>,
         comm: &M,
         reference: u32,
-    ) -> Result<Result<Learned<C, R>, SyncError>, CommError> {
+    ) -> Result<Result<LearnedModel<C, R>, SyncError>, CommError> {
         let (mut client, mut failure) = OffsetClient::<C, R>::or_single(self.offset, reference);
         let mut line = Points::new(self.weighted);
         let mut contradiction = None;
@@ -148,7 +148,7 @@ impl Line {
             match client.attempt(clock, base, comm).await? {
                 Ok(sample) if measurement >= self.fit_points.get() => line.last = Some(sample),
                 Ok(sample) => line.push(sample),
-                Err(SyncError::Offset(why)) if is_drift(why, now() - began) => {
+                Err(SyncError::Fit(why)) if is_drift(why, now() - began) => {
                     line.quality.left_out += 1;
                     contradiction = Some(why);
                 }
@@ -161,7 +161,7 @@ impl Line {
         // Only if all were left out is a contradiction a failure.
         let failure = failure.or(contradiction
             .filter(|_| line.fit.points() == 0)
-            .map(SyncError::Offset));
+            .map(SyncError::Fit));
         Ok(failure
             .map_or(Ok(()), Err)
             .and_then(|()| line.learned(of_reference)))
@@ -223,7 +223,7 @@ impl<C: Domain> Points<C> {
         }
     }
 
-    fn learned<R: Domain>(&self, of_reference: Quality) -> Result<Learned<C, R>, SyncError> {
+    fn learned<R: Domain>(&self, of_reference: Quality) -> Result<LearnedModel<C, R>, SyncError> {
         let line = self.fit.line()?;
         let residual_deviation = line.residual_deviation();
         let uncertain = self.narrowest.as_nanos().saturating_mul(MUCH);
@@ -243,7 +243,7 @@ impl<C: Domain> Points<C> {
             half_width,
             ..self.quality
         };
-        Ok(Learned {
+        Ok(LearnedModel {
             model: line.model()?,
             quality: quality.and(of_reference),
         })
@@ -257,13 +257,13 @@ mod tests {
 
     #[test]
     fn a_contradiction_is_drift_up_to_a_thousandth_of_the_session_and_beyond_a_step() {
-        let drifted = |by| OffsetError::Drifted {
+        let drifted = |by| FitError::Drifted {
             by: Duration::from_nanos(by),
         };
         let session = Duration::from_micros(50);
         assert!(is_drift(drifted(50), session));
         assert!(!is_drift(drifted(51), session));
-        assert!(!is_drift(OffsetError::NoExchanges, session));
+        assert!(!is_drift(FitError::NoExchanges, session));
     }
 
     #[test]

@@ -11,8 +11,8 @@ use core::num::NonZeroU32;
 use core::ops::Range;
 
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Domain, Duration, Exchange, ExchangeError, MeanRoundTrip,
-    MeanRttOffset, OffsetSample, SkampiOffset, Ticks, Timestamp, TraceCollectorOffset,
+    Clock, ClockModel, Counter, Domain, Duration, Exchange, FitError, MeanRoundTrip, MeanRttOffset,
+    OffsetSample, SkampiOffset, Ticks, Timestamp, TraceCollectorOffset,
 };
 
 use crate::{Comm, CommError, OffsetAlgorithm, Payload, SyncError, Words, block_on_ready};
@@ -190,7 +190,7 @@ fn is_about_as_quick(round_trip: Duration, quickest: Duration) -> bool {
 }
 
 /// Takes exchanges, whatever they tell, until there are no more.
-fn go_on(taken: Result<(), ExchangeError>) -> Result<bool, ExchangeError> {
+fn go_on(taken: Result<(), FitError>) -> Result<bool, FitError> {
     taken.map(|()| false)
 }
 
@@ -249,7 +249,7 @@ impl<K: Clock, C: Domain, M: Comm> Session<'_, K, C, M> {
         &self,
         sending: Sending,
         left: Range<u64>,
-        mut take: impl FnMut(Exchange<C, R>) -> Result<bool, ExchangeError>,
+        mut take: impl FnMut(Exchange<C, R>) -> Result<bool, FitError>,
     ) -> Result<(), SyncError> {
         let last = left.start;
         let mut before: Option<Stamps<R>> = None;
@@ -276,8 +276,8 @@ impl<K: Clock, C: Domain, M: Comm> Session<'_, K, C, M> {
         &self,
         sending: Sending,
         left: u64,
-        not_taken: Result<Stamps<R>, ExchangeError>,
-        mut take: impl FnMut(Exchange<C, R>) -> Result<bool, ExchangeError>,
+        not_taken: Result<Stamps<R>, FitError>,
+        mut take: impl FnMut(Exchange<C, R>) -> Result<bool, FitError>,
     ) -> Result<(), SyncError> {
         let last = if left > 0 {
             Some(self.exchange(sending, 0, || {}).await?)

@@ -14,8 +14,8 @@ use core::task::{Context, Poll, Waker};
 use std::collections::VecDeque;
 
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Duration, ExchangeError, Global, Local, OffsetSample, TickRate,
-    Ticks, Timestamp,
+    Clock, ClockModel, Counter, Duration, FitError, Global, Local, OffsetSample, TickRate, Ticks,
+    Timestamp,
 };
 use downbeat_sync::{
     Comm, CommError, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, answer,
@@ -213,7 +213,7 @@ proptest! {
         for algorithm in OffsetAlgorithm::all(NonZeroU32::new(exchanges).unwrap()) {
             let results = play(algorithm, [300, 500], 1 << 41, 2, Some(after));
             let by = Duration::from_nanos(1_000_000 - 800);
-            prop_assert_eq!(results[0].0, Err(SyncError::Exchange(ExchangeError::SteppedBack { by })));
+            prop_assert_eq!(results[0].0, Err(SyncError::Fit(FitError::SteppedBack { by })));
             let offset = (1 << 41) - (1 << 40) - 1_000_000 + 100;
             prop_assert_eq!(results[1].0.unwrap().offset, Duration::from_nanos(offset));
         }

@@ -9,7 +9,7 @@ use core::num::NonZeroU32;
 
 use common::run;
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Duration, Global, Local, OffsetError, OffsetSample, Timestamp,
+    Clock, ClockModel, Counter, Duration, FitError, Global, Local, OffsetSample, Timestamp,
 };
 use downbeat_sync::{Comm, CommError, OffsetAlgorithm, OffsetClient, SyncError, answer_blocking};
 use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId, Truth};
@@ -42,7 +42,7 @@ fn clocks(skews: &[Skew]) -> Vec<Skewed> {
 fn measure(algorithm: OffsetAlgorithm, clocks: Vec<Skewed>) -> Vec<Found> {
     let found = run(clocks.len() as u32, move |comm| {
         let clock = &clocks[comm.rank() as usize];
-        let local = Skewed::believed().unwrap();
+        let local = Skewed::nominal_model().unwrap();
         if comm.rank() == 0 {
             let global = ClockModel::<Counter, Global>::through(
                 Skewed::ZERO,
@@ -186,7 +186,7 @@ fn a_drift_widens_the_interval_by_no_more_than_itself() {
                     "{sample:?}, {truth}"
                 );
             }
-            Err(SyncError::Offset(OffsetError::Drifted { by })) => {
+            Err(SyncError::Fit(FitError::Drifted { by })) => {
                 assert!(by <= drifted, "{by} of {drifted}")
             }
             Err(other) => panic!("{other}"),

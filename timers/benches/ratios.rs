@@ -1,7 +1,7 @@
 //! What reading a clock costs, as a ratio to the bare instruction, in one run: `cargo bench -p downbeat-timers --bench
 //! ratios`. With `-- --gate`, misses of the bounds that the project promises are named and the exit code is 1.
 //!
-//! All contestants take turns, a millisecond each, for several hundred rounds; a ratio is the median of the ratios of
+//! All timed_reads take turns, a millisecond each, for several hundred rounds; a ratio is the median of the ratios of
 //! the rounds. So neither a change of frequency nor a neighbour's load favours one of them.
 //!
 //! Each is timed in two loops. *Back to back*, the processor may start the next read while it still works on the last
@@ -26,20 +26,20 @@ use downbeat_timers::{Duration, SystemClock, SystemClockId, TickRate, TscClock, 
 const ROUNDS: usize = 400;
 const READS: u32 = 10_000;
 
-struct Contestant<'a> {
+struct TimedRead<'a> {
     name: &'static str,
-    /// The contestant that this one is compared with.
+    /// The timed_read that this one is compared with.
     floor: usize,
     back_to_back: Box<dyn Fn() + 'a>,
     waited_for: Box<dyn Fn() + 'a>,
 }
 
-/// A contestant whose reads are timed by the thousand: the call through the box does not count.
-fn contestant<'a, T>(
+/// A timed_read whose reads are timed by the thousand: the call through the box does not count.
+fn timed_read<'a, T>(
     name: &'static str,
     floor: usize,
     read: impl Fn() -> T + Copy + 'a,
-) -> Contestant<'a> {
+) -> TimedRead<'a> {
     let back_to_back = Box::new(move || {
         for _ in 0..READS {
             black_box(read());
@@ -52,7 +52,7 @@ fn contestant<'a, T>(
             unsafe { _mm_lfence() };
         }
     });
-    Contestant {
+    TimedRead {
         name,
         floor,
         back_to_back,
@@ -74,18 +74,18 @@ fn composed(local: ClockModel<Counter, Local>, depth: usize) -> ClockModel<Count
     hops.then(&drifted()).expect("in range")
 }
 
-/// Nanoseconds per read: for every contestant, back to back and waited for.
-fn play_rounds(contestants: &[Contestant<'_>]) -> Vec<[Vec<f64>; 2]> {
+/// Nanoseconds per read: for every timed_read, back to back and waited for.
+fn play_rounds(timed_reads: &[TimedRead<'_>]) -> Vec<[Vec<f64>; 2]> {
     let time = |reads: &dyn Fn()| {
         let start = Instant::now();
         reads();
         start.elapsed().as_nanos() as f64 / f64::from(READS)
     };
-    let mut times = vec![[vec![], vec![]]; contestants.len()];
+    let mut times = vec![[vec![], vec![]]; timed_reads.len()];
     for _ in 0..ROUNDS {
-        for (contestant, times) in contestants.iter().zip(&mut times) {
-            times[0].push(time(&contestant.back_to_back));
-            times[1].push(time(&contestant.waited_for));
+        for (timed_read, times) in timed_reads.iter().zip(&mut times) {
+            times[0].push(time(&timed_read.back_to_back));
+            times[1].push(time(&timed_read.waited_for));
         }
     }
     times
@@ -118,42 +118,42 @@ fn main() -> std::process::ExitCode {
     let replaced = ModelClock::new(tsc, composed(local, 3));
     quanta::Instant::now();
 
-    let rdtsc = contestant("bare `rdtsc`", 0, || {
+    let rdtsc = timed_read("bare `rdtsc`", 0, || {
         // SAFETY: detection found the instruction.
         unsafe { _rdtsc() }
     });
-    let rdtscp = contestant("bare `rdtscp`", 1, || {
+    let rdtscp = timed_read("bare `rdtscp`", 1, || {
         let mut core = 0;
         // SAFETY: as above, and `core` can be written to.
         unsafe { __rdtscp(&raw mut core) }
     });
-    let contestants = [
+    let timed_reads = [
         rdtsc,
         rdtscp,
-        contestant("**global clock, unordered, 1 model deep**", 0, || {
+        timed_read("**global clock, unordered, 1 model deep**", 0, || {
             unordered[0].now()
         }),
-        contestant("**global clock, unordered, 10 deep**", 0, || {
+        timed_read("**global clock, unordered, 10 deep**", 0, || {
             unordered[1].now()
         }),
-        contestant("quanta `Instant::now`, unordered", 0, quanta::Instant::now),
-        contestant(
+        timed_read("quanta `Instant::now`, unordered", 0, quanta::Instant::now),
+        timed_read(
             "minstant `Instant::now`, unordered, left in cycles",
             0,
             minstant::Instant::now,
         ),
-        contestant("**global clock, ordered, 1 model deep**", 1, || {
+        timed_read("**global clock, ordered, 1 model deep**", 1, || {
             ordered[0].now()
         }),
-        contestant("**global clock, ordered, 3 deep**", 1, || ordered[1].now()),
-        contestant("**global clock, ordered, 10 deep**", 1, || ordered[2].now()),
-        contestant("**global clock, ordered, replaced every ms**", 1, || {
+        timed_read("**global clock, ordered, 3 deep**", 1, || ordered[1].now()),
+        timed_read("**global clock, ordered, 10 deep**", 1, || ordered[2].now()),
+        timed_read("**global clock, ordered, replaced every ms**", 1, || {
             replaced.now()
         }),
-        contestant("fenced `open`", 1, || tsc.open()),
-        contestant("fenced `close`", 1, || tsc.close()),
-        contestant("std `Instant::now`", 1, Instant::now),
-        contestant("`CLOCK_MONOTONIC_RAW`", 1, || raw.ticks()),
+        timed_read("fenced `open`", 1, || tsc.open()),
+        timed_read("fenced `close`", 1, || tsc.close()),
+        timed_read("std `Instant::now`", 1, Instant::now),
+        timed_read("`CLOCK_MONOTONIC_RAW`", 1, || raw.ticks()),
     ];
 
     let done = AtomicBool::new(false);
@@ -165,23 +165,24 @@ fn main() -> std::process::ExitCode {
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
         });
-        let times = play_rounds(&contestants);
+        let times = play_rounds(&timed_reads);
         done.store(true, Ordering::Relaxed);
         times
     });
 
     println!("| read | ns | x floor | waited for, ns | x floor |\n|---|---|---|---|---|");
-    let ratio =
-        |of: usize, to: usize, mode: usize| median_ratio(&times[of][mode], &times[to][mode]);
-    for (i, contestant) in contestants.iter().enumerate() {
+    let ratio = |read: usize, floor: usize, mode: usize| {
+        median_ratio(&times[read][mode], &times[floor][mode])
+    };
+    for (i, timed_read) in timed_reads.iter().enumerate() {
         let cells = [0, 1].map(|mode| {
             format!(
                 "{:.1} | {:.2}",
                 median(times[i][mode].clone()),
-                ratio(i, contestant.floor, mode)
+                ratio(i, timed_read.floor, mode)
             )
         });
-        println!("| {} | {} | {} |", contestant.name, cells[0], cells[1]);
+        println!("| {} | {} | {} |", timed_read.name, cells[0], cells[1]);
     }
 
     let bounds = [

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Duration, Local, ModelError, RateError, TickRate, Ticks, Timestamp,
+    Clock, ClockModel, Counter, Duration, Local, ModelError, TickRate, Ticks, Timestamp,
 };
 
 /// A reading of a reference clock between two of a counter: at some instant between `before` and `after` the reference
@@ -79,18 +79,38 @@ pub struct Calibration {
     rate: TickRate,
 }
 
-/// Why a counter could not be calibrated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Reason why a counter could not be calibrated, or a file holds no calibration for this machine.
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum CalibrationError {
     /// The counter ran backwards whenever it was read.
     NoBracket,
-    /// The counter did not advance by more than it is uncertain by.
+    /// The counter did not advance by more than its uncertainty.
     CounterStoodStill,
     /// The reference clock did not advance.
     ReferenceStoodStill,
     /// No counter has the rate found.
-    Rate(RateError),
+    Rate(ModelError),
+    /// The file, or the name of this machine, cannot be read.
+    #[cfg(feature = "std")]
+    Io(std::io::Error),
+    /// A line of the file is malformed.
+    #[cfg(feature = "std")]
+    Line {
+        /// Number of the line, counted from 1.
+        number: usize,
+        /// Description of the fault.
+        fault: &'static str,
+    },
+    /// The line with this key is missing.
+    #[cfg(feature = "std")]
+    Missing(&'static str),
+    /// The calibration was made before the last reboot, or on another machine.
+    #[cfg(feature = "std")]
+    OtherBoot,
+    /// The calibration was made on another processor, of this model.
+    #[cfg(feature = "std")]
+    OtherCpu(String),
 }
 
 impl fmt::Display for CalibrationError {
@@ -104,11 +124,33 @@ impl fmt::Display for CalibrationError {
                 f.write_str("the reference clock did not advance: calibrate for longer")
             }
             Self::Rate(why) => write!(f, "the counter has no usable rate: {why}"),
+            #[cfg(feature = "std")]
+            Self::Io(why) => why.fmt(f),
+            #[cfg(feature = "std")]
+            Self::Line { number, fault } => write!(f, "line {number}: {fault}"),
+            #[cfg(feature = "std")]
+            Self::Missing(key) => write!(f, "the line \"{key} = ...\" is missing"),
+            #[cfg(feature = "std")]
+            Self::OtherBoot => f.write_str(
+                "it was made before the last reboot, or on another machine; calibrate again",
+            ),
+            #[cfg(feature = "std")]
+            Self::OtherCpu(cpu) => write!(
+                f,
+                "it was made on another processor, \"{cpu}\"; calibrate again"
+            ),
         }
     }
 }
 
 impl core::error::Error for CalibrationError {}
+
+#[cfg(feature = "std")]
+impl From<std::io::Error> for CalibrationError {
+    fn from(why: std::io::Error) -> Self {
+        Self::Io(why)
+    }
+}
 
 /// Brackets at either end of a calibration: enough for half of them to be undisturbed on a busy machine. They take some
 /// ten microseconds.
@@ -221,7 +263,7 @@ impl Calibration {
     /// # Errors
     /// When the counter's zero is more than 146 years from that of the reference clock.
     pub fn model(&self) -> Result<ClockModel<Counter, Local>, ModelError> {
-        let shown = i64::try_from(self.end.reference.0).map_err(|_| ModelError::OutOfRange)?;
+        let shown = i64::try_from(self.end.reference.0).map_err(|_| ModelError::TooFarApart)?;
         ClockModel::through(self.end.middle(), Timestamp::from_nanos(shown), self.rate)
     }
 }
@@ -234,13 +276,13 @@ mod tests {
 
     /// Time, advanced by whoever reads a clock of it.
     #[derive(Default)]
-    struct World {
+    struct SimulatedTime {
         nanos: Cell<u64>,
         costs: Vec<u64>,
         reads: Cell<usize>,
     }
 
-    impl World {
+    impl SimulatedTime {
         fn pass(&self) -> u64 {
             let cost = self
                 .costs
@@ -254,24 +296,24 @@ mod tests {
     }
 
     /// A counter of `ticks` per `nanos`.
-    struct Count<'a> {
-        world: &'a World,
+    struct SimulatedCounter<'a> {
+        time: &'a SimulatedTime,
         ticks: u64,
         nanos: u64,
     }
 
-    impl Clock for Count<'_> {
+    impl Clock for SimulatedCounter<'_> {
         fn ticks(&self) -> Ticks {
             Ticks(
-                (u128::from(self.world.pass()) * u128::from(self.ticks) / u128::from(self.nanos))
+                (u128::from(self.time.pass()) * u128::from(self.ticks) / u128::from(self.nanos))
                     as u64,
             )
         }
     }
 
-    struct Broken<'a>(&'a World, fn(u64) -> u64);
+    struct BrokenClock<'a>(&'a SimulatedTime, fn(u64) -> u64);
 
-    impl Clock for Broken<'_> {
+    impl Clock for BrokenClock<'_> {
         fn ticks(&self) -> Ticks {
             Ticks((self.1)(self.0.pass()))
         }
@@ -285,10 +327,10 @@ mod tests {
             hz in 1_000_000_u64..10_000_000_000,
             wait in 1_000_000_u64..100_000_000,
         ) {
-            let world = World { costs, ..World::default() };
-            let counter = Count { world: &world, ticks: hz, nanos: 1_000_000_000 };
-            let reference = Count { world: &world, ticks: 1, nanos: 1 };
-            let found = calibrate(&counter, &reference, || world.nanos.set(world.nanos.get() + wait));
+            let time = SimulatedTime { costs, ..SimulatedTime::default() };
+            let counter = SimulatedCounter { time: &time, ticks: hz, nanos: 1_000_000_000 };
+            let reference = SimulatedCounter { time: &time, ticks: 1, nanos: 1 };
+            let found = calibrate(&counter, &reference, || time.nanos.set(time.nanos.get() + wait));
             let Ok(found) = found else { return Ok(()) };
             let error = found.rate().drift_from(TickRate::from_hz(hz).unwrap()).abs();
             prop_assert!(error <= found.uncertainty(), "{error} > {}", found.uncertainty());
@@ -297,19 +339,19 @@ mod tests {
 
     #[test]
     fn undisturbed_ten_milliseconds_give_some_parts_per_million() {
-        let world = World::default();
-        let counter = Count {
-            world: &world,
+        let time = SimulatedTime::default();
+        let counter = SimulatedCounter {
+            time: &time,
             ticks: 13,
             nanos: 5,
         };
-        let reference = Count {
-            world: &world,
+        let reference = SimulatedCounter {
+            time: &time,
             ticks: 1,
             nanos: 1,
         };
         let found = calibrate(&counter, &reference, || {
-            world.nanos.set(world.nanos.get() + 10_000_000)
+            time.nanos.set(time.nanos.get() + 10_000_000)
         })
         .unwrap();
         assert!((found.rate().hz() - 2.6e9).abs() / 2.6e9 < found.uncertainty());
@@ -326,31 +368,31 @@ mod tests {
 
     #[test]
     fn clocks_that_do_not_run_are_refused() {
-        let world = World::default();
-        let sound = Count {
-            world: &world,
+        let time = SimulatedTime::default();
+        let sound = SimulatedCounter {
+            time: &time,
             ticks: 1,
             nanos: 1,
         };
-        let still = Broken(&world, |_| 7);
-        let back = Broken(&world, |now| u64::MAX - now);
-        let wait = || world.nanos.set(world.nanos.get() + 1_000_000);
-        assert_eq!(
+        let still = BrokenClock(&time, |_| 7);
+        let back = BrokenClock(&time, |now| u64::MAX - now);
+        let wait = || time.nanos.set(time.nanos.get() + 1_000_000);
+        assert!(matches!(
             calibrate(&still, &sound, wait),
             Err(CalibrationError::CounterStoodStill)
-        );
-        assert_eq!(
+        ));
+        assert!(matches!(
             calibrate(&sound, &still, wait),
             Err(CalibrationError::ReferenceStoodStill)
-        );
-        assert_eq!(
+        ));
+        assert!(matches!(
             calibrate(&back, &sound, wait),
             Err(CalibrationError::NoBracket)
-        );
+        ));
         // A reference that steps back by the time of the wait.
-        assert_eq!(
+        assert!(matches!(
             calibrate(&sound, &back, wait),
             Err(CalibrationError::ReferenceStoodStill)
-        );
+        ));
     }
 }

@@ -10,7 +10,7 @@ use downbeat_clock_core::{Clock, ReadOrdering, TickRate, Ticks};
 #[derive(Clone, Copy, Debug)]
 pub struct CntvctClock {
     rate: TickRate,
-    counter: Readable,
+    counter: CntvctAccess,
 }
 
 /// Why the generic timer cannot be used as a clock.
@@ -78,18 +78,18 @@ mod aarch64 {
     use core::arch::asm;
 
     #[derive(Clone, Copy, Debug)]
-    pub(super) struct Readable(());
+    pub(super) struct CntvctAccess(());
 
-    pub(super) fn detect() -> Result<(Readable, u64), CntvctUnavailable> {
+    pub(super) fn detect() -> Result<(CntvctAccess, u64), CntvctUnavailable> {
         let hz: u64;
         // SAFETY: every aarch64 processor has the register, and it may be read at EL0 wherever the counter may.
         unsafe {
             asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags))
         };
-        Ok((Readable(()), hz))
+        Ok((CntvctAccess(()), hz))
     }
 
-    impl Readable {
+    impl CntvctAccess {
         #[inline(always)]
         pub(super) fn ordered(self) -> u64 {
             let count: u64;
@@ -118,13 +118,13 @@ mod elsewhere {
 
     /// There is no such timer here, so there is no such value.
     #[derive(Clone, Copy, Debug)]
-    pub(super) enum Readable {}
+    pub(super) enum CntvctAccess {}
 
-    pub(super) fn detect() -> Result<(Readable, u64), CntvctUnavailable> {
+    pub(super) fn detect() -> Result<(CntvctAccess, u64), CntvctUnavailable> {
         Err(CntvctUnavailable::OtherArchitecture)
     }
 
-    impl Readable {
+    impl CntvctAccess {
         pub(super) fn ordered(self) -> u64 {
             match self {}
         }
@@ -135,6 +135,6 @@ mod elsewhere {
 }
 
 #[cfg(target_arch = "aarch64")]
-use aarch64::{Readable, detect};
+use aarch64::{CntvctAccess, detect};
 #[cfg(not(target_arch = "aarch64"))]
-use elsewhere::{Readable, detect};
+use elsewhere::{CntvctAccess, detect};

@@ -1,16 +1,14 @@
 //! Whether a counter shows the same on all cores.
 
-use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
 use downbeat_clock_core::{
-    Clock, Domain, Duration, Exchange, ExchangeError, OffsetError, SkampiOffset, TickRate, Ticks,
-    Timestamp,
+    Clock, Domain, Duration, Exchange, SkampiOffset, TickRate, Ticks, Timestamp,
 };
 
-use crate::{CoreId, PinError, pin_to};
+use crate::{CoreError, CoreId, pin_to};
 
 /// The offset between what a counter shows on two cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,42 +35,15 @@ impl CoreOffset {
     }
 }
 
-/// Why two cores could not be compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CompareError {
-    /// A thread could not be put on its core.
-    Pin(PinError),
-    /// The counter ran backwards on a core.
-    Exchange(ExchangeError),
-    /// The readings contradict each other: the counters moved against each other.
-    Offset(OffsetError),
-    /// A core cannot be compared with itself.
-    SameCore(CoreId),
-}
-
-impl fmt::Display for CompareError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Pin(why) => why.fmt(f),
-            Self::Exchange(why) => why.fmt(f),
-            Self::Offset(why) => why.fmt(f),
-            Self::SameCore(core) => write!(f, "core {core} cannot be compared with itself"),
-        }
-    }
-}
-
-impl core::error::Error for CompareError {}
-
 /// Up to this many cores, [`compare_cores`] compares every pair; beyond, every core with the first.
 pub const ALL_PAIRS_UP_TO: usize = 8;
 
-/// A comparison of two cores stops after this time, if it has [`ENOUGH`] exchanges: on busy cores most of them take as
+/// A comparison of two cores stops after this time, if it has [`MIN_EXCHANGES`] exchanges: on busy cores most of them take as
 /// long as a time slice of the system.
-const LONGEST: Duration = Duration::from_millis(100);
+const MAX_TIME: Duration = Duration::from_millis(100);
 
 /// So many exchanges are made while both players run at once, whatever else the cores have to do.
-const ENOUGH: u64 = 50;
+const MIN_EXCHANGES: u64 = 50;
 
 /// Compares what a clock shows on several cores, by exchanging its readings through a shared cache line.
 ///
@@ -90,7 +61,7 @@ pub fn compare_cores<C: Clock + Sync>(
     grain: Duration,
     cores: &[CoreId],
     exchanges: u32,
-) -> Result<Vec<CoreOffset>, CompareError> {
+) -> Result<Vec<CoreOffset>, CoreError> {
     let references = if cores.len() <= ALL_PAIRS_UP_TO {
         cores.len()
     } else {
@@ -120,30 +91,26 @@ pub fn compare_pair<C: Clock + Sync>(
     grain: Duration,
     [core, reference]: [CoreId; 2],
     exchanges: u32,
-) -> Result<CoreOffset, CompareError> {
+) -> Result<CoreOffset, CoreError> {
     if core == reference {
-        return Err(CompareError::SameCore(core));
+        return Err(CoreError::SameCore(core));
     }
-    let table = Table::default();
+    let line = PingPongLine::default();
     let estimator = thread::scope(|scope| {
         let asking = scope.spawn(|| {
-            pin_to(core)
-                .inspect_err(|_| table.leave())
-                .map_err(CompareError::Pin)?;
-            table.ask(clock, rate, exchanges)
+            pin_to(core).inspect_err(|_| line.leave())?;
+            line.ask(clock, rate, exchanges)
         });
         let answering = scope.spawn(|| {
-            pin_to(reference)
-                .inspect_err(|_| table.leave())
-                .map_err(CompareError::Pin)?;
-            table.answer(clock, exchanges);
+            pin_to(reference).inspect_err(|_| line.leave())?;
+            line.answer(clock, exchanges);
             Ok(())
         });
         let (asked, answered) = (asking.join(), answering.join());
         answered.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         asked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
-    let sample = estimator.estimate().map_err(CompareError::Offset)?;
+    let sample = estimator.estimate().map_err(CoreError::Readings)?;
     // Each side of the interval is the difference of two stamps, each up to a grain late and rounded to a nanosecond.
     let half_width = sample.half_width.unwrap_or(Duration::MAX) + grain + Duration::from_nanos(1);
     Ok(CoreOffset {
@@ -170,7 +137,7 @@ impl Domain for Answering {
 /// The cache line through which two cores play ping-pong.
 #[derive(Default)]
 #[repr(align(64))]
-struct Table {
+struct PingPongLine {
     /// How often the ball has crossed: odd, it is the answering core's turn.
     ball: AtomicU64,
     /// What the answering core read last.
@@ -179,7 +146,7 @@ struct Table {
     left: AtomicBool,
 }
 
-impl Table {
+impl PingPongLine {
     fn leave(&self) {
         self.left.store(true, Ordering::Relaxed);
     }
@@ -213,7 +180,7 @@ impl Table {
         clock: &impl Clock,
         rate: TickRate,
         exchanges: u32,
-    ) -> Result<SkampiOffset<Asking, Answering>, CompareError> {
+    ) -> Result<SkampiOffset<Asking, Answering>, CoreError> {
         // Both cores are put on one scale, which begins here.
         let origin = clock.ticks();
         let nanos = |ticks: Ticks| match ticks.checked_since(origin) {
@@ -223,7 +190,8 @@ impl Table {
         let mut estimator = SkampiOffset::new();
         let began = Instant::now();
         for i in 0..u64::from(exchanges) {
-            if i >= ENOUGH && began.elapsed().as_nanos() > LONGEST.as_nanos().unsigned_abs().into()
+            if i >= MIN_EXCHANGES
+                && began.elapsed().as_nanos() > MAX_TIME.as_nanos().unsigned_abs().into()
             {
                 self.leave();
                 break;
@@ -240,7 +208,7 @@ impl Table {
                 answered: Timestamp::from_nanos(nanos(answered)),
                 received: Timestamp::from_nanos(nanos(received)),
             };
-            estimator.push(exchange).map_err(CompareError::Exchange)?;
+            estimator.push(exchange).map_err(CoreError::Readings)?;
         }
         Ok(estimator)
     }
@@ -249,6 +217,8 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use downbeat_clock_core::FitError;
+
     use crate::{SystemClock, SystemClockId, allowed_cores, current_core};
 
     const GRAIN: Duration = Duration::from_nanos(1);
@@ -307,21 +277,15 @@ mod tests {
             compare_pair(&raw, SystemClock::RATE, GRAIN, [core, reference], exchanges).unwrap_err()
         };
         let nowhere = CoreId(u32::MAX);
-        assert_eq!(error(core, core, 10), CompareError::SameCore(core));
+        assert_eq!(error(core, core, 10), CoreError::SameCore(core));
         // Often, because it depends on who comes first.
         for _ in 0..100 {
-            assert_eq!(
-                error(core, nowhere, 10),
-                CompareError::Pin(PinError::NotAllowed(nowhere))
-            );
-            assert_eq!(
-                error(nowhere, core, 10),
-                CompareError::Pin(PinError::NotAllowed(nowhere))
-            );
+            assert_eq!(error(core, nowhere, 10), CoreError::NotAllowed(nowhere));
+            assert_eq!(error(nowhere, core, 10), CoreError::NotAllowed(nowhere));
         }
         assert_eq!(
             error(core, two_cores()[1], 0),
-            CompareError::Offset(OffsetError::NoExchanges)
+            CoreError::Readings(FitError::NoExchanges)
         );
         assert_eq!(
             compare_cores(&raw, SystemClock::RATE, GRAIN, &[core], 10),

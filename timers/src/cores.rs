@@ -13,23 +13,29 @@ impl fmt::Display for CoreId {
 }
 
 #[cfg(feature = "std")]
-pub use with_std::{PinError, allowed_cores, current_core, pin_to, socket_of};
+pub use with_std::{CoreError, allowed_cores, current_core, pin_to, socket_of};
 
 #[cfg(feature = "std")]
 mod with_std {
+    use downbeat_clock_core::FitError;
+
     use super::{CoreId, fmt};
 
-    /// Why a thread could not be pinned.
+    /// Reason why a thread could not be pinned, or two cores could not be compared.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[non_exhaustive]
-    pub enum PinError {
+    pub enum CoreError {
         /// The machine has no such core, or this thread may not run on it.
         NotAllowed(CoreId),
-        /// The system refused.
+        /// The system refused to pin a thread to the core.
         Refused(CoreId),
+        /// A core cannot be compared with itself.
+        SameCore(CoreId),
+        /// The counter ran backwards on a core, or the counters of the two cores moved against each other.
+        Readings(FitError),
     }
 
-    impl fmt::Display for PinError {
+    impl fmt::Display for CoreError {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             match self {
                 Self::NotAllowed(core) => write!(
@@ -39,11 +45,13 @@ mod with_std {
                 Self::Refused(core) => {
                     write!(f, "the system refuses to pin a thread to core {core}")
                 }
+                Self::SameCore(core) => write!(f, "core {core} cannot be compared with itself"),
+                Self::Readings(why) => why.fmt(f),
             }
         }
     }
 
-    impl core::error::Error for PinError {}
+    impl core::error::Error for CoreError {}
 
     /// The cores that this thread may run on, in ascending order; empty where the system does not tell.
     pub fn allowed_cores() -> Vec<CoreId> {
@@ -57,17 +65,17 @@ mod with_std {
     ///
     /// # Errors
     /// When there is no such core, when the thread may not run there, or when the system refuses.
-    pub fn pin_to(core: CoreId) -> Result<(), PinError> {
+    pub fn pin_to(core: CoreId) -> Result<(), CoreError> {
         // core_affinity panics on numbers beyond the system's limit, so nothing gets there that it did not list.
         let listed = core_affinity::get_core_ids().unwrap_or_default();
         let found = listed
             .into_iter()
             .find(|c| c.id == core.0 as usize)
-            .ok_or(PinError::NotAllowed(core))?;
+            .ok_or(CoreError::NotAllowed(core))?;
         if core_affinity::set_for_current(found) {
             Ok(())
         } else {
-            Err(PinError::Refused(core))
+            Err(CoreError::Refused(core))
         }
     }
 
@@ -112,7 +120,7 @@ mod with_std {
         #[test]
         fn a_core_that_does_not_exist_is_refused() {
             for core in [CoreId(1_000), CoreId(1_024), CoreId(u32::MAX)] {
-                assert_eq!(pin_to(core), Err(PinError::NotAllowed(core)));
+                assert_eq!(pin_to(core), Err(CoreError::NotAllowed(core)));
             }
             assert_eq!(socket_of(CoreId(u32::MAX)), None);
         }

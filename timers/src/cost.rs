@@ -78,9 +78,9 @@ impl Resolution {
                             grain: step,
                             backwards: 0,
                         },
-                        |so_far| Self {
-                            step: so_far.step.min(step),
-                            grain: greatest_common_divisor(so_far.grain, step),
+                        |smallest| Self {
+                            step: smallest.step.min(step),
+                            grain: greatest_common_divisor(smallest.grain, step),
                             backwards: 0,
                         },
                     ));
@@ -106,9 +106,9 @@ mod tests {
     use downbeat_clock_core::Ticks;
 
     /// Shows the readings of a list, over and over.
-    struct Scripted<'a>(&'a [u64], Cell<usize>);
+    struct CyclicClock<'a>(&'a [u64], Cell<usize>);
 
-    impl Clock for Scripted<'_> {
+    impl Clock for CyclicClock<'_> {
         fn ticks(&self) -> Ticks {
             let i = self.1.replace(self.1.get() + 1);
             Ticks(self.0[i % self.0.len()])
@@ -116,9 +116,9 @@ mod tests {
     }
 
     /// Advances by one step of a list at every read.
-    struct Steps<'a>(&'a [u64], Cell<(usize, u64)>);
+    struct SteppingClock<'a>(&'a [u64], Cell<(usize, u64)>);
 
-    impl Clock for Steps<'_> {
+    impl Clock for SteppingClock<'_> {
         fn ticks(&self) -> Ticks {
             let (i, now) = self.1.get();
             let next = now + self.0[i % self.0.len()];
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn the_smallest_step_and_the_grain_are_found() {
-        let clock = Steps(&[0, 60, 0, 0, 90, 150], Cell::default());
+        let clock = SteppingClock(&[0, 60, 0, 0, 90, 150], Cell::default());
         assert_eq!(
             Resolution::measure(&clock, 100),
             Some(Resolution {
@@ -142,11 +142,11 @@ mod tests {
 
     #[test]
     fn a_clock_that_steps_back_is_seen_and_one_that_stands_still_has_no_resolution() {
-        let back = Scripted(&[10, 20, 5], Cell::default());
+        let back = CyclicClock(&[10, 20, 5], Cell::default());
         let found = Resolution::measure(&back, 8).unwrap();
         assert_eq!((found.step, found.backwards), (5, 3));
         assert_eq!(
-            Resolution::measure(&Scripted(&[7], Cell::default()), 50),
+            Resolution::measure(&CyclicClock(&[7], Cell::default()), 50),
             None
         );
     }
@@ -157,9 +157,9 @@ mod tests {
         let mut script = vec![2_000; 50];
         script[7] = 20_000;
         let steps: Vec<u64> = script.into_iter().flat_map(|cost| [1, cost]).collect();
-        let yardstick = Steps(&steps, Cell::default());
+        let yardstick = SteppingClock(&steps, Cell::default());
         let rate = TickRate::from_hz(2_000_000_000).unwrap();
-        let free = Scripted(&[0], Cell::default());
+        let free = CyclicClock(&[0], Cell::default());
         let cost = ReadCost::measure(&free, &yardstick, rate, 500).unwrap();
         assert!(
             (cost.median - 10.0).abs() < 1e-9 && (cost.p99 - 100.0).abs() < 1e-9,

@@ -74,17 +74,19 @@ pub use calibrate::calibrate_during;
 pub use calibrate::{BRACKETS, Bracket, Calibration, CalibrationError, calibrate};
 pub use cntvct::{CntvctClock, CntvctUnavailable};
 #[cfg(feature = "std")]
-pub use compare::{ALL_PAIRS_UP_TO, CompareError, CoreOffset, compare_cores, compare_pair};
-pub use cores::*;
+pub use compare::{ALL_PAIRS_UP_TO, CoreOffset, compare_cores, compare_pair};
+pub use cores::CoreId;
+#[cfg(feature = "std")]
+pub use cores::{CoreError, allowed_cores, current_core, pin_to, socket_of};
 #[cfg(feature = "std")]
 pub use cost::{ReadCost, Resolution};
 pub use downbeat_clock_core::{Clock, Duration, TickRate, Ticks};
 #[cfg(feature = "mpi")]
 pub use mpi::{WtimeClock, WtimeUnavailable};
 #[cfg(feature = "std")]
-pub use saved::{LoadError, Machine, SavedCalibration};
+pub use saved::{Machine, SavedCalibration};
 #[cfg(feature = "std")]
-pub use skew::{Skew, SkewError, SkewedClock, Step, Swing, Truth, Wander};
+pub use skew::{Skew, SkewError, SkewStep, SkewSwing, SkewWander, SkewedClock, Truth};
 #[cfg(feature = "std")]
 pub use system::{SystemClock, SystemClockId, SystemClockUnavailable};
 pub use tsc::{

@@ -22,7 +22,7 @@ use std::path::Path;
 
 use downbeat_clock_core::Ticks;
 
-use crate::{Bracket, Calibration, SystemClockId};
+use crate::{Bracket, Calibration, CalibrationError, SystemClockId};
 
 /// What a calibration holds for: this processor, until the next reboot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,61 +63,12 @@ pub struct SavedCalibration {
     pub machine: Machine,
 }
 
-/// Why a file holds no calibration for this machine.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum LoadError {
-    /// The file, or the name of this machine, cannot be read.
-    Io(io::Error),
-    /// A line is not what it should be.
-    Line {
-        /// Counted from 1.
-        number: usize,
-        /// What is wrong with it.
-        what: &'static str,
-    },
-    /// A line is missing.
-    Missing(&'static str),
-    /// The brackets in the file make no calibration.
-    Calibration(crate::CalibrationError),
-    /// It was taken before this machine was booted, or on another one.
-    OtherBoot,
-    /// It was taken on another processor: this one.
-    OtherCpu(String),
-}
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(why) => why.fmt(f),
-            Self::Line { number, what } => write!(f, "line {number}: {what}"),
-            Self::Missing(key) => write!(f, "there is no line \"{key} = ...\""),
-            Self::Calibration(why) => write!(f, "the brackets make no calibration: {why}"),
-            Self::OtherBoot => f.write_str(
-                "it was made before the last reboot, or on another machine; calibrate anew",
-            ),
-            Self::OtherCpu(cpu) => write!(
-                f,
-                "it was made on another processor, \"{cpu}\"; calibrate anew"
-            ),
-        }
-    }
-}
-
-impl core::error::Error for LoadError {}
-
-impl From<io::Error> for LoadError {
-    fn from(why: io::Error) -> Self {
-        Self::Io(why)
-    }
-}
-
 impl SavedCalibration {
     /// Reads a calibration that holds for this machine.
     ///
     /// # Errors
     /// When the file cannot be read, is damaged, or was made elsewhere.
-    pub fn load(path: impl AsRef<Path>) -> Result<Self, LoadError> {
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, CalibrationError> {
         let saved: Self = fs::read_to_string(path)?.parse()?;
         saved.check(&Machine::this()?)?;
         Ok(saved)
@@ -131,12 +82,12 @@ impl SavedCalibration {
         fs::write(path, self.to_string())
     }
 
-    fn check(&self, here: &Machine) -> Result<(), LoadError> {
+    fn check(&self, here: &Machine) -> Result<(), CalibrationError> {
         if self.machine.cpu_model != here.cpu_model {
-            return Err(LoadError::OtherCpu(self.machine.cpu_model.clone()));
+            return Err(CalibrationError::OtherCpu(self.machine.cpu_model.clone()));
         }
         if self.machine.boot_id != here.boot_id {
-            return Err(LoadError::OtherBoot);
+            return Err(CalibrationError::OtherBoot);
         }
         Ok(())
     }
@@ -173,10 +124,10 @@ impl fmt::Display for SavedCalibration {
 }
 
 impl FromStr for SavedCalibration {
-    type Err = LoadError;
+    type Err = CalibrationError;
 
-    fn from_str(text: &str) -> Result<Self, LoadError> {
-        let lines = Lines::read(text)?;
+    fn from_str(text: &str) -> Result<Self, CalibrationError> {
+        let lines = KeyValueLines::read(text)?;
         lines.get(
             "version",
             |value| (value == "1").then_some(()),
@@ -204,7 +155,7 @@ impl FromStr for SavedCalibration {
         let three = "not three whole numbers in brackets, the last no smaller than the first";
         let start = lines.get("start", bracket, three)?;
         let end = lines.get("end", bracket, three)?;
-        let calibration = Calibration::between(start, end).map_err(LoadError::Calibration)?;
+        let calibration = Calibration::between(start, end)?;
         Ok(Self {
             calibration,
             reference,
@@ -214,9 +165,9 @@ impl FromStr for SavedCalibration {
 }
 
 /// `key = value` lines, each with its number.
-struct Lines<'a>(Vec<(usize, &'a str, &'a str)>);
+struct KeyValueLines<'a>(Vec<(usize, &'a str, &'a str)>);
 
-impl<'a> Lines<'a> {
+impl<'a> KeyValueLines<'a> {
     const KEYS: [&'static str; 7] = [
         "version",
         "counter",
@@ -227,12 +178,12 @@ impl<'a> Lines<'a> {
         "end",
     ];
 
-    fn read(text: &'a str) -> Result<Self, LoadError> {
+    fn read(text: &'a str) -> Result<Self, CalibrationError> {
         let mut found = Self(Vec::new());
         for (i, line) in text.lines().enumerate() {
-            let wrong = |what| LoadError::Line {
+            let wrong = |fault| CalibrationError::Line {
                 number: i + 1,
-                what,
+                fault,
             };
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -257,16 +208,16 @@ impl<'a> Lines<'a> {
         &self,
         key: &'static str,
         parse: impl Fn(&'a str) -> Option<T>,
-        what: &'static str,
-    ) -> Result<T, LoadError> {
+        fault: &'static str,
+    ) -> Result<T, CalibrationError> {
         let (number, _, value) = self
             .0
             .iter()
             .find(|(_, found, _)| *found == key)
-            .ok_or(LoadError::Missing(key))?;
-        parse(value).ok_or(LoadError::Line {
+            .ok_or(CalibrationError::Missing(key))?;
+        parse(value).ok_or(CalibrationError::Line {
             number: *number,
-            what,
+            fault,
         })
     }
 }
@@ -336,13 +287,16 @@ mod tests {
             boot_id: "0-2".to_owned(),
             ..here.clone()
         };
-        assert!(matches!(saved.check(&rebooted), Err(LoadError::OtherBoot)));
+        assert!(matches!(
+            saved.check(&rebooted),
+            Err(CalibrationError::OtherBoot)
+        ));
         let elsewhere = Machine {
             cpu_model: "B".to_owned(),
             ..here
         };
         assert!(
-            matches!(saved.check(&elsewhere), Err(LoadError::OtherCpu(cpu)) if cpu == "A CPU @ 2 GHz")
+            matches!(saved.check(&elsewhere), Err(CalibrationError::OtherCpu(cpu)) if cpu == "A CPU @ 2 GHz")
         );
     }
 
@@ -356,7 +310,7 @@ mod tests {
     #[test]
     fn every_damage_is_named_with_its_line() {
         let text = sample().to_string();
-        assert_eq!(error(""), "there is no line \"version = ...\"");
+        assert_eq!(error(""), "the line \"version = ...\" is missing");
         assert_eq!(
             error(&text.replace("end = ", "end ")),
             "line 8: not of the form \"key = value\""
@@ -383,7 +337,7 @@ mod tests {
             error(&(text.clone() + "end = [1, 2, 3]")),
             "line 9: the key is there twice"
         );
-        let still = "the brackets make no calibration: the reference clock did not advance: calibrate for longer";
+        let still = "the reference clock did not advance: calibrate for longer";
         assert_eq!(error(&text.replace("10000500", "500")), still);
     }
 

@@ -26,16 +26,16 @@ pub struct Skew {
     /// Gains this fraction of the time that passes: `1e-6` is one part per million.
     pub drift: f64,
     /// Swings around the truth, as a clock does whose temperature rises and falls.
-    pub swing: Option<Swing>,
+    pub swing: Option<SkewSwing>,
     /// The drift itself wanders at random.
-    pub wander: Option<Wander>,
+    pub wander: Option<SkewWander>,
     /// Jumps once.
-    pub step: Option<Step>,
+    pub step: Option<SkewStep>,
 }
 
 /// A sinusoidal deviation.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Swing {
+pub struct SkewSwing {
     /// The largest deviation.
     pub amplitude: Duration,
     /// How long one swing takes.
@@ -44,7 +44,7 @@ pub struct Swing {
 
 /// A drift that walks at random: constant over each interval, then changed by a normally distributed amount.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wander {
+pub struct SkewWander {
     /// The standard deviation of the drift after one second; it grows with the square root of time.
     pub drift_per_sqrt_second: f64,
     /// How often the drift changes.
@@ -57,7 +57,7 @@ pub struct Wander {
 
 /// A jump.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
+pub struct SkewStep {
     /// When, in true time.
     pub after: Duration,
     /// By how much.
@@ -111,7 +111,7 @@ pub struct SkewedClock<C> {
     clock: C,
     truth: ClockModel<Counter, Truth>,
     skew: Skew,
-    walk: Walk,
+    walk: DriftWalk,
 }
 
 impl<C: Clock> SkewedClock<C> {
@@ -137,7 +137,7 @@ impl<C: Clock> SkewedClock<C> {
         }
         let walk = skew
             .wander
-            .map_or(Ok(Walk::default()), |wander| Walk::new(&wander))?;
+            .map_or(Ok(DriftWalk::default()), |wander| DriftWalk::new(&wander))?;
         Ok(Self {
             clock,
             truth,
@@ -193,7 +193,7 @@ impl<C: Clock> SkewedClock<C> {
     ///
     /// # Errors
     /// None in fact: the constants of this type are in range.
-    pub fn believed() -> Result<ClockModel<Counter, Local>, ModelError> {
+    pub fn nominal_model() -> Result<ClockModel<Counter, Local>, ModelError> {
         ClockModel::through(Self::ZERO, Timestamp::ORIGIN, Self::RATE)
     }
 }
@@ -221,25 +221,25 @@ impl<C: Clock> Clock for SkewedClock<C> {
 
 /// A random walk of the drift, worked out in advance so that any instant can be asked for.
 #[derive(Clone, Debug, Default)]
-struct Walk {
+struct DriftWalk {
     interval: f64,
-    legs: Vec<Leg>,
+    steps: Vec<DriftInterval>,
 }
 
 /// An interval of constant drift.
 #[derive(Clone, Copy, Debug)]
-struct Leg {
+struct DriftInterval {
     /// The deviation at the beginning, in nanoseconds.
     deviation: f64,
     drift: f64,
 }
 
-impl Walk {
-    const MOST_LEGS: i64 = 10_000_000;
+impl DriftWalk {
+    const MAX_INTERVALS: i64 = 10_000_000;
 
-    fn new(wander: &Wander) -> Result<Self, SkewError> {
+    fn new(wander: &SkewWander) -> Result<Self, SkewError> {
         let (interval, lasting) = (wander.interval.as_nanos(), wander.lasting.as_nanos());
-        if interval <= 0 || lasting < 0 || lasting / interval > Self::MOST_LEGS {
+        if interval <= 0 || lasting < 0 || lasting / interval > Self::MAX_INTERVALS {
             return Err(SkewError::Wander);
         }
         if !wander.drift_per_sqrt_second.is_finite() {
@@ -248,28 +248,28 @@ impl Walk {
         let interval = interval as f64;
         let change = wander.drift_per_sqrt_second * (interval / 1e9).sqrt();
         let mut random = fastrand::Rng::with_seed(wander.seed);
-        let mut next = Leg {
+        let mut next = DriftInterval {
             deviation: 0.0,
             drift: 0.0,
         };
-        let legs = (0..=lasting / wander.interval.as_nanos())
+        let steps = (0..=lasting / wander.interval.as_nanos())
             .map(|_| {
                 next.drift += change * normal(&mut random);
-                let leg = next;
-                next.deviation += leg.drift * interval;
-                leg
+                let step = next;
+                next.deviation += step.drift * interval;
+                step
             })
             .collect();
-        Ok(Self { interval, legs })
+        Ok(Self { interval, steps })
     }
 
     fn deviation(&self, elapsed: f64) -> f64 {
-        let last = self.legs.len().saturating_sub(1);
-        // The cast saturates: before the beginning there is no deviation, after the end the last leg goes on.
+        let last = self.steps.len().saturating_sub(1);
+        // The cast saturates: before the beginning there is no deviation, after the end the last interval goes on.
         let i = ((elapsed / self.interval) as usize).min(last);
-        match self.legs.get(i) {
-            Some(leg) if elapsed > 0.0 => {
-                leg.deviation + leg.drift * (elapsed - i as f64 * self.interval)
+        match self.steps.get(i) {
+            Some(step) if elapsed > 0.0 => {
+                step.deviation + step.drift * (elapsed - i as f64 * self.interval)
             }
             _ => 0.0,
         }
@@ -290,18 +290,18 @@ mod tests {
 
     /// A true clock that stands where it is put.
     #[derive(Debug)]
-    struct Hand(Cell<u64>);
+    struct SetClock(Cell<u64>);
 
-    impl Clock for Hand {
+    impl Clock for SetClock {
         fn ticks(&self) -> Ticks {
             Ticks(self.0.get())
         }
     }
 
-    fn skewed(skew: Skew) -> SkewedClock<Hand> {
+    fn skewed(skew: Skew) -> SkewedClock<SetClock> {
         let truth =
             ClockModel::through(Ticks(500), Timestamp::ORIGIN, TickRate::NANOSECOND).unwrap();
-        SkewedClock::new(Hand(Cell::new(500)), truth, skew).unwrap()
+        SkewedClock::new(SetClock(Cell::new(500)), truth, skew).unwrap()
     }
 
     fn at(nanos: i64) -> Timestamp<Truth> {
@@ -318,7 +318,7 @@ mod tests {
         });
         assert_eq!(drift.deviation(at(second)), Duration::from_nanos(1_993));
 
-        let swing = Swing {
+        let swing = SkewSwing {
             amplitude: Duration::from_nanos(100),
             period: Duration::from_secs(4),
         };
@@ -331,7 +331,7 @@ mod tests {
             [0, 100, 0, -100]
         );
 
-        let step = Step {
+        let step = SkewStep {
             after: Duration::from_secs(1),
             by: Duration::from_micros(5),
         };
@@ -352,7 +352,7 @@ mod tests {
         });
         clock.clock.0.set(1_000_500);
         assert_eq!(clock.true_now(), at(1_000_000));
-        let shown = SkewedClock::<Hand>::believed()
+        let shown = SkewedClock::<SetClock>::nominal_model()
             .unwrap()
             .apply(clock.ticks());
         assert_eq!(shown.as_nanos(), 1_000_000 - 600 + 1_000);
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_walk_is_continuous_repeatable_and_as_wide_as_asked() {
-        let wander = |seed| Wander {
+        let wander = |seed| SkewWander {
             drift_per_sqrt_second: 1e-6,
             interval: Duration::from_millis(10),
             lasting: Duration::from_secs(1),
@@ -390,7 +390,7 @@ mod tests {
             assert!(jump.abs().as_nanos() <= 1, "{jump} at {knot}");
         }
         // The drift after a second has the standard deviation asked for: 1,000 walks tell it to 7 % (3 sigma).
-        let drifts = (0..1_000).map(|seed| Walk::new(&wander(seed)).unwrap().legs[100].drift);
+        let drifts = (0..1_000).map(|seed| DriftWalk::new(&wander(seed)).unwrap().steps[100].drift);
         let deviation = (drifts.map(|drift| drift * drift).sum::<f64>() / 1_000.0).sqrt();
         assert!((deviation / 1e-6 - 1.0).abs() < 0.07, "{deviation}");
     }
@@ -398,7 +398,7 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         let truth = ClockModel::through(Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND).unwrap();
-        let error = |skew| SkewedClock::new(Hand(Cell::new(0)), truth, skew).unwrap_err();
+        let error = |skew| SkewedClock::new(SetClock(Cell::new(0)), truth, skew).unwrap_err();
         assert_eq!(
             error(Skew {
                 drift: f64::NAN,
@@ -413,7 +413,7 @@ mod tests {
             }),
             SkewError::Drift
         );
-        let swing = Swing {
+        let swing = SkewSwing {
             amplitude: Duration::MAX,
             period: Duration::ZERO,
         };
@@ -424,7 +424,7 @@ mod tests {
             }),
             SkewError::Period
         );
-        let wander = Wander {
+        let wander = SkewWander {
             drift_per_sqrt_second: 1e-9,
             interval: Duration::from_nanos(1),
             lasting: Duration::from_secs(1),
@@ -442,7 +442,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_instant_is_out_of_bounds(nanos: i64, drift in -0.9..1e3, offset: i64) {
-            let wander = Wander {
+            let wander = SkewWander {
                 drift_per_sqrt_second: 1e-6,
                 interval: Duration::from_millis(1),
                 lasting: Duration::from_secs(1),

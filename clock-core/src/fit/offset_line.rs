@@ -1,7 +1,9 @@
 //! A client's offset as a line over its own time: what most synchronization algorithms learn.
 
-use super::{FitError, FittedLine, LeastSquares};
-use crate::{ClockModel, Domain, Duration, ModelError, OffsetSample, TickRate, Timestamp};
+use super::{FittedLine, LeastSquares};
+use crate::{
+    ClockModel, Domain, Duration, FitError, ModelError, OffsetSample, TickRate, Timestamp,
+};
 
 /// Fits a line to offsets.
 ///
@@ -163,7 +165,7 @@ impl<C: Domain> OffsetLine<C> {
             .anchor
             .as_nanos()
             .checked_sub(self.offset.as_nanos())
-            .ok_or(ModelError::OutOfRange)?;
+            .ok_or(ModelError::TooFarApart)?;
         let rate = TickRate::NANOSECOND.with_drift(-self.drift())?;
         ClockModel::through(self.anchor, Timestamp::from_nanos(image), rate)
     }

@@ -1,7 +1,7 @@
 //! The estimator of Jones and Koenig: half the mean round trip, and the median exchange.
 
-use super::{Exchange, ExchangeError, Exchanges, OffsetError, OffsetSample, nearest, span};
-use crate::{Domain, Duration};
+use super::{Exchange, Exchanges, OffsetSample, nearest, span};
+use crate::{Domain, Duration, FitError};
 
 /// The mean round trip of a pair, exact until it is rounded to the nearest nanosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,10 +20,7 @@ impl MeanRoundTrip {
     ///
     /// # Errors
     /// When the client's clock stepped back in it.
-    pub fn push<C: Domain, R: Domain>(
-        &mut self,
-        exchange: Exchange<C, R>,
-    ) -> Result<(), ExchangeError> {
+    pub fn push<C: Domain, R: Domain>(&mut self, exchange: Exchange<C, R>) -> Result<(), FitError> {
         let (sent, _, received) = exchange.checked()?.wide();
         // It takes 2^62 exchanges to overflow, and no program lives to see them.
         self.sum += received - sent;
@@ -35,9 +32,9 @@ impl MeanRoundTrip {
     ///
     /// # Errors
     /// When there were no exchanges.
-    pub fn mean(&self) -> Result<Duration, OffsetError> {
+    pub fn mean(&self) -> Result<Duration, FitError> {
         match self.count {
-            0 => Err(OffsetError::NoExchanges),
+            0 => Err(FitError::NoExchanges),
             count => Ok(span(nearest(self.sum, count.into()))),
         }
     }
@@ -93,7 +90,7 @@ impl<'a, C: Domain, R: Domain> MeanRttOffset<'a, C, R> {
     ///
     /// # Errors
     /// When the client's clock stepped back in it, or the buffer is full.
-    pub fn push(&mut self, exchange: Exchange<C, R>) -> Result<(), ExchangeError> {
+    pub fn push(&mut self, exchange: Exchange<C, R>) -> Result<(), FitError> {
         self.exchanges.push(exchange)
     }
 
@@ -101,12 +98,12 @@ impl<'a, C: Domain, R: Domain> MeanRttOffset<'a, C, R> {
     ///
     /// # Errors
     /// When there were no exchanges.
-    pub fn estimate(&mut self) -> Result<OffsetSample<C>, OffsetError> {
+    pub fn estimate(&mut self) -> Result<OffsetSample<C>, FitError> {
         let exchanges = self.exchanges.pushed();
         let middle = exchanges
             .len()
             .checked_sub(1)
-            .ok_or(OffsetError::NoExchanges)?
+            .ok_or(FitError::NoExchanges)?
             / 2;
         // The same for all, the round trip does not change which one is the median. Of equal samples the earlier.
         let (_, median, _) = exchanges.select_nth_unstable_by_key(middle, |exchange| {

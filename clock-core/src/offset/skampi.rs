@@ -2,8 +2,8 @@
 
 use core::marker::PhantomData;
 
-use super::{Exchange, ExchangeError, OffsetError, OffsetSample, span};
-use crate::{Domain, Timestamp};
+use super::{Exchange, OffsetSample, span};
+use crate::{Domain, FitError, Timestamp};
 
 /// The offset as the middle of what all exchanges allow.
 ///
@@ -34,12 +34,12 @@ use crate::{Domain, Timestamp};
 /// session.
 #[derive(Clone, Copy, Debug)]
 pub struct SkampiOffset<C: Domain, R: Domain> {
-    session: Option<Session<C>>,
+    session: Option<OffsetInterval<C>>,
     reference: PhantomData<R>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Session<C: Domain> {
+struct OffsetInterval<C: Domain> {
     /// Client minus reference is at least this,
     low: i128,
     /// and at most this.
@@ -61,22 +61,22 @@ impl<C: Domain, R: Domain> SkampiOffset<C, R> {
     ///
     /// # Errors
     /// When the client's clock stepped back in it.
-    pub fn push(&mut self, exchange: Exchange<C, R>) -> Result<(), ExchangeError> {
+    pub fn push(&mut self, exchange: Exchange<C, R>) -> Result<(), FitError> {
         let exchange = exchange.checked()?;
         let (sent, answered, received) = exchange.wide();
         let (low, high) = (sent - answered, received - answered);
         self.session = Some(match self.session {
-            None => Session {
+            None => OffsetInterval {
                 low,
                 high,
                 began: exchange.sent,
                 ended: exchange.received,
             },
-            Some(so_far) => Session {
-                low: so_far.low.max(low),
-                high: so_far.high.min(high),
+            Some(session) => OffsetInterval {
+                low: session.low.max(low),
+                high: session.high.min(high),
                 ended: exchange.received,
-                ..so_far
+                ..session
             },
         });
         Ok(())
@@ -86,15 +86,15 @@ impl<C: Domain, R: Domain> SkampiOffset<C, R> {
     ///
     /// # Errors
     /// When there were no exchanges, or they contradict each other.
-    pub fn estimate(&self) -> Result<OffsetSample<C>, OffsetError> {
-        let Session {
+    pub fn estimate(&self) -> Result<OffsetSample<C>, FitError> {
+        let OffsetInterval {
             low,
             high,
             began,
             ended,
-        } = self.session.ok_or(OffsetError::NoExchanges)?;
+        } = self.session.ok_or(FitError::NoExchanges)?;
         if low > high {
-            return Err(OffsetError::Drifted {
+            return Err(FitError::Drifted {
                 by: span(low - high),
             });
         }

@@ -1,7 +1,7 @@
 //! The Trace Collector's estimator: the mean of all but the slowest exchanges.
 
-use super::{Exchange, ExchangeError, Exchanges, OffsetError, OffsetSample, nanos, nearest, span};
-use crate::{Domain, Timestamp};
+use super::{Exchange, Exchanges, OffsetSample, nanos, nearest, span};
+use crate::{Domain, FitError, Timestamp};
 
 /// Of how many exchanges one is dropped.
 const DROPPED: usize = 10;
@@ -47,7 +47,7 @@ impl<'a, C: Domain, R: Domain> TraceCollectorOffset<'a, C, R> {
     ///
     /// # Errors
     /// When the client's clock stepped back in it, or the buffer is full.
-    pub fn push(&mut self, exchange: Exchange<C, R>) -> Result<(), ExchangeError> {
+    pub fn push(&mut self, exchange: Exchange<C, R>) -> Result<(), FitError> {
         self.exchanges.push(exchange)
     }
 
@@ -55,10 +55,10 @@ impl<'a, C: Domain, R: Domain> TraceCollectorOffset<'a, C, R> {
     ///
     /// # Errors
     /// When there were no exchanges.
-    pub fn estimate(&mut self) -> Result<OffsetSample<C>, OffsetError> {
+    pub fn estimate(&mut self) -> Result<OffsetSample<C>, FitError> {
         let exchanges = self.exchanges.pushed();
         let kept = exchanges.len() - exchanges.len() / DROPPED;
-        let slowest_kept = kept.checked_sub(1).ok_or(OffsetError::NoExchanges)?;
+        let slowest_kept = kept.checked_sub(1).ok_or(FitError::NoExchanges)?;
         exchanges.select_nth_unstable_by_key(slowest_kept, |exchange| {
             let (sent, answered, received) = exchange.wide();
             (received - sent, sent, answered)

@@ -1,8 +1,6 @@
 //! From ticks of a clock to ticks of a program.
 
-use core::fmt;
-
-use crate::{Duration, TickRate};
+use crate::{Duration, ModelError, TickRate};
 
 /// How many of a program's ticks one tick of a clock is.
 ///
@@ -25,27 +23,6 @@ pub struct TickScale {
     fraction: u64,
 }
 
-/// Why there is no such [`TickScale`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ScaleError {
-    /// The program's tick is not longer than nothing.
-    NotPositive,
-    /// 2^64 ticks of the clock are not one tick of the program.
-    TooLong,
-}
-
-impl fmt::Display for ScaleError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotPositive => "a tick must be longer than nothing",
-            Self::TooLong => "the tick is longer than the clock can count",
-        })
-    }
-}
-
-impl core::error::Error for ScaleError {}
-
 impl TickScale {
     /// For a clock that counts nanoseconds, in a program that does so, too.
     pub const NANOSECONDS: Self = Self {
@@ -57,16 +34,16 @@ impl TickScale {
     ///
     /// # Errors
     /// When `tick` is not positive, or far too long.
-    pub fn new(rate: TickRate, tick: Duration) -> Result<Self, ScaleError> {
+    pub fn new(rate: TickRate, tick: Duration) -> Result<Self, ModelError> {
         let tick = u128::try_from(tick.as_nanos())
             .ok()
             .filter(|tick| *tick > 0)
-            .ok_or(ScaleError::NotPositive)?;
+            .ok_or(ModelError::TickNotPositive)?;
         // Rounded up, so that as many ticks of the clock as are one of the program's are not one less.
         let fixed = rate.fixed().div_ceil(tick);
         // One unit would be 2^64 ticks; a rate of one unit is below what any clock has, but it was rounded.
         if rate.fixed() < tick {
-            return Err(ScaleError::TooLong);
+            return Err(ModelError::TickTooLong);
         }
         Ok(Self {
             whole: (fixed >> 64) as u64,
@@ -92,13 +69,13 @@ mod tests {
     #[test]
     fn what_is_no_tick_is_refused() {
         let scale = |nanos| TickScale::new(TickRate::NANOSECOND, Duration::from_nanos(nanos));
-        assert_eq!(scale(0), Err(ScaleError::NotPositive));
-        assert_eq!(scale(-5), Err(ScaleError::NotPositive));
+        assert_eq!(scale(0), Err(ModelError::TickNotPositive));
+        assert_eq!(scale(-5), Err(ModelError::TickNotPositive));
         assert!(scale(i64::MAX).is_ok());
         let slowest = TickRate::from_ratio(1, 1 << 60).unwrap();
         assert_eq!(
             TickScale::new(slowest, Duration::MAX),
-            Err(ScaleError::TooLong)
+            Err(ModelError::TickTooLong)
         );
     }
 

@@ -2,12 +2,12 @@
 
 use core::fmt;
 
-use super::TickScale;
+use super::scale::TickScale;
 use crate::DecimalBin;
 
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Event {
+pub struct RegionEvent {
     /// How long it took, in ticks.
     pub length: u64,
     /// The events of a timer are counted from 1.
@@ -57,11 +57,11 @@ pub struct RegionStatistics {
     /// How long all of them took together.
     pub total: u64,
     /// The longest; of several, the first.
-    pub longest: Option<Event>,
+    pub longest: Option<RegionEvent>,
     /// The longest but for that one: the first event often does what the others need not.
-    pub second_longest: Option<Event>,
+    pub second_longest: Option<RegionEvent>,
     /// The shortest; of several, the first.
-    pub shortest: Option<Event>,
+    pub shortest: Option<RegionEvent>,
     /// How many are in each bin: see [`count`](Self::count).
     pub bins: [u64; DecimalBin::COUNT],
     /// What is wrong with the program, or its clock.
@@ -96,7 +96,7 @@ impl RegionStatistics {
 
     /// The same in ticks of the program. The bins are in these already.
     pub fn scaled(&self, scale: TickScale) -> Self {
-        let event = |event: Event| Event {
+        let event = |event: RegionEvent| RegionEvent {
             length: scale.apply(event.length),
             ..event
         };
@@ -110,10 +110,15 @@ impl RegionStatistics {
     }
 
     /// Takes over the extremes as a timer has them: it compares with 0, so events of length 0 have no number there.
-    pub(super) fn set_extremes(&mut self, longest: Event, second: Event, shortest: Event) {
-        let of_zero = |number| Event { length: 0, number };
+    pub(super) fn set_extremes(
+        &mut self,
+        longest: RegionEvent,
+        second: RegionEvent,
+        shortest: RegionEvent,
+    ) {
+        let empty_event = |number| RegionEvent { length: 0, number };
         self.longest = (self.events > 0).then_some(if longest.number == 0 {
-            of_zero(1)
+            empty_event(1)
         } else {
             longest
         });
@@ -123,7 +128,7 @@ impl RegionStatistics {
             1
         };
         self.second_longest = (self.events > 1).then_some(if second.number == 0 {
-            of_zero(other_than_the_longest)
+            empty_event(other_than_the_longest)
         } else {
             second
         });

@@ -9,9 +9,9 @@ use std::vec;
 use std::vec::Vec;
 
 /// Shows the readings of a list, one after the other.
-struct Scripted<'a>(&'a [u64], Cell<usize>);
+struct ScriptedClock<'a>(&'a [u64], Cell<usize>);
 
-impl Clock for Scripted<'_> {
+impl Clock for ScriptedClock<'_> {
     fn ticks(&self) -> Ticks {
         Ticks(self.0[self.1.replace(self.1.get() + 1)])
     }
@@ -21,8 +21,8 @@ fn scale(tick: i64) -> TickScale {
     TickScale::new(TickRate::NANOSECOND, Duration::from_nanos(tick)).unwrap()
 }
 
-fn timer(script: &[u64]) -> RegionTimer<Scripted<'_>> {
-    RegionTimer::new(Scripted(script, Cell::new(0)), scale(1))
+fn timer(script: &[u64]) -> RegionTimer<ScriptedClock<'_>> {
+    RegionTimer::new(ScriptedClock(script, Cell::new(0)), scale(1))
 }
 
 /// Events of these lengths, one after the other.
@@ -36,8 +36,8 @@ fn readings(lengths: &[u64]) -> Vec<u64> {
     script
 }
 
-fn event(length: u64, number: u64) -> Option<Event> {
-    Some(Event { length, number })
+fn event(length: u64, number: u64) -> Option<RegionEvent> {
+    Some(RegionEvent { length, number })
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn the_statistics_of_the_paper() {
         (found.longest, found.second_longest, found.shortest),
         (event(500, 1), event(30, 3), event(7, 6))
     );
-    let count = |low| found.count(DecimalBin::of(low));
+    let count = |low| found.count(DecimalBin::containing(low));
     assert_eq!([500, 30, 10, 7, 8].map(count), [1, 2, 2, 1, 0]);
     assert_eq!(found.misuse, MisuseCounts::default());
     timer.reset();
@@ -171,7 +171,7 @@ fn a_clock_that_runs_backwards_is_counted_and_makes_no_event() {
 #[test]
 fn what_the_timer_costs_is_subtracted_if_that_is_wanted() {
     let script = [100, 150, 200, 205, 300, 310, 400, 399, 500, 400];
-    let timer = RegionTimer::subtracting(Scripted(&script, Cell::new(0)), scale(1), 10);
+    let timer = RegionTimer::with_overhead(ScriptedClock(&script, Cell::new(0)), scale(1), 10);
     (0..5).for_each(|_| drop(timer.enter()));
     let found = timer.statistics();
     // One that is longer than the cost, one shorter, one as long; and two that went backwards, one by less than the cost.
@@ -183,12 +183,12 @@ fn what_the_timer_costs_is_subtracted_if_that_is_wanted() {
 #[test]
 fn totals_are_exact_however_long_a_tick_is() {
     let script = readings(&[1_500; 4]);
-    let timer = RegionTimer::new(Scripted(&script, Cell::new(0)), scale(1_000));
+    let timer = RegionTimer::new(ScriptedClock(&script, Cell::new(0)), scale(1_000));
     (0..4).for_each(|_| drop(timer.enter()));
     let found = timer.statistics().scaled(timer.scale());
     // Four times one and a half.
     assert_eq!((found.total, found.longest), (6, event(1, 1)));
-    assert_eq!(found.count(DecimalBin::of(1)), 4);
+    assert_eq!(found.count(DecimalBin::containing(1)), 4);
 }
 
 #[test]
@@ -212,7 +212,7 @@ proptest! {
         let timer = timer(&script);
         lengths.iter().for_each(|_| drop(timer.enter()));
         let found = timer.statistics();
-        let mut events: Vec<_> = (1_u64..).zip(&lengths).map(|(number, length)| Event { length: *length, number }).collect();
+        let mut events: Vec<_> = (1_u64..).zip(&lengths).map(|(number, length)| RegionEvent { length: *length, number }).collect();
         // The first of equals comes first.
         events.sort_by_key(|event| core::cmp::Reverse(event.length));
         prop_assert_eq!(found.longest, events.first().copied());

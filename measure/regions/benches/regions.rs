@@ -22,11 +22,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use downbeat_clock_core::{DecimalBin, Event, RegionTimer, TickScale};
+use downbeat_clock_core::{DecimalBin, RegionEvent, RegionTimer, TickScale};
 use downbeat_regions::region;
 use downbeat_regions::{
-    ClockChoice, Overhead, Profile, Region, RegionProfile, Settings, TextOptions, ThreadEvent,
-    gather,
+    ClockChoice, Overhead, Profile, Region, RegionProfile, RegionSettings, TextOptions,
+    ThreadEvent, gather,
 };
 use downbeat_sync::{Clocks, Comm, Network, SimCluster};
 use downbeat_timers::{Duration, SystemClock, SystemClockId, TscClock, calibrate_during};
@@ -186,9 +186,9 @@ fn floors<'a>(ordered: bool) -> [Contestant<'a>; 2] {
 }
 
 fn ordered() -> Vec<String> {
-    let settings = Settings {
+    let settings = RegionSettings {
         clock: ClockChoice::OrderedTsc,
-        ..Settings::default()
+        ..RegionSettings::default()
     };
     downbeat_regions::configure(settings).expect("there was no region yet");
     let tsc = TscClock::detect().expect("it was found before");
@@ -286,14 +286,14 @@ fn merging() -> f64 {
             };
             let event = |length, number| {
                 Some(ThreadEvent {
-                    event: Event { length, number },
+                    event: RegionEvent { length, number },
                     thread: 0,
                 })
             };
             let mut bins = vec![
-                (DecimalBin::of(length), 900),
-                (DecimalBin::of(2 * length), 99),
-                (DecimalBin::of(90_000), 1),
+                (DecimalBin::containing(length), 900),
+                (DecimalBin::containing(2 * length), 99),
+                (DecimalBin::containing(90_000), 1),
             ];
             bins.sort_unstable();
             RegionProfile {

@@ -17,7 +17,7 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::process::ExitCode;
 
-use downbeat_clock_core::{Clock, DecimalBin, Duration, Event};
+use downbeat_clock_core::{Clock, DecimalBin, Duration, RegionEvent};
 use downbeat_records::stats::Sample;
 use downbeat_regions::{Overhead, Profile, RegionProfile, ThreadEvent, gather};
 use downbeat_sync::{Comm, CommError, MpiComm, Payload, block_on_ready, collective};
@@ -70,15 +70,15 @@ fn profile(rank: u32) -> Profile {
         };
         let event = |length, number| {
             Some(ThreadEvent {
-                event: Event { length, number },
+                event: RegionEvent { length, number },
                 thread: 0,
             })
         };
         let mut bins = vec![
-            (DecimalBin::of(length), 900),
-            (DecimalBin::of(2 * length), 99),
+            (DecimalBin::containing(length), 900),
+            (DecimalBin::containing(2 * length), 99),
         ];
-        bins.push((DecimalBin::of(900_000), 1));
+        bins.push((DecimalBin::containing(900_000), 1));
         RegionProfile {
             threads: 1,
             events: 1_000,
@@ -107,7 +107,7 @@ fn bytes_of_a_rank(comm: &MpiComm, profile: &Profile) -> usize {
     block_on_ready(gather(profile, &counting)).expect("all ranks are there");
     let last = comm.rank() == comm.size() - 1;
     let bytes = if last { counting.sent.get() } else { 0 };
-    block_on_ready(collective::all_combine(comm, bytes, u64::max)).expect("all ranks are there")
+    block_on_ready(collective::all_reduce(comm, bytes, u64::max)).expect("all ranks are there")
         as usize
 }
 
@@ -181,7 +181,7 @@ fn time(comm: &MpiComm, clock: &SystemClock, work: &mut dyn FnMut()) -> f64 {
     let start = clock.ticks();
     work();
     let end = clock.ticks();
-    let first = block_on_ready(collective::all_combine(comm, start.0, u64::min))
+    let first = block_on_ready(collective::all_reduce(comm, start.0, u64::min))
         .expect("all ranks are there");
     (end.0 - first) as f64
 }

@@ -1,6 +1,8 @@
 //! What one rank has seen of its regions, all threads together.
 
-use downbeat_clock_core::{DecimalBin, Duration, Event, MisuseCounts, RegionStatistics, TickScale};
+use downbeat_clock_core::{
+    DecimalBin, Duration, MisuseCounts, RegionEvent, RegionStatistics, TickScale,
+};
 
 use super::setup::Overhead;
 
@@ -44,7 +46,7 @@ pub struct RegionProfile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadEvent {
     /// Its length, and its number among the thread's events.
-    pub event: Event,
+    pub event: RegionEvent,
     /// Counted from 0.
     pub thread: u32,
 }
@@ -164,7 +166,7 @@ impl RegionProfile {
 
     /// Adds what a thread has seen.
     pub fn add(&mut self, thread: u32, seen: &RegionStatistics) {
-        let event = |event: Option<Event>| event.map(|event| ThreadEvent { event, thread });
+        let event = |event: Option<RegionEvent>| event.map(|event| ThreadEvent { event, thread });
         let MisuseCounts {
             started_while_running,
             stopped_while_stopped,

@@ -119,7 +119,7 @@ impl Bins {
     }
 
     fn add(&mut self, nanos: u64) {
-        self.counts[DecimalBin::of(nanos).index()] += 1;
+        self.counts[DecimalBin::containing(nanos).index()] += 1;
     }
 }
 

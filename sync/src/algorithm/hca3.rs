@@ -1,33 +1,33 @@
 //! HCA3 (algorithm 1 of the 2018 paper): down a tree, each rank learns from one that knows global time already.
 
-use downbeat_clock_core::{BinomialTree, Clock, Role};
+use downbeat_clock_core::{BinomialTree, Clock, PairRole};
 
-use super::{Attempt, Synchronized, Timekeeper};
-use crate::line::Line;
+use super::{Attempt, LocalClock, Synchronized};
+use crate::line::LineFit;
 use crate::{Comm, CommError, OffsetAlgorithm};
 
 /// In every round, ranks that know global time teach as many that do not. Nothing is merged and nothing scattered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hca3 {
     /// How each rank learns its line.
-    pub line: Line,
+    pub line: LineFit,
 }
 
 impl Hca3 {
     pub(super) async fn attempt<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Attempt, CommError> {
         let tree = BinomialTree::new(comm.size());
         let mut mine = Ok(me.own());
         for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
             match role {
-                Role::ClientOf(reference) => {
+                PairRole::ClientOf(reference) => {
                     let learned = self.line.learn(me.clock, &me.base, comm, reference).await?;
                     mine = learned.and_then(|learned| me.learned(learned));
                 }
-                Role::ReferenceOf(client) => {
+                PairRole::ReferenceOf(client) => {
                     // Who failed to learn answers with anything, so that the client does not wait in vain.
                     let Synchronized { model, quality } = mine.unwrap_or(me.own());
                     self.line
@@ -50,11 +50,11 @@ pub struct Hca3Offset {
 impl Hca3Offset {
     pub(super) async fn attempt<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Attempt, CommError> {
         Hca3 {
-            line: Line::level(self.offset),
+            line: LineFit::level(self.offset),
         }
         .attempt(me, comm)
         .await

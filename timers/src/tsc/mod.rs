@@ -6,7 +6,7 @@ mod read;
 use downbeat_clock_core::{Clock, ReadOrdering, Ticks};
 
 pub use facts::{Clocksource, Hypervisor, KernelFacts, TscDoubt, TscFacts, TscUnavailable};
-use read::Readable;
+use read::TscAccess;
 
 use crate::CoreId;
 
@@ -30,7 +30,7 @@ use crate::CoreId;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TscClock {
-    counter: Readable,
+    counter: TscAccess,
 }
 
 impl TscClock {
@@ -49,7 +49,7 @@ impl TscClock {
         facts.verdict()?;
         // SAFETY: the processor said that it has both instructions, and the kernel that they do not trap. Without `std`
         // the kernel was not asked: such a process is taken not to have forbidden itself the counter.
-        let counter = unsafe { Readable::assume() };
+        let counter = unsafe { TscAccess::assume() };
         Ok(Self { counter })
     }
 
@@ -100,7 +100,7 @@ impl Clock for TscClock {
 /// The time stamp counter read by a bare `rdtsc`; made by [`TscClock::unordered`].
 #[derive(Clone, Copy, Debug)]
 pub struct UnorderedTsc {
-    counter: Readable,
+    counter: TscAccess,
 }
 
 impl Clock for UnorderedTsc {

@@ -6,9 +6,9 @@ mod x86 {
 
     /// That the counter can be read. Made by detection only.
     #[derive(Clone, Copy, Debug)]
-    pub(in crate::tsc) struct Readable(());
+    pub(in crate::tsc) struct TscAccess(());
 
-    impl Readable {
+    impl TscAccess {
         /// # Safety
         /// The processor has `rdtsc` and `rdtscp`, and neither traps.
         pub(in crate::tsc) unsafe fn assume() -> Self {
@@ -66,9 +66,9 @@ mod x86 {
 mod elsewhere {
     /// There is no such counter here, so there is no such value.
     #[derive(Clone, Copy, Debug)]
-    pub(in crate::tsc) enum Readable {}
+    pub(in crate::tsc) enum TscAccess {}
 
-    impl Readable {
+    impl TscAccess {
         pub(in crate::tsc) fn unordered(self) -> u64 {
             match self {}
         }
@@ -85,6 +85,6 @@ mod elsewhere {
 }
 
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
-pub(super) use elsewhere::Readable;
+pub(super) use elsewhere::TscAccess;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-pub(super) use x86::Readable;
+pub(super) use x86::TscAccess;

@@ -4,7 +4,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use downbeat_clock_core::Duration;
-use downbeat_timers::{Skew, Step, Wander};
+use downbeat_timers::{Skew, SkewStep, SkewWander};
 
 /// The largest skew; every clock but the first gets one of its own below that, and the first is right.
 ///
@@ -22,7 +22,7 @@ pub struct SkewSpec {
     offset: Duration,
     drift_ppm: f64,
     wander_ppm: f64,
-    step: Option<Step>,
+    step: Option<SkewStep>,
     seed: u64,
     per_node: bool,
 }
@@ -71,7 +71,7 @@ fn ppm(text: &str) -> Option<f64> {
         .filter(|ppm: &f64| (-1e5..=1e5).contains(ppm))
 }
 
-fn step(text: &str) -> Result<Step, String> {
+fn step(text: &str) -> Result<SkewStep, String> {
     let (by, after) = text
         .split_once('@')
         .ok_or(format!("\"{text}\" is not of the form TIME@TIME"))?;
@@ -79,7 +79,7 @@ fn step(text: &str) -> Result<Step, String> {
         text.parse()
             .map_err(|why: downbeat_clock_core::ParseDurationError| why.to_string())
     };
-    Ok(Step {
+    Ok(SkewStep {
         by: time(by)?,
         after: time(after)?,
     })
@@ -108,7 +108,7 @@ impl SkewSpec {
         Skew {
             offset: Duration::from_nanos_f64(offset).unwrap_or_default(),
             drift: self.drift_ppm * 1e-6 * spread(1.7),
-            wander: (self.wander_ppm != 0.0).then_some(Wander {
+            wander: (self.wander_ppm != 0.0).then_some(SkewWander {
                 drift_per_sqrt_second: self.wander_ppm.abs() * 1e-6,
                 interval: Duration::from_millis(10),
                 lasting: Duration::from_secs(600),
@@ -136,7 +136,7 @@ impl fmt::Display for SkewSpec {
             "offset={}ns,drift={drift_ppm}ppm,wander={wander_ppm}ppm",
             offset.as_nanos()
         )?;
-        if let Some(Step { by, after }) = step {
+        if let Some(SkewStep { by, after }) = step {
             write!(f, ",step={}ns@{}ns", by.as_nanos(), after.as_nanos())?;
         }
         write!(
@@ -163,7 +163,7 @@ mod tests {
         assert!((spec.drift_ppm - 30.0).abs() < 1e-12 && (spec.wander_ppm - 0.1).abs() < 1e-12);
         assert_eq!(
             spec.step,
-            Some(Step {
+            Some(SkewStep {
                 by: Duration::from_millis(-1),
                 after: Duration::from_secs(5)
             })

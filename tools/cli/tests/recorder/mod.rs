@@ -13,7 +13,7 @@ use downbeat_clock_core::{ClockModel, Counter, Duration, Global, Local, Timestam
 use downbeat_sync::{
     Comm, OffsetAlgorithm, OffsetClient, answer_blocking, block_on_ready, collective,
 };
-use downbeat_timers::{Skew, SkewedClock, Swing, SystemClock, SystemClockId, Truth};
+use downbeat_timers::{Skew, SkewSwing, SkewedClock, SystemClock, SystemClockId, Truth};
 use downbeat_trace::formats::{Item, TraceFormat, TraceReader, TraceWriter, What};
 use downbeat_trace::{ClockSample, CollectiveKind, Place};
 
@@ -68,7 +68,7 @@ fn skew(rank: u32) -> Skew {
     Skew {
         offset: Duration::from_millis(i64::from(way) * 7 * i64::from(rank)),
         drift: f64::from(way * 20) * 1e-6,
-        swing: Some(Swing {
+        swing: Some(SkewSwing {
             amplitude: Duration::from_micros(i64::from(way) * 300),
             period: Duration::from_millis(170 + 30 * i64::from(rank)),
         }),
@@ -114,7 +114,7 @@ impl<M: Comm> Recorder<M> {
     /// Compares all clocks with that of rank 0, so often.
     pub(crate) fn session(&mut self, samples: usize) {
         let comm = &self.world.comm;
-        let local = Skewed::believed().unwrap();
+        let local = Skewed::nominal_model().unwrap();
         if comm.rank() == 0 {
             let global = ClockModel::<Counter, Global>::through(
                 Skewed::ZERO,
@@ -142,7 +142,7 @@ impl<M: Comm> Recorder<M> {
     /// Something happens now.
     pub(crate) fn stamp(&mut self, what: What<'static>) {
         let truth = self.clock.true_now();
-        let local = Skewed::believed()
+        let local = Skewed::nominal_model()
             .unwrap()
             .apply(self.clock.ticks_at(truth))
             .as_nanos();

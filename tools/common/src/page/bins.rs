@@ -149,8 +149,9 @@ mod tests {
 
     #[test]
     fn bins_are_said_in_short() {
-        let span =
-            |nanos, length| TickUnit::new(Duration::from_nanos(nanos)).span(DecimalBin::of(length));
+        let span = |nanos, length| {
+            TickUnit::new(Duration::from_nanos(nanos)).span(DecimalBin::containing(length))
+        };
         assert_eq!(
             [span(1, 0), span(1, 7), span(1, 950)],
             ["0 to 1 ns", "7 to 8 ns", "900 to 1000 ns"]
@@ -160,11 +161,12 @@ mod tests {
             ["6 to 7 s", "7.5 to 10 µs"]
         );
         assert_eq!(
-            TickUnit::new(Duration::from_nanos(2_500)).plain_span(DecimalBin::of(3)),
+            TickUnit::new(Duration::from_nanos(2_500)).plain_span(DecimalBin::containing(3)),
             "7.5-10 us"
         );
         assert!(span(1, u64::MAX).ends_with(" s"));
-        let begin = |length| TickUnit::new(Duration::from_nanos(1)).begin(DecimalBin::of(length));
+        let begin =
+            |length| TickUnit::new(Duration::from_nanos(1)).begin(DecimalBin::containing(length));
         assert_eq!(
             [begin(0), begin(7), begin(1_000_000)],
             ["0", "7 ns", "1 ms"]
@@ -174,7 +176,7 @@ mod tests {
     #[test]
     fn ticks_are_as_many_as_there_is_room_for() {
         let ticks = |first: u64, last: u64| -> Vec<String> {
-            let bins = [first, last].map(DecimalBin::of).into_iter();
+            let bins = [first, last].map(DecimalBin::containing).into_iter();
             let axis = axis(
                 "length",
                 bins,

@@ -214,7 +214,7 @@ impl DeviationReport {
             };
             let counts = all.map(|bins| count(bins).to_string());
             table.row(
-                std::iter::once(DecimalBin::of(low).to_string())
+                std::iter::once(DecimalBin::containing(low).to_string())
                     .chain(counts)
                     .collect::<Vec<_>>(),
             );

@@ -46,7 +46,7 @@ fn words(bin: &BinReport) -> String {
     if bin.high_nanos == 0 {
         "0".to_owned()
     } else {
-        unit().span(DecimalBin::of(bin.low_nanos))
+        unit().span(DecimalBin::containing(bin.low_nanos))
     }
 }
 
@@ -62,7 +62,7 @@ pub(super) fn histograms(found: &DeviationReport) -> [Option<Picture>; 3] {
     let all = bins
         .iter()
         .flat_map(|bins| bins.iter())
-        .map(|bin| DecimalBin::of(bin.low_nanos));
+        .map(|bin| DecimalBin::containing(bin.low_nanos));
     [0, 1, 2].map(|series| {
         let ((title, of, by), bins) = (HISTOGRAMS[series], bins[series]);
         let y = Axis::counts(of, most as f64, HEIGHT);
@@ -73,7 +73,7 @@ pub(super) fn histograms(found: &DeviationReport) -> [Option<Picture>; 3] {
             bins::draw(
                 &mut frame,
                 &class,
-                DecimalBin::of(bin.low_nanos),
+                DecimalBin::containing(bin.low_nanos),
                 bin.count as f64,
             );
         }
@@ -91,7 +91,7 @@ pub(super) fn numbers(found: &DeviationReport) -> [HtmlTable; 3] {
         for bin in bins(found)[series] {
             table.row([
                 words(bin),
-                DecimalBin::of(bin.low_nanos).to_string(),
+                DecimalBin::containing(bin.low_nanos).to_string(),
                 count(bin.count),
             ]);
         }

@@ -114,7 +114,7 @@ fn words(level: i8, decade: u32) -> String {
     let begin = |level: i8| {
         let power = decade.checked_sub(u32::from(level.abs_diff(LEVELS)));
         power.map(|power| {
-            TickUnit::new(Duration::from_nanos(1)).begin(DecimalBin::of(10_u64.pow(power)))
+            TickUnit::new(Duration::from_nanos(1)).begin(DecimalBin::containing(10_u64.pow(power)))
         })
     };
     let back = if level < 0 { "back, " } else { "" };
