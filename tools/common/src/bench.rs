@@ -7,7 +7,7 @@ mod output;
 
 use std::fmt::Display;
 
-use downbeat_measure::{MeasureError, Measured, Method, shuffle};
+use downbeat_measure::{MeasureError, Measurement, Method};
 use downbeat_records::{Factors, GroupKey, MeasuredGroup, ObservationState};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
@@ -17,6 +17,7 @@ pub use nearness::NearnessOptions;
 pub use output::{BenchResults, LaunchHeader, OutputOptions};
 
 use crate::machine::random_seed;
+use crate::shuffle::shuffle;
 use crate::{Failure, ProgressBar, agree_blocking};
 
 /// What is to be measured, and what the program knows of the conditions.
@@ -77,7 +78,7 @@ pub fn measure_all<M: Comm>(
     comm: &M,
     output: &OutputOptions,
     mut plan: BenchPlan,
-    mut measure: impl FnMut(&GroupKey) -> Result<Option<Measured>, Failure>,
+    mut measure: impl FnMut(&GroupKey) -> Result<Option<Measurement>, Failure>,
 ) -> Result<BenchResults, Failure> {
     let seed = plan.seed.unwrap_or_else(random_seed);
     let seed = block_on_ready(collective::broadcast(comm, seed)).map_err(Failure::run)?;
@@ -122,8 +123,8 @@ pub fn measure_all<M: Comm>(
 pub fn agree_on_measured<M: Comm>(
     comm: &M,
     key: &GroupKey,
-    mine: Result<Option<Measured>, MeasureError>,
-) -> Result<Option<Measured>, Failure> {
+    mine: Result<Option<Measurement>, MeasureError>,
+) -> Result<Option<Measurement>, Failure> {
     let mine = match mine {
         // The rank that failed itself has something to say.
         Err(MeasureError::OtherRank(_)) => Ok(None),
@@ -134,13 +135,13 @@ pub fn agree_on_measured<M: Comm>(
 }
 
 /// What is kept of a measurement.
-fn group_of(key: &GroupKey, measured: &Measured) -> MeasuredGroup {
+fn group_of(key: &GroupKey, measured: &Measurement) -> MeasuredGroup {
     let figures = measured
         .figures
         .iter()
         .map(|figure| (figure.name.to_owned(), figure.nanos));
     let found = measured
-        .found
+        .details
         .iter()
         .map(|(name, time)| ((*name).to_owned(), time.as_nanos() as f64));
     MeasuredGroup {

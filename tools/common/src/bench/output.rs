@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process;
 
 use clap::Args;
-use downbeat_measure::Measured;
+use downbeat_measure::Measurement;
 use downbeat_records::{Factors, GroupKey, ObservationState};
 use downbeat_records::{Journal, RecordFormat};
 use serde::Serialize;
@@ -235,7 +235,7 @@ impl BenchResults {
     }
 
     /// Keeps what was measured.
-    pub(super) fn add(&mut self, key: &GroupKey, measured: &Measured) -> Result<(), Failure> {
+    pub(super) fn add(&mut self, key: &GroupKey, measured: &Measurement) -> Result<(), Failure> {
         let group = group_of(key, measured);
         if let Some(journal) = &mut self.journal {
             journal
@@ -250,7 +250,7 @@ impl BenchResults {
             valid: of(ObservationState::Valid),
             late: of(ObservationState::Late),
             long: of(ObservationState::Long),
-            ended: measured.ended.to_string(),
+            ended: measured.stop_reason.to_string(),
             elapsed_s: measured.elapsed.as_secs_f64(),
             processed: measured.figures.len(),
             figures_ns: group.figures,
