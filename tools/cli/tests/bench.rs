@@ -326,7 +326,7 @@ fn ranks_that_are_near_measure_and_others_wait_in_vain() {
             && report["groups"][0]["figures_ns"]["distance"].is_null()
     );
     let never = [&MS1[..], &["--within", "1ns", "--patience", "1ms"]].concat();
-    fails(&never, 1, "--within: a word took");
+    fails(&never, 1, "--within: round trips from rank 0 took");
 }
 
 #[test]
