@@ -11,7 +11,9 @@ use downbeat_common::bench::{
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{CalibrationOptions, Failure, SkewSpec, machine};
-use downbeat_measure::{ByMessages, Measured, OwnKind, OwnOperation, Stage, Time};
+use downbeat_measure::{
+    BuiltinKind, BuiltinOperation, ClockBasis, MeasureContext, Measurement, MessageCoordinator,
+};
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, LocalClock, RankPlacement, ThreadCluster, ThreadComm, block_on_ready};
 use downbeat_timers::{
@@ -56,10 +58,10 @@ pub(crate) struct ThreadBenchOptions {
 
 /// Operations, each once.
 #[derive(Clone, Debug)]
-struct BenchOperations(Vec<OwnKind>);
+struct BenchOperations(Vec<BuiltinKind>);
 
 fn kinds(text: &str) -> Result<BenchOperations, String> {
-    OwnKind::list(text)
+    BuiltinKind::list(text)
         .map(BenchOperations)
         .map_err(|why| why.to_string())
 }
@@ -128,8 +130,8 @@ impl ThreadBenchOptions {
             .0
             .iter()
             .flat_map(|kind| rank_counts.iter().map(move |ranks| (kind, *ranks)));
-        let group = |(kind, ranks): (&OwnKind, u32)| {
-            check_ranks(kind, kind.least_ranks(), ranks)?;
+        let group = |(kind, ranks): (&BuiltinKind, u32)| {
+            check_ranks(kind, kind.min_ranks(), ranks)?;
             Ok(GroupKey {
                 operation: kind.to_string(),
                 bytes: kind.bytes(),
@@ -305,8 +307,8 @@ impl BenchRank<'_> {
         &self,
         key: &GroupKey,
         clock: &impl Clock,
-        time: Time,
-    ) -> Result<Option<Measured>, Failure> {
+        time: ClockBasis,
+    ) -> Result<Option<Measurement>, Failure> {
         let method = self.session.options.method.method(key.bytes)?;
         let part = self
             .parts
@@ -316,18 +318,18 @@ impl BenchRank<'_> {
         let mut measured = Ok(None);
         if let Some(comm) = part {
             let kind = key.operation.parse().map_err(Failure::run)?;
-            let stage = Stage {
+            let context = MeasureContext {
                 comm,
-                together: &ByMessages(comm),
+                coordinator: &MessageCoordinator(comm),
                 clock,
-                time,
+                clock_basis: time,
             };
-            let mut operation = OwnOperation { kind, comm };
-            measured = method.measure_blocking(&stage, &mut operation);
+            let mut operation = BuiltinOperation { kind, comm };
+            measured = method.measure_blocking(&context, &mut operation);
         }
         match measured {
             // It leaves, and so nobody goes on waiting for it.
-            Err(why) if why.is_of_one_rank() => {
+            Err(why) if why.is_local() => {
                 let why = format!("rank {}: {key}: {why}", self.all.rank());
                 // Those that fail because it left come later.
                 let _ = self.casualty.set(why.clone());

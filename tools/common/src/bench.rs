@@ -7,8 +7,8 @@ mod output;
 
 use std::fmt::Display;
 
-use downbeat_measure::{MeasureError, Measured, Method, shuffle};
-use downbeat_records::{Factors, Group, GroupKey, State};
+use downbeat_measure::{MeasureError, Measurement, Method};
+use downbeat_records::{Factors, GroupKey, MeasuredGroup, ObservationState};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
 pub use global_time::{GlobalClockOptions, GlobalTime};
@@ -17,6 +17,7 @@ pub use nearness::NearnessOptions;
 pub use output::{BenchResults, LaunchHeader, OutputOptions};
 
 use crate::machine::random_seed;
+use crate::shuffle::shuffle;
 use crate::{Failure, ProgressBar, agree_blocking};
 
 /// Groups to measure, and the conditions that the program knows.
@@ -77,7 +78,7 @@ pub fn measure_all<M: Comm>(
     comm: &M,
     output: &OutputOptions,
     mut plan: BenchPlan,
-    mut measure: impl FnMut(&GroupKey) -> Result<Option<Measured>, Failure>,
+    mut measure: impl FnMut(&GroupKey) -> Result<Option<Measurement>, Failure>,
 ) -> Result<BenchResults, Failure> {
     let seed = plan.seed.unwrap_or_else(random_seed);
     let seed = block_on_ready(collective::broadcast(comm, seed)).map_err(Failure::run)?;
@@ -123,8 +124,8 @@ pub fn measure_all<M: Comm>(
 pub fn agree_on_measured<M: Comm>(
     comm: &M,
     key: &GroupKey,
-    measured: Result<Option<Measured>, MeasureError>,
-) -> Result<Option<Measured>, Failure> {
+    measured: Result<Option<Measurement>, MeasureError>,
+) -> Result<Option<Measurement>, Failure> {
     let measured = match measured {
         // The rank that failed by itself reports the failure.
         Err(MeasureError::OtherRank(_)) => Ok(None),
@@ -135,20 +136,20 @@ pub fn agree_on_measured<M: Comm>(
 }
 
 /// Returns the recorded part of a measurement.
-fn recorded_group(key: &GroupKey, measured: &Measured) -> Group {
+fn recorded_group(key: &GroupKey, measured: &Measurement) -> MeasuredGroup {
     let figures = measured
         .figures
         .iter()
         .map(|figure| (figure.name.to_owned(), figure.nanos));
     let found = measured
-        .found
+        .details
         .iter()
         .map(|(name, time)| ((*name).to_owned(), time.as_nanos() as f64));
-    Group {
+    MeasuredGroup {
         key: key.clone(),
         // The journal takes them from the observations.
         nanos: Vec::new(),
-        counts: State::ALL
+        counts: ObservationState::ALL
             .map(|state| (state, measured.observations.count(state) as u64))
             .to_vec(),
         figures: figures.chain(found).collect(),

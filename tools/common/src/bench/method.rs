@@ -170,7 +170,7 @@ impl MethodOptions {
     }
 
     fn scheme(&self, default: Scheme) -> Result<Scheme, Failure> {
-        let series = Series::of(CALLS);
+        let series = Series::new(CALLS);
         let mut scheme = match self.scheme.as_deref() {
             None => default,
             Some("ms1") => Scheme::EachCall(EachCall::default()),

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::process;
 
 use clap::Args;
-use downbeat_measure::Measured;
-use downbeat_records::{Factors, GroupKey, State};
-use downbeat_records::{Format, Journal};
+use downbeat_measure::Measurement;
+use downbeat_records::{Factors, GroupKey, ObservationState};
+use downbeat_records::{Journal, RecordFormat};
 use serde::Serialize;
 
 use super::{BenchPlan, recorded_group};
@@ -26,7 +26,7 @@ pub struct OutputOptions {
     launch: Option<String>,
     /// Format of that file
     #[arg(long, value_name = "FORMAT", default_value = "csv", requires = "out")]
-    format: Format,
+    format: RecordFormat,
     /// Also record invalid observations, and the times of every rank in a second file
     #[arg(long, requires = "out")]
     raw: bool,
@@ -235,7 +235,7 @@ impl BenchResults {
     }
 
     /// Records a measurement.
-    pub(super) fn add(&mut self, key: &GroupKey, measured: &Measured) -> Result<(), Failure> {
+    pub(super) fn add(&mut self, key: &GroupKey, measured: &Measurement) -> Result<(), Failure> {
         let group = recorded_group(key, measured);
         if let Some(journal) = &mut self.journal {
             journal
@@ -247,10 +247,10 @@ impl BenchResults {
             operation: key.operation.clone(),
             bytes: key.bytes,
             ranks: key.ranks,
-            valid: count(State::Valid),
-            late: count(State::Late),
-            long: count(State::Long),
-            ended: measured.ended.to_string(),
+            valid: count(ObservationState::Valid),
+            late: count(ObservationState::Late),
+            long: count(ObservationState::Long),
+            ended: measured.stop_reason.to_string(),
             elapsed_s: measured.elapsed.as_secs_f64(),
             processed: measured.figures.len(),
             figures_ns: group.figures,
