@@ -301,7 +301,7 @@ fn what_else_differs_is_named() {
         (
             "7.def",
             25,
-            "/to/traces/7.def: definition 0 that is no clock offset: this is not what comes here in ",
+            "/to/traces/7.def: definition 0 (clock offsets not counted): differs from ",
         ),
         ("../traces.def", 30, "/to/traces.def: it is not as "),
     ] {

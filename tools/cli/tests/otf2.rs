@@ -253,7 +253,7 @@ fn another_archive_is_told_from_a_corrected_one() {
         "check to/traces.otf2 --against plain/traces.otf2 --lenient",
     );
     assert!(
-        why.contains("to/traces/7.evt: event 3: this is not what comes here in plain/traces/7.evt"),
+        why.contains("to/traces/7.evt: event 3: differs from plain/traces/7.evt here"),
         "{why}"
     );
     folder.says("generate -o a.dbt --events 100");

@@ -361,7 +361,7 @@ fn another_trace_is_told_from_a_corrected_one() {
         .strip_prefix("changed.dbt: line ")
         .expect("the file is named");
     assert!(
-        place.ends_with(": this is not what comes here in wrong.dbt"),
+        place.ends_with(": differs from wrong.dbt here"),
         "{why}"
     );
 }

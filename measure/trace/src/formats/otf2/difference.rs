@@ -78,7 +78,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Otf2Error> {
 
 fn not_here(one: &Path, other: &Path, at: impl core::fmt::Display) -> String {
     format!(
-        "{}: {at}: this is not what comes here in {}",
+        "{}: {at}: differs from {} here",
         other.display(),
         one.display()
     )
@@ -115,7 +115,7 @@ fn definitions(one: &Path, other: &Path) -> Result<Option<String>, Otf2Error> {
     Ok(Some(not_here(
         one,
         other,
-        format_args!("definition {same} that is no clock offset"),
+        format_args!("definition {same} (clock offsets not counted)"),
     )))
 }
 
