@@ -72,10 +72,10 @@ pub struct ClockRule {
 /// let mut clock = LogicalClock::new(ClockRule { control, spacing: Duration::from_nanos(1) }, at(1_000));
 /// assert_eq!(clock.advance(at(1_000)), at(1_000));
 ///
-/// A message was received at 1,100 that cannot have arrived before 1,400.
+/// // A message was received at 1,100 that cannot have arrived before 1,400.
 /// assert_eq!(clock.advance(at(1_100)), at(1_100));
 /// assert_eq!(clock.receive(at(1_400)), Duration::from_nanos(300));
-/// Half speed, until the measured times have caught up.
+/// // Half speed, until the measured times have caught up.
 /// assert_eq!(clock.advance(at(1_300)), at(1_500));
 /// assert_eq!(clock.advance(at(2_000)), at(2_000));
 /// ```

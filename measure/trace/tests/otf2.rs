@@ -215,11 +215,11 @@ fn what_is_wrong_is_one_line_with_a_name() {
         ),
         (
             "unbegun",
-            "/traces/20.evt: event 6: a collective operation ends that has not begun",
+            "/traces/20.evt: event 6: a collective operation ends that was not begun",
         ),
         (
             "stranger",
-            "/traces/7.evt: event 3: there is no rank 9 in communicator 0",
+            "/traces/7.evt: event 3: communicator 0 has no rank 9",
         ),
         ("unmatched", "/traces.otf2: event "),
     ] {
@@ -249,7 +249,7 @@ fn what_is_wrong_is_one_line_with_a_name() {
         fs::write(&path, content).unwrap();
     }
     assert!(error(&folder.0.join("none.otf2")).contains("/none.otf2: No such file"));
-    assert!(error(&folder.0).contains("this is no name of an OTF2 anchor file"));
+    assert!(error(&folder.0).contains("this is not the path of an OTF2 anchor file"));
     fs::write(folder.0.join("text.otf2"), "some text").unwrap();
     assert!(error(&folder.0.join("text.otf2")).contains("/text.otf2: "));
 }

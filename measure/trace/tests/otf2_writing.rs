@@ -303,7 +303,7 @@ fn what_else_differs_is_named() {
             25,
             "/to/traces/7.def: definition 0 (clock offsets not counted): differs from ",
         ),
-        ("../traces.def", 30, "/to/traces.def: it is not as "),
+        ("../traces.def", 30, "/to/traces.def: differs from "),
     ] {
         let path = to.join("traces").join(file);
         let before = fs::read(&path).unwrap();
@@ -319,7 +319,7 @@ fn what_else_differs_is_named() {
     fs::write(to.join("traces/7.snap"), "").unwrap();
     let found = first_difference(&anchor, &other).unwrap().unwrap();
     assert!(
-        found.ends_with("/traces/7.snap: there is no such file"),
+        found.ends_with("/traces/7.snap: this file does not exist"),
         "{found}"
     );
 }
@@ -381,7 +381,7 @@ fn what_cannot_be_written_leaves_nothing_behind() {
             )
             .unwrap_err()
             .to_string()
-            .ends_with("/to: this is there already")
+            .ends_with("/to: this already exists")
     );
     fs::remove_dir(&to).unwrap();
     times[0].pop();

@@ -159,9 +159,12 @@ impl<'a> StreamedVerdict<'a> {
         for (rank, party) in (0..).zip(&mut ongoing.parties) {
             party.enter = party.enter.filter(|_| sends(kind, root, rank));
         }
-        let late = self
-            .verdict
-            .look_at(kind, &ongoing.parties, &mut self.counter, &self.latencies);
+        let late = self.verdict.count_collective(
+            kind,
+            &ongoing.parties,
+            &mut self.counter,
+            &self.latencies,
+        );
         for (rank, fault) in late {
             let at = (of.number, rank as u32);
             if self.first[2].would_keep(at) {
