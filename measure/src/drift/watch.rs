@@ -4,12 +4,12 @@ use core::ops::ControlFlow;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Local};
 use downbeat_sync::{
-    AccuracyCheck, Comm, OffsetAlgorithm, RankSample, Seen, SyncError, collective,
+    AccuracyCheck, Comm, OffsetAlgorithm, RankOffset, RankSample, SyncError, collective,
 };
 
 /// Measures the offsets of the clocks of all ranks to that of rank 0, at regular times.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Watch {
+pub struct DriftWatch {
     /// How much time there is between two looks.
     pub every: Duration,
     /// How long to look on; there is a look at the beginning and one at the end.
@@ -20,16 +20,16 @@ pub struct Watch {
 
 /// What was seen in one look, on rank 0.
 #[derive(Clone, Copy, Debug)]
-pub struct Round<'a> {
+pub struct DriftRound<'a> {
     /// Counted from 0, with those that were missed.
     pub number: u64,
     /// When it began.
     pub after: Duration,
-    /// What was seen of each rank. The times are those of its own clock.
-    pub seen: &'a [Seen],
+    /// Offset of each rank, by its own clock.
+    pub offsets: &'a [RankOffset],
 }
 
-impl Watch {
+impl DriftWatch {
     /// How many looks there are, if none takes longer than the time to the next one.
     pub fn rounds(&self) -> u64 {
         self.last() + 1
@@ -53,7 +53,7 @@ impl Watch {
         comm: &M,
         passed: impl Fn() -> Duration,
         mut pause: impl FnMut(Duration),
-        mut take: impl FnMut(Round<'_>) -> ControlFlow<()>,
+        mut take: impl FnMut(DriftRound<'_>) -> ControlFlow<()>,
     ) -> Result<(), SyncError> {
         const END: u64 = u64::MAX;
         let check = AccuracyCheck {
@@ -76,10 +76,10 @@ impl Watch {
             let after = passed();
             let seen = check.measure(clock, shown, comm).await?;
             if comm.rank() == 0 {
-                let enough = take(Round {
+                let enough = take(DriftRound {
                     number,
                     after,
-                    seen: &seen,
+                    offsets: &seen,
                 })
                 .is_break();
                 let not_missed = (passed().as_nanos().max(0) as u64).div_ceil(every as u64);
@@ -96,9 +96,9 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Explained, OffsetSeries};
+    use crate::{FitQuality, OffsetSeries};
     use downbeat_clock_core::{Global, Timestamp};
-    use downbeat_sync::{Clocks, Drift, Network, SimClock, SimCluster, SimComm, Wander};
+    use downbeat_sync::{Clocks, Drift, DriftWalk, Network, SimClock, SimCluster, SimComm};
 
     fn cluster(clocks: Clocks) -> SimCluster {
         let network = Network::typical();
@@ -114,18 +114,21 @@ mod tests {
 
     /// What rank 0 sees of each of the others, with their clocks; `takes` is what it does with a look.
     fn watch(
-        watch: Watch,
+        watch: DriftWatch,
         clocks: Clocks,
         takes: Duration,
     ) -> (Vec<(SimClock, OffsetSeries<Global>)>, Vec<u64>) {
         let program = async |comm: &SimComm| {
-            let (clock, local, began) =
-                (comm.clock(), SimClock::believed().unwrap(), comm.true_now());
-            let (mut seen, mut numbers) = (vec![vec![]; comm.size() as usize], vec![]);
-            let take = |round: Round<'_>| {
+            let (clock, local, began) = (
+                comm.clock(),
+                SimClock::nominal_model().unwrap(),
+                comm.true_now(),
+            );
+            let (mut samples, mut numbers) = (vec![vec![]; comm.size() as usize], vec![]);
+            let take = |round: DriftRound<'_>| {
                 numbers.push(round.number);
-                for one in round.seen {
-                    seen[one.rank as usize].extend(one.sample);
+                for one in round.offsets {
+                    samples[one.rank as usize].extend(one.sample);
                 }
                 comm.pause(takes);
                 ControlFlow::Continue(())
@@ -141,7 +144,7 @@ mod tests {
                 )
                 .await
                 .unwrap();
-            (clock, seen, numbers)
+            (clock, samples, numbers)
         };
         let mut found = cluster(clocks).run(program).unwrap();
         let clocks: Vec<_> = found.iter().map(|(clock, ..)| clock.clone()).collect();
@@ -152,8 +155,8 @@ mod tests {
         (clocks.into_iter().zip(series).collect(), numbers)
     }
 
-    fn seconds(during: i64) -> Watch {
-        Watch {
+    fn seconds(during: i64) -> DriftWatch {
+        DriftWatch {
             every: Duration::from_secs(1),
             during: Duration::from_secs(during),
             offset: "skampi/20".parse().unwrap(),
@@ -196,19 +199,19 @@ mod tests {
                 fit.drift
             );
             assert!(
-                matches!(fit.explained, Explained::Share(share) if share > 0.999_99),
+                matches!(fit.quality, FitQuality::RSquared(share) if share > 0.999_99),
                 "{fit:?}"
             );
             let left = series.begin_to_end().unwrap();
             assert!(left.largest.abs() < Duration::from_micros(1), "{left:?}");
             // In truth, nothing is left.
-            assert_eq!(left.certain.unwrap().0, Duration::ZERO);
+            assert_eq!(left.bounds.unwrap().0, Duration::ZERO);
         }
     }
 
     #[test]
     fn clocks_that_wander_are_the_further_from_a_line_the_longer_it_is() {
-        let wander = Wander {
+        let wander = DriftWalk {
             drift_per_sqrt_second: 1e-6,
             interval: Duration::from_millis(100),
             lasting: Duration::from_secs(400),
@@ -249,8 +252,8 @@ mod tests {
     #[test]
     fn rank_0_can_end_it() {
         let program = async |comm: &SimComm| {
-            let (clock, local, mut looks) = (comm.clock(), SimClock::believed().unwrap(), 0);
-            let take = |_: Round<'_>| {
+            let (clock, local, mut looks) = (comm.clock(), SimClock::nominal_model().unwrap(), 0);
+            let take = |_: DriftRound<'_>| {
                 looks += 1;
                 if looks == 3 {
                     ControlFlow::Break(())

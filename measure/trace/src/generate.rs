@@ -11,7 +11,7 @@ pub use program::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
 use replay::{ProgramRun, WrongClocks};
 
 use super::{ClockSample, Matching, Place, Trace, TraceBuilder, TraceError, TruthComparison};
-use downbeat_sync::SimError;
+use downbeat_sync::ClusterError;
 use downbeat_sync::internal::exponential;
 
 impl SyntheticProgram {
@@ -21,7 +21,7 @@ impl SyntheticProgram {
     ///
     /// # Errors
     /// When a parameter is invalid.
-    pub fn sessions(&self) -> Result<Vec<Vec<Vec<ClockSample>>>, SimError> {
+    pub fn sessions(&self) -> Result<Vec<Vec<Vec<ClockSample>>>, ClusterError> {
         self.validate()?;
         let mut clocks = WrongClocks::new(self);
         // Independent of the random numbers of the program.
@@ -59,7 +59,7 @@ impl SyntheticProgram {
     ///
     /// # Errors
     /// When a parameter is invalid, or `see` returns an error.
-    pub fn run<E: From<SimError>>(
+    pub fn run<E: From<ClusterError>>(
         &self,
         see: impl FnMut(SyntheticEvent) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -71,7 +71,7 @@ impl SyntheticProgram {
     ///
     /// # Errors
     /// When a parameter is invalid, or the program is too large for a trace.
-    pub fn trace(&self, matching: Matching) -> Result<Trace, SimError> {
+    pub fn trace(&self, matching: Matching) -> Result<Trace, ClusterError> {
         self.validate()?;
         let mut builder = TraceBuilder::new(matching);
         self.build(&mut builder)?;
@@ -79,7 +79,7 @@ impl SyntheticProgram {
     }
 
     /// Adds all events to a builder.
-    pub(super) fn build(&self, builder: &mut TraceBuilder) -> Result<(), SimError> {
+    pub(super) fn build(&self, builder: &mut TraceBuilder) -> Result<(), ClusterError> {
         let [process, thread] = self.reserved();
         for (location, place) in (0..).zip(self.places()) {
             let id = builder.add_location(place).map_err(too_large)?;
@@ -105,11 +105,11 @@ impl SyntheticProgram {
     ///
     /// # Errors
     /// When a parameter is invalid.
-    pub fn truth(&self) -> Result<Vec<Vec<Timestamp<Global>>>, SimError> {
+    pub fn truth(&self) -> Result<Vec<Vec<Timestamp<Global>>>, ClusterError> {
         let mut times = vec![vec![]; self.places().len()];
         self.run(|event| {
             times[event.location.index()].push(event.truth);
-            Ok::<_, SimError>(())
+            Ok::<_, ClusterError>(())
         })?;
         Ok(times)
     }
@@ -122,7 +122,7 @@ impl SyntheticProgram {
     pub fn error<T: AsRef<[Timestamp<Global>]>>(
         &self,
         times: &[T],
-    ) -> Result<TruthComparison, SimError> {
+    ) -> Result<TruthComparison, ClusterError> {
         let mut error = TruthComparison::default();
         let mut left: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
         self.run(|event| {
@@ -132,15 +132,15 @@ impl SyntheticProgram {
             {
                 error.add(*shown, event.truth);
             }
-            Ok::<_, SimError>(())
+            Ok::<_, ClusterError>(())
         })?;
         Ok(error)
     }
 }
 
 /// Error of a program whose events do not fit in a trace.
-fn too_large(why: TraceError) -> SimError {
-    SimError::Parameter {
+fn too_large(why: TraceError) -> ClusterError {
+    ClusterError::Parameter {
         name: format!("the program ({why})"),
         must: "small enough for a trace",
     }

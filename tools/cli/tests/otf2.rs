@@ -22,7 +22,7 @@ fn writer() -> &'static Path {
             .unwrap();
         let source = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/../../measure/tests/otf2/archive.c"
+            "/../../measure/trace/tests/otf2/archive.c"
         );
         let flags = String::from_utf8(flags.stdout).unwrap();
         let mut cc = Command::new("cc");

@@ -1,8 +1,8 @@
 //! Parameters of a synthetic program, and properties that follow from them without running it.
 
 use downbeat_clock_core::{Duration, Global, Local, Timestamp};
-use downbeat_sync::internal::{not_negative, refuse_unless};
-use downbeat_sync::{Clocks, Drift, SimError, Wander};
+use downbeat_sync::internal::{require, require_non_negative};
+use downbeat_sync::{Clocks, ClusterError, Drift, DriftWalk};
 
 use crate::{Action, CommunicatorId, Latencies, LocationId, Place};
 
@@ -111,7 +111,7 @@ impl SyntheticProgram {
     /// `events` events.
     pub fn new(nodes: u32, events: u64) -> Self {
         let [process, node, beyond] = [200, 500, 2_000].map(Duration::from_nanos);
-        let wander = Wander {
+        let wander = DriftWalk {
             drift_per_sqrt_second: 1e-8,
             interval: Duration::from_secs(1),
             lasting: Duration::ZERO,
@@ -169,43 +169,43 @@ impl SyntheticProgram {
     ///
     /// # Errors
     /// Names the first invalid parameter.
-    pub fn validate(&self) -> Result<(), SimError> {
+    pub fn validate(&self) -> Result<(), ClusterError> {
         let name = |name: &str| name.to_owned();
         let positive = "positive";
-        refuse_unless(self.nodes > 0, || name("nodes"), positive)?;
-        refuse_unless(self.processes > 0, || name("processes"), positive)?;
-        refuse_unless(self.threads > 0, || name("threads"), positive)?;
+        require(self.nodes > 0, || name("nodes"), positive)?;
+        require(self.processes > 0, || name("processes"), positive)?;
+        require(self.threads > 0, || name("threads"), positive)?;
         let locations = [self.processes, self.threads]
             .iter()
             .try_fold(self.nodes, |all, more| all.checked_mul(*more));
-        refuse_unless(
+        require(
             locations.is_some_and(|all| all < 1 << 28),
             || name("nodes"),
             "so few that there are less than 2^28 threads",
         )?;
-        refuse_unless(
+        require(
             self.duration > Duration::ZERO,
             || name("duration"),
             positive,
         )?;
-        refuse_unless(
+        require(
             self.duration < Duration::from_secs(1 << 29),
             || name("duration"),
             "less than 17 years",
         )?;
-        refuse_unless(
+        require(
             self.latencies.levels()[2] < Duration::from_secs(1),
             || name("latencies"),
             "below a second",
         )?;
-        not_negative(self.jitter.as_nanos() as f64, || name("jitter"))?;
-        not_negative(self.noise.as_nanos() as f64, || name("noise"))?;
-        refuse_unless(
+        require_non_negative(self.jitter.as_nanos() as f64, || name("jitter"))?;
+        require_non_negative(self.noise.as_nanos() as f64, || name("noise"))?;
+        require(
             self.sessions == 0 || self.samples > 0,
             || name("samples"),
             positive,
         )?;
-        refuse_unless(
+        require(
             (0.0..=1.0).contains(&self.violated),
             || name("violated"),
             "from 0 to 1",
@@ -258,7 +258,7 @@ impl SyntheticProgram {
 
     /// Returns the clocks, with drifts that wander for the whole program.
     pub(super) fn lasting_clocks(&self) -> Clocks {
-        let wander = self.clocks.wander.map(|wander| Wander {
+        let wander = self.clocks.wander.map(|wander| DriftWalk {
             lasting: self.end() + Duration::from_secs(1),
             ..wander
         });

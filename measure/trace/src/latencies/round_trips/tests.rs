@@ -3,7 +3,7 @@ use crate::{
     Action, CommunicatorId, Interpolation, Matching, Place, PreSynchronization, SyntheticProgram,
     SyntheticTraffic, TraceBuilder, Verdict,
 };
-use downbeat_sync::{Clocks, Wander};
+use downbeat_sync::{Clocks, DriftWalk};
 
 /// Pre-synchronized trace of a program.
 fn synchronized(program: &SyntheticProgram) -> Trace {
@@ -22,7 +22,7 @@ fn synchronized(program: &SyntheticProgram) -> Trace {
 
 /// Program with clocks whose drifts wander by this much in a second.
 fn wandering(program: &SyntheticProgram, drift_per_sqrt_second: f64) -> SyntheticProgram {
-    let wander = program.clocks.wander.map(|wander| Wander {
+    let wander = program.clocks.wander.map(|wander| DriftWalk {
         drift_per_sqrt_second,
         ..wander
     });
