@@ -30,9 +30,9 @@ use crate::{
 ///
 /// let found = ThreadCluster::new(3).run(|comm| check.measure_blocking(&clock, global, comm))?;
 /// let found = found.into_iter().next().ok_or("there is a rank 0")??;
-/// assert_eq!(found.iter().map(|seen| seen.rank).collect::<Vec<_>>(), [1, 2]);
+/// assert_eq!(found.iter().map(|offset| offset.rank).collect::<Vec<_>>(), [1, 2]);
 /// // They do share a clock: no offset is further from 0 than it can be wrong.
-/// assert!(found.iter().filter_map(|seen| seen.sample).all(|sample| Some(sample.offset.abs()) <= sample.half_width));
+/// assert!(found.iter().filter_map(|offset| offset.sample).all(|sample| Some(sample.offset.abs()) <= sample.half_width));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,17 +99,18 @@ impl AccuracyCheck {
         global: ClockModel<Counter, Global>,
         comm: &M,
     ) -> Result<Vec<RankOffset>, SyncError> {
-        let (mut seen, mut failure) = (Vec::new(), None);
+        let (mut offsets, mut failure) = (Vec::new(), None);
         if comm.rank() == 0 {
             for rank in (1..comm.size()).filter(|rank| self.ranks.contains(*rank)) {
                 answer(clock, &global, comm, rank).await?;
-                let Report(sample) = comm.recv(rank).await?;
-                seen.push(RankOffset { rank, sample });
+                let CheckedSample(sample) = comm.recv(rank).await?;
+                offsets.push(RankOffset { rank, sample });
             }
         } else if self.ranks.contains(comm.rank()) {
-            let (mut client, no_memory) = OffsetClient::<Global, Global>::or_single(self.offset, 0);
+            let (mut client, no_memory) =
+                OffsetClient::<Global, Global>::new_or_single(self.offset, 0);
             let sample = client.attempt(clock, &global, comm).await?;
-            comm.send(0, Report(sample.ok())).await?;
+            comm.send(0, CheckedSample(sample.ok())).await?;
             // Clocks that drift apart are what a check is for.
             failure = no_memory.or(sample
                 .err()
@@ -117,7 +118,7 @@ impl AccuracyCheck {
         }
         match lowest_rank_where(comm, failure.is_some()).await? {
             Some(rank) => Err(failure.unwrap_or(SyncError::OtherRank(rank))),
-            None => Ok(seen),
+            None => Ok(offsets),
         }
     }
 
@@ -137,10 +138,10 @@ impl AccuracyCheck {
 
 /// What a rank tells rank 0.
 #[derive(Clone, Copy, Debug)]
-struct Report(Option<OffsetSample<Global>>);
+struct CheckedSample(Option<OffsetSample<Global>>);
 
 /// What is not known travels as what cannot be: less than no width.
-impl Payload for Report {
+impl Payload for CheckedSample {
     const WORDS: usize = 4;
 
     fn put(self, words: &mut Words) {
@@ -202,7 +203,12 @@ mod tests {
             half_width,
         };
         for report in [None, Some(sample(None)), Some(sample(Some(Duration::ZERO)))] {
-            assert_eq!(Report::get(&to_words(Report(report))).unwrap().0, report);
+            assert_eq!(
+                CheckedSample::get(&to_words(CheckedSample(report)))
+                    .unwrap()
+                    .0,
+                report
+            );
         }
     }
 }

@@ -84,7 +84,9 @@ mod payload;
 mod ready;
 mod scramble;
 mod sim;
+mod split;
 mod thread;
+mod thread_cluster;
 
 pub use algorithm::{
     Algorithm, ClockPropSync, FlatAlgorithm, Hca, Hca2, Hca3, Hca3Offset, Hierarchy, Jk,
@@ -104,7 +106,8 @@ pub use sim::{
     Bursts, Card, Clocks, DelayTail, Drift, DriftWalk, Network, NetworkLink, SimClock, SimCluster,
     SimComm, Simulated, VirtualTime,
 };
-pub use thread::{ThreadCluster, ThreadComm};
+pub use thread::ThreadComm;
+pub use thread_cluster::ThreadCluster;
 
 /// Items shared by Downbeat's own crates and tests; not covered by semantic versioning.
 #[doc(hidden)]

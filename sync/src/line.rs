@@ -60,21 +60,21 @@ impl Default for Quality {
 impl Quality {
     /// Of a model that was composed of two.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn combine(self, other: Self) -> Self {
         Self {
             residual_deviation: self
                 .residual_deviation
                 .into_iter()
                 .chain(other.residual_deviation)
                 .reduce(f64::max),
-            half_width: both(self.half_width, other.half_width, |a, b| a + b),
+            half_width: both_known(self.half_width, other.half_width, |a, b| a + b),
             left_out: self.left_out.saturating_add(other.left_out),
         }
     }
 }
 
 /// What is known of two things together: nothing, unless it is known of both.
-fn both(
+fn both_known(
     a: Option<Duration>,
     b: Option<Duration>,
     join: impl Fn(Duration, Duration) -> Duration,
@@ -111,7 +111,7 @@ fn is_drift(why: FitError, session: Duration) -> bool {
 
 impl LineFit {
     /// An offset without drift.
-    pub const fn level(offset: OffsetAlgorithm) -> Self {
+    pub const fn offset_only(offset: OffsetAlgorithm) -> Self {
         Self {
             fit_points: NonZeroU32::MIN,
             offset,
@@ -139,8 +139,8 @@ impl LineFit {
         comm: &M,
         reference: u32,
     ) -> Result<Result<LearnedModel<C, R>, SyncError>, CommError> {
-        let (mut client, mut failure) = OffsetClient::<C, R>::or_single(self.offset, reference);
-        let mut line = Points::new(self.weighted);
+        let (mut client, mut failure) = OffsetClient::<C, R>::new_or_single(self.offset, reference);
+        let mut line = FitState::new(self.weighted);
         let mut contradiction = None;
         let now = || base.apply(clock.ticks());
         for measurement in 0..self.measurements() {
@@ -157,14 +157,14 @@ impl LineFit {
                 }
             }
         }
-        let of_reference: Quality = comm.recv(reference).await?;
+        let reference_quality: Quality = comm.recv(reference).await?;
         // Only if all were left out is a contradiction a failure.
         let failure = failure.or(contradiction
             .filter(|_| line.fit.points() == 0)
             .map(SyncError::Fit));
         Ok(failure
             .map_or(Ok(()), Err)
-            .and_then(|()| line.learned(of_reference)))
+            .and_then(|()| line.finish(reference_quality)))
     }
 
     /// Is the reference of a client that [learns](Self::learn), for a clock of this quality.
@@ -187,7 +187,7 @@ impl LineFit {
 }
 
 /// What a client has measured so far.
-struct Points<C: Domain> {
+struct FitState<C: Domain> {
     weighted: bool,
     fit: OffsetFit<C>,
     /// Through which the line shall go.
@@ -198,9 +198,9 @@ struct Points<C: Domain> {
 }
 
 /// How much less certain than the best an offset may be that moves a weighted line.
-const MUCH: i64 = 4;
+const MAX_RELATIVE_WIDTH: i64 = 4;
 
-impl<C: Domain> Points<C> {
+impl<C: Domain> FitState<C> {
     fn new(weighted: bool) -> Self {
         Self {
             weighted,
@@ -212,7 +212,8 @@ impl<C: Domain> Points<C> {
     }
 
     fn push(&mut self, sample: OffsetSample<C>) {
-        self.quality.half_width = both(self.quality.half_width, sample.half_width, Duration::max);
+        self.quality.half_width =
+            both_known(self.quality.half_width, sample.half_width, Duration::max);
         self.narrowest = sample
             .half_width
             .map_or(self.narrowest, |width| width.min(self.narrowest));
@@ -223,10 +224,13 @@ impl<C: Domain> Points<C> {
         }
     }
 
-    fn learned<R: Domain>(&self, of_reference: Quality) -> Result<LearnedModel<C, R>, SyncError> {
+    fn finish<R: Domain>(
+        &self,
+        reference_quality: Quality,
+    ) -> Result<LearnedModel<C, R>, SyncError> {
         let line = self.fit.line()?;
         let residual_deviation = line.residual_deviation();
-        let uncertain = self.narrowest.as_nanos().saturating_mul(MUCH);
+        let uncertain = self.narrowest.as_nanos().saturating_mul(MAX_RELATIVE_WIDTH);
         let trusted = |last: &OffsetSample<C>| {
             last.half_width
                 .is_none_or(|width| width.as_nanos() <= uncertain)
@@ -234,7 +238,7 @@ impl<C: Domain> Points<C> {
         let (line, half_width) = match self.last.filter(|last| !self.weighted || trusted(last)) {
             Some(last) => (
                 line.through(last),
-                both(self.quality.half_width, last.half_width, Duration::max),
+                both_known(self.quality.half_width, last.half_width, Duration::max),
             ),
             None => (line, self.quality.half_width),
         };
@@ -245,7 +249,7 @@ impl<C: Domain> Points<C> {
         };
         Ok(LearnedModel {
             model: line.model()?,
-            quality: quality.and(of_reference),
+            quality: quality.combine(reference_quality),
         })
     }
 }
@@ -280,7 +284,7 @@ mod tests {
             left_out: 2,
         };
         assert_eq!(
-            first.and(second),
+            first.combine(second),
             Quality {
                 residual_deviation: Some(3.0),
                 half_width: width(15),
@@ -288,7 +292,10 @@ mod tests {
             }
         );
         assert_eq!(
-            (first.and(Quality::default()), Quality::default().and(first)),
+            (
+                first.combine(Quality::default()),
+                Quality::default().combine(first)
+            ),
             (first, first)
         );
         // A bound that holds for a part of the way is none for the whole.
@@ -297,7 +304,10 @@ mod tests {
             ..second
         };
         assert_eq!(
-            (first.and(unknown).half_width, unknown.and(first).half_width),
+            (
+                first.combine(unknown).half_width,
+                unknown.combine(first).half_width
+            ),
             (None, None)
         );
     }

@@ -50,14 +50,14 @@ pub struct MpiComm {
     rank: u32,
     size: u32,
     /// Messages of this rank to itself: MPI may wait for their receiver.
-    to_itself: RefCell<VecDeque<Message>>,
+    to_itself: RefCell<VecDeque<SelfMessage>>,
 }
 
 /// The words, and how many of them count.
-type Message = (Words, usize);
+type SelfMessage = (Words, usize);
 
 /// Bytes of a message: MPI counts with a sign.
-const LONGEST: usize = 1 << 30;
+const MAX_CHUNK: usize = 1 << 30;
 
 impl MpiComm {
     /// Joins the ranks of `comm`, which all call this, in a communicator of its own.
@@ -66,7 +66,7 @@ impl MpiComm {
     /// When MPI is not running, when this thread may not use it, or when it fails; but what fails in the communication
     /// over `comm` itself is handled as `comm` says, and by default ends the program.
     pub fn duplicate(comm: &impl Communicator) -> Result<Self, MpiError> {
-        context::check_usable()?;
+        error::check_usable()?;
         Self::new(Context::duplicate(comm)?)
     }
 
@@ -82,7 +82,7 @@ impl MpiComm {
         reason = "nobody can tell from a raw communicator whether it is one"
     )]
     pub unsafe fn duplicate_raw(comm: MPI_Comm) -> Result<Self, MpiError> {
-        context::check_usable()?;
+        error::check_usable()?;
         // SAFETY: MPI is running, and so the caller vouches for the communicator.
         Self::new(unsafe { Context::duplicate_raw(comm) }?)
     }
@@ -176,13 +176,13 @@ impl MpiComm {
     fn send_bytes_now(&self, to: u32, bytes: &[u8]) -> Result<(), CommError> {
         check_other(self, to)?;
         bytes
-            .chunks(LONGEST)
+            .chunks(MAX_CHUNK)
             .try_for_each(|part| Ok(self.context.send_bytes(to as c_int, part)?))
     }
 
     fn recv_bytes_now(&self, from: u32, bytes: &mut [u8]) -> Result<(), CommError> {
         check_other(self, from)?;
-        for part in bytes.chunks_mut(LONGEST) {
+        for part in bytes.chunks_mut(MAX_CHUNK) {
             let (expected, found) = (part.len(), self.context.recv_bytes(from as c_int, part)?);
             if found != expected {
                 return Err(CommError::WrongLength {
@@ -218,14 +218,14 @@ impl MpiComm {
         // A rank whose color MPI does not have takes part without one: the others wait for it.
         let group = self
             .context
-            .split(known.unwrap_or_default(), in_order(key))?;
+            .split(known.unwrap_or_default(), ordered_key(key))?;
         known?;
         Ok(group.map(Self::new).transpose()?)
     }
 }
 
 /// MPI's keys have a sign: the order stays the same.
-fn in_order(key: u32) -> c_int {
+fn ordered_key(key: u32) -> c_int {
     (key ^ 1 << 31) as c_int
 }
 

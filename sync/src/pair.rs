@@ -4,7 +4,7 @@
 //! busy with others: such a session would seem to have begun long ago, and its first round trip to be a long one.
 //!
 //! Then the client leads: each of its messages says how many more will come, and how to send the answer; the reference
-//! answers until none is left. So the reference needs to know neither the algorithm nor the number of exchanges, and
+//! answers until none is remaining. So the reference needs to know neither the algorithm nor the number of exchanges, and
 //! the two cannot disagree about them.
 
 use core::num::NonZeroU32;
@@ -34,7 +34,7 @@ pub struct OffsetClient<C: Domain, R: Domain> {
 }
 
 /// So many exchanges are made before an early exit is thought of.
-const NOT_EARLIER: u64 = 10;
+const MIN_EXCHANGES_BEFORE_EXIT: u64 = 10;
 
 impl<C: Domain, R: Domain> OffsetClient<C, R> {
     /// A client that is going to ask the rank `reference`.
@@ -51,20 +51,20 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
                 .map_err(|_| SyncError::TooManyExchanges(exchanges))?;
             buffer.resize(exchanges as usize, Exchange::BLANK);
         }
-        Ok(Self::with(algorithm, reference, buffer))
+        Ok(Self::with_buffer(algorithm, reference, buffer))
     }
 
     /// As [`new`](Self::new); without the memory for it, one that makes a single exchange, and the failure.
     ///
     /// So an algorithm for all ranks gets through its messages in any case, and nobody waits in vain.
-    pub(crate) fn or_single(
+    pub(crate) fn new_or_single(
         algorithm: OffsetAlgorithm,
         reference: u32,
     ) -> (Self, Option<SyncError>) {
         match Self::new(algorithm, reference) {
             Ok(client) => (client, None),
             Err(why) => (
-                Self::with(
+                Self::with_buffer(
                     OffsetAlgorithm::skampi(NonZeroU32::MIN),
                     reference,
                     Vec::new(),
@@ -74,7 +74,11 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         }
     }
 
-    fn with(algorithm: OffsetAlgorithm, reference: u32, buffer: Vec<Exchange<C, R>>) -> Self {
+    fn with_buffer(
+        algorithm: OffsetAlgorithm,
+        reference: u32,
+        buffer: Vec<Exchange<C, R>>,
+    ) -> Self {
         Self {
             reference,
             algorithm,
@@ -100,7 +104,7 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         comm: &M,
     ) -> Result<OffsetSample<C>, SyncError> {
         comm.recv::<()>(self.reference).await?;
-        let session = Session {
+        let session = OffsetSession {
             clock,
             base,
             comm,
@@ -116,10 +120,12 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
                     made += 1;
                     *quickest = exchange.round_trip().min(*quickest);
                     Ok(early_exit
-                        && made >= NOT_EARLIER
-                        && is_about_as_quick(exchange.round_trip(), *quickest))
+                        && made >= MIN_EXCHANGES_BEFORE_EXIT
+                        && is_near_quickest(exchange.round_trip(), *quickest))
                 };
-                session.play(Sending::Standard, 0..exchanges, take).await?;
+                session
+                    .run_exchanges(SendMode::Standard, 0..exchanges, take)
+                    .await?;
                 Ok(estimator.estimate()?)
             }
             OffsetAlgorithm::MeanRtt { .. } => {
@@ -129,8 +135,8 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
                         let mut mean = MeanRoundTrip::new();
                         let before = exchanges..2 * exchanges;
                         session
-                            .play::<R>(Sending::Synchronous, before, |exchange| {
-                                go_on(mean.push(exchange))
+                            .run_exchanges::<R>(SendMode::Synchronous, before, |exchange| {
+                                continue_after(mean.push(exchange))
                             })
                             .await?;
                         *self.round_trip.insert(mean.mean()?)
@@ -138,8 +144,8 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
                 };
                 let mut estimator = MeanRttOffset::new(round_trip, &mut self.buffer);
                 session
-                    .play(Sending::Synchronous, 0..exchanges, |exchange| {
-                        go_on(estimator.push(exchange))
+                    .run_exchanges(SendMode::Synchronous, 0..exchanges, |exchange| {
+                        continue_after(estimator.push(exchange))
                     })
                     .await?;
                 Ok(estimator.estimate()?)
@@ -147,8 +153,8 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
             OffsetAlgorithm::TraceCollector { .. } => {
                 let mut estimator = TraceCollectorOffset::new(&mut self.buffer);
                 session
-                    .play(Sending::Standard, 0..exchanges, |exchange| {
-                        go_on(estimator.push(exchange))
+                    .run_exchanges(SendMode::Standard, 0..exchanges, |exchange| {
+                        continue_after(estimator.push(exchange))
                     })
                     .await?;
                 Ok(estimator.estimate()?)
@@ -185,12 +191,12 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
 }
 
 /// Within a tenth of it.
-fn is_about_as_quick(round_trip: Duration, quickest: Duration) -> bool {
+fn is_near_quickest(round_trip: Duration, quickest: Duration) -> bool {
     round_trip.as_nanos() <= quickest.as_nanos().saturating_add(quickest.as_nanos() / 10)
 }
 
 /// Takes exchanges, whatever they tell, until there are no more.
-fn go_on(taken: Result<(), FitError>) -> Result<bool, FitError> {
+fn continue_after(taken: Result<(), FitError>) -> Result<bool, FitError> {
     taken.map(|()| false)
 }
 
@@ -207,13 +213,13 @@ pub async fn answer<K: Clock, D: Domain, M: Comm>(
 ) -> Result<(), CommError> {
     comm.send(client, ()).await?;
     loop {
-        let ping: Ping = comm.recv(client).await?;
+        let request: OffsetRequest = comm.recv(client).await?;
         let now = base.apply(clock.ticks());
-        match ping.answer_by {
-            Sending::Standard => comm.send(client, now).await?,
-            Sending::Synchronous => comm.send_sync(client, now).await?,
+        match request.answer_mode {
+            SendMode::Standard => comm.send(client, now).await?,
+            SendMode::Synchronous => comm.send_sync(client, now).await?,
         }
-        if ping.left == 0 {
+        if request.remaining == 0 {
             return Ok(());
         }
     }
@@ -233,58 +239,60 @@ pub fn answer_blocking<K: Clock, D: Domain, M: Comm>(
 }
 
 /// The client's side of a measurement.
-struct Session<'a, K, C: Domain, M> {
+struct OffsetSession<'a, K, C: Domain, M> {
     clock: &'a K,
     base: &'a ClockModel<Counter, C>,
     comm: &'a M,
     reference: u32,
 }
 
-impl<K: Clock, C: Domain, M: Comm> Session<'_, K, C, M> {
-    /// Plays some exchanges; `left` counts down to how many others follow.
+impl<K: Clock, C: Domain, M: Comm> OffsetSession<'_, K, C, M> {
+    /// Plays some exchanges; `remaining` counts down to how many others follow.
     ///
     /// Each is taken while the message of the next one is on its way. `take` says whether that was enough, or fails;
     /// either way the whole measurement ends soon.
-    async fn play<R: Domain>(
+    async fn run_exchanges<R: Domain>(
         &self,
-        sending: Sending,
-        left: Range<u64>,
+        send_mode: SendMode,
+        remaining: Range<u64>,
         mut take: impl FnMut(Exchange<C, R>) -> Result<bool, FitError>,
     ) -> Result<(), SyncError> {
-        let last = left.start;
-        let mut before: Option<Stamps<R>> = None;
-        for left in left.rev() {
+        let last = remaining.start;
+        let mut before: Option<RawExchange<R>> = None;
+        for remaining in remaining.rev() {
             let mut enough = Ok(false);
             let meanwhile =
                 || enough = before.map_or(Ok(false), |stamps| take(self.exchange_of(stamps)));
-            let stamps = self.exchange(sending, left, meanwhile).await?;
+            let stamps = self.exchange(send_mode, remaining, meanwhile).await?;
             if enough != Ok(false) {
-                return self.end(sending, left, enough.map(|_| stamps), take).await;
+                return self
+                    .finish_early(send_mode, remaining, enough.map(|_| stamps), take)
+                    .await;
             }
             before = Some(stamps);
         }
         match before.map_or(Ok(false), |stamps| take(self.exchange_of(stamps))) {
             Ok(_) => Ok(()),
-            Err(why) => self.end(sending, last, Err(why), take).await,
+            Err(why) => self.finish_early(send_mode, last, Err(why), take).await,
         }
     }
 
     /// Makes the last exchange, if the reference expects more: it is told so, or it would wait for others. Takes that
     /// and what was not taken yet, unless something failed.
     #[cold]
-    async fn end<R: Domain>(
+    async fn finish_early<R: Domain>(
         &self,
-        sending: Sending,
-        left: u64,
-        not_taken: Result<Stamps<R>, FitError>,
+        send_mode: SendMode,
+        remaining: u64,
+        pending: Result<RawExchange<R>, FitError>,
         mut take: impl FnMut(Exchange<C, R>) -> Result<bool, FitError>,
     ) -> Result<(), SyncError> {
-        let last = if left > 0 {
-            Some(self.exchange(sending, 0, || {}).await?)
+        let last = if remaining > 0 {
+            Some(self.exchange(send_mode, 0, || {}).await?)
         } else {
             None
         };
-        for stamps in [Some(not_taken?), last].into_iter().flatten() {
+        for stamps in [Some(pending?), last].into_iter().flatten() {
             take(self.exchange_of(stamps))?;
         }
         Ok(())
@@ -292,32 +300,32 @@ impl<K: Clock, C: Domain, M: Comm> Session<'_, K, C, M> {
 
     async fn exchange<R: Domain>(
         &self,
-        sending: Sending,
-        left: u64,
+        send_mode: SendMode,
+        remaining: u64,
         meanwhile: impl FnOnce(),
-    ) -> Result<Stamps<R>, CommError> {
-        let ping = Ping {
-            left,
-            answer_by: sending,
+    ) -> Result<RawExchange<R>, CommError> {
+        let request = OffsetRequest {
+            remaining,
+            answer_mode: send_mode,
         };
         let sent = self.clock.open();
         // Not a function: it would be one more future, which the compiler moves about between the stamps.
-        match sending {
-            Sending::Standard => self.comm.send(self.reference, ping).await?,
-            Sending::Synchronous => self.comm.send_sync(self.reference, ping).await?,
+        match send_mode {
+            SendMode::Standard => self.comm.send(self.reference, request).await?,
+            SendMode::Synchronous => self.comm.send_sync(self.reference, request).await?,
         }
         meanwhile();
         let answered = self.comm.recv(self.reference).await?;
         let received = self.clock.close();
-        Ok(Stamps {
+        Ok(RawExchange {
             sent,
             answered,
             received,
         })
     }
 
-    fn exchange_of<R: Domain>(&self, stamps: Stamps<R>) -> Exchange<C, R> {
-        let Stamps {
+    fn exchange_of<R: Domain>(&self, stamps: RawExchange<R>) -> Exchange<C, R> {
+        let RawExchange {
             sent,
             answered,
             received,
@@ -332,7 +340,7 @@ impl<K: Clock, C: Domain, M: Comm> Session<'_, K, C, M> {
 
 /// An exchange as it was read from the clock.
 #[derive(Clone, Copy)]
-struct Stamps<R: Domain> {
+struct RawExchange<R: Domain> {
     sent: Ticks,
     answered: Timestamp<R>,
     received: Ticks,
@@ -340,36 +348,36 @@ struct Stamps<R: Domain> {
 
 /// How messages are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sending {
+enum SendMode {
     Standard,
     Synchronous,
 }
 
 /// The client's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Ping {
+struct OffsetRequest {
     /// How many more will come after this one.
-    left: u64,
-    answer_by: Sending,
+    remaining: u64,
+    answer_mode: SendMode,
 }
 
 /// The lowest bit says how to answer.
-impl Payload for Ping {
+impl Payload for OffsetRequest {
     const WORDS: usize = 1;
 
     fn put(self, words: &mut Words) {
-        words[0] = self.left << 1 | u64::from(self.answer_by == Sending::Synchronous);
+        words[0] = self.remaining << 1 | u64::from(self.answer_mode == SendMode::Synchronous);
     }
 
     fn get(words: &Words) -> Option<Self> {
-        let answer_by = if words[0] & 1 == 0 {
-            Sending::Standard
+        let answer_mode = if words[0] & 1 == 0 {
+            SendMode::Standard
         } else {
-            Sending::Synchronous
+            SendMode::Synchronous
         };
         Some(Self {
-            left: words[0] >> 1,
-            answer_by,
+            remaining: words[0] >> 1,
+            answer_mode,
         })
     }
 }

@@ -1,9 +1,8 @@
 //! Ranks that are threads of one process.
 
-mod cluster;
 mod mailbox;
+pub(crate) mod meeting;
 mod sleeper;
-mod split;
 
 use core::cell::Cell;
 use core::fmt;
@@ -12,12 +11,12 @@ use core::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
-pub use cluster::ThreadCluster;
 pub use mailbox::{Departure, Mailbox, MailboxBlocked};
+use meeting::SplitMeeting;
 pub use sleeper::Sleeper;
-use split::Meeting;
 
 use crate::payload::{MAX_WORDS, to_words};
+use crate::split::SplitRequest;
 use crate::{Comm, CommError, Payload};
 
 /// One of several ranks that are threads of one process and talk through shared cache lines.
@@ -30,7 +29,7 @@ pub struct ThreadComm {
     rank: u32,
     /// To every rank.
     links: Box<[PeerLink]>,
-    group: Arc<Group>,
+    pub(crate) group: Arc<ThreadGroup>,
     /// Both ends of a mailbox belong to one thread each, so a communicator is for one thread at a time.
     not_sync: PhantomData<Cell<()>>,
 }
@@ -44,10 +43,10 @@ struct PeerLink {
 }
 
 /// What the ranks of a communicator share.
-struct Group {
-    meeting: Meeting,
+pub(crate) struct ThreadGroup {
+    meeting: SplitMeeting<ThreadComm>,
     /// The first rank that panicked.
-    casualty: OnceLock<u32>,
+    pub(crate) first_panic: OnceLock<u32>,
 }
 
 impl fmt::Debug for ThreadComm {
@@ -58,10 +57,10 @@ impl fmt::Debug for ThreadComm {
 
 impl ThreadComm {
     /// All ranks of a new communicator.
-    fn group(ranks: usize) -> Vec<Self> {
-        let group = Arc::new(Group {
-            meeting: Meeting::new(ranks),
-            casualty: OnceLock::new(),
+    pub(crate) fn create_group(ranks: usize) -> Vec<Self> {
+        let group = Arc::new(ThreadGroup {
+            meeting: SplitMeeting::new(ranks),
+            first_panic: OnceLock::new(),
         });
         let sleepers: Vec<_> = (0..ranks).map(|_| Arc::new(Sleeper::new())).collect();
         let row = |_| {
@@ -148,14 +147,14 @@ impl ThreadComm {
                 }
                 // It may have panicked only because another did.
                 Err(MailboxBlocked::Gone(Departure::Panicked)) => Some(Err(CommError::Panicked {
-                    rank: *self.group.casualty.get().unwrap_or(&peer),
+                    rank: *self.group.first_panic.get().unwrap_or(&peer),
                 })),
                 Err(MailboxBlocked::NotYet) if peer == self.rank => {
                     Some(Err(CommError::WaitsForItself))
                 }
                 Err(MailboxBlocked::NotYet) => self
                     .group
-                    .casualty
+                    .first_panic
                     .get()
                     .map(|rank| Err(CommError::Panicked { rank: *rank })),
             })
@@ -172,7 +171,7 @@ impl Drop for ThreadComm {
         };
         if how == Departure::Panicked {
             // In vain, if another was the first.
-            let _ = self.group.casualty.set(self.rank);
+            let _ = self.group.first_panic.set(self.rank);
         }
         // First of all where only the first one counts: whoever is released here may come to the same end.
         self.group.meeting.leave(self.rank, how);
@@ -220,6 +219,11 @@ impl Comm for ThreadComm {
         color: Option<u32>,
         key: u32,
     ) -> impl Future<Output = Result<Option<Self>, CommError>> {
-        ready(self.group.meeting.attend(self.rank, color, key))
+        let request = SplitRequest {
+            color,
+            key,
+            rank: self.rank,
+        };
+        ready(self.group.meeting.attend(request, Self::create_group))
     }
 }

@@ -2,7 +2,7 @@
 
 use downbeat_clock_core::{BinomialTree, Clock, ClockModel, Duration, Local, PairRole};
 
-use super::{Attempt, LocalClock};
+use super::local_clock::{LocalClock, RankResult};
 use crate::line::{LearnedModel, LineFit, Quality};
 use crate::{Comm, CommError, SyncError};
 
@@ -15,10 +15,10 @@ pub struct Hca2 {
 }
 
 /// From a rank's own time to that of the root of a subtree.
-type Below = LearnedModel<Local, Local>;
+type PathToRoot = LearnedModel<Local, Local>;
 
 /// To oneself.
-const ITSELF: Below = LearnedModel {
+const EMPTY_PATH: PathToRoot = LearnedModel {
     model: ClockModel::IDENTITY,
     quality: Quality {
         residual_deviation: None,
@@ -32,7 +32,7 @@ impl Hca2 {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Attempt, CommError> {
+    ) -> Result<RankResult, CommError> {
         let to_root = self.lines(me, comm).await?;
         Ok(to_root.and_then(|LearnedModel { model, quality }| {
             me.learned(LearnedModel {
@@ -47,7 +47,7 @@ impl Hca2 {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Result<Below, SyncError>, CommError> {
+    ) -> Result<Result<PathToRoot, SyncError>, CommError> {
         // What is known of the root's own clock comes with the last line on every way there.
         let quality = if comm.rank() == 0 {
             me.quality
@@ -63,7 +63,7 @@ impl Hca2 {
                 let above = receive(comm, reference).await?;
                 mine = line
                     .and_then(|line| compose(line, above))
-                    .unwrap_or_else(|why| remember(&mut failure, why));
+                    .unwrap_or_else(|why| keep_failure(&mut failure, why));
             }
             Some(PairRole::ReferenceOf(client)) => {
                 self.line
@@ -84,8 +84,8 @@ impl Hca2 {
         quality: Quality,
         comm: &M,
         failure: &mut Option<SyncError>,
-    ) -> Result<Vec<Below>, CommError> {
-        let mut subtree = vec![ITSELF];
+    ) -> Result<Vec<PathToRoot>, CommError> {
+        let mut subtree = vec![EMPTY_PATH];
         for role in BinomialTree::new(comm.size()).upwards(comm.rank()) {
             match role {
                 PairRole::ReferenceOf(client) => {
@@ -99,10 +99,10 @@ impl Hca2 {
                 }
                 PairRole::ClientOf(reference) => {
                     let line = self.line.learn(me.clock, &me.base, comm, reference).await?;
-                    let line = line.unwrap_or_else(|why| remember(failure, why));
+                    let line = line.unwrap_or_else(|why| keep_failure(failure, why));
                     for rank in &subtree {
                         let composed =
-                            compose(*rank, line).unwrap_or_else(|why| remember(failure, why));
+                            compose(*rank, line).unwrap_or_else(|why| keep_failure(failure, why));
                         send(comm, reference, composed).await?;
                     }
                 }
@@ -113,7 +113,7 @@ impl Hca2 {
 }
 
 /// Down the tree: every rank gets the ways of its subtree to the root, and passes on all but its own.
-async fn scatter<M: Comm>(subtree: Vec<Below>, comm: &M) -> Result<Below, CommError> {
+async fn scatter<M: Comm>(subtree: Vec<PathToRoot>, comm: &M) -> Result<PathToRoot, CommError> {
     let mut known = subtree;
     for role in BinomialTree::new(comm.size()).downwards(comm.rank()) {
         match role {
@@ -130,28 +130,28 @@ async fn scatter<M: Comm>(subtree: Vec<Below>, comm: &M) -> Result<Below, CommEr
             }
         }
     }
-    Ok(known.first().copied().unwrap_or(ITSELF))
+    Ok(known.first().copied().unwrap_or(EMPTY_PATH))
 }
 
-fn compose(line: Below, above: Below) -> Result<Below, SyncError> {
+fn compose(line: PathToRoot, above: PathToRoot) -> Result<PathToRoot, SyncError> {
     Ok(LearnedModel {
         model: line.model.then(&above.model)?,
-        quality: line.quality.and(above.quality),
+        quality: line.quality.combine(above.quality),
     })
 }
 
 /// Keeps the first failure, and goes on with a line that is wrong, so that nobody waits in vain.
-fn remember(failure: &mut Option<SyncError>, why: SyncError) -> Below {
+fn keep_failure(failure: &mut Option<SyncError>, why: SyncError) -> PathToRoot {
     failure.get_or_insert(why);
-    ITSELF
+    EMPTY_PATH
 }
 
-async fn send<M: Comm>(comm: &M, to: u32, line: Below) -> Result<(), CommError> {
+async fn send<M: Comm>(comm: &M, to: u32, line: PathToRoot) -> Result<(), CommError> {
     comm.send(to, line.model).await?;
     comm.send(to, line.quality).await
 }
 
-async fn receive<M: Comm>(comm: &M, from: u32) -> Result<Below, CommError> {
+async fn receive<M: Comm>(comm: &M, from: u32) -> Result<PathToRoot, CommError> {
     Ok(LearnedModel {
         model: comm.recv(from).await?,
         quality: comm.recv(from).await?,

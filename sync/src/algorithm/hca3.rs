@@ -2,7 +2,7 @@
 
 use downbeat_clock_core::{BinomialTree, Clock, PairRole};
 
-use super::{Attempt, LocalClock, Synchronized};
+use super::local_clock::{LocalClock, RankResult, Synchronized};
 use crate::line::LineFit;
 use crate::{Comm, CommError, OffsetAlgorithm};
 
@@ -18,7 +18,7 @@ impl Hca3 {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Attempt, CommError> {
+    ) -> Result<RankResult, CommError> {
         let tree = BinomialTree::new(comm.size());
         let mut mine = Ok(me.own());
         for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
@@ -52,9 +52,9 @@ impl Hca3Offset {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Attempt, CommError> {
+    ) -> Result<RankResult, CommError> {
         Hca3 {
-            line: LineFit::level(self.offset),
+            line: LineFit::offset_only(self.offset),
         }
         .attempt(me, comm)
         .await

@@ -2,7 +2,8 @@
 
 use downbeat_clock_core::Clock;
 
-use super::{Attempt, FlatAlgorithm, LocalClock};
+use super::flat::FlatAlgorithm;
+use super::local_clock::{LocalClock, RankResult};
 use crate::{Comm, CommError};
 
 /// The first rank of every group takes part in the level above, and is the reference of its own group afterwards.
@@ -31,10 +32,10 @@ impl Hierarchy {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Attempt, CommError> {
+    ) -> Result<RankResult, CommError> {
         let rank = comm.rank();
         // Every rank is in some group: a split without a color is for the leaders only.
-        let Some(node) = comm.split(Some(me.place.node), rank).await? else {
+        let Some(node) = comm.split(Some(me.placement.node), rank).await? else {
             return Ok(Ok(me.own()));
         };
         let leaders = comm.split(leads(&node), rank).await?;
@@ -47,7 +48,7 @@ impl Hierarchy {
                 sockets,
                 ranks,
             } => {
-                let Some(socket) = node.split(Some(me.place.socket), rank).await? else {
+                let Some(socket) = node.split(Some(me.placement.socket), rank).await? else {
                     return Ok(Ok(me.own()));
                 };
                 let heads = node.split(leads(&socket), rank).await?;
@@ -71,7 +72,7 @@ fn leads<M: Comm>(group: &M) -> Option<u32> {
 async fn descend<K: Clock, M: Comm, const LEVELS: usize>(
     me: &LocalClock<'_, K>,
     levels: [(Option<&M>, &FlatAlgorithm); LEVELS],
-) -> Result<Attempt, CommError> {
+) -> Result<RankResult, CommError> {
     let mut me = LocalClock { ..*me };
     let mut failure = None;
     for (comm, algorithm) in levels {

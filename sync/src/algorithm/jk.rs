@@ -2,7 +2,7 @@
 
 use downbeat_clock_core::Clock;
 
-use super::{Attempt, LocalClock};
+use super::local_clock::{LocalClock, RankResult};
 use crate::line::LineFit;
 use crate::pair::answer;
 use crate::{Comm, CommError};
@@ -20,7 +20,7 @@ impl Jk {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Attempt, CommError> {
+    ) -> Result<RankResult, CommError> {
         if comm.rank() != 0 {
             let learned = self.line.learn(me.clock, &me.base, comm, 0).await?;
             return Ok(learned.and_then(|learned| me.learned(learned)));

@@ -2,7 +2,8 @@
 
 use downbeat_clock_core::Clock;
 
-use super::{Attempt, Hca2, LocalClock};
+use super::hca2::Hca2;
+use super::local_clock::{LocalClock, RankResult};
 use crate::line::LineFit;
 use crate::{Comm, CommError, OffsetAlgorithm};
 
@@ -18,9 +19,9 @@ impl NbcBench {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Attempt, CommError> {
+    ) -> Result<RankResult, CommError> {
         Hca2 {
-            line: LineFit::level(self.offset),
+            line: LineFit::offset_only(self.offset),
         }
         .attempt(me, comm)
         .await

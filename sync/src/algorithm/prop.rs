@@ -4,7 +4,7 @@ use core::num::NonZeroU32;
 
 use downbeat_clock_core::{Clock, Duration, Global};
 
-use super::{Attempt, LocalClock, Synchronized};
+use super::local_clock::{LocalClock, RankResult, Synchronized};
 use crate::collective::broadcast;
 use crate::line::Quality;
 use crate::pair::answer;
@@ -26,9 +26,9 @@ impl ClockPropSync {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Attempt, CommError> {
+    ) -> Result<RankResult, CommError> {
         let model = broadcast(comm, me.own().model).await?;
-        let of_root = broadcast(comm, me.quality).await?;
+        let root_quality = broadcast(comm, me.quality).await?;
         let source = broadcast(comm, me.source).await?;
         if comm.rank() == 0 {
             for client in 1..comm.size() {
@@ -36,7 +36,7 @@ impl ClockPropSync {
             }
             return Ok(Ok(me.own()));
         }
-        let (mut client, _) = OffsetClient::<Global, Global>::or_single(CHECK, 0);
+        let (mut client, _) = OffsetClient::<Global, Global>::new_or_single(CHECK, 0);
         let sample = client.attempt(me.clock, &model, comm).await?;
         Ok(sample.and_then(|sample| {
             // A nanosecond for the rounding of stamps.
@@ -53,7 +53,7 @@ impl ClockPropSync {
             };
             Ok(Synchronized {
                 model,
-                quality: quality.and(of_root),
+                quality: quality.combine(root_quality),
             })
         }))
     }

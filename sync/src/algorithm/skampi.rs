@@ -2,7 +2,8 @@
 
 use downbeat_clock_core::Clock;
 
-use super::{Attempt, Jk, LocalClock};
+use super::jk::Jk;
+use super::local_clock::{LocalClock, RankResult};
 use crate::line::LineFit;
 use crate::{Comm, CommError, OffsetAlgorithm};
 
@@ -18,9 +19,9 @@ impl Skampi {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Attempt, CommError> {
+    ) -> Result<RankResult, CommError> {
         Jk {
-            line: LineFit::level(self.offset),
+            line: LineFit::offset_only(self.offset),
         }
         .attempt(me, comm)
         .await

@@ -4,13 +4,12 @@ use core::ffi::c_int;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
-use mpi::environment::{self, Threading};
 use mpi::ffi::{self, MPI_Comm};
 use mpi::raw::AsRaw;
 use mpi::traits::{Communicator, Equivalence};
 
-use super::MpiError;
-use super::end::{check_running, watch};
+use super::end::{check_running, notice_finalize};
+use super::error::MpiError;
 use crate::Words;
 use crate::payload::MAX_WORDS;
 
@@ -25,35 +24,13 @@ pub(super) struct Context {
 /// Order is all that tells messages apart.
 const TAG: c_int = 0;
 
-/// Whether this thread may call MPI.
-pub(super) fn check_usable() -> Result<(), MpiError> {
-    if !environment::is_initialized() {
-        return Err(MpiError::NotInitialized);
-    }
-    if environment::is_finalized() {
-        return Err(MpiError::Finalized);
-    }
-    if environment::threading_support() >= Threading::Serialized {
-        return Ok(());
-    }
-    let mut main = 0;
-    // SAFETY: MPI is running, any thread may ask this, and `main` can be written to.
-    let code = unsafe { ffi::MPI_Is_thread_main(&raw mut main) };
-    MpiError::check("MPI_Is_thread_main", code)?;
-    if main == 0 {
-        Err(MpiError::OtherThread)
-    } else {
-        Ok(())
-    }
-}
-
 /// The type of what is sent.
 #[inline]
-fn word() -> ffi::MPI_Datatype {
+fn word_type() -> ffi::MPI_Datatype {
     u64::equivalent_datatype().as_raw()
 }
 
-fn byte() -> ffi::MPI_Datatype {
+fn byte_type() -> ffi::MPI_Datatype {
     u8::equivalent_datatype().as_raw()
 }
 
@@ -62,7 +39,7 @@ fn undefined() -> c_int {
     unsafe { ffi::RSMPI_UNDEFINED }
 }
 
-fn nothing() -> MPI_Comm {
+fn null_comm() -> MPI_Comm {
     // SAFETY: a constant.
     unsafe { ffi::RSMPI_COMM_NULL }
 }
@@ -76,14 +53,14 @@ impl Context {
     /// # Safety
     /// MPI is running, and `comm` is a communicator.
     pub(super) unsafe fn duplicate_raw(comm: MPI_Comm) -> Result<Self, MpiError> {
-        let mut between_groups = 0;
-        // SAFETY: the caller vouches for the communicator, and `between_groups` can be written to.
-        let code = unsafe { ffi::MPI_Comm_test_inter(comm, &raw mut between_groups) };
+        let mut is_inter = 0;
+        // SAFETY: the caller vouches for the communicator, and `is_inter` can be written to.
+        let code = unsafe { ffi::MPI_Comm_test_inter(comm, &raw mut is_inter) };
         MpiError::check("MPI_Comm_test_inter", code)?;
-        if between_groups != 0 {
+        if is_inter != 0 {
             return Err(MpiError::InterCommunicator);
         }
-        let mut raw = nothing();
+        let mut raw = null_comm();
         // SAFETY: as above, with `raw`.
         let code = unsafe { ffi::MPI_Comm_dup(comm, &raw mut raw) };
         MpiError::check("MPI_Comm_dup", code)?;
@@ -92,7 +69,7 @@ impl Context {
 
     /// Takes over a communicator that was just made.
     fn own(raw: MPI_Comm) -> Result<Self, MpiError> {
-        watch();
+        notice_finalize();
         let context = Self {
             raw,
             one_thread: PhantomData,
@@ -135,8 +112,16 @@ impl Context {
         check_running()?;
         let length = words.len() as c_int;
         // SAFETY: MPI is running, and there are as many words as it is told.
-        let code =
-            unsafe { ffi::MPI_Send(words.as_ptr().cast(), length, word(), to, TAG, self.raw) };
+        let code = unsafe {
+            ffi::MPI_Send(
+                words.as_ptr().cast(),
+                length,
+                word_type(),
+                to,
+                TAG,
+                self.raw,
+            )
+        };
         MpiError::check("MPI_Send", code)
     }
 
@@ -145,8 +130,16 @@ impl Context {
         check_running()?;
         let length = words.len() as c_int;
         // SAFETY: MPI is running, and there are as many words as it is told.
-        let code =
-            unsafe { ffi::MPI_Ssend(words.as_ptr().cast(), length, word(), to, TAG, self.raw) };
+        let code = unsafe {
+            ffi::MPI_Ssend(
+                words.as_ptr().cast(),
+                length,
+                word_type(),
+                to,
+                TAG,
+                self.raw,
+            )
+        };
         MpiError::check("MPI_Ssend", code)
     }
 
@@ -157,13 +150,13 @@ impl Context {
     pub(super) fn recv(&self, from: c_int, words: &mut Words) -> Result<usize, MpiError> {
         check_running()?;
         let mut status = MaybeUninit::uninit();
-        let (buffer, room) = (words.as_mut_ptr().cast(), MAX_WORDS as c_int);
+        let (buffer, capacity) = (words.as_mut_ptr().cast(), MAX_WORDS as c_int);
         // SAFETY: MPI is running, and there is as much room as it is told.
         let code = unsafe {
             ffi::MPI_Recv(
                 buffer,
-                room,
-                word(),
+                capacity,
+                word_type(),
                 from,
                 TAG,
                 self.raw,
@@ -172,7 +165,7 @@ impl Context {
         };
         MpiError::check("MPI_Recv", code)?;
         // SAFETY: the receive succeeded, so it wrote the status.
-        unsafe { count(&status, word()) }
+        unsafe { received_count(&status, word_type()) }
     }
 
     /// As `send`; at most 2^31 - 1 bytes. MPI may wait until they are received.
@@ -180,8 +173,16 @@ impl Context {
         check_running()?;
         let length = bytes.len() as c_int;
         // SAFETY: MPI is running, and there are as many bytes as it is told.
-        let code =
-            unsafe { ffi::MPI_Send(bytes.as_ptr().cast(), length, byte(), to, TAG, self.raw) };
+        let code = unsafe {
+            ffi::MPI_Send(
+                bytes.as_ptr().cast(),
+                length,
+                byte_type(),
+                to,
+                TAG,
+                self.raw,
+            )
+        };
         MpiError::check("MPI_Send", code)
     }
 
@@ -189,13 +190,13 @@ impl Context {
     pub(super) fn recv_bytes(&self, from: c_int, bytes: &mut [u8]) -> Result<usize, MpiError> {
         check_running()?;
         let mut status = MaybeUninit::uninit();
-        let (buffer, room) = (bytes.as_mut_ptr().cast(), bytes.len() as c_int);
+        let (buffer, capacity) = (bytes.as_mut_ptr().cast(), bytes.len() as c_int);
         // SAFETY: MPI is running, and there is as much room as it is told.
         let code = unsafe {
             ffi::MPI_Recv(
                 buffer,
-                room,
-                byte(),
+                capacity,
+                byte_type(),
                 from,
                 TAG,
                 self.raw,
@@ -204,13 +205,13 @@ impl Context {
         };
         MpiError::check("MPI_Recv", code)?;
         // SAFETY: the receive succeeded, so it wrote the status.
-        unsafe { count(&status, byte()) }
+        unsafe { received_count(&status, byte_type()) }
     }
 
     /// The group of those with the same color; nothing for this rank if it has none.
     pub(super) fn split(&self, color: Option<c_int>, key: c_int) -> Result<Option<Self>, MpiError> {
         check_running()?;
-        let mut raw = nothing();
+        let mut raw = null_comm();
         // SAFETY: MPI is running, and `raw` can be written to.
         let code = unsafe {
             ffi::MPI_Comm_split(self.raw, color.unwrap_or(undefined()), key, &raw mut raw)
@@ -226,7 +227,7 @@ impl Context {
         let shared = unsafe { ffi::RSMPI_COMM_TYPE_SHARED };
         // SAFETY: a constant.
         let no_info = unsafe { ffi::RSMPI_INFO_NULL };
-        let mut raw = nothing();
+        let mut raw = null_comm();
         // SAFETY: MPI is running, and `raw` can be written to.
         let code =
             unsafe { ffi::MPI_Comm_split_type(self.raw, shared, key, no_info, &raw mut raw) };
@@ -240,13 +241,13 @@ impl Context {
 /// # Safety
 /// MPI wrote the status.
 #[inline(always)]
-unsafe fn count(
+unsafe fn received_count(
     status: &MaybeUninit<ffi::MPI_Status>,
-    of: ffi::MPI_Datatype,
+    datatype: ffi::MPI_Datatype,
 ) -> Result<usize, MpiError> {
     let mut count = 0;
     // SAFETY: the caller vouches for the status, and `count` can be written to.
-    let code = unsafe { ffi::MPI_Get_count(status.as_ptr(), of, &raw mut count) };
+    let code = unsafe { ffi::MPI_Get_count(status.as_ptr(), datatype, &raw mut count) };
     MpiError::check("MPI_Get_count", code)?;
     // Negative for what is not made of that; it would take as much room as there is.
     Ok(usize::try_from(count).unwrap_or(usize::MAX))

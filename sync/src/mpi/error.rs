@@ -4,9 +4,8 @@ use core::ffi::c_int;
 use core::fmt;
 use std::ffi::CStr;
 
+use mpi::environment::{self, Threading};
 use mpi::ffi;
-
-use super::context::check_usable;
 
 /// Why MPI did not do what it should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +73,28 @@ impl MpiError {
                 .to_string_lossy()
                 .into_owned(),
         )
+    }
+}
+
+/// Whether this thread may call MPI.
+pub(super) fn check_usable() -> Result<(), MpiError> {
+    if !environment::is_initialized() {
+        return Err(MpiError::NotInitialized);
+    }
+    if environment::is_finalized() {
+        return Err(MpiError::Finalized);
+    }
+    if environment::threading_support() >= Threading::Serialized {
+        return Ok(());
+    }
+    let mut main = 0;
+    // SAFETY: MPI is running, any thread may ask this, and `main` can be written to.
+    let code = unsafe { ffi::MPI_Is_thread_main(&raw mut main) };
+    MpiError::check("MPI_Is_thread_main", code)?;
+    if main == 0 {
+        Err(MpiError::OtherThread)
+    } else {
+        Ok(())
     }
 }
 

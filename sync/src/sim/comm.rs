@@ -8,9 +8,10 @@ use std::rc::Rc;
 
 use downbeat_clock_core::{Duration, ModelError, Timestamp};
 
-use super::clock::{SimClock, VirtualTime};
-use super::engine::{Route, World};
-use super::group::Group;
+use super::clock::SimClock;
+use super::engine::{MessageRoute, SimWorld};
+use super::group::SimGroup;
+use super::node_clock::VirtualTime;
 use crate::payload::to_words;
 use crate::{Comm, CommError, LocalClock, Payload, RankPlacement};
 
@@ -21,8 +22,8 @@ use crate::{Comm, CommError, LocalClock, Payload, RankPlacement};
 ///
 /// A rank does one thing after the other: it must not wait for two calls at once.
 pub struct SimComm {
-    world: Rc<World>,
-    group: Rc<Group>,
+    world: Rc<SimWorld>,
+    group: Rc<SimGroup>,
     rank: u32,
 }
 
@@ -38,7 +39,7 @@ impl fmt::Debug for SimComm {
 }
 
 impl SimComm {
-    pub(super) fn new(world: &Rc<World>, group: &Rc<Group>, rank: u32) -> Self {
+    pub(super) fn new(world: &Rc<SimWorld>, group: &Rc<SimGroup>, rank: u32) -> Self {
         Self {
             world: Rc::clone(world),
             group: Rc::clone(group),
@@ -68,10 +69,10 @@ impl SimComm {
         &self,
         clock: &'a SimClock,
     ) -> Result<LocalClock<'a, SimClock>, ModelError> {
-        let place = self.placement();
+        let placement = self.placement();
         Ok(LocalClock::new(clock, SimClock::nominal_model()?)
-            .source(place.node.into())
-            .placement(place))
+            .source(placement.node.into())
+            .placement(placement))
     }
 
     /// True time, as far as this rank has come. To ask takes none.
@@ -119,7 +120,7 @@ impl SimComm {
         if self.has_left(to, member) {
             return Err(CommError::Left { rank: to });
         }
-        let route = Route {
+        let route = MessageRoute {
             group: self.group.id,
             from: self.me(),
             to: member,
@@ -133,7 +134,7 @@ impl SimComm {
 
     fn poll_receive<P: Payload>(&self, from: u32) -> Poll<Result<P, CommError>> {
         let member = self.member(from)?;
-        let route = Route {
+        let route = MessageRoute {
             group: self.group.id,
             from: member,
             to: self.me(),
@@ -158,7 +159,7 @@ impl SimComm {
     }
 
     /// Waits for a message that was not sent yet, if it still can be.
-    fn await_message<T>(&self, route: Route, from: u32) -> Poll<Result<T, CommError>> {
+    fn await_message<T>(&self, route: MessageRoute, from: u32) -> Poll<Result<T, CommError>> {
         if from == self.rank {
             return Poll::Ready(Err(CommError::WaitsForItself));
         }
@@ -166,7 +167,7 @@ impl SimComm {
             self.world
                 .engine
                 .borrow_mut()
-                .learn_of_end(route.to, route.from);
+                .advance_to_end_of(route.to, route.from);
             return Poll::Ready(Err(CommError::Left { rank: from }));
         }
         self.world.engine.borrow_mut().await_message(route);
@@ -211,7 +212,7 @@ impl Comm for SimComm {
 
     async fn send_sync<P: Payload>(&self, to: u32, payload: P) -> Result<(), CommError> {
         self.send_now(to, payload, true)?;
-        let taken = poll_fn(|_| self.world.engine.borrow_mut().was_taken(self.me())).await;
+        let taken = poll_fn(|_| self.world.engine.borrow_mut().delivery(self.me())).await;
         if taken {
             Ok(())
         } else {
@@ -229,15 +230,15 @@ impl Comm for SimComm {
 
     async fn split(&self, color: Option<u32>, key: u32) -> Result<Option<Self>, CommError> {
         // Comes at the first poll, and takes its seat at the second.
-        let mut came = false;
-        let seat = poll_fn(|_| {
-            if core::mem::replace(&mut came, true) {
-                return self.group.seat(self.rank);
+        let mut arrived = false;
+        let result = poll_fn(|_| {
+            if core::mem::replace(&mut arrived, true) {
+                return self.group.take_result(self.rank);
             }
-            self.group.come(self.rank, color, key, &self.world)
+            self.group.arrive(self.rank, color, key, &self.world)
         })
         .await?;
-        Ok(seat.map(|(group, rank)| Self {
+        Ok(result.map(|(group, rank)| Self {
             world: Rc::clone(&self.world),
             group,
             rank,

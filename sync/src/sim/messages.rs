@@ -1,4 +1,4 @@
-//! Messages that were sent and not yet received.
+//! MessagePool that were sent and not yet received.
 
 use core::ops::{Index, IndexMut};
 
@@ -12,7 +12,7 @@ pub(super) const MESSAGE_BITS: u32 = 30;
 
 /// A message.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Message {
+pub(super) struct SimMessage {
     pub(super) words: Words,
     /// When it arrives; until it has left, how long it will be under way.
     pub(super) time: u64,
@@ -26,14 +26,14 @@ pub(super) struct Message {
     /// The next one to the same receiver, or the next free place.
     pub(super) next: u32,
     pub(super) length: u8,
-    pub(super) stage: Stage,
+    pub(super) stage: MessageStage,
     /// The sender waits until it is received.
     pub(super) synchronous: bool,
 }
 
 /// How far a message has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum MessageStage {
     /// It waits for the card of its node.
     Leaving,
     /// It is on its way to the receiver's card.
@@ -44,12 +44,12 @@ pub(super) enum Stage {
 
 /// All messages, each in a place of its own until it is received.
 #[derive(Debug)]
-pub(super) struct Messages {
-    places: Vec<Message>,
+pub(super) struct MessagePool {
+    places: Vec<SimMessage>,
     free: u32,
 }
 
-impl Messages {
+impl MessagePool {
     pub(super) fn new() -> Self {
         Self {
             places: Vec::new(),
@@ -57,7 +57,7 @@ impl Messages {
         }
     }
 
-    pub(super) fn keep(&mut self, message: Message) -> u32 {
+    pub(super) fn keep(&mut self, message: SimMessage) -> u32 {
         let id = self.free;
         if let Some(place) = self.places.get_mut(id as usize) {
             self.free = place.next;
@@ -74,15 +74,15 @@ impl Messages {
     }
 }
 
-impl Index<u32> for Messages {
-    type Output = Message;
-    fn index(&self, id: u32) -> &Message {
+impl Index<u32> for MessagePool {
+    type Output = SimMessage;
+    fn index(&self, id: u32) -> &SimMessage {
         &self.places[id as usize]
     }
 }
 
-impl IndexMut<u32> for Messages {
-    fn index_mut(&mut self, id: u32) -> &mut Message {
+impl IndexMut<u32> for MessagePool {
+    fn index_mut(&mut self, id: u32) -> &mut SimMessage {
         &mut self.places[id as usize]
     }
 }

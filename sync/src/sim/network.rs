@@ -157,7 +157,7 @@ impl NetworkLink {
     }
 
     /// How long a message is under way that leaves one end, on `node`, at the time `at`.
-    pub(super) fn delay(&self, ends: Ends, bytes: u32, at: u64, random: &mut Rng) -> u64 {
+    pub(super) fn delay(&self, ends: LinkEnds, bytes: u32, at: u64, random: &mut Rng) -> u64 {
         let mut nanos = self.latency.as_nanos() as f64 + self.per_byte * f64::from(bytes);
         if self.asymmetry > Duration::ZERO {
             let bits = hash(
@@ -195,7 +195,7 @@ impl NetworkLink {
 
 /// Between which ends of a link a message travels: nodes, or ranks of one node.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ends {
+pub(super) struct LinkEnds {
     pub(super) seed: u64,
     pub(super) from: u32,
     pub(super) to: u32,
@@ -203,7 +203,7 @@ pub(super) struct Ends {
     pub(super) node: u32,
 }
 
-impl Ends {
+impl LinkEnds {
     /// Whether the node has its bad spell. Hashed, so that any time can be asked for.
     fn in_spell(self, every: Duration, lasting: Duration, at: u64) -> bool {
         let (every, lasting) = (every.as_nanos() as u64, lasting.as_nanos() as u64);
@@ -326,7 +326,7 @@ mod tests {
     use super::*;
     use crate::sim::random::stream;
 
-    const ENDS: Ends = Ends {
+    const ENDS: LinkEnds = LinkEnds {
         seed: 5,
         from: 1,
         to: 2,
@@ -358,7 +358,7 @@ mod tests {
         };
         let there = asymmetric.delay(ENDS, 0, 0, &mut random);
         let back = asymmetric.delay(
-            Ends {
+            LinkEnds {
                 from: 2,
                 to: 1,
                 ..ENDS

@@ -1,15 +1,15 @@
 //! The network cards, and the order in which messages get to them.
 //!
-//! Messages must claim a card in the order of time, but ranks are simulated one after the other, each until it waits.
+//! MessagePool must claim a card in the order of time, but ranks are simulated one after the other, each until it waits.
 //! So a message that is to pass a card becomes an event, and the earliest event happens only when all ranks wait. No
 //! rank can then come up with an earlier message: what it waits for, directly or through others, is one of the events,
 //! and it goes on when that has happened, not before. That holds for a message, for the end of a synchronous send, for
 //! the last to come to a split and for the news that a rank has left: each of them comes from a rank that goes on, and
 //! has the time of that rank or a later one. So events happen in the order of time.
 
-use super::messages::{MESSAGE_BITS, Messages, Stage};
+use super::messages::{MESSAGE_BITS, MessagePool, MessageStage};
 use super::network::Card;
-use super::queue::{Event, Queue};
+use super::queue::{EventQueue, SimEvent};
 
 /// Bits of a rank's number.
 pub(super) const RANK_BITS: u32 = 26;
@@ -20,25 +20,25 @@ const NUMBERS: u32 = 1 << (64 - RANK_BITS - MESSAGE_BITS);
 
 /// All cards, and the events that are to come.
 #[derive(Debug)]
-pub(super) struct Traffic {
+pub(super) struct CardTraffic {
     card: Card,
-    queue: Queue,
-    cards: Vec<Directions>,
+    queue: EventQueue,
+    cards: Vec<CardOccupancy>,
 }
 
 /// Until when a card is occupied, in each direction.
 #[derive(Clone, Copy, Debug, Default)]
-struct Directions {
+struct CardOccupancy {
     leaving: u64,
     arriving: u64,
 }
 
-impl Traffic {
+impl CardTraffic {
     pub(super) fn new(card: Card, nodes: u32) -> Self {
         Self {
             card,
-            queue: Queue::default(),
-            cards: vec![Directions::default(); nodes as usize],
+            queue: EventQueue::default(),
+            cards: vec![CardOccupancy::default(); nodes as usize],
         }
     }
 
@@ -54,7 +54,7 @@ impl Traffic {
     pub(super) fn next_arrival(
         &mut self,
         limit: u64,
-        messages: &mut Messages,
+        messages: &mut MessagePool,
         bytes: impl Fn(u8) -> u32,
     ) -> Option<u32> {
         loop {
@@ -66,7 +66,7 @@ impl Traffic {
             }
             let message = &mut messages[id];
             let occupied = self.card.occupied(bytes(message.length));
-            if message.stage == Stage::Leaving {
+            if message.stage == MessageStage::Leaving {
                 let left = claim(
                     &mut self.cards[message.from_node as usize].leaving,
                     at,
@@ -74,7 +74,7 @@ impl Traffic {
                 );
                 // It had the time that it would be under way.
                 let arrives = left.saturating_add(message.time);
-                message.stage = Stage::Travelling;
+                message.stage = MessageStage::Travelling;
                 self.queue.replace_first(self::event(arrives, who));
             } else {
                 self.queue.pop();
@@ -83,14 +83,14 @@ impl Traffic {
                     at,
                     occupied,
                 );
-                message.stage = Stage::Arrived;
+                message.stage = MessageStage::Arrived;
                 return Some(id);
             }
         }
     }
 }
 
-fn event(at: u64, who: u64) -> Event {
+fn event(at: u64, who: u64) -> SimEvent {
     u128::from(at) << 64 | u128::from(who)
 }
 

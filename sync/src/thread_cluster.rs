@@ -7,10 +7,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
-use super::split::Meeting;
-use super::{Departure, ThreadComm};
 use crate::ClusterError;
 use crate::error::MAX_THREADS;
+use crate::split::SplitRequest;
+use crate::thread::meeting::SplitMeeting;
+use crate::thread::{Departure, ThreadComm};
 
 /// As many threads as there are ranks, which run one program.
 ///
@@ -30,11 +31,11 @@ use crate::error::MAX_THREADS;
 /// ```
 pub struct ThreadCluster<'a> {
     ranks: u32,
-    pin: Box<Pin<'a>>,
+    pin: Box<PinFunction<'a>>,
 }
 
 /// Puts the calling thread, which is a rank, on its core.
-type Pin<'a> = dyn Fn(u32) -> Result<(), BoxedError> + Sync + 'a;
+type PinFunction<'a> = dyn Fn(u32) -> Result<(), BoxedError> + Sync + 'a;
 
 type BoxedError = Box<dyn Error + Send + Sync>;
 
@@ -79,15 +80,15 @@ impl<'a> ThreadCluster<'a> {
         if !(1..=Self::MAX_RANKS).contains(&self.ranks) {
             return Err(ClusterError::Ranks(self.ranks));
         }
-        let door = Meeting::new(self.ranks as usize);
-        let (door, program) = (&door, &program);
+        let meeting = SplitMeeting::new(self.ranks as usize);
+        let (meeting, program) = (&meeting, &program);
         let ended: Vec<_> = thread::scope(|scope| {
             let start = |rank| {
                 let thread = thread::Builder::new().name(format!("rank {rank}"));
                 thread
-                    .spawn_scoped(scope, move || self.be(rank, door, program))
+                    .spawn_scoped(scope, move || self.run_rank(rank, meeting, program))
                     .map_err(|why| {
-                        door.leave(rank, Departure::Left);
+                        meeting.leave(rank, Departure::Left);
                         ClusterError::Start {
                             rank,
                             why: why.to_string(),
@@ -106,10 +107,10 @@ impl<'a> ThreadCluster<'a> {
     }
 
     /// What the thread of one rank does. Returns nothing where another rank is to blame.
-    fn be<T>(
+    fn run_rank<T>(
         &self,
         rank: u32,
-        door: &Meeting,
+        meeting: &SplitMeeting<ThreadComm>,
         program: impl Fn(&ThreadComm) -> T,
     ) -> Result<Option<T>, ClusterError> {
         let mut group = None;
@@ -120,27 +121,32 @@ impl<'a> ThreadCluster<'a> {
                 why: why.to_string(),
             })?;
             // The door opens when all ranks stand before it, with a communicator for each.
-            let Ok(Some(comm)) = door.attend(rank, Some(0), 0) else {
+            let request = SplitRequest {
+                color: Some(0),
+                key: 0,
+                rank,
+            };
+            let Ok(Some(comm)) = meeting.attend(request, ThreadComm::create_group) else {
                 return Ok(None);
             };
             group = Some(Arc::clone(&comm.group));
             Ok(Some(program(&comm)))
         }));
-        door.leave(rank, Departure::Left);
-        ended.unwrap_or_else(
-            |panic| match group.and_then(|group| group.casualty.get().copied()) {
+        meeting.leave(rank, Departure::Left);
+        ended.unwrap_or_else(|panic| {
+            match group.and_then(|group| group.first_panic.get().copied()) {
                 Some(first) if first != rank => Ok(None),
                 _ => Err(ClusterError::Panicked {
                     rank,
-                    message: message_of(&*panic),
+                    message: panic_message(&*panic),
                 }),
-            },
-        )
+            }
+        })
     }
 }
 
 /// What a panic said.
-fn message_of(panic: &(dyn Any + Send)) -> String {
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic
         .downcast_ref::<&str>()
         .copied()

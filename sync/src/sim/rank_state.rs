@@ -8,13 +8,13 @@ use crate::RankPlacement;
 /// A simulated rank, in one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
-pub(super) struct Rank {
+pub(super) struct RankState {
     /// How far it has come, in true time.
     pub(super) now: u64,
     /// All its chance: so that is the same in whatever order ranks are simulated.
     pub(super) random: Rng,
-    pub(super) place: RankPlacement,
-    pub(super) wait: Wait,
+    pub(super) placement: RankPlacement,
+    pub(super) wait: RankWait,
     /// How many messages it has sent.
     pub(super) sent: u32,
     /// The messages that were sent to it and not yet received, in the order of sending.
@@ -31,7 +31,7 @@ pub(super) struct Rank {
 
 /// What a rank waits for, and how that ended where it needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wait {
+pub(super) enum RankWait {
     /// For nothing: it runs, or is about to.
     No,
     /// For something to be sent.
@@ -39,24 +39,24 @@ pub(super) enum Wait {
     /// For something that was sent, to arrive.
     Arrival { message: u32 },
     /// For something to be received.
-    Taken { group: u32, to: u32 },
+    Delivery { group: u32, to: u32 },
     /// It was received.
-    WasTaken,
+    Delivered,
     /// It will not be.
-    WasRefused,
+    Refused,
     /// For the other ranks of a communicator.
-    Meeting,
+    Split,
     /// For nothing any more.
     Gone,
 }
 
-impl Rank {
-    pub(super) fn new(random: Rng, place: RankPlacement) -> Self {
+impl RankState {
+    pub(super) fn new(random: Rng, placement: RankPlacement) -> Self {
         Self {
             now: 0,
             random,
-            place,
-            wait: Wait::No,
+            placement,
+            wait: RankWait::No,
             sent: 0,
             first: NONE,
             last: NONE,
@@ -84,6 +84,6 @@ mod tests {
 
     #[test]
     fn a_rank_is_one_cache_line() {
-        assert_eq!(size_of::<Rank>(), 64);
+        assert_eq!(size_of::<RankState>(), 64);
     }
 }
