@@ -1,4 +1,4 @@
-//! A clock model between two ranks: a line through several offsets (algorithm 2 of the 2018 paper).
+//! Clock model between two ranks: a line through several offsets (algorithm 2 of the 2018 paper).
 
 use core::num::NonZeroU32;
 
@@ -8,42 +8,44 @@ use downbeat_clock_core::{
 
 use crate::{Comm, CommError, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, answer};
 
-/// How a client learns a reference's clock: from how many offsets, and how each is measured.
+/// Parameters by which a client learns the clock of a reference: the offsets and their measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LineFit {
-    /// Offsets that the line is fitted to. A single one tells no drift.
+    /// Number of offsets that the line is fitted to. A single one gives no drift.
     pub fit_points: NonZeroU32,
-    /// How an offset is measured.
+    /// Algorithm that measures each offset.
     pub offset: OffsetAlgorithm,
-    /// Measure one more offset afterwards, and move the line so that it goes through that.
+    /// Measure one more offset afterwards, and shift the line so that it goes through it.
     pub recompute: bool,
-    /// Let an offset weigh the more the more certain it is, so that those whose exchanges were all hit by the scheduler
-    /// hardly count. The papers' algorithms let them weigh as much as any other.
+    /// Weight the offsets by their certainty, so that those whose exchanges were all delayed by the
+    /// scheduler hardly count. The algorithms of the papers weight all offsets equally.
     pub weighted: bool,
 }
 
-/// What a client learned of a reference.
+/// Model that a client learned from a reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LearnedModel<C: Domain, R: Domain> {
-    /// From the client's time to the reference's.
+    /// Model from the client's time to the reference's.
     pub model: ClockModel<C, R>,
-    /// What is known of its error.
+    /// Known error of the model.
     pub quality: Quality,
 }
 
-/// What a synchronization knows of its own error.
+/// Error of a synchronization, as far as the algorithm knows it.
 ///
-/// A rank that learned from one that learned itself adds what is known of both. The default is that of a rank that had
-/// nothing to learn, and cannot be wrong.
+/// A rank that learned from a rank that itself learned combines both qualities. The default is that
+/// of a rank whose clock is the reference, which has no error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quality {
-    /// Standard deviation of the offsets from the line, in nanoseconds: the largest of all lines on the way to rank 0.
+    /// Standard deviation of the offsets from the line, in nanoseconds: the largest of all lines on
+    /// the path to rank 0.
     pub residual_deviation: Option<f64>,
-    /// How far the worst offset of a line can be off: summed over all lines on the way to rank 0, and not known unless
-    /// the algorithm of every offset tells.
+    /// Maximum error of an offset of the line: summed over all lines on the path to rank 0; `None`
+    /// unless the algorithm of every offset has an error bound.
     pub half_width: Option<Duration>,
-    /// Offsets that were left out, because their exchanges contradicted each other: on busy cores exchanges are so far
-    /// apart that the clocks drift by more than a message takes. Summed over all lines on the way to rank 0.
+    /// Number of offsets that were left out because their exchanges contradicted each other: on
+    /// busy cores exchanges are so far apart that the clocks drift by more than a message takes.
+    /// Summed over all lines on the path to rank 0.
     pub left_out: u32,
 }
 
@@ -58,7 +60,7 @@ impl Default for Quality {
 }
 
 impl Quality {
-    /// Of a model that was composed of two.
+    /// Returns the quality of a model that is composed of two.
     #[must_use]
     pub fn combine(self, other: Self) -> Self {
         Self {
@@ -73,7 +75,7 @@ impl Quality {
     }
 }
 
-/// What is known of two things together: nothing, unless it is known of both.
+/// Joins two values; `None` unless both are known.
 fn both_known(
     a: Option<Duration>,
     b: Option<Duration>,
@@ -82,7 +84,7 @@ fn both_known(
     a.zip(b).map(|(a, b)| join(a, b))
 }
 
-/// What is not known travels as what cannot be: not a number, and less than nothing.
+/// A missing deviation is sent as NaN, and a missing half width as a negative one.
 impl Payload for Quality {
     const WORDS: usize = 3;
 
@@ -103,14 +105,15 @@ impl Payload for Quality {
     }
 }
 
-/// Whether exchanges contradict each other by no more than clocks drift apart in that time. More is a step.
+/// Returns true if the contradiction of exchanges can be explained by drift during the session. A
+/// larger one is a step.
 fn is_drift(why: FitError, session: Duration) -> bool {
-    // A thousandth: twice what a quartz can be off by.
+    // A thousandth: twice the maximum rate error of a quartz.
     matches!(why, FitError::Drifted { by } if by.as_nanos() <= session.as_nanos() / 1_000)
 }
 
 impl LineFit {
-    /// An offset without drift.
+    /// Measures one offset and no drift.
     pub const fn offset_only(offset: OffsetAlgorithm) -> Self {
         Self {
             fit_points: NonZeroU32::MIN,
@@ -120,18 +123,18 @@ impl LineFit {
         }
     }
 
-    /// How often a client measures its offset, and a reference answers to that.
+    /// Number of offsets that a client measures and a reference answers.
     pub(crate) fn measurements(&self) -> u32 {
         self.fit_points.get().saturating_add(self.recompute.into())
     }
 
-    /// Learns the clock of a reference, which [teaches](Self::teach) meanwhile.
+    /// Learns the clock of a reference, which calls [`teach`](Self::teach) meanwhile.
     ///
-    /// An offset that cannot be told does not stop the messages, or the reference would wait in vain: that failure is
-    /// the inner result.
+    /// A failed measurement does not stop the messages, or the reference would wait for ever: that
+    /// failure is the inner result.
     ///
     /// # Errors
-    /// When the reference is gone.
+    /// If the reference is gone.
     pub async fn learn<K: Clock, C: Domain, R: Domain, M: Comm>(
         &self,
         clock: &K,
@@ -158,7 +161,7 @@ impl LineFit {
             }
         }
         let reference_quality: Quality = comm.recv(reference).await?;
-        // Only if all were left out is a contradiction a failure.
+        // A contradiction is a failure only if all offsets were left out.
         let failure = failure.or(contradiction
             .filter(|_| line.fit.points() == 0)
             .map(SyncError::Fit));
@@ -167,10 +170,11 @@ impl LineFit {
             .and_then(|()| line.finish(reference_quality)))
     }
 
-    /// Is the reference of a client that [learns](Self::learn), for a clock of this quality.
+    /// Acts as the reference of a client that calls [`learn`](Self::learn), with a clock of this
+    /// quality.
     ///
     /// # Errors
-    /// When the client is gone.
+    /// If the client is gone.
     pub async fn teach<K: Clock, D: Domain, M: Comm>(
         &self,
         clock: &K,
@@ -186,18 +190,19 @@ impl LineFit {
     }
 }
 
-/// What a client has measured so far.
+/// Offsets that a client has measured, and their fit.
 struct FitState<C: Domain> {
     weighted: bool,
     fit: OffsetFit<C>,
-    /// Through which the line shall go.
+    /// Offset that the line is shifted to.
     last: Option<OffsetSample<C>>,
-    /// The half width of the most certain one.
+    /// Half width of the most certain offset.
     narrowest: Duration,
     quality: Quality,
 }
 
-/// How much less certain than the best an offset may be that moves a weighted line.
+/// Maximum ratio of the half width of an offset to the smallest one if the offset may shift a
+/// weighted line.
 const MAX_RELATIVE_WIDTH: i64 = 4;
 
 impl<C: Domain> FitState<C> {
@@ -298,7 +303,7 @@ mod tests {
             ),
             (first, first)
         );
-        // A bound that holds for a part of the way is none for the whole.
+        // If the bound of one part of the path is unknown, so is the total.
         let unknown = Quality {
             half_width: None,
             ..second

@@ -1,11 +1,13 @@
-//! The offset between the clocks of two ranks.
+//! Measurement of the offset between the clocks of two ranks.
 //!
-//! The reference says when it is there, so that no stamp of the client's is from a time when the reference was still
-//! busy with others: such a session would seem to have begun long ago, and its first round trip to be a long one.
+//! The reference first sends a message that it is ready, so that no timestamp of the client is from
+//! a time when the reference was still busy with other clients: such a session would seem to have
+//! begun long ago, with a long first round trip.
 //!
-//! Then the client leads: each of its messages says how many more will come, and how to send the answer; the reference
-//! answers until none is remaining. So the reference needs to know neither the algorithm nor the number of exchanges, and
-//! the two cannot disagree about them.
+//! Then the client leads: each of its messages has the number of exchanges that follow, and the
+//! mode in which to send the answer; the reference answers until none remain. So the reference
+//! needs to know neither the algorithm nor the number of exchanges, and the two cannot disagree
+//! about them.
 
 use core::num::NonZeroU32;
 use core::ops::Range;
@@ -17,10 +19,11 @@ use downbeat_clock_core::{
 
 use crate::{Comm, CommError, OffsetAlgorithm, Payload, SyncError, Words, block_on_ready};
 
-/// The rank that learns by how much its clock is ahead of that of a reference, as often as it asks.
+/// Rank that measures the offset of its clock to that of a reference, any number of times.
 ///
-/// Keeps what has to be kept for a pair: the buffer for the exchanges, which is allocated once, the mean round trip
-/// once it was measured, and the quickest. The other rank calls [`answer`] as often as this one measures.
+/// It keeps the state of the pair: the buffer of exchanges, which is allocated once, the mean round
+/// trip once it was measured, and the quickest round trip. The other rank calls [`answer`] once per
+/// measurement.
 ///
 /// `C` is the domain of this rank's time, `R` that of the reference's.
 #[derive(Clone, Debug)]
@@ -28,23 +31,23 @@ pub struct OffsetClient<C: Domain, R: Domain> {
     reference: u32,
     algorithm: OffsetAlgorithm,
     buffer: Vec<Exchange<C, R>>,
-    /// The mean, and the quickest ever seen, where the algorithm wants to know.
+    /// Mean and minimum round trip so far, where the algorithm needs them.
     round_trip: Option<Duration>,
     quickest: Duration,
 }
 
-/// So many exchanges are made before an early exit is thought of.
+/// Minimum number of exchanges before an early exit.
 const MIN_EXCHANGES_BEFORE_EXIT: u64 = 10;
 
 impl<C: Domain, R: Domain> OffsetClient<C, R> {
-    /// A client that is going to ask the rank `reference`.
+    /// Creates a client that measures its offset to the rank `reference`.
     ///
     /// # Errors
-    /// When there is no memory for so many exchanges.
+    /// If the buffer of exchanges cannot be allocated.
     pub fn new(algorithm: OffsetAlgorithm, reference: u32) -> Result<Self, SyncError> {
         let exchanges = algorithm.exchanges().get();
         let mut buffer = Vec::new();
-        // SKaMPI needs to keep none.
+        // SKaMPI's algorithm keeps no exchanges.
         if !matches!(algorithm, OffsetAlgorithm::Skampi { .. }) {
             buffer
                 .try_reserve_exact(exchanges as usize)
@@ -54,9 +57,11 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         Ok(Self::with_buffer(algorithm, reference, buffer))
     }
 
-    /// As [`new`](Self::new); without the memory for it, one that makes a single exchange, and the failure.
+    /// Same as [`new`](Self::new), but if the allocation fails, returns a client that makes a
+    /// single exchange, and the failure.
     ///
-    /// So an algorithm for all ranks gets through its messages in any case, and nobody waits in vain.
+    /// So an algorithm for all ranks exchanges its messages in any case, and no rank waits for
+    /// ever.
     pub(crate) fn new_or_single(
         algorithm: OffsetAlgorithm,
         reference: u32,
@@ -88,15 +93,16 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         }
     }
 
-    /// The algorithm in use.
+    /// Returns the algorithm in use.
     pub fn algorithm(&self) -> OffsetAlgorithm {
         self.algorithm
     }
 
-    /// Measures by how much the time `base`, shown by this rank's `clock`, is ahead of the reference's.
+    /// Measures the offset of the time `base` of this rank's `clock` to the reference's time.
     ///
     /// # Errors
-    /// When the reference is gone, when the clock stepped back, or when the exchanges contradict each other.
+    /// If the reference is gone, if the clock stepped back, or if the exchanges contradict each
+    /// other.
     pub async fn measure<K: Clock, M: Comm>(
         &mut self,
         clock: &K,
@@ -162,8 +168,8 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         }
     }
 
-    /// As [`measure`](Self::measure), for algorithms that go on with their messages also where a clock failed: only a
-    /// message that did not get through is an outer error.
+    /// Same as [`measure`](Self::measure), for algorithms that continue with their messages after a
+    /// clock failed: only a message that was not delivered is an outer error.
     pub(crate) async fn attempt<K: Clock, M: Comm>(
         &mut self,
         clock: &K,
@@ -176,7 +182,7 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         }
     }
 
-    /// As [`measure`](Self::measure), for a communicator that does not suspend.
+    /// Same as [`measure`](Self::measure), for a communicator that does not suspend.
     ///
     /// # Errors
     /// As [`measure`](Self::measure).
@@ -190,21 +196,21 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
     }
 }
 
-/// Within a tenth of it.
+/// Returns true if the round trip is at most a tenth longer than the quickest.
 fn is_near_quickest(round_trip: Duration, quickest: Duration) -> bool {
     round_trip.as_nanos() <= quickest.as_nanos().saturating_add(quickest.as_nanos() / 10)
 }
 
-/// Takes exchanges, whatever they tell, until there are no more.
+/// Continues with further exchanges unless the last one failed.
 fn continue_after(taken: Result<(), FitError>) -> Result<bool, FitError> {
     taken.map(|()| false)
 }
 
-/// Answers a client that measures its offset to the time `base`, shown by this rank's `clock`: all exchanges of one
-/// [`OffsetClient::measure`].
+/// Answers a client that measures its offset to the time `base` of this rank's `clock`: all
+/// exchanges of one [`OffsetClient::measure`].
 ///
 /// # Errors
-/// When the client is gone, or sends what no client sends.
+/// If the client is gone, or sends a message that is not one of a client.
 pub async fn answer<K: Clock, D: Domain, M: Comm>(
     clock: &K,
     base: &ClockModel<Counter, D>,
@@ -225,7 +231,7 @@ pub async fn answer<K: Clock, D: Domain, M: Comm>(
     }
 }
 
-/// As [`answer`], for a communicator that does not suspend.
+/// Same as [`answer`], for a communicator that does not suspend.
 ///
 /// # Errors
 /// As [`answer`].
@@ -238,7 +244,7 @@ pub fn answer_blocking<K: Clock, D: Domain, M: Comm>(
     block_on_ready(answer(clock, base, comm, client))
 }
 
-/// The client's side of a measurement.
+/// Client's side of a measurement.
 struct OffsetSession<'a, K, C: Domain, M> {
     clock: &'a K,
     base: &'a ClockModel<Counter, C>,
@@ -247,10 +253,11 @@ struct OffsetSession<'a, K, C: Domain, M> {
 }
 
 impl<K: Clock, C: Domain, M: Comm> OffsetSession<'_, K, C, M> {
-    /// Plays some exchanges; `remaining` counts down to how many others follow.
+    /// Makes a number of exchanges; `remaining` counts down the number of exchanges that follow
+    /// each of them.
     ///
-    /// Each is taken while the message of the next one is on its way. `take` says whether that was enough, or fails;
-    /// either way the whole measurement ends soon.
+    /// Each exchange is evaluated while the message of the next one is on its way. `take` returns
+    /// true if no more exchanges are needed, or fails; either ends the whole measurement soon.
     async fn run_exchanges<R: Domain>(
         &self,
         send_mode: SendMode,
@@ -277,8 +284,8 @@ impl<K: Clock, C: Domain, M: Comm> OffsetSession<'_, K, C, M> {
         }
     }
 
-    /// Makes the last exchange, if the reference expects more: it is told so, or it would wait for others. Takes that
-    /// and what was not taken yet, unless something failed.
+    /// Makes the last exchange, if the reference expects more: that exchange tells it to stop
+    /// waiting for others. Evaluates it and the pending one, unless something failed.
     #[cold]
     async fn finish_early<R: Domain>(
         &self,
@@ -309,7 +316,7 @@ impl<K: Clock, C: Domain, M: Comm> OffsetSession<'_, K, C, M> {
             answer_mode: send_mode,
         };
         let sent = self.clock.open();
-        // Not a function: it would be one more future, which the compiler moves about between the stamps.
+        // Not a function: that would add a future, which the compiler moves between the timestamps.
         match send_mode {
             SendMode::Standard => self.comm.send(self.reference, request).await?,
             SendMode::Synchronous => self.comm.send_sync(self.reference, request).await?,
@@ -338,7 +345,7 @@ impl<K: Clock, C: Domain, M: Comm> OffsetSession<'_, K, C, M> {
     }
 }
 
-/// An exchange as it was read from the clock.
+/// Exchange in ticks of the client's clock.
 #[derive(Clone, Copy)]
 struct RawExchange<R: Domain> {
     sent: Ticks,
@@ -346,22 +353,22 @@ struct RawExchange<R: Domain> {
     received: Ticks,
 }
 
-/// How messages are sent.
+/// Mode in which a message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SendMode {
     Standard,
     Synchronous,
 }
 
-/// The client's message.
+/// Message of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OffsetRequest {
-    /// How many more will come after this one.
+    /// Number of exchanges that follow this one.
     remaining: u64,
     answer_mode: SendMode,
 }
 
-/// The lowest bit says how to answer.
+/// The lowest bit is the mode of the answer.
 impl Payload for OffsetRequest {
     const WORDS: usize = 1;
 

@@ -1,4 +1,4 @@
-//! Ranks that are simulated, in virtual time.
+//! Backend of simulated ranks, in virtual time.
 
 mod clock;
 mod cluster;

@@ -1,4 +1,4 @@
-//! Starting the threads of a communicator.
+//! Start of the threads of a communicator.
 
 use core::fmt;
 use std::any::Any;
@@ -13,7 +13,7 @@ use crate::split::SplitRequest;
 use crate::thread::meeting::SplitMeeting;
 use crate::thread::{Departure, ThreadComm};
 
-/// As many threads as there are ranks, which run one program.
+/// Cluster of threads, one per rank, which run one program.
 ///
 /// ```
 /// use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
@@ -34,7 +34,7 @@ pub struct ThreadCluster<'a> {
     pin: Box<PinFunction<'a>>,
 }
 
-/// Puts the calling thread, which is a rank, on its core.
+/// Pins the calling thread, which is a rank, to its core.
 type PinFunction<'a> = dyn Fn(u32) -> Result<(), BoxedError> + Sync + 'a;
 
 type BoxedError = Box<dyn Error + Send + Sync>;
@@ -48,10 +48,10 @@ impl fmt::Debug for ThreadCluster<'_> {
 }
 
 impl<'a> ThreadCluster<'a> {
-    /// The most ranks that there can be; the mailboxes between them take 40 MB.
+    /// Maximum number of ranks; the mailboxes between them take 40 MB.
     pub const MAX_RANKS: u32 = MAX_THREADS;
 
-    /// A cluster of so many ranks, on whatever cores the system puts them.
+    /// Creates a cluster of threads that are not pinned.
     pub fn new(ranks: u32) -> Self {
         Self {
             ranks,
@@ -59,8 +59,8 @@ impl<'a> ThreadCluster<'a> {
         }
     }
 
-    /// Has every rank call `pin` with its number before anything else; no rank begins unless all are where they should
-    /// be.
+    /// Makes every rank call `pin` with its index before it runs the program; no rank starts unless
+    /// all are pinned.
     #[must_use]
     pub fn pin<E: Into<BoxedError>>(self, pin: impl Fn(u32) -> Result<(), E> + Sync + 'a) -> Self {
         Self {
@@ -69,10 +69,11 @@ impl<'a> ThreadCluster<'a> {
         }
     }
 
-    /// Runs `program` on every rank, and returns what they return, in their order.
+    /// Runs `program` on every rank, and returns the results in the order of ranks.
     ///
     /// # Errors
-    /// When the ranks cannot be started, when one cannot be pinned, or when one panics.
+    /// If the number of ranks is out of range, if a thread cannot be started or pinned, or if a
+    /// rank panics.
     pub fn run<T: Send>(
         &self,
         program: impl Fn(&ThreadComm) -> T + Sync,
@@ -95,18 +96,18 @@ impl<'a> ThreadCluster<'a> {
                         }
                     })
             };
-            // All are started before the first is waited for.
+            // All threads are started before the first is joined.
             let threads: Vec<_> = (0..self.ranks).map(start).collect();
             threads
                 .into_iter()
                 .map(|thread| thread?.join().unwrap_or(Ok(None)))
                 .collect()
         });
-        // A rank that has nothing to show did not come to its end because of another, which says why.
+        // A rank without a result failed because of another rank, which has the error.
         ended.into_iter().filter_map(Result::transpose).collect()
     }
 
-    /// What the thread of one rank does. Returns nothing where another rank is to blame.
+    /// Runs the thread of one rank. Returns `None` if another rank caused the failure.
     fn run_rank<T>(
         &self,
         rank: u32,
@@ -114,13 +115,13 @@ impl<'a> ThreadCluster<'a> {
         program: impl Fn(&ThreadComm) -> T,
     ) -> Result<Option<T>, ClusterError> {
         let mut group = None;
-        // Nobody looks at what a panic may have left half done.
+        // State that a panic may have left inconsistent is not used again.
         let ended = catch_unwind(AssertUnwindSafe(|| {
             (self.pin)(rank).map_err(|why| ClusterError::Pin {
                 rank,
                 why: why.to_string(),
             })?;
-            // The door opens when all ranks stand before it, with a communicator for each.
+            // The meeting ends when all ranks are there, with a communicator for each.
             let request = SplitRequest {
                 color: Some(0),
                 key: 0,
@@ -145,7 +146,7 @@ impl<'a> ThreadCluster<'a> {
     }
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic
         .downcast_ref::<&str>()

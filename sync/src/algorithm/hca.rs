@@ -1,4 +1,4 @@
-//! HCA: HCA2, and at the end every rank's offset to rank 0 once more.
+//! HCA: HCA2, followed by another offset of every rank to rank 0.
 
 use downbeat_clock_core::{Clock, ClockModel, Global, Local, OffsetSample, Timestamp};
 
@@ -8,11 +8,11 @@ use crate::line::{LearnedModel, LineFit, Quality};
 use crate::pair::answer;
 use crate::{Comm, CommError, OffsetClient, SyncError};
 
-/// HCA2, whose composed lines are moved so that they go through an offset that was measured straight to rank 0, one
-/// rank after the other.
+/// HCA2, whose composed lines are then shifted to an offset that each rank measures directly to
+/// rank 0, one rank after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hca {
-    /// How each rank learns its line.
+    /// Parameters of each line.
     pub line: LineFit,
 }
 
@@ -34,7 +34,8 @@ impl Hca {
         let root_quality: Quality = comm.recv(0).await?;
         Ok(to_root.and_then(|LearnedModel { model, quality }| {
             let sample = sample?;
-            // The offset was measured straight to rank 0: the hops no longer matter to it.
+            // The offset was measured directly to rank 0: its bound does not include the hops of
+            // the tree.
             let quality = Quality {
                 half_width: sample.half_width,
                 ..quality
@@ -59,7 +60,7 @@ impl Hca {
     }
 }
 
-/// The model with the same rate that goes through the sample.
+/// Returns the model with the same rate that goes through the sample.
 fn shift_to(
     model: &ClockModel<Local, Local>,
     sample: OffsetSample<Local>,

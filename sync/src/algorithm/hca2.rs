@@ -1,4 +1,5 @@
-//! HCA2: up a tree, each rank learns from its parent; the root composes the lines and tells every rank its own.
+//! HCA2: up a tree, each rank learns from its parent; the root composes the lines and sends every
+//! rank its own.
 
 use downbeat_clock_core::{BinomialTree, Clock, ClockModel, Duration, Local, PairRole};
 
@@ -6,18 +7,18 @@ use super::local_clock::{LocalClock, RankResult};
 use crate::line::{LearnedModel, LineFit, Quality};
 use crate::{Comm, CommError, SyncError};
 
-/// In every round, half of the ranks that are left learn a line from the other half. Lines are composed on the way up
-/// and sent back down.
+/// In every round, half of the remaining ranks learn a line from the other half. Lines are composed
+/// on the way up and sent back down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hca2 {
-    /// How each rank learns its line.
+    /// Parameters of each line.
     pub line: LineFit,
 }
 
-/// From a rank's own time to that of the root of a subtree.
+/// Model from a rank's own time to that of the root of a subtree.
 type PathToRoot = LearnedModel<Local, Local>;
 
-/// To oneself.
+/// Path of a root to itself.
 const EMPTY_PATH: PathToRoot = LearnedModel {
     model: ClockModel::IDENTITY,
     quality: Quality {
@@ -42,13 +43,13 @@ impl Hca2 {
         }))
     }
 
-    /// From this rank's time to that of rank 0.
+    /// Computes the model from this rank's time to that of rank 0.
     pub(super) async fn lines<K: Clock, M: Comm>(
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Result<PathToRoot, SyncError>, CommError> {
-        // What is known of the root's own clock comes with the last line on every way there.
+        // The quality of rank 0's own clock is sent with the last line of every path.
         let quality = if comm.rank() == 0 {
             me.quality
         } else {
@@ -76,8 +77,8 @@ impl Hca2 {
         Ok(failure.map_or(Ok(mine), Err))
     }
 
-    /// Up the tree: for every rank of this one's subtree, in order, the way to this rank; of the root's subtree, on the
-    /// root alone.
+    /// Goes up the tree, and returns the paths of the ranks of this rank's subtree to this rank, in
+    /// order. Only the root keeps those of its subtree.
     async fn gather<K: Clock, M: Comm>(
         &self,
         me: &LocalClock<'_, K>,
@@ -112,7 +113,8 @@ impl Hca2 {
     }
 }
 
-/// Down the tree: every rank gets the ways of its subtree to the root, and passes on all but its own.
+/// Goes down the tree: every rank gets the paths of its subtree to the root, and passes on all
+/// except its own.
 async fn scatter<M: Comm>(subtree: Vec<PathToRoot>, comm: &M) -> Result<PathToRoot, CommError> {
     let mut known = subtree;
     for role in BinomialTree::new(comm.size()).downwards(comm.rank()) {
@@ -123,7 +125,7 @@ async fn scatter<M: Comm>(subtree: Vec<PathToRoot>, comm: &M) -> Result<PathToRo
                 }
             }
             PairRole::ReferenceOf(client) => {
-                // The upper half of what is left is the client's.
+                // The upper half of the remaining paths is the client's.
                 for rank in known.split_off(known.len() / 2) {
                     send(comm, client, rank).await?;
                 }
@@ -140,7 +142,7 @@ fn compose(line: PathToRoot, above: PathToRoot) -> Result<PathToRoot, SyncError>
     })
 }
 
-/// Keeps the first failure, and goes on with a line that is wrong, so that nobody waits in vain.
+/// Keeps the first failure, and continues with an incorrect line, so that no rank waits for ever.
 fn keep_failure(failure: &mut Option<SyncError>, why: SyncError) -> PathToRoot {
     failure.get_or_insert(why);
     EMPTY_PATH

@@ -1,4 +1,4 @@
-//! The synchronization of Jones and Koenig: a line per rank, straight to rank 0.
+//! Synchronization of Jones and Koenig: a line from every rank directly to rank 0.
 
 use downbeat_clock_core::Clock;
 
@@ -7,11 +7,11 @@ use crate::line::LineFit;
 use crate::pair::answer;
 use crate::{Comm, CommError};
 
-/// Every rank learns a line from rank 0, which goes round all ranks for each point of the lines: so all lines span the
-/// same time.
+/// Every rank learns a line from rank 0, which measures one point of all lines before the next: so
+/// all lines span the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Jk {
-    /// How each rank learns its line.
+    /// Parameters of each line.
     pub line: LineFit,
 }
 

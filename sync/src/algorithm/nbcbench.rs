@@ -1,4 +1,4 @@
-//! NBCBench's synchronization (Hoefler): offsets along a tree, summed up at its root.
+//! Synchronization of NBCBench (Hoefler): offsets along a tree, summed up at its root.
 
 use downbeat_clock_core::Clock;
 
@@ -7,10 +7,10 @@ use super::local_clock::{LocalClock, RankResult};
 use crate::line::LineFit;
 use crate::{Comm, CommError, OffsetAlgorithm};
 
-/// HCA2 with offsets instead of lines: drift is not looked at.
+/// HCA2 with offsets instead of lines: drift is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NbcBench {
-    /// How an offset is measured.
+    /// Algorithm that measures each offset.
     pub offset: OffsetAlgorithm,
 }
 

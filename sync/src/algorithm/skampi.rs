@@ -1,4 +1,4 @@
-//! SKaMPI's synchronization: one offset per rank, one rank after the other.
+//! Synchronization of SKaMPI: one offset per rank, one rank after the other.
 
 use downbeat_clock_core::Clock;
 
@@ -7,10 +7,10 @@ use super::local_clock::{LocalClock, RankResult};
 use crate::line::LineFit;
 use crate::{Comm, CommError, OffsetAlgorithm};
 
-/// Every rank in turn measures its offset to rank 0; drift is not looked at.
+/// Every rank in turn measures its offset to rank 0; drift is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Skampi {
-    /// How an offset is measured.
+    /// Algorithm that measures each offset.
     pub offset: OffsetAlgorithm,
 }
 

@@ -8,9 +8,9 @@ use super::{FlatAlgorithm, Hierarchy, LocalClock, Synchronized};
 use crate::collective::{all_equal, lowest_rank_where};
 use crate::{Comm, SyncError, block_on_ready};
 
-/// How the clocks of all ranks become one.
+/// Algorithm that synchronizes the clocks of all ranks.
 ///
-/// Its label names the algorithm and all its parameters; see the variants.
+/// Its label has the name of the algorithm and all its parameters; see the variants.
 ///
 /// ```
 /// use downbeat_sync::Algorithm;
@@ -23,25 +23,26 @@ use crate::{Comm, SyncError, block_on_ready};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// All ranks at once.
+    /// One algorithm for all ranks.
     FlatAlgorithm(FlatAlgorithm),
-    /// Nodes first, then the ranks within.
+    /// One algorithm between nodes, and others within them.
     Hierarchy(Hierarchy),
 }
 
 impl Algorithm {
     /// Synchronizes the clocks of all ranks, which all call this with the same algorithm.
     ///
-    /// All ranks succeed, or all fail; nobody is left waiting.
+    /// Either all ranks succeed or all fail; none is left waiting.
     ///
     /// # Errors
-    /// When the ranks ask for different algorithms, when a clock cannot be fitted, or when a rank is gone.
+    /// If the ranks call it with different algorithms, if a clock cannot be fitted, or if a rank is
+    /// gone.
     pub async fn synchronize<K: Clock, M: Comm>(
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Synchronized, SyncError> {
-        // In boxes, because a million suspended ranks must have room.
+        // In boxes, to limit the memory of suspended ranks, of which there may be a million.
         if !Box::pin(all_equal(comm, self.fingerprint())).await? {
             return Err(SyncError::DifferentAlgorithms);
         }
@@ -55,7 +56,7 @@ impl Algorithm {
         }
     }
 
-    /// As [`synchronize`](Self::synchronize), for a communicator that does not suspend.
+    /// Same as [`synchronize`](Self::synchronize), for a communicator that does not suspend.
     ///
     /// # Errors
     /// As [`synchronize`](Self::synchronize).
@@ -67,7 +68,7 @@ impl Algorithm {
         block_on_ready(self.synchronize(me, comm))
     }
 
-    /// Equal for equal algorithms, in all processes that run the same program.
+    /// Hash that is equal for equal algorithms, in all processes of a program.
     fn fingerprint(&self) -> u64 {
         #[expect(
             deprecated,

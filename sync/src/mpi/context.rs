@@ -1,4 +1,4 @@
-//! The calls of MPI, each with its return code looked at.
+//! Calls of MPI, each with a check of its return code.
 
 use core::ffi::c_int;
 use core::marker::PhantomData;
@@ -13,18 +13,18 @@ use super::error::MpiError;
 use crate::Words;
 use crate::payload::MAX_WORDS;
 
-/// A communicator that nobody else uses, and that returns its errors. Freed when dropped.
+/// Communicator of our own, whose calls return errors. Freed when dropped.
 #[derive(Debug)]
 pub(super) struct Context {
     raw: MPI_Comm,
-    /// The communicator is for the thread that made it.
+    /// Only the thread that created the communicator may use it.
     one_thread: PhantomData<*const ()>,
 }
 
-/// Order is all that tells messages apart.
+/// Messages need no tags: they are received in order.
 const TAG: c_int = 0;
 
-/// The type of what is sent.
+/// MPI datatype of a word.
 #[inline]
 fn word_type() -> ffi::MPI_Datatype {
     u64::equivalent_datatype().as_raw()
@@ -51,7 +51,7 @@ impl Context {
     }
 
     /// # Safety
-    /// MPI is running, and `comm` is a communicator.
+    /// MPI must be running, and `comm` must be a valid communicator.
     pub(super) unsafe fn duplicate_raw(comm: MPI_Comm) -> Result<Self, MpiError> {
         let mut is_inter = 0;
         // SAFETY: the caller vouches for the communicator, and `is_inter` can be written to.
@@ -67,7 +67,7 @@ impl Context {
         Self::own(raw)
     }
 
-    /// Takes over a communicator that was just made.
+    /// Takes ownership of a new communicator.
     fn own(raw: MPI_Comm) -> Result<Self, MpiError> {
         notice_finalize();
         let context = Self {
@@ -106,7 +106,8 @@ impl Context {
         Ok(size)
     }
 
-    /// Messages of at most a cache line leave at once with every MPI library there is.
+    /// Sends a message of at most a cache line, which all known MPI libraries send without waiting
+    /// for the receiver.
     #[inline(always)]
     pub(super) fn send(&self, to: c_int, words: &[u64]) -> Result<(), MpiError> {
         check_running()?;
@@ -143,9 +144,10 @@ impl Context {
         MpiError::check("MPI_Ssend", code)
     }
 
-    /// Returns how many words came.
+    /// Receives a message, and returns its number of words.
     ///
-    /// They stay where MPI writes them: a wider copy at once would have to wait for that.
+    /// They stay where MPI writes them: reading them back by wider loads would stall on store
+    /// forwarding.
     #[inline(always)]
     pub(super) fn recv(&self, from: c_int, words: &mut Words) -> Result<usize, MpiError> {
         check_running()?;
@@ -168,7 +170,7 @@ impl Context {
         unsafe { received_count(&status, word_type()) }
     }
 
-    /// As `send`; at most 2^31 - 1 bytes. MPI may wait until they are received.
+    /// Sends at most 2^31 - 1 bytes. MPI may wait until they are received.
     pub(super) fn send_bytes(&self, to: c_int, bytes: &[u8]) -> Result<(), MpiError> {
         check_running()?;
         let length = bytes.len() as c_int;
@@ -186,7 +188,7 @@ impl Context {
         MpiError::check("MPI_Send", code)
     }
 
-    /// As `recv`; at most 2^31 - 1 bytes. Returns how many came.
+    /// Receives at most 2^31 - 1 bytes, and returns their number.
     pub(super) fn recv_bytes(&self, from: c_int, bytes: &mut [u8]) -> Result<usize, MpiError> {
         check_running()?;
         let mut status = MaybeUninit::uninit();
@@ -208,7 +210,7 @@ impl Context {
         unsafe { received_count(&status, byte_type()) }
     }
 
-    /// The group of those with the same color; nothing for this rank if it has none.
+    /// Creates the group of ranks with the same color; `None` for a rank without one.
     pub(super) fn split(&self, color: Option<c_int>, key: c_int) -> Result<Option<Self>, MpiError> {
         check_running()?;
         let mut raw = null_comm();
@@ -220,7 +222,7 @@ impl Context {
         color.map(|_| Self::own(raw)).transpose()
     }
 
-    /// The group of those that share memory.
+    /// Creates the group of ranks that share memory.
     pub(super) fn split_by_node(&self, key: c_int) -> Result<Self, MpiError> {
         check_running()?;
         // SAFETY: a constant.
@@ -236,10 +238,10 @@ impl Context {
     }
 }
 
-/// How many of this type came.
+/// Returns the number of received items of this type.
 ///
 /// # Safety
-/// MPI wrote the status.
+/// MPI must have written the status.
 #[inline(always)]
 unsafe fn received_count(
     status: &MaybeUninit<ffi::MPI_Status>,
@@ -249,15 +251,16 @@ unsafe fn received_count(
     // SAFETY: the caller vouches for the status, and `count` can be written to.
     let code = unsafe { ffi::MPI_Get_count(status.as_ptr(), datatype, &raw mut count) };
     MpiError::check("MPI_Get_count", code)?;
-    // Negative for what is not made of that; it would take as much room as there is.
+    // Negative if the message is not a whole number of items; reported as a length that never
+    // matches.
     Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // After the end of MPI there is no communicator any more.
+        // After `MPI_Finalize` the communicator no longer exists.
         if check_running().is_ok() {
-            // Nobody is left to hear of a failure; the communicator is then lost until the end of MPI.
+            // An error could not be reported; the communicator is then leaked until the end of MPI.
             // SAFETY: MPI is running, and the communicator is this one's own.
             unsafe { ffi::MPI_Comm_free(&raw mut self.raw) };
         }

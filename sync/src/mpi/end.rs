@@ -1,4 +1,4 @@
-//! The end of MPI, after which none of its functions may be called.
+//! Detection of `MPI_Finalize`, after which MPI may not be called.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +9,11 @@ use mpi::traits::AnyCommunicator;
 
 use super::error::MpiError;
 
-/// Asked before every message, where a call of `MPI_Finalized` would cost a hundredth of the round trip.
+/// True after `MPI_Finalize`. Checked before every message, where a call of `MPI_Finalized` would
+/// take a hundredth of the round trip.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
-/// Whether MPI still runs. It did when a communicator was made.
+/// Checks that MPI still runs. It did when a communicator was created.
 #[inline]
 pub(super) fn check_running() -> Result<(), MpiError> {
     if ENDED.load(Ordering::Relaxed) {
@@ -22,15 +23,15 @@ pub(super) fn check_running() -> Result<(), MpiError> {
     }
 }
 
-/// Has MPI tell its end; it must be running.
+/// Registers a hook for the end of MPI, which must be running.
 ///
-/// The first thing that `MPI_Finalize` does is to drop what is attached to `MPI_COMM_SELF` (MPI 4.0, section 11.2.4).
+/// `MPI_Finalize` first deletes the attributes of `MPI_COMM_SELF` (MPI 4.0, section 11.2.4).
 pub(super) fn notice_finalize() {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| SimpleCommunicator::self_comm().set_attr(FinalizeHook));
 }
 
-/// MPI wants to be able to clone it, and never does.
+/// Attribute of `MPI_COMM_SELF`. MPI requires `Clone`, but never clones it.
 #[derive(Clone)]
 struct FinalizeHook;
 

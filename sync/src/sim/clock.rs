@@ -10,10 +10,13 @@ use downbeat_clock_core::{
 use super::engine::SimWorld;
 use super::node_clock::{CLOCK_ZERO, VirtualTime};
 
-/// The clock that a simulated rank reads: that of its node. Ranks of one node read the same.
+/// Clock of a simulated rank, which is that of its node: ranks of one node read the same.
 ///
-/// Every reading takes the rank the time that [`Clocks::read_cost`] says; [`ticks_at`](Self::ticks_at) is the truth about
-/// it and takes none. It can be kept and asked after the simulation.
+/// Every reading takes the time [`Clocks::read_cost`] of the rank; [`ticks_at`](Self::ticks_at) is
+/// the exact reading at any true time, and takes none. The clock can be kept and used after the
+/// simulation.
+///
+/// [`Clocks::read_cost`]: super::Clocks::read_cost
 #[derive(Clone)]
 pub struct SimClock {
     pub(super) world: Rc<SimWorld>,
@@ -27,13 +30,14 @@ impl fmt::Debug for SimClock {
 }
 
 impl SimClock {
-    /// What a perfect clock shows at the beginning; so a clock that is behind has no negative ticks.
+    /// Reading of a perfect clock at the beginning; large enough that a clock that is behind has no
+    /// negative ticks.
     pub const ZERO: Ticks = CLOCK_ZERO;
 
-    /// How long a tick lasts by this clock.
+    /// Nominal rate of this clock.
     pub const RATE: TickRate = TickRate::NANOSECOND;
 
-    /// What this clock shows at a true time, also in the past and in the future.
+    /// Returns the reading of this clock at a true time, in the past or in the future.
     pub fn ticks_at(&self, at: Timestamp<VirtualTime>) -> Ticks {
         self.world
             .engine
@@ -41,10 +45,10 @@ impl SimClock {
             .ticks_at(self.rank, at.as_nanos())
     }
 
-    /// The time that a rank with this clock believes in: its ticks taken at their word.
+    /// Returns the model by which a rank converts the ticks of this clock to its local time.
     ///
     /// # Errors
-    /// None in fact: the constants of this type are in range.
+    /// Never: the constants of this type are in range.
     pub fn nominal_model() -> Result<ClockModel<Counter, Local>, ModelError> {
         ClockModel::through(Self::ZERO, Timestamp::ORIGIN, Self::RATE)
     }
@@ -55,7 +59,7 @@ impl Clock for SimClock {
         self.world.engine.borrow_mut().read_clock(self.rank)
     }
 
-    /// A simulated rank does one thing after the other.
+    /// A simulated rank executes one operation after the other.
     fn ordering(&self) -> ReadOrdering {
         ReadOrdering::Fenced
     }

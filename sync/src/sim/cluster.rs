@@ -6,12 +6,12 @@ use super::parameter::require;
 use super::traffic::RANK_BITS;
 use crate::ClusterError;
 
-/// A cluster that exists in virtual time only: many ranks on one thread, with a network and clocks of which everything
-/// is known.
+/// Cluster that exists in virtual time only: many ranks on one thread, with a network and clocks
+/// whose true behaviour is known.
 ///
-/// Algorithms run on it as they are. Neither the load of the machine that simulates nor the order in which it simulates the
-/// ranks matters: equal clusters give equal results, bit for bit. A rank in the middle of a synchronization takes one
-/// to two kilobytes.
+/// Algorithms run on it unchanged. Neither the load of the simulating machine nor the order in
+/// which it simulates the ranks matters: equal clusters give equal results, bit for bit. A rank in
+/// the middle of a synchronization takes one to two kilobytes.
 ///
 /// ```
 /// use downbeat_sync::{Algorithm, Clocks, Comm, Network, SimCluster};
@@ -32,7 +32,7 @@ use crate::ClusterError;
 /// })?;
 /// let ranks = found.into_iter().collect::<Result<Vec<_>, _>>()?;
 ///
-/// // At the instant when the last one was done, by every rank's own clock:
+/// // Compare the global clocks of all ranks at the time when the last one returned.
 /// let end = ranks.iter().map(|(.., done)| *done).max().unwrap();
 /// let shown = ranks.iter().map(|(model, clock, _)| model.apply(clock.ticks_at(end)));
 /// let worst = shown.clone().max().unwrap() - shown.min().unwrap();
@@ -42,28 +42,28 @@ use crate::ClusterError;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimCluster {
-    /// How many ranks there are: at most 67 million.
+    /// Number of ranks: at most 67 million.
     pub ranks: u32,
-    /// How many of them share a node and its clock; the last node may have fewer.
+    /// Number of ranks that share a node and its clock; the last node may have fewer.
     pub ranks_per_node: u32,
-    /// How many sockets a node has. Its ranks are dealt out in blocks.
+    /// Number of sockets of a node. Its ranks are assigned to them in blocks.
     pub sockets_per_node: u32,
-    /// How long messages take.
+    /// Latencies of messages.
     pub network: Network,
-    /// How wrong the clocks of the nodes are.
+    /// Errors of the clocks of the nodes.
     pub clocks: Clocks,
-    /// Another seed makes other chances.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
 impl SimCluster {
-    /// The most ranks that there can be.
+    /// Maximum number of ranks.
     pub const MAX_RANKS: u32 = 1 << RANK_BITS;
 
-    /// Looks for a parameter that makes no sense.
+    /// Checks that all parameters are in range.
     ///
     /// # Errors
-    /// With its name.
+    /// [`ClusterError::Parameter`] with the name of the parameter.
     pub fn validate(&self) -> Result<(), ClusterError> {
         let name = |name: &str| name.to_owned();
         require(

@@ -1,7 +1,7 @@
-//! The simulator: ranks, what they sent to each other, and which of them can go on.
+//! The simulator: ranks, the messages between them, and the ranks that are ready to run.
 //!
-//! Ranks receive from a rank that they name, so it does not matter which of those that can go on does so first: every
-//! one finds the same messages, with the same times. Each goes on until it waits.
+//! Ranks receive from a rank that they name, so the order in which ready ranks run does not matter:
+//! every one finds the same messages, with the same times. Each runs until it waits.
 
 use core::cell::{Cell, RefCell};
 use core::task::Poll;
@@ -17,11 +17,11 @@ use super::rank_state::{RankState, RankWait};
 use super::traffic::CardTraffic;
 use crate::{ClusterError, RankPlacement, Words};
 
-/// What all ranks share.
+/// State that all ranks share.
 #[derive(Debug)]
 pub(super) struct SimWorld {
     pub(super) engine: RefCell<Engine>,
-    /// How many communicators were made.
+    /// Number of communicators that were created.
     pub(super) groups: Cell<u32>,
 }
 
@@ -34,12 +34,12 @@ pub(super) struct Engine {
     ranks: Vec<RankState>,
     messages: MessagePool,
     traffic: Option<CardTraffic>,
-    /// Ranks that can go on. The last to come is the first to go: two that play ping-pong stay in the cache.
+    /// Ranks that are ready to run, last in, first out: two that play ping-pong stay in the cache.
     ready: Vec<u32>,
     sent: u64,
 }
 
-/// From whom to whom a message goes, by their numbers in the whole cluster, and in which communicator.
+/// Sender and receiver of a message, by their ranks in the whole cluster, and their communicator.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MessageRoute {
     pub(super) group: u32,
@@ -81,17 +81,18 @@ impl Engine {
         }
     }
 
-    /// A rank that can go on, after whatever must happen before one can.
+    /// Returns a rank that is ready to run, after processing events if there is none.
     pub(super) fn next_ready(&mut self) -> Option<u32> {
         if self.ready.is_empty() {
-            self.let_messages_arrive();
+            self.process_events();
         }
         self.ready.pop()
     }
 
-    /// Lets events happen until ranks can go on. The first of these cannot send anything before it has taken the time
-    /// for that; so events that are earlier need not wait for it, and many ranks come together.
-    fn let_messages_arrive(&mut self) {
+    /// Processes events until ranks are ready. The first of them cannot send anything before its send
+    /// overhead has passed; so earlier events need not wait for it, and many ranks become ready at
+    /// once.
+    fn process_events(&mut self) {
         let Some(traffic) = &mut self.traffic else {
             return;
         };
@@ -111,7 +112,7 @@ impl Engine {
                 _ => {}
             }
         }
-        // In the order in which they lie in memory.
+        // In the order of their addresses in memory.
         self.ready.sort_unstable_by(|a, b| b.cmp(a));
     }
 
@@ -120,7 +121,7 @@ impl Engine {
         self.ready.push(rank);
     }
 
-    /// Sends a message. Without `synchronous` that is all; with it, the sender is then to wait.
+    /// Sends a message. With `synchronous`, the sender must then wait.
     pub(super) fn send(
         &mut self,
         route: MessageRoute,
@@ -181,7 +182,7 @@ impl Engine {
         }
     }
 
-    /// How long a message would be under way if it were alone.
+    /// Returns the latency of a message without contention.
     fn delay(&mut self, from: u32, to: u32, length: usize, leaves: u64) -> u64 {
         if from == to {
             return 0;
@@ -219,7 +220,7 @@ impl Engine {
                 if message.stage == MessageStage::Arrived {
                     return Some(Poll::Ready(self.remove_message(to, before, id)));
                 }
-                // Later ones may arrive earlier, and wait for this one.
+                // Later ones may arrive earlier, but are received after this one.
                 self.ranks[to as usize].wait = RankWait::Arrival { message: id };
                 return Some(Poll::Pending);
             }
@@ -234,7 +235,7 @@ impl Engine {
         self.add_waiter(to, from);
     }
 
-    /// Takes a message that has arrived out of the list of those for this rank.
+    /// Removes a message that has arrived from the list of this rank.
     fn remove_message(&mut self, rank: u32, before: u32, id: u32) -> (Words, usize) {
         let SimMessage {
             words,
@@ -258,14 +259,15 @@ impl Engine {
         }
         self.messages.discard(id);
         if synchronous {
-            // The acknowledgement has no words, needs no processor and waits for no card.
+            // The acknowledgement has no words, and takes neither processor time nor a network
+            // card.
             let back = self.delay(rank, from, 0, taken);
             self.release(from, taken.saturating_add(back), RankWait::Delivered);
         }
         (words, length.into())
     }
 
-    /// LinkEnds the wait of a rank that needs to know how.
+    /// Ends the wait of a rank, and stores the result of the wait.
     fn release(&mut self, rank: u32, at: u64, how: RankWait) {
         self.wake(rank);
         let rank = &mut self.ranks[rank as usize];
@@ -273,7 +275,7 @@ impl Engine {
         rank.wait = how;
     }
 
-    /// How the wait for a message to be taken ended, if it did.
+    /// Returns true if the synchronous message was received, false if it never will be.
     pub(super) fn delivery(&mut self, rank: u32) -> Poll<bool> {
         let wait = &mut self.ranks[rank as usize].wait;
         let taken = match wait {
@@ -285,7 +287,7 @@ impl Engine {
         Poll::Ready(taken)
     }
 
-    /// Puts a rank on the list of those who wait for `other`.
+    /// Adds a rank to the list of those that wait for `other`.
     fn add_waiter(&mut self, rank: u32, other: u32) {
         let RankState {
             awaited,
@@ -313,12 +315,12 @@ impl Engine {
         (me.awaited, me.next_waiter, me.previous_waiter) = (other, first, NONE);
     }
 
-    /// A rank has left a communicator: nobody waits for it there.
+    /// Ends the waits for a rank that has left a communicator.
     pub(super) fn leave(&mut self, rank: u32, left: u32) {
         self.wake_waiters(rank, |group| group == left);
     }
 
-    /// A rank has returned: nobody waits for it anywhere, and what was sent to it is lost.
+    /// Ends the waits for a rank that has returned, and discards the messages to it.
     pub(super) fn retire(&mut self, rank: u32) {
         self.wake_waiters(rank, |_| true);
         let retired = &mut self.ranks[rank as usize];
@@ -335,7 +337,7 @@ impl Engine {
         }
     }
 
-    /// Wakes all who wait for a rank in certain communicators. They learn that it has left at the time when it did.
+    /// Wakes all ranks that wait for a rank in certain communicators, at the time when it left.
     fn wake_waiters(&mut self, rank: u32, concerned: impl Fn(u32) -> bool) {
         let (at, mut waiter) = (
             self.ranks[rank as usize].now,
@@ -362,7 +364,7 @@ impl Engine {
         self.ranks[rank as usize].wait == RankWait::Gone
     }
 
-    /// A rank learns that another has returned: not before that did.
+    /// Advances a rank to the time at which another returned.
     pub(super) fn advance_to_end_of(&mut self, rank: u32, other: u32) {
         let ended = self.ranks[other as usize].now;
         if self.is_gone(other) {
@@ -370,20 +372,20 @@ impl Engine {
         }
     }
 
-    /// A rank waits for the other ranks of a communicator.
+    /// Waits for the other ranks of a communicator.
     pub(super) fn await_split(&mut self, rank: u32) {
         self.ranks[rank as usize].wait = RankWait::Split;
     }
 
-    /// LinkEnds such a wait, if that is what the rank does.
+    /// Ends the wait of a rank in a split, if it is in one.
     pub(super) fn release_from_split(&mut self, rank: u32, at: u64) {
         if self.ranks[rank as usize].wait == RankWait::Split {
             self.release(rank, at, RankWait::No);
         }
     }
 
-    /// How long so many ranks take to agree on something: up a tree and down again, on the slowest of the links
-    /// between the first and the last.
+    /// Returns the time in which this number of ranks agree: up a tree and down again, on the
+    /// slowest of the links between the first and the last.
     pub(super) fn agreement_time(&self, ranks: u32, first: u32, last: u32) -> u64 {
         let link = self
             .network
@@ -400,7 +402,7 @@ impl Engine {
         self.ranks[rank as usize].placement
     }
 
-    /// Lets a rank's time pass.
+    /// Advances the time of a rank.
     pub(super) fn advance(&mut self, rank: u32, by: u64) {
         self.ranks[rank as usize].advance(by);
     }
@@ -422,7 +424,7 @@ impl Engine {
         self.sent
     }
 
-    /// What the ranks wait for that have not returned, if there are any.
+    /// Returns an error if there are ranks that have not returned.
     pub(super) fn check_all_gone(&self) -> Result<(), ClusterError> {
         let mut waiting = (0_u32..)
             .zip(&self.ranks)

@@ -1,4 +1,4 @@
-//! The ranks of one simulated communicator, and how they are parted into others.
+//! Ranks of one simulated communicator, and its splits.
 
 use core::cell::RefCell;
 use core::task::Poll;
@@ -8,7 +8,7 @@ use super::engine::SimWorld;
 use crate::CommError;
 use crate::split::{SplitRequest, groups};
 
-/// A communicator, as all its ranks see it.
+/// State that the ranks of a communicator share.
 #[derive(Debug)]
 pub(super) struct SimGroup {
     pub(super) id: u32,
@@ -16,10 +16,11 @@ pub(super) struct SimGroup {
     meeting: RefCell<GroupMeeting>,
 }
 
-/// Whose number in the group is which in the whole cluster.
+/// Ranks of the members in the whole cluster.
 #[derive(Debug)]
 enum GroupMembers {
-    /// Evenly spaced, as they nearly always are: at a million ranks, lists would be what takes the memory.
+    /// Evenly spaced, as they nearly always are: at a million ranks, lists would dominate the
+    /// memory.
     Spaced {
         first: u32,
         step: u32,
@@ -28,21 +29,21 @@ enum GroupMembers {
     Listed(Box<[u32]>),
 }
 
-/// Where the ranks meet to be parted, and what is known of those who will not come.
+/// State of a split, and the ranks that have left.
 #[derive(Debug, Default)]
 struct GroupMeeting {
     requests: Vec<SplitRequest>,
-    /// When the last one came.
+    /// Time at which the last rank arrived.
     latest: u64,
-    /// What each rank gets, from when all have come until it takes it.
+    /// Result of each rank, from the arrival of the last rank until the rank takes it.
     results: Vec<GroupRank>,
     taken: u32,
-    /// A bit for every rank that has left; nothing while there are none.
+    /// Bit of every rank that has left; empty while there are none.
     left: Vec<u64>,
     first_to_leave: Option<u32>,
 }
 
-/// A rank in a new group; `None` for a rank without color.
+/// New group and the rank in it; `None` for a rank without a color.
 pub(super) type GroupRank = Option<(Rc<SimGroup>, u32)>;
 
 impl GroupMembers {
@@ -90,7 +91,7 @@ impl SimGroup {
         }
     }
 
-    /// The number in the whole cluster.
+    /// Returns the rank in the whole cluster.
     #[inline]
     pub(super) fn member(&self, rank: u32) -> Option<u32> {
         match &self.members {
@@ -113,7 +114,7 @@ impl SimGroup {
             .is_some_and(|bits| bits >> (rank % 64) & 1 != 0)
     }
 
-    /// A rank will not come again: nobody waits for it.
+    /// Records that a rank has left, and ends the wait of the others.
     pub(super) fn leave(&self, rank: u32, world: &SimWorld) {
         let mut meeting = self.meeting.borrow_mut();
         if meeting.left.is_empty() {
@@ -136,7 +137,7 @@ impl SimGroup {
         }
     }
 
-    /// Comes to the meeting. The last to come parts all.
+    /// Adds a rank to the split. The last to arrive forms the groups.
     pub(super) fn arrive(
         &self,
         rank: u32,
@@ -160,19 +161,19 @@ impl SimGroup {
             let agreement = first.zip(last).map_or(0, |(first, last)| {
                 engine.agreement_time(self.size(), first, last)
             });
-            let leaving = core::mem::take(&mut meeting.latest).saturating_add(agreement);
+            let released = core::mem::take(&mut meeting.latest).saturating_add(agreement);
             meeting.form_groups(self, world);
-            // The first goes on first.
+            // Released in reverse order, so that the first rank runs first.
             let order: Vec<u32> = self.members().collect();
             order
                 .into_iter()
                 .rev()
-                .for_each(|member| engine.release_from_split(member, leaving));
+                .for_each(|member| engine.release_from_split(member, released));
         }
         Poll::Pending
     }
 
-    /// Takes the seat, if all have come.
+    /// Takes the result, if all ranks have arrived.
     pub(super) fn take_result(&self, rank: u32) -> Poll<Result<GroupRank, CommError>> {
         let mut meeting = self.meeting.borrow_mut();
         if meeting.results.is_empty() {
@@ -193,8 +194,8 @@ impl SimGroup {
 }
 
 impl GroupMeeting {
-    /// Gives every rank its seat, when all wishes are there. All results are free: every rank took its last one before it
-    /// came again.
+    /// Gives every rank its result, when all requests are there. All results of the previous split
+    /// were taken: every rank took its own before it arrived again.
     fn form_groups(&mut self, group: &SimGroup, world: &SimWorld) {
         let mut requests = core::mem::take(&mut self.requests);
         self.results = (0..requests.len()).map(|_| None).collect();

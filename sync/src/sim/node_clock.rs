@@ -1,4 +1,4 @@
-//! The clocks of simulated nodes, which are wrong in a known way.
+//! Clocks of simulated nodes, whose errors are known.
 
 use downbeat_clock_core::{Domain, Duration, Ticks};
 use fastrand::Rng;
@@ -15,38 +15,39 @@ impl Domain for VirtualTime {
     const NAME: &'static str = "virtual";
 }
 
-/// How wrong the clocks of the nodes are. Each node has one, which its ranks share.
+/// Errors of the clocks of the nodes. Each node has one clock, which its ranks share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clocks {
-    /// Each clock is ahead or behind by up to this much at the beginning.
+    /// Maximum offset of a clock at the beginning, in either direction.
     pub offset: Duration,
-    /// The fraction of the time that passes by which each clock gains or loses.
+    /// Relative rate error of each clock.
     pub drift: Drift,
-    /// How drifts change.
+    /// Change of the drifts over time.
     pub wander: Option<DriftWalk>,
-    /// What reading takes of a rank's time. The reading is that of the end of it.
+    /// Time that a reading takes of a rank. The reading is that of the end of this time.
     pub read_cost: Duration,
-    /// Readings are multiples of this many ticks.
+    /// Resolution of readings in ticks.
     pub granularity: u64,
 }
 
-/// How the drifts of the nodes are distributed: `1e-6` is one part per million.
+/// Distribution of the drifts of the nodes: `1e-6` is one part per million.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Drift {
-    /// Uniformly, up to this much either way.
+    /// Uniform, up to this magnitude.
     Within(f64),
-    /// Normally, with this standard deviation.
+    /// Normal, with this standard deviation.
     Normal(f64),
 }
 
-/// A drift that walks at random: constant over each interval, then changed by a normally distributed amount.
+/// Random walk of a drift: constant over each interval, then changed by a normally distributed
+/// amount.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriftWalk {
-    /// The standard deviation of the change after one second; it grows with the square root of time.
+    /// Standard deviation of the change after one second; it grows with the square root of time.
     pub drift_per_sqrt_second: f64,
-    /// How often the drift changes.
+    /// Time between changes of the drift.
     pub interval: Duration,
-    /// How long the walk goes on; after that the drift stays as it is.
+    /// Duration of the walk, after which the drift is constant.
     pub lasting: Duration,
 }
 
@@ -54,12 +55,12 @@ pub struct DriftWalk {
 pub(super) const CLOCK_ZERO: Ticks = Ticks(1 << 60);
 
 impl DriftWalk {
-    /// More would take more memory than anybody has.
+    /// Maximum number of intervals; more would take too much memory.
     const MAX_SEGMENTS: f64 = 1e7;
 }
 
 impl Clocks {
-    /// All clocks show true time, and to read them takes none.
+    /// Returns clocks that show true time, and take no time to read.
     pub const fn perfect() -> Self {
         Self {
             offset: Duration::ZERO,
@@ -70,8 +71,8 @@ impl Clocks {
         }
     }
 
-    /// As the clocks of a cluster are whose nodes were started within a second: quartzes of some parts per million, which
-    /// wander by a hundredth of that in a second.
+    /// Returns typical clocks of a cluster whose nodes were started within a second: quartzes with
+    /// rate errors of some parts per million, which wander by a hundredth of that in a second.
     pub const fn typical() -> Self {
         Self {
             offset: Duration::from_millis(500),
@@ -86,10 +87,10 @@ impl Clocks {
         }
     }
 
-    /// Looks for a parameter that makes no sense.
+    /// Checks that all parameters are in range.
     ///
     /// # Errors
-    /// With its name.
+    /// [`ClusterError::Parameter`] with the name of the parameter.
     pub fn validate(&self) -> Result<(), ClusterError> {
         let name = |part: &str| format!("clocks.{part}");
         require_non_negative(self.offset.as_nanos() as f64, || name("offset"))?;
@@ -122,21 +123,21 @@ impl Clocks {
     }
 }
 
-/// The clock of one node: it can be asked for any time, in any order, and answers the same.
+/// Clock of one node: can be read at any time, in any order, with the same results.
 #[derive(Debug)]
 pub struct NodeClock {
     offset: i64,
-    /// The drift at the beginning, and all there is without a wander.
+    /// Drift at the beginning; constant without a walk.
     drift: f64,
     segments: Vec<DriftSegment>,
-    /// Where the next segment comes from.
+    /// Generator of the next segments.
     random: Rng,
 }
 
-/// An interval of constant drift.
+/// Interval of constant drift.
 #[derive(Clone, Copy, Debug)]
 struct DriftSegment {
-    /// The deviation at the beginning, in nanoseconds.
+    /// Deviation at the beginning of the interval, in nanoseconds.
     deviation: f64,
     drift: f64,
 }
@@ -148,7 +149,7 @@ impl NodeClock {
         let offset = (clocks.offset.as_nanos() as f64 * (2.0 * random.f64() - 1.0)).round() as i64;
         let drift = match clocks.drift {
             Drift::Within(most) => most * (2.0 * random.f64() - 1.0),
-            // No quartz runs backwards.
+            // Limits the drift, since no quartz runs backwards.
             Drift::Normal(deviation) => (deviation * normal(&mut random)).max(-0.5),
         };
         Self {
@@ -159,18 +160,19 @@ impl NodeClock {
         }
     }
 
-    /// What the clock shows at a true time.
+    /// Returns the reading of the clock at a true time.
     pub fn ticks_at(&mut self, at: i64, clocks: &Clocks) -> Ticks {
         let smooth = match &clocks.wander {
             Some(wander) if at > 0 => self.drift_until(at as f64, wander),
             _ => self.drift * at as f64,
         };
-        // To the nearest; `round` is a call on a processor of the oldest kind, for which we compile.
+        // Rounds to the nearest; `round` is a function call on the baseline processor that we
+        // compile for.
         let smooth = (smooth + 0.5_f64.copysign(smooth)) as i64;
         let ticks = CLOCK_ZERO
             .0
             .saturating_add_signed(at.saturating_add(self.offset).saturating_add(smooth));
-        // A division for nothing would be a quarter of what a reading costs.
+        // An unnecessary division would be a quarter of the cost of a reading.
         Ticks(if clocks.granularity == 1 {
             ticks
         } else {
@@ -178,7 +180,7 @@ impl NodeClock {
         })
     }
 
-    /// What drift has made of the time from the beginning to `at`.
+    /// Deviation that the drift has caused from the beginning to `at`.
     fn drift_until(&mut self, at: f64, wander: &DriftWalk) -> f64 {
         let interval = wander.interval.as_nanos() as f64;
         let mut index = (at / interval) as usize;
@@ -189,7 +191,7 @@ impl NodeClock {
         segment.deviation + segment.drift * (at - index as f64 * interval)
     }
 
-    /// Walks as far as that leg, or to the last one, and returns which of them.
+    /// Extends the walk to that segment, or to the last one, and returns the index of the segment.
     #[cold]
     fn extend_walk(&mut self, wanted: usize, wander: &DriftWalk) -> usize {
         let interval = wander.interval.as_nanos() as f64;

@@ -1,12 +1,13 @@
-//! What is going to happen, in order.
+//! Priority queue of events.
 
-/// An event: its time in the high half, then who and what, so that the order of events is that of the numbers.
+/// Event: its time in the high half, then the sender and the message, so that events are ordered as
+/// numbers.
 pub(super) type SimEvent = u128;
 
-/// Children of a node: a flat heap is quicker than a binary one, because the children lie side by side.
+/// Children of a node: a flat heap is faster than a binary one, because the children are adjacent.
 const WIDTH: usize = 4;
 
-/// A heap of events, of which the earliest comes first.
+/// Heap of events, of which the earliest is first.
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
     events: Vec<SimEvent>,
@@ -39,7 +40,7 @@ impl EventQueue {
         }
     }
 
-    /// Puts an event in the place of the first: half of what it costs to remove the one and add the other.
+    /// Replaces the first event by another: half the cost of removing one and adding the other.
     pub(super) fn replace_first(&mut self, event: SimEvent) {
         let events = &mut self.events[..];
         let mut hole = 0;

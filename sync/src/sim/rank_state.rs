@@ -1,52 +1,53 @@
-//! What the simulator knows of a rank.
+//! State of a rank in the simulator.
 
 use fastrand::Rng;
 
 use super::messages::NONE;
 use crate::RankPlacement;
 
-/// A simulated rank, in one cache line.
+/// Simulated rank, in one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(super) struct RankState {
-    /// How far it has come, in true time.
+    /// True time that the rank has reached.
     pub(super) now: u64,
-    /// All its chance: so that is the same in whatever order ranks are simulated.
+    /// Random numbers of the rank, independent of the order in which ranks are simulated.
     pub(super) random: Rng,
     pub(super) placement: RankPlacement,
     pub(super) wait: RankWait,
-    /// How many messages it has sent.
+    /// Number of messages sent.
     pub(super) sent: u32,
-    /// The messages that were sent to it and not yet received, in the order of sending.
+    /// First and last message of the list of those sent to this rank and not yet received, in the
+    /// order of sending.
     pub(super) first: u32,
     pub(super) last: u32,
-    /// For whom this rank has waited last, the first of those who have waited for this one last, and the neighbours in
-    /// the list of which this rank is a part. So a rank that leaves finds those who wait for it, and to wait for the
-    /// same rank again costs nothing.
+    /// Rank that this rank waited for last, first rank of the list of those that waited for this
+    /// one last, and neighbours of this rank in such a list. So a rank that leaves finds those that
+    /// wait for it, and waiting for the same rank again is free.
     pub(super) awaited: u32,
     pub(super) waiters: u32,
     pub(super) next_waiter: u32,
     pub(super) previous_waiter: u32,
 }
 
-/// What a rank waits for, and how that ended where it needs to know.
+/// Event that a rank waits for, or the result of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RankWait {
-    /// For nothing: it runs, or is about to.
+    /// Ready or running.
     No,
-    /// For something to be sent.
+    /// Waits for a message to be sent.
     Message { group: u32, from: u32 },
-    /// For something that was sent, to arrive.
+    /// Waits for a sent message to arrive.
     Arrival { message: u32 },
-    /// For something to be received.
+    /// Waits for its synchronous message to be received.
     Delivery { group: u32, to: u32 },
-    /// It was received.
+    /// Its synchronous message was received.
     Delivered,
-    /// It will not be.
+    /// Its synchronous message will never be received.
     Refused,
-    /// For the other ranks of a communicator.
+    /// Waits for the other ranks of a communicator.
     Split,
-    /// For nothing any more.
+    /// Has returned.
     Gone,
 }
 
@@ -67,12 +68,13 @@ impl RankState {
         }
     }
 
-    /// Lets time pass. It ends when a [`Timestamp`](downbeat_clock_core::Timestamp) does.
+    /// Advances the time, at most to the maximum of a
+    /// [`Timestamp`](downbeat_clock_core::Timestamp).
     pub(super) fn advance(&mut self, by: u64) {
         self.now = self.now.saturating_add(by).min(i64::MAX as u64);
     }
 
-    /// Lets time pass until then, unless that is past.
+    /// Advances the time to `then`, unless that is past.
     pub(super) fn advance_to(&mut self, then: u64) {
         self.now = self.now.max(then).min(i64::MAX as u64);
     }

@@ -14,43 +14,43 @@ use super::group::SimGroup;
 use super::node_clock::VirtualTime;
 use crate::ClusterError;
 
-/// What came of a simulation.
+/// Result of a simulation.
 #[derive(Clone, Debug)]
 pub struct Simulated<T> {
-    /// What the ranks returned, in their order.
+    /// Results of the ranks, in the order of ranks.
     pub results: Vec<T>,
-    /// How many messages they sent.
+    /// Number of messages sent.
     pub messages: u64,
-    /// When the last of them returned.
+    /// Time at which the last rank returned.
     pub ended: Timestamp<VirtualTime>,
-    /// How much memory the program of one rank takes while it is suspended, besides what it allocates.
+    /// Memory of the suspended program of one rank in bytes, without its allocations.
     pub program_bytes: usize,
 }
 
-/// What a rank does, or what it came to.
+/// Program of a rank, or its result.
 enum RankTask<F, T> {
     Running(Pin<Box<F>>),
     Done(T),
 }
 
 impl SimCluster {
-    /// Runs `program` on every rank, and returns what they return, in their order.
+    /// Runs `program` on every rank, and returns the results in the order of ranks.
     ///
-    /// The program must wait for nothing but what [`SimComm`] does. A panic of a rank is one of this call.
+    /// The program must await only calls of [`SimComm`]. A panic of a rank panics here.
     ///
     /// # Errors
-    /// When a parameter makes no sense, or the ranks wait for each other for ever.
+    /// If a parameter is out of range, or the ranks are deadlocked.
     pub fn run<T>(&self, program: impl AsyncFn(&SimComm) -> T) -> Result<Vec<T>, ClusterError> {
         Ok(self.simulate(program)?.results)
     }
 
-    /// As [`run`](Self::run), and tells more about the simulation.
+    /// Same as [`run`](Self::run), with more information about the simulation.
     ///
     /// # Errors
-    /// As [`run`](Self::run).
+    /// Same as [`run`](Self::run).
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "as `ThreadCluster` takes it: a caller writes it in place"
+        reason = "same signature as `ThreadCluster::run`: callers pass a closure"
     )]
     pub fn simulate<T>(
         &self,
@@ -79,14 +79,14 @@ impl SimCluster {
                 .as_mut()
                 .poll(&mut Context::from_waker(Waker::noop()))
             {
-                // Ends what the program still holds, too.
+                // Also drops everything that the program still holds.
                 tasks[rank as usize] = RankTask::Done(result);
                 group.leave(rank, &world);
                 world.engine.borrow_mut().retire(rank);
             }
         }
         let (messages, ended) = {
-            // Before the programs are dropped, which ends their waiting.
+            // Before the programs are dropped, which ends their waits.
             let engine = world.engine.borrow();
             engine.check_all_gone()?;
             (
