@@ -6,12 +6,14 @@ use clap::Args;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Local, Timestamp};
 use downbeat_common::bench::{
     BenchPlan, BenchResults, GlobalClockOptions, GlobalTime, MethodOptions, NearnessOptions,
-    OutputOptions, agree_on_measured, headline, measure_all,
+    OutputOptions, agree_on_measured, check_ranks, headline, measure_all, rank_counts,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{CalibrationOptions, Failure, SkewSpec, machine};
-use downbeat_measure::{ByMessages, Measured, OwnKind, OwnOperation, Stage, Time};
+use downbeat_measure::{
+    BuiltinKind, BuiltinOperation, ClockBasis, MeasureContext, Measurement, MessageCoordinator,
+};
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, LocalClock, RankPlacement, ThreadCluster, ThreadComm, block_on_ready};
 use downbeat_timers::{
@@ -56,10 +58,10 @@ pub(crate) struct ThreadBenchOptions {
 
 /// Operations, each once.
 #[derive(Clone, Debug)]
-struct BenchOperations(Vec<OwnKind>);
+struct BenchOperations(Vec<BuiltinKind>);
 
 fn kinds(text: &str) -> Result<BenchOperations, String> {
-    OwnKind::list(text)
+    BuiltinKind::list(text)
         .map(BenchOperations)
         .map_err(|why| why.to_string())
 }
@@ -118,14 +120,7 @@ struct BenchCounter {
 impl ThreadBenchOptions {
     fn rank_counts(&self) -> Vec<u32> {
         let all = (allowed_cores().len() as u32).clamp(2, ThreadCluster::MAX_RANKS);
-        let mut counts = if self.ranks.is_empty() {
-            vec![all]
-        } else {
-            self.ranks.clone()
-        };
-        counts.sort_unstable();
-        counts.dedup();
-        counts
+        rank_counts(&self.ranks, all)
     }
 
     /// Everything that is to be measured.
@@ -135,16 +130,13 @@ impl ThreadBenchOptions {
             .0
             .iter()
             .flat_map(|kind| rank_counts.iter().map(move |ranks| (kind, *ranks)));
-        let group = |(kind, ranks): (&OwnKind, u32)| match kind.least_ranks() {
-            least if ranks < least => Err(Failure::option(
-                "--operation",
-                format!("{kind} takes {least} ranks, and not {ranks}"),
-            )),
-            _ => Ok(GroupKey {
+        let group = |(kind, ranks): (&BuiltinKind, u32)| {
+            check_ranks(kind, kind.min_ranks(), ranks)?;
+            Ok(GroupKey {
                 operation: kind.to_string(),
                 bytes: kind.bytes(),
                 ranks,
-            }),
+            })
         };
         pairs.map(group).collect()
     }
@@ -315,8 +307,8 @@ impl BenchRank<'_> {
         &self,
         key: &GroupKey,
         clock: &impl Clock,
-        time: Time,
-    ) -> Result<Option<Measured>, Failure> {
+        time: ClockBasis,
+    ) -> Result<Option<Measurement>, Failure> {
         let method = self.session.options.method.method(key.bytes)?;
         let part = self
             .parts
@@ -326,18 +318,18 @@ impl BenchRank<'_> {
         let mut measured = Ok(None);
         if let Some(comm) = part {
             let kind = key.operation.parse().map_err(Failure::run)?;
-            let stage = Stage {
+            let context = MeasureContext {
                 comm,
-                together: &ByMessages(comm),
+                coordinator: &MessageCoordinator(comm),
                 clock,
-                time,
+                clock_basis: time,
             };
-            let mut operation = OwnOperation { kind, comm };
-            measured = method.measure_blocking(&stage, &mut operation);
+            let mut operation = BuiltinOperation { kind, comm };
+            measured = method.measure_blocking(&context, &mut operation);
         }
         match measured {
             // It leaves, and so nobody goes on waiting for it.
-            Err(why) if why.is_of_one_rank() => {
+            Err(why) if why.is_local() => {
                 let why = format!("rank {}: {key}: {why}", self.all.rank());
                 // Those that fail because it left come later.
                 let _ = self.casualty.set(why.clone());

@@ -5,8 +5,10 @@ mod method;
 mod nearness;
 mod output;
 
-use downbeat_measure::{MeasureError, Measured, Method, shuffle};
-use downbeat_records::{Factors, Group, GroupKey, State};
+use std::fmt::Display;
+
+use downbeat_measure::{MeasureError, Measurement, Method};
+use downbeat_records::{Factors, GroupKey, MeasuredGroup, ObservationState};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
 pub use global_time::{GlobalClockOptions, GlobalTime};
@@ -15,6 +17,7 @@ pub use nearness::NearnessOptions;
 pub use output::{BenchResults, LaunchHeader, OutputOptions};
 
 use crate::machine::random_seed;
+use crate::shuffle::shuffle;
 use crate::{Failure, ProgressBar, agree_blocking};
 
 /// What is to be measured, and what the program knows of the conditions.
@@ -40,6 +43,30 @@ pub fn headline(who: &str, method: &Method) -> String {
     )
 }
 
+/// Returns the given numbers of ranks, or the default if there are none: ascending, without duplicates.
+pub fn rank_counts(given: &[u32], default: u32) -> Vec<u32> {
+    let mut counts = if given.is_empty() {
+        vec![default]
+    } else {
+        given.to_vec()
+    };
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+}
+
+/// Checks that there are enough ranks for an operation.
+///
+/// # Errors
+/// When there are fewer than the minimum.
+pub fn check_ranks(operation: &impl Display, min: u32, ranks: u32) -> Result<(), Failure> {
+    if ranks >= min {
+        return Ok(());
+    }
+    let why = format!("{operation} needs at least {min} ranks, not {ranks}");
+    Err(Failure::option("--operation", why))
+}
+
 /// Measures one group after the other, and keeps each as soon as it is known. All ranks call this, with equal groups; what
 /// was found, and what rank 0 planned, is on rank 0.
 ///
@@ -51,7 +78,7 @@ pub fn measure_all<M: Comm>(
     comm: &M,
     output: &OutputOptions,
     mut plan: BenchPlan,
-    mut measure: impl FnMut(&GroupKey) -> Result<Option<Measured>, Failure>,
+    mut measure: impl FnMut(&GroupKey) -> Result<Option<Measurement>, Failure>,
 ) -> Result<BenchResults, Failure> {
     let seed = plan.seed.unwrap_or_else(random_seed);
     let seed = block_on_ready(collective::broadcast(comm, seed)).map_err(Failure::run)?;
@@ -96,8 +123,8 @@ pub fn measure_all<M: Comm>(
 pub fn agree_on_measured<M: Comm>(
     comm: &M,
     key: &GroupKey,
-    mine: Result<Option<Measured>, MeasureError>,
-) -> Result<Option<Measured>, Failure> {
+    mine: Result<Option<Measurement>, MeasureError>,
+) -> Result<Option<Measurement>, Failure> {
     let mine = match mine {
         // The rank that failed itself has something to say.
         Err(MeasureError::OtherRank(_)) => Ok(None),
@@ -108,20 +135,20 @@ pub fn agree_on_measured<M: Comm>(
 }
 
 /// What is kept of a measurement.
-fn group_of(key: &GroupKey, measured: &Measured) -> Group {
+fn group_of(key: &GroupKey, measured: &Measurement) -> MeasuredGroup {
     let figures = measured
         .figures
         .iter()
         .map(|figure| (figure.name.to_owned(), figure.nanos));
     let found = measured
-        .found
+        .details
         .iter()
         .map(|(name, time)| ((*name).to_owned(), time.as_nanos() as f64));
-    Group {
+    MeasuredGroup {
         key: key.clone(),
         // The journal takes them from the observations.
         nanos: Vec::new(),
-        counts: State::ALL
+        counts: ObservationState::ALL
             .map(|state| (state, measured.observations.count(state) as u64))
             .to_vec(),
         figures: figures.chain(found).collect(),

@@ -13,6 +13,8 @@ pub mod output;
 pub mod page;
 mod progress;
 pub mod records;
+mod shuffle;
+pub mod sizes;
 mod skew;
 pub mod trace;
 mod trial;

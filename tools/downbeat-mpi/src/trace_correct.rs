@@ -23,7 +23,7 @@ use downbeat_trace::{
 };
 
 use self::source::Source;
-use crate::ranks::number_of;
+use crate::ranks::hash_of;
 
 #[derive(Args, Debug)]
 #[command(
@@ -105,7 +105,7 @@ impl Options {
         let is_same = agree(comm, is_same.then_some(()).ok_or_else(|| changed(path)))
             .await
             .is_ok()
-            && collective::all_equal(comm, number_of(&loads))
+            && collective::all_equal(comm, hash_of(&loads))
                 .await
                 .map_err(Failure::run)?;
         if !is_same {

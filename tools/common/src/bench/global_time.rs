@@ -2,7 +2,7 @@
 
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration, Local, Timestamp};
-use downbeat_measure::{Method, Time};
+use downbeat_measure::{ClockBasis, Method};
 use downbeat_records::Factors;
 use downbeat_sync::{
     Algorithm, Comm, LocalClock, SyncError, Synchronized, block_on_ready, collective,
@@ -86,9 +86,9 @@ impl<'a, M: Comm, K: Clock> GlobalTime<'a, M, K> {
     ///
     /// # Errors
     /// When a rank cannot learn it, on all of them.
-    pub fn time(&mut self) -> Result<Time, Failure> {
+    pub fn time(&mut self) -> Result<ClockBasis, Failure> {
         let Some(algorithm) = self.algorithm else {
-            return Ok(Time::Local(self.me.base()));
+            return Ok(ClockBasis::Local(self.me.base()));
         };
         let old = self
             .model
@@ -99,7 +99,7 @@ impl<'a, M: Comm, K: Clock> GlobalTime<'a, M, K> {
             .map_err(Failure::run)?
             != 0;
         if let (Some((known, _)), false) = (&self.model, old) {
-            return Ok(Time::Global(known.model));
+            return Ok(ClockBasis::Global(known.model));
         }
         let mine = match algorithm.synchronize_blocking(&self.me, self.comm) {
             Ok(synchronized) => Ok(Some(synchronized)),
@@ -114,6 +114,6 @@ impl<'a, M: Comm, K: Clock> GlobalTime<'a, M, K> {
         let mine = mine.ok_or_else(|| Failure::run(format!("{algorithm} failed")))?;
         let model = mine.model;
         self.model = Some((mine, self.me.now()));
-        Ok(Time::Global(model))
+        Ok(ClockBasis::Global(model))
     }
 }

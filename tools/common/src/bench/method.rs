@@ -171,7 +171,7 @@ impl MethodOptions {
     }
 
     fn scheme(&self, of_preset: Scheme) -> Result<Scheme, Failure> {
-        let series = Series::of(CALLS);
+        let series = Series::new(CALLS);
         let mut scheme = match self.scheme.as_deref() {
             None => of_preset,
             Some("ms1") => Scheme::EachCall(EachCall::default()),

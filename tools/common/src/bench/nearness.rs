@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use clap::Args;
 use downbeat_clock_core::Duration;
-use downbeat_measure::Measured;
+use downbeat_measure::Measurement;
 use downbeat_records::Factors;
 use downbeat_sync::{Comm, CommError, block_on_ready, collective};
 
@@ -44,8 +44,8 @@ impl NearnessOptions {
     pub fn while_near<M: Comm>(
         &self,
         comm: &M,
-        mut measure: impl FnMut() -> Result<Option<Measured>, Failure>,
-    ) -> Result<Option<Measured>, Failure> {
+        mut measure: impl FnMut() -> Result<Option<Measurement>, Failure>,
+    ) -> Result<Option<Measurement>, Failure> {
         let Some(within) = self.within else {
             return measure();
         };
@@ -60,7 +60,7 @@ impl NearnessOptions {
                 if after <= within {
                     let found = [("distance", before.max(after)), ("waited", waited)];
                     return Ok(measured.map(|mut measured| {
-                        measured.found.extend(found);
+                        measured.details.extend(found);
                         measured
                     }));
                 }

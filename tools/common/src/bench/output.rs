@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::process;
 
 use clap::Args;
-use downbeat_measure::Measured;
-use downbeat_records::{Factors, GroupKey, State};
-use downbeat_records::{Format, Journal};
+use downbeat_measure::Measurement;
+use downbeat_records::{Factors, GroupKey, ObservationState};
+use downbeat_records::{Journal, RecordFormat};
 use serde::Serialize;
 
 use super::{BenchPlan, group_of};
@@ -26,7 +26,7 @@ pub struct OutputOptions {
     launch: Option<String>,
     /// How that file is written
     #[arg(long, value_name = "FORMAT", default_value = "csv", requires = "out")]
-    format: Format,
+    format: RecordFormat,
     /// Keep also observations that do not count, and in a second file the times of every rank
     #[arg(long, requires = "out")]
     raw: bool,
@@ -235,7 +235,7 @@ impl BenchResults {
     }
 
     /// Keeps what was measured.
-    pub(super) fn add(&mut self, key: &GroupKey, measured: &Measured) -> Result<(), Failure> {
+    pub(super) fn add(&mut self, key: &GroupKey, measured: &Measurement) -> Result<(), Failure> {
         let group = group_of(key, measured);
         if let Some(journal) = &mut self.journal {
             journal
@@ -247,10 +247,10 @@ impl BenchResults {
             operation: key.operation.clone(),
             bytes: key.bytes,
             ranks: key.ranks,
-            valid: of(State::Valid),
-            late: of(State::Late),
-            long: of(State::Long),
-            ended: measured.ended.to_string(),
+            valid: of(ObservationState::Valid),
+            late: of(ObservationState::Late),
+            long: of(ObservationState::Long),
+            ended: measured.stop_reason.to_string(),
             elapsed_s: measured.elapsed.as_secs_f64(),
             processed: measured.figures.len(),
             figures_ns: group.figures,
