@@ -323,7 +323,7 @@ fn measurements_wait_until_ranks_are_near() {
             && report["groups"][0]["figures_ns"]["distance"].is_null()
     );
     let never = [&MS1[..], &["--within", "1ns", "--patience", "1ms"]].concat();
-    fails(&never, 1, "--within: a word took");
+    fails(&never, 1, "--within: round trips from rank 0 took");
 }
 
 #[test]
