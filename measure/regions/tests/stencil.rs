@@ -7,7 +7,7 @@
 #[path = "../examples/heat/mod.rs"]
 mod heat;
 
-use downbeat_regions::{Overhead, Profile, RegionProfile, Report};
+use downbeat_regions::{Overhead, Profile, ProfileReport, RegionProfile};
 use downbeat_sync::{
     Clocks, Comm, Network, NetworkLink, SimCluster, SimComm, ThreadCluster, ThreadComm,
     block_on_ready,
@@ -63,7 +63,7 @@ fn heat_spreads_alike_on_all_ranks() {
 }
 
 /// The same steps on simulated ranks, where a cell takes a nanosecond, and everything else six.
-fn simulated(deal: Deal, ranks: u32) -> Report {
+fn simulated(deal: Deal, ranks: u32) -> ProfileReport {
     let link = NetworkLink::steady(Duration::from_micros(1));
     let cluster = SimCluster {
         ranks,

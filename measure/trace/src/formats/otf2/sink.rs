@@ -1,4 +1,4 @@
-//! What becomes of an archive: a trace, or what the file of a trace would say.
+//! Destinations of an archive's events: a trace, or the items of a trace file.
 
 use crate::builder::BuilderPart;
 use crate::{Action, CommunicatorId, LocationId, PartBuilder, Place, TraceBuilder, TraceError};
@@ -66,7 +66,7 @@ impl EventSink for TraceBuilder {
     }
 
     fn reserve(&mut self, location: LocationId, events: usize) {
-        // Memory that is not used is not taken from the system, and given back at the end.
+        // Unused memory is not taken from the system, and freed at the end.
         self.reserve(location, events, events);
     }
 
@@ -141,7 +141,7 @@ impl EventSink for BuilderPart<'_> {
     }
 }
 
-/// Why an archive is not read to its end.
+/// Error of reading an archive into a sink.
 pub(super) enum ReadError<E> {
     Archive(Otf2Error),
     Sink(E),
@@ -154,7 +154,7 @@ impl<E> From<Otf2Error> for ReadError<E> {
 }
 
 impl<E> ReadError<E> {
-    /// As an error of the archive.
+    /// Converts to another error, given the conversion of the sink's errors.
     pub(super) fn into_error<F: From<Otf2Error>>(self, sink: impl FnOnce(E) -> F) -> F {
         match self {
             Self::Archive(why) => why.into(),
