@@ -1,4 +1,4 @@
-//! Records as lines with commas.
+//! Records as CSV.
 
 use std::io::{self, Read, Write};
 
@@ -13,7 +13,7 @@ pub(super) const COLUMNS: &str = "operation,bytes,ranks,call,state,nanos";
 pub(super) const COMPLETE: &str = "# complete";
 const LONGEST_LINE: usize = 1 << 20;
 
-/// The lines above the first row.
+/// Header of a file, up to the line of the columns.
 pub(super) fn head(factors: &Factors, facts: &Factors, columns: &str) -> String {
     let mut head = format!("{MAGIC}{VERSION}\n");
     for (kind, all) in [("factor", factors), ("fact", facts)] {
@@ -23,12 +23,12 @@ pub(super) fn head(factors: &Factors, facts: &Factors, columns: &str) -> String 
     head + columns + "\n"
 }
 
-/// The line of a factor or fact.
+/// Line of a factor or fact.
 pub(super) fn named(kind: &str, name: &str, value: &str) -> String {
     format!("# {kind} {name} = {value}\n")
 }
 
-/// All lines of a group.
+/// Writes the lines of a group.
 pub(super) fn write_group(
     to: &mut impl Write,
     group: &MeasuredGroup,
@@ -41,7 +41,7 @@ pub(super) fn write_group(
     writeln!(to, "# end {key} {}", summary(group))
 }
 
-/// The columns that all rows of a group share.
+/// Columns that are the same in all rows of a group.
 pub(super) fn key(
     GroupKey {
         operation,
@@ -52,7 +52,7 @@ pub(super) fn key(
     format!("{operation},{bytes},{ranks}")
 }
 
-/// Counts and figures.
+/// Counts and figures of a group, as in its last line.
 pub(super) fn summary(group: &MeasuredGroup) -> String {
     let counts = group
         .counts
@@ -65,7 +65,7 @@ pub(super) fn summary(group: &MeasuredGroup) -> String {
     counts.chain(figures).collect::<Vec<_>>().join(" ")
 }
 
-/// Reads a file.
+/// Reads a record.
 pub(super) fn read(file: impl Read, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
     let mut lines = Lines::new(file, LONGEST_LINE);
     let mut builder = LaunchBuilder::default();
@@ -93,7 +93,7 @@ pub(super) fn read(file: impl Read, keep: Keep) -> Result<LaunchContent, RecordF
     Ok(body.builder.found(end))
 }
 
-/// Reads the lines above the first row.
+/// Reads the header.
 pub(super) fn read_header<R: Read>(
     lines: &mut Lines<R>,
     builder: &mut LaunchBuilder,
@@ -137,7 +137,7 @@ pub(super) fn read_header<R: Read>(
     }
 }
 
-/// Whether this was the last line of the head.
+/// Reads one line of the header; returns true if it was the last one.
 fn head_line(line: &[u8], builder: &mut LaunchBuilder, columns: &str) -> Result<bool, String> {
     let line = text(line)?;
     if let Some(rest) = line.strip_prefix("# factor ") {
@@ -157,7 +157,7 @@ fn head_line(line: &[u8], builder: &mut LaunchBuilder, columns: &str) -> Result<
     }
 }
 
-/// What may come after the head.
+/// Kinds of lines after the header.
 enum CsvLine {
     Row,
     Fact,
@@ -165,16 +165,16 @@ enum CsvLine {
     Complete,
 }
 
-/// What comes after the head.
+/// State of a reader after the header.
 struct CsvBody {
     builder: LaunchBuilder,
     keep: Keep,
-    /// With what all rows of the group begin that is being read.
+    /// Columns that are the same in all rows of the current group.
     prefix: Vec<u8>,
     open: Option<OpenGroup>,
 }
 
-/// The group that is being read.
+/// A group whose end is not read yet.
 struct OpenGroup {
     key: GroupKey,
     tally: Tally,
@@ -192,7 +192,7 @@ impl OpenGroup {
         }
     }
 
-    /// The columns of a row that differ from those of others; `None` if they are not as they should be.
+    /// Adds the columns of a row that differ between rows; `None` if they are invalid.
     #[inline]
     fn row(&mut self, columns: &[u8], keep: Keep) -> Option<Result<(), String>> {
         let (call, rest) = number::whole(columns)?;
@@ -226,7 +226,7 @@ impl CsvBody {
         self.other_line(line)
     }
 
-    /// All but the second and later rows of a group.
+    /// Reads any line but the second and later rows of a group.
     fn other_line(&mut self, line: &[u8]) -> Result<CsvLine, String> {
         let Some(comment) = line.strip_prefix(b"# ") else {
             return self.first_row(line);
@@ -293,14 +293,14 @@ fn state(text: &[u8]) -> Option<(ObservationState, &[u8])> {
         .find_map(|state| Some((state, text.strip_prefix(state.name().as_bytes())?)))
 }
 
-/// What was measured, as [`key`] writes it.
+/// Parses a key, as written by [`key`].
 pub(super) fn read_key(text: &str) -> Option<GroupKey> {
     let key =
         row_key(format!("{text},").as_bytes()).filter(|(_, length)| *length == text.len() + 1);
     key.map(|(key, _)| key)
 }
 
-/// What was measured, and how many bytes of the row say so.
+/// Parses the key at the beginning of a row; returns it and its length in bytes.
 fn row_key(line: &[u8]) -> Option<(GroupKey, usize)> {
     let length = line.iter().position(|byte| *byte == b',')?;
     let operation = core::str::from_utf8(&line[..length]).ok()?.to_owned();
@@ -317,7 +317,7 @@ fn row_key(line: &[u8]) -> Option<(GroupKey, usize)> {
     ))
 }
 
-/// What is wrong with a row that was not understood.
+/// Explains why a row is invalid.
 #[cold]
 fn why_no_row(line: &[u8]) -> String {
     let columns: Vec<&[u8]> = line.split(|byte| *byte == b',').take(7).collect();
@@ -359,7 +359,7 @@ fn text(line: &[u8]) -> Result<&str, String> {
 }
 
 fn named_value(text: &str) -> Result<(&str, &str), String> {
-    // Some editors remove blanks at the ends of lines.
+    // Some editors remove spaces at the ends of lines.
     let named = text
         .split_once(" = ")
         .or_else(|| Some((text.strip_suffix(" =")?, "")));
@@ -369,7 +369,7 @@ fn named_value(text: &str) -> Result<(&str, &str), String> {
 /// Counts by state, and figures.
 pub(super) type Summary = (Vec<(ObservationState, u64)>, Vec<(String, f64)>);
 
-/// Reads counts, of all states in their order, and figures.
+/// Parses counts of all states, in their order, and figures.
 pub(super) fn read_summary(text: &str) -> Result<Summary, String> {
     let mut parts = text.split(' ');
     let mut counts = vec![];

@@ -1,4 +1,4 @@
-//! Files that were not written by this library, or that something happened to.
+//! Damaged files, and files that other programs wrote.
 
 use std::fs;
 use std::io::{self, Read};
@@ -27,7 +27,7 @@ fn read_csv(text: &str) -> Result<Launch, String> {
     read_text("a.csv", text.as_bytes())
 }
 
-/// Of the file that begins with a sound head.
+/// Error of a file with a valid header and this body.
 fn body(text: &str) -> String {
     read_csv(&format!("{HEAD}{text}")).unwrap_err()
 }
@@ -284,7 +284,7 @@ fn what_is_unusual_but_sound() {
         read_csv(&format!("{HEAD}{GROUP}# complete\n").replace('\n', "\r\n")).unwrap(),
         usual
     );
-    // By clocks that are wrong, an operation may end before it begins.
+    // With wrong clocks, an operation may end before it begins.
     let odd = read_csv(&format!(
         "{HEAD}a,0,1,0,valid,-1e300\n# end a,0,1 valid=1 late=0 long=0\n# end b,0,1 valid=0 late=7 long=0\n"
     ))
@@ -295,7 +295,7 @@ fn what_is_unusual_but_sound() {
     );
 }
 
-/// Half a line without an end, then an error: what is read of it is bounded.
+/// The header, then a line without end: reading stops at the limit.
 #[test]
 fn a_line_of_two_gigabytes_is_given_up_early() {
     struct Counted(u64);
@@ -528,7 +528,7 @@ fn what_cannot_be_written_is_named() {
         format!("{}: it is not a file", folder.file("a.csv").display())
     );
     fs::remove_dir(folder.file("a.csv")).unwrap();
-    // Not one of ours: it stays as it is.
+    // A file of another program is not changed.
     fs::write(folder.file("a.csv"), "x,y\n1,2\n").unwrap();
     assert!(told(&folder.0).contains("a.csv: line 1: a record of a launch begins with"));
     assert_eq!(
@@ -543,7 +543,7 @@ fn what_cannot_be_written_is_named() {
     journal.complete().unwrap();
     let raw = fs::read_to_string(folder.file("a.raw.csv")).unwrap();
     assert_eq!(raw.lines().nth(2), Some("allreduce,8,4,0,valid,0,0,375"));
-    // Raw observations that the record knows nothing of, or the other way round.
+    // Raw observations without their record, and the other way round.
     fs::write(
         folder.file("a.csv"),
         fs::read_to_string(folder.file("a.csv"))

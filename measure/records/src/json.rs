@@ -1,4 +1,4 @@
-//! Records as JSON: a line for each group.
+//! Records as JSON Lines: one object for each group.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -18,7 +18,7 @@ pub(super) const COMPLETE: &str = r#"{"complete":true}"#;
 /// A group of ten million observations has less than half of that.
 const LONGEST_LINE: usize = 1 << 29;
 
-/// An object that keeps its order, and members of the same name.
+/// A JSON object that keeps the order of its members, and duplicates.
 #[derive(Debug)]
 struct OrderedMap<V>(Vec<(String, V)>);
 
@@ -61,7 +61,7 @@ impl From<&Factors> for OrderedMap<String> {
     }
 }
 
-/// As it is called in records.
+/// Serialized as its name.
 impl Serialize for ObservationState {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
@@ -94,7 +94,7 @@ struct GroupLine {
     bytes: u64,
     ranks: u32,
     calls: Vec<u64>,
-    /// Only where not all are valid.
+    /// Only if not all observations are valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     states: Option<Vec<ObservationState>>,
     nanos: Vec<f64>,
@@ -108,7 +108,7 @@ struct FactsLine {
     facts: OrderedMap<String>,
 }
 
-/// The first line.
+/// First line of a file.
 pub(super) fn head(factors: &Factors, facts: &Factors) -> String {
     let head = JsonHeader {
         schema: SCHEMA.to_owned(),
@@ -116,11 +116,11 @@ pub(super) fn head(factors: &Factors, facts: &Factors) -> String {
         factors: factors.into(),
         facts: facts.into(),
     };
-    // Strings and numbers can always be written.
+    // Strings and numbers can always be serialized.
     serde_json::to_string(&head).unwrap_or_default() + "\n"
 }
 
-/// The line of a group, after that of facts that are new with it.
+/// Writes the line of a group, after a line of new facts.
 pub(super) fn write_group(
     to: &mut impl Write,
     facts: &Factors,
@@ -162,7 +162,7 @@ pub(super) fn write_group(
     writeln!(to)
 }
 
-/// Reads a file.
+/// Reads a record.
 pub(super) fn read(file: impl Read, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
     let mut lines = Lines::new(file, LONGEST_LINE);
     let mut builder = LaunchBuilder::default();
@@ -170,7 +170,7 @@ pub(super) fn read(file: impl Read, keep: Keep) -> Result<LaunchContent, RecordF
         .next_line()?
         .map(|line| read_header(line, &mut builder));
     match first {
-        // What comes before its version is known of a head that was cut off.
+        // A header that was cut off is recognized by the beginning before its version.
         None => {
             let begin = format!("{{\"schema\":\"{SCHEMA}\"");
             let common = lines.unfinished().len().min(begin.len());
@@ -320,7 +320,7 @@ fn read_group(line: GroupLine, builder: &mut LaunchBuilder) -> Result<(), String
 fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
     serde_json::from_slice(line).map_err(|why| {
         let (column, why) = (why.column(), why.to_string());
-        // It was told that there is but one line.
+        // Remove the line number: the parser sees only one line.
         format!(
             "column {column}: {}",
             why.rsplit_once(" at line ")

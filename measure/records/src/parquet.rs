@@ -1,11 +1,12 @@
-//! Records as columns in binary, for other programs that read much at once. Each group is a row group.
+//! Records as Parquet, for other programs that read large amounts of data. Each group is a row
+//! group.
 //!
-//! Factors, facts and the ends of groups are key-value metadata: `factor ranks` is `4`, and `end allreduce,8,4` is
-//! `valid=2 late=1 long=0 avg=378.125`. Of the columns, those that are the same for all rows of a group are for others:
-//! its end says it, too.
+//! Factors, facts and the ends of groups are key-value metadata: `factor ranks` is `4`, and `end
+//! allreduce,8,4` is `valid=2 late=1 long=0 avg=378.125`. Columns that are constant in a group
+//! repeat its key for other programs.
 //!
-//! Nothing is compressed, as reading then takes half the time that Snappy or LZ4 take: what repeats itself, as run-times
-//! do, is in dictionaries anyway.
+//! Nothing is compressed, so that reading takes half the time of Snappy or LZ4. Dictionaries store
+//! repeated run-times compactly.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -41,7 +42,7 @@ const SCHEMA: &str = "message launch {
 }";
 const MAGIC: &str = "downbeat launch";
 const VERSION: &str = "1";
-/// So many rows at a time.
+/// Number of rows that are written or read at once.
 const CHUNK: usize = 1 << 16;
 
 /// Replaces a complete record in CSV by one in Parquet.
@@ -56,7 +57,7 @@ pub(super) fn replace(path: &Path) -> Result<(), RecordError> {
     fs::remove_file(path).map_err(RecordError::io(path))
 }
 
-/// The bytes of the file.
+/// Encodes the file.
 fn to_columns(launch: &Launch, rows: &[GroupRows]) -> Result<Vec<u8>, ParquetError> {
     let properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_2_0)
@@ -131,7 +132,7 @@ fn metadata(launch: &Launch) -> Vec<KeyValue> {
             .iter()
             .map(|group| of("end", &csv::key(&group.key), &csv::summary(group))),
     );
-    // The last one, where it is looked for.
+    // The last entry: the checksum is searched from the end.
     all.push(KeyValue::new(
         "checksum".to_owned(),
         checksum::UNKNOWN.to_owned(),
@@ -139,9 +140,9 @@ fn metadata(launch: &Launch) -> Vec<KeyValue> {
     all
 }
 
-/// Reads a file.
+/// Reads a record.
 pub(super) fn read(file: &File, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
-    // What was made wrong on purpose, checksum and all, is still only a file that cannot be read.
+    // The Parquet reader may panic on a damaged file with a correct checksum.
     let found = catch_unwind(|| {
         if keep == Keep::Header {
             read_header(file)
@@ -152,7 +153,7 @@ pub(super) fn read(file: &File, keep: Keep) -> Result<LaunchContent, RecordFlaw>
     found.unwrap_or_else(|_| Err(RecordFlaw::whole("it is damaged".to_owned())))
 }
 
-/// Without what was measured, and so without the checksum of everything.
+/// Reads the header without the observations and the checksum.
 fn read_header(file: &File) -> Result<LaunchContent, RecordFlaw> {
     read_from(
         &SerializedFileReader::new(file.try_clone()?).map_err(|why| flaw(&why))?,
@@ -211,7 +212,7 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, Recor
     Ok(builder.found(0))
 }
 
-/// The groups that end, in their order.
+/// Reads the keys and summaries of the groups, in their order.
 fn read_metadata(
     reader: &dyn FileReader,
     builder: &mut LaunchBuilder,
@@ -308,7 +309,7 @@ fn read_group(row_group: &dyn RowGroupReader) -> Result<(GroupRows, Tally), Stri
     Ok((rows, tally))
 }
 
-/// All values of a column.
+/// Reads all values of a column.
 fn read_column<T: DataType, V>(
     mut column: ColumnReaderImpl<T>,
     value: impl Fn(&T::T) -> Option<V>,
@@ -391,7 +392,7 @@ mod tests {
             .unwrap();
     }
 
-    /// A small one.
+    /// A small record.
     fn written() -> (Folder, PathBuf, Vec<u8>) {
         let folder = Folder::new();
         let mut journal = journal(&folder);
@@ -423,14 +424,14 @@ mod tests {
             [90, 90]
         );
 
-        // Killed before the lines were removed,
+        // Killed before the CSV file was removed,
         fs::write(folder.file("a.csv"), &lines).unwrap();
         assert_eq!(
             launch_files(&folder.0).unwrap(),
             [("a".to_owned(), folder.file("a.parquet"))]
         );
         assert!(journal(&folder).is_complete() && !folder.file("a.csv").exists());
-        // or before the columns had their name.
+        // or before the Parquet file was complete.
         fs::remove_file(folder.file("a.parquet")).unwrap();
         fs::write(
             folder.file("a.csv"),

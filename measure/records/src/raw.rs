@@ -1,4 +1,4 @@
-//! What every rank saw in every call, beside the run-times: `NAME.raw.csv`, whatever the format of the record.
+//! Timestamps of every rank in every call: `NAME.raw.csv`, for records in any format.
 //!
 //! ```text
 //! # downbeat launch 1
@@ -10,8 +10,8 @@
 //! # complete
 //! ```
 //!
-//! Times are those of the clock that all ranks share, or else of each rank's own. Where a series of calls was timed,
-//! the start is 0, and the end is the mean.
+//! Times are those of the global clock, or else of the rank's own clock. For a series of calls, the
+//! start is 0 and the end is the mean.
 
 use std::io::{self, Read, Write};
 
@@ -24,7 +24,7 @@ use downbeat_files::Lines;
 pub(super) const COLUMNS: &str = "operation,bytes,ranks,call,state,rank,start_ns,end_ns";
 const LONGEST_LINE: usize = 1 << 20;
 
-/// All lines of a group.
+/// Writes the lines of a group.
 pub(super) fn write_group(
     to: &mut impl Write,
     group: &MeasuredGroup,
@@ -57,7 +57,7 @@ fn stamps<D: downbeat_clock_core::Domain>(
     writeln!(to, "{},{}", seen.start.as_nanos(), seen.end.as_nanos())
 }
 
-/// How many bytes the head and the groups have that the record has, too.
+/// End of the groups that the record has, too, in bytes.
 pub(super) fn end_of(file: impl Read, groups: &[GroupKey]) -> Result<u64, RecordFlaw> {
     let mut lines = Lines::new(file, LONGEST_LINE);
     csv::read_header(&mut lines, &mut LaunchBuilder::default(), COLUMNS)?;

@@ -1,4 +1,4 @@
-//! What holds for all formats.
+//! Tests of all formats.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -98,7 +98,7 @@ fn open(dir: &Path, format: RecordFormat, raw: bool) -> Result<Journal, RecordEr
     Journal::open(dir, "one", format, raw, &factors(), &facts())
 }
 
-/// Measures what is not there yet.
+/// Appends the groups that the record does not have yet.
 fn go_on(journal: &mut Journal, measured: &MeasuredGroups) {
     for (group, seen) in measured {
         if !journal.groups().contains(&group.key) {
@@ -146,7 +146,8 @@ proptest! {
         }
     }
 
-    /// A reader finds an error, or the groups before the cut; a writer goes on from there, and comes to the same end.
+    /// A reader finds an error, or the groups before the cut; a writer continues from there, with
+    /// the same result.
     #[test]
     fn a_file_that_was_cut_off_goes_on_where_it_ended(measured in measured(), raw in any::<bool>(), cuts in proptest::collection::vec(any::<prop::sample::Index>(), 5)) {
         for format in text_formats() {
@@ -163,7 +164,7 @@ proptest! {
                 if let Ok(found) = read_launch(&path) {
                     prop_assert_eq!(found.groups.len(), journal.groups().len());
                 }
-                // One that had no head was begun anew, with facts of its own.
+                // A file without a complete header was begun again, with its own facts.
                 let begun_anew = read_header(&path).unwrap().1.get("seed").is_none();
                 go_on(&mut journal, &measured);
                 journal.complete().unwrap();
@@ -242,7 +243,7 @@ fn facts_of_a_continuation_are_told_from_the_first_ones() {
         for (group, seen) in &measured {
             let mut journal = open(&folder.0, format, false).unwrap();
             assert!(!journal.is_complete());
-            // Of one that measured nothing nothing is left, but for the head that the very first one wrote.
+            // A run that measured nothing leaves nothing but the header of the first run.
             drop(journal);
             journal = open(&folder.0, format, false).unwrap();
             journal.append(group, seen).unwrap();
@@ -275,7 +276,7 @@ fn a_launch_goes_on_only_as_it_was_begun() {
         ));
         let told = |error: Result<Journal, RecordError>| error.map(|_| ()).unwrap_err().to_string();
         let mut journal = open(&folder.0, *format, true).unwrap();
-        // As long as one has it, another cannot.
+        // Only one journal at a time can be open.
         assert_eq!(
             told(open(&folder.0, *format, true)),
             format!("{}: another process is writing it", path.display())
@@ -319,7 +320,7 @@ fn a_launch_goes_on_only_as_it_was_begun() {
             format!("{path}: this launch was begun with raw observations")
         );
         for other in RecordFormat::ALL.iter().filter(|other| *other != format) {
-            // Until it is complete, a record that becomes Parquet looks like CSV to those who do not read it.
+            // Until it is complete, a record that becomes Parquet is reported as CSV.
             let shown = if format.name() == "parquet" && other.name() == "jsonl" {
                 "csv"
             } else {

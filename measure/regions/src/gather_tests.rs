@@ -1,4 +1,4 @@
-//! Merged reports against those that one rank would make of all profiles.
+//! Tests of merging against a sequential merge of all profiles.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,8 @@ use super::{RegionError, TextOptions, gather};
 
 const TICK: Duration = Duration::from_nanos(1);
 
-/// What a rank saw, invented: some regions are on some ranks only, and every seventh rank has little to do.
+/// Invented profile of a rank: some regions exist on some ranks only, and every seventh rank has
+/// little work.
 fn profile(rank: u32, regions: u32, tick: Duration) -> Profile {
     let mut random = fastrand::Rng::with_seed(rank.into());
     let region = |i: u32| {
@@ -79,7 +80,7 @@ fn profile(rank: u32, regions: u32, tick: Duration) -> Profile {
     Profile::new("clock", tick, overhead, on_this_rank.map(region).collect())
 }
 
-/// One after the other, without messages.
+/// Merges all profiles without messages.
 fn directly(ranks: u32, regions: u32) -> ProfileReport {
     let parts = (1..ranks).map(|rank| ProfileReport::new(&profile(rank, regions, TICK)));
     parts.fold(
@@ -134,7 +135,7 @@ fn threads_are_ranks_too() {
     assert_eq!(results[0], Some(directly(3, 5)));
 }
 
-/// A number of the report against the profiles themselves.
+/// Compares numbers of the report with the profiles.
 #[test]
 fn every_number_is_right() {
     let (ranks, found) = (29, simulated(29, 6));
@@ -194,7 +195,7 @@ fn every_number_is_right() {
     }
 }
 
-/// With optimization as large as promised, and otherwise as large as is quick.
+/// As large as promised in optimized builds, smaller otherwise.
 #[test]
 fn many_ranks_make_a_short_report() {
     let (ranks, regions) = if cfg!(debug_assertions) {
@@ -208,13 +209,13 @@ fn many_ranks_make_a_short_report() {
         (ranks, regions as usize)
     );
     let text = found.text(&TextOptions::default());
-    // Three groups at most, and lists of some twenty lines.
+    // At most three groups, and lists of about twenty lines.
     assert!(
         text.lines().count() < 120 * regions as usize,
         "{} lines",
         text.lines().count()
     );
-    // Every seventh rank has little to do: a group of its own, listed in one run.
+    // Every seventh rank has little work: a group of its own, listed as one run.
     let events = found
         .region("region 000")
         .and_then(|region| region.events.as_ref())

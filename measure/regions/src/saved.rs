@@ -1,4 +1,4 @@
-//! Reports in files: JSON, one document for each run of a program.
+//! Reports as JSON files.
 
 use std::fs;
 use std::path::Path;
@@ -41,14 +41,14 @@ struct LoadedReport {
     regions: Vec<RegionReport>,
 }
 
-/// What is read before anything else.
+/// Fields that identify the format, read first.
 #[derive(Deserialize)]
 struct ReportSchema {
     schema: String,
     version: u32,
 }
 
-/// As [`ProfileReport::save`] writes it. Regions are in the order in which they are listed.
+/// As written by [`ProfileReport::save`]; regions are in the order of listings.
 impl Serialize for ProfileReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self {
@@ -74,10 +74,11 @@ impl Serialize for ProfileReport {
 }
 
 impl ProfileReport {
-    /// Writes the report to a file, for one rank to do. What was there before is replaced once all is written.
+    /// Writes the report to a file, which is replaced only when all is written. To be called on one
+    /// rank.
     ///
     /// # Errors
-    /// When the file cannot be written; what was there before is still there then.
+    /// If the file cannot be written; the old file is still there then.
     pub fn save(&self, path: &Path) -> Result<(), FileError> {
         let mut text = serde_json::to_vec(self).map_err(|why| FileError::io(path)(why.into()))?;
         text.push(b'\n');
@@ -86,10 +87,10 @@ impl ProfileReport {
         file.finish()
     }
 
-    /// Reads a report that was saved.
+    /// Reads a saved report.
     ///
     /// # Errors
-    /// When the file cannot be read, or is no such report.
+    /// If the file cannot be read, or is not a valid report.
     pub fn load(path: &Path) -> Result<Self, FileError> {
         let bytes = fs::read(path).map_err(FileError::io(path))?;
         Self::from_json(&bytes).map_err(|why| FileError::content(path, why))
@@ -105,7 +106,7 @@ impl ProfileReport {
                 return Err(format!("version {version} is not known here"));
             }
             Ok(_) => {}
-            // A report that was cut off shall be called that.
+            // Reports an incomplete file as such.
             Err(why) if why.is_eof() && !bytes.is_empty() => return Err(why.to_string()),
             Err(_) => return Err(no_report(())),
         }
@@ -130,7 +131,7 @@ impl ProfileReport {
         Ok(report)
     }
 
-    /// What the types do not say.
+    /// Checks conditions that the types do not ensure.
     fn check(&self) -> Result<(), String> {
         let unless = |sound: bool, why: &str| if sound { Ok(()) } else { Err(why.to_owned()) };
         unless(self.ranks > 0, "there are no ranks")?;
@@ -180,7 +181,7 @@ impl EventReport {
         };
         let of_bins = self.groups.iter().flat_map(|group| &group.bins);
         let named = of_bins.flat_map(|counts| [counts.most.rank, counts.least.rank]);
-        // A copy, as they are handed out to be changed.
+        // A copy, as the ranks are returned as mutable references.
         let mut copy = self.clone();
         if copy
             .named_ranks()
@@ -211,7 +212,7 @@ impl EventReport {
     }
 }
 
-/// A bin as the least number in it.
+/// Serializes a bin as its smallest number.
 pub(super) mod bin {
     use super::{DecimalBin, Deserialize, Deserializer, Serializer};
     use serde::de::Error as _;
@@ -236,7 +237,7 @@ pub(super) mod bin {
     }
 }
 
-/// Runs as `[first, count, stride]`, and how many ranks there are.
+/// Runs as `[first, count, stride]`, and the number of ranks.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct JsonRanks {

@@ -1,4 +1,4 @@
-//! Reports for tests, of events that are known.
+//! Reports of known events, for tests.
 
 use downbeat_clock_core::{DecimalBin, Duration, RegionEvent};
 
@@ -6,7 +6,7 @@ use super::profile::{Profile, RegionProfile, ThreadEvent};
 use super::report::ProfileReport;
 use super::setup::Overhead;
 
-/// Regions, and how long their events took on each rank: nothing where it did not run through the region.
+/// Regions, and the lengths of their events on each rank; `None` on ranks without the region.
 pub(super) type Lengths<'a> = [(&'a str, &'a [Option<&'a [u64]>])];
 
 pub(super) fn report(tick_nanos: i64, regions: &Lengths<'_>) -> ProfileReport {

@@ -1,4 +1,4 @@
-//! Regions of threads. Tests run side by side in one process: each has names of its own.
+//! Tests of regions in threads. Tests run in parallel in one process: each uses its own names.
 
 use super::{
     LONGEST_NAME, Profile, Region, RegionError, RegionProfile, RegionSettings, configure, profile,
@@ -50,7 +50,7 @@ fn what_is_in_a_region_is_in_its_time() {
     }
     let (outer, inner) = (of("tests: outer"), of("tests: inner"));
     assert_eq!((outer.events, inner.events), (1, 10));
-    // Ticks are cut, each total once.
+    // Each total is rounded down once.
     assert!(
         outer.total + 1 >= inner.total,
         "{} {}",
@@ -209,7 +209,7 @@ fn a_thread_knows_its_own_events() {
     assert_eq!(of("tests: own").events, 3);
 }
 
-/// Also when the timers of the thread were handed back already.
+/// Destructors may run after the timers of the thread were returned.
 #[test]
 fn regions_in_the_destructors_of_a_thread() {
     struct Late;
@@ -219,7 +219,7 @@ fn regions_in_the_destructors_of_a_thread() {
         }
     }
     thread_local!(static LATE: Late = const { Late });
-    // Only a join waits for destructors, too. They run in one order or the other.
+    // Only a join waits for destructors. The two threads cover both orders.
     for _ in 0..20 {
         let first = std::thread::spawn(|| {
             LATE.with(|_| ());

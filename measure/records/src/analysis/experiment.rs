@@ -6,26 +6,28 @@ use super::group::GroupAnalysis;
 use super::settings::AnalysisSettings;
 use crate::{Factors, GroupKey, Launch, MeasuredGroup, RecordError};
 
-/// What an experiment says.
+/// Analysis of the launches of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
-    /// How it was found out.
+    /// Settings of the analysis.
     pub settings: AnalysisSettings,
-    /// What all launches have in common.
+    /// Factors, common to all launches.
     pub factors: Factors,
-    /// The names of the launches, in their order.
+    /// Names of the launches, in their order.
     pub launches: Vec<String>,
-    /// Which of them were not measured to their end.
+    /// Names of the launches that are not complete.
     pub incomplete: Vec<String>,
-    /// By operation, size and ranks.
+    /// Groups by operation, size and ranks.
     pub groups: Vec<GroupAnalysis>,
 }
 
 impl Analysis {
-    /// Analyses launches, each with its name. They stay as they are: a report may want the order of observations.
+    /// Analyses launches, each with its name. They are not changed: a report may need the order of
+    /// observations.
     ///
     /// # Errors
-    /// When there is no launch, their factors differ, one has the same group twice, or something that is no time.
+    /// If there is no launch, factors differ, a launch has the same group twice, or a time is not a
+    /// number or longer than 292 years.
     pub fn new(
         launches: &[(String, Launch)],
         settings: &AnalysisSettings,
@@ -55,13 +57,13 @@ impl Analysis {
         })
     }
 
-    /// What was found out about one group.
+    /// Analysis of one group.
     pub fn group(&self, key: &GroupKey) -> Option<&GroupAnalysis> {
         self.groups.iter().find(|group| group.key == *key)
     }
 }
 
-/// For each key, the group of every launch, if it has one.
+/// For each key, the group of every launch that has it.
 type ByKey<'a> = BTreeMap<&'a GroupKey, Vec<Option<&'a MeasuredGroup>>>;
 
 fn by_key(launches: &[(String, Launch)]) -> Result<ByKey<'_>, RecordError> {

@@ -1,4 +1,4 @@
-//! A region in detail: its statistics, and the histograms of ranks that look alike.
+//! Details of a region: statistics, and histograms of groups of ranks.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::profile::Remarks;
 use crate::ranks::RankSet;
 use crate::report::{EventReport, RankEvent, RankTotal, RegionReport};
 
-/// No line of ranks is longer.
+/// Maximum length of a line with a list of ranks.
 const LINE: usize = 88;
 
 pub(super) fn write_region(
@@ -35,7 +35,7 @@ pub(super) fn write_region(
     }
 }
 
-/// `tasks: 0,2-4`, with `title` before it, broken at commas.
+/// Writes `tasks: 0,2-4` after `title`, with line breaks at commas.
 fn list(title: &str, ranks: &RankSet, options: &TextOptions, text: &mut String) {
     let mut line = format!("{title}task{}: ", if ranks.len() == 1 { "" } else { "s" });
     let (runs, more) = ranks.shown(options.most_runs);
@@ -132,7 +132,7 @@ fn statistics(found: &EventReport, unit: &TickUnit, text: &mut String) {
     line("aggregate total", found.total, String::new());
 }
 
-/// What else there is to know; usually nothing.
+/// Writes remarks, if there are any.
 fn remarks(region: &RegionReport, text: &mut String) {
     let Some(first) = region
         .remarked
@@ -150,7 +150,8 @@ fn remarks(region: &RegionReport, text: &mut String) {
     let _ = writeln!(text, "  note: {}; first on task {first}", said.join(", "));
 }
 
-/// A line for every bin that is not empty, the longest first. Counts and tasks are as wide as the widest of them.
+/// Writes a line for every bin that is not empty, the longest first. Counts and tasks are padded to
+/// the widest.
 fn histogram(group: &HistogramGroup, ranks: u32, options: &TextOptions, text: &mut String) {
     list("event histogram for ", &group.ranks, options, text);
     let digits = |number: u64| number.checked_ilog10().unwrap_or(0) as usize + 1;
