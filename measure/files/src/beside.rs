@@ -65,7 +65,7 @@ mod tests {
     use crate::testing::Folder;
 
     #[test]
-    fn what_is_not_complete_is_found() {
+    fn temporary_files_are_listed() {
         let (folder, other) = Folder::with("other", b"");
         let path = folder.file("trace");
         assert!(unfinished(&path).is_empty());

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_end_in_either_way_and_the_last_one_need_not() {
+    fn lines_end_with_lf_or_crlf() {
         let words = |words: &[&str]| {
             words
                 .iter()

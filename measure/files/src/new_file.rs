@@ -79,7 +79,7 @@ fn place(path: &Path) -> Result<PathBuf, FileError> {
         Ok(found) if !found.is_file() => Err(FileError::content(path, "it is not a file")),
         // A read-only file must not be replaced, even if its folder is writable.
         Ok(found) if found.permissions().readonly() => {
-            Err(FileError::content(path, "it must not be written to"))
+            Err(FileError::content(path, "it is read-only"))
         }
         Ok(_) => fs::canonicalize(path).map_err(FileError::io(path)),
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),

@@ -101,7 +101,7 @@ mod tests {
         }
 
         #[test]
-        fn whole_numbers_end_where_they_end(number in any::<u64>(), rest in "[^0-9]{0,3}") {
+        fn integers_end_at_the_first_other_character(number in any::<u64>(), rest in "[^0-9]{0,3}") {
             let text = format!("{number}{rest}");
             prop_assert_eq!(whole(text.as_bytes()), Some((number, rest.as_bytes())));
         }

@@ -75,7 +75,7 @@ impl AppendFile {
         match length.cmp(&self.end) {
             Ordering::Less => Err(RecordError::content(
                 &self.path,
-                "somebody else made it shorter",
+                "another program truncated it",
             )),
             Ordering::Equal => Ok(()),
             Ordering::Greater => self
@@ -95,7 +95,7 @@ mod tests {
 
     /// The error of a full disk or an exceeded quota.
     #[test]
-    fn a_piece_that_does_not_fit_is_an_error_that_names_the_file() {
+    fn a_full_disk_is_an_error_that_names_the_file() {
         let file = OpenOptions::new().append(true).open("/dev/full").unwrap();
         let mut full = AppendFile {
             path: PathBuf::from("x/a.csv"),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_goes_away_with_the_next_piece() {
+    fn incomplete_pieces_are_removed_by_the_next_append() {
         let (_folder, path) = Folder::with("a", b"whole\npart");
         let mut tail = AppendFile {
             end: 6,
@@ -128,7 +128,7 @@ mod tests {
             tail.append(b"next\n")
                 .unwrap_err()
                 .to_string()
-                .ends_with("a: somebody else made it shorter")
+                .ends_with("a: another program truncated it")
         );
     }
 }

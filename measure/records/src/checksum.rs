@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_change_is_seen() {
+    fn every_change_is_detected() {
         let mut file = format!("downbeat crc32 before, {UNKNOWN}, after").into_bytes();
         assert!(!is_sound(&file));
         assert!(seal(&mut file) && is_sound(&file));

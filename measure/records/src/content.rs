@@ -31,13 +31,13 @@ pub(super) struct GroupRows {
 
 impl GroupRows {
     /// Makes rows of the valid observations, or of all.
-    pub(super) fn from_observations(seen: &Observations, all: bool) -> Self {
+    pub(super) fn from_observations(observations: &Observations, all: bool) -> Self {
         let mut rows = Self::default();
-        for (call, state) in seen.states().iter().enumerate() {
+        for (call, state) in observations.states().iter().enumerate() {
             if all || *state == ObservationState::Valid {
                 rows.calls.push(call as u64);
                 rows.states.push(*state);
-                rows.nanos.push(seen.run_time(call));
+                rows.nanos.push(observations.run_time(call));
             }
         }
         rows
@@ -81,7 +81,7 @@ impl Tally {
             // Rows of invalid observations may be left out.
             if rows > *count || *state == ObservationState::Valid && rows < *count {
                 return Err(format!(
-                    "there are {rows} rows that are {name}, but {count} are said to be"
+                    "there are {rows} rows in state {name}, but their count is {count}"
                 ));
             }
         }
@@ -90,7 +90,7 @@ impl Tally {
             .fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
         if self.next_call > all {
             return Err(format!(
-                "there is a call {}, but {all} calls are said to be",
+                "there is a call {}, but the counts add up to {all} calls",
                 self.next_call - 1
             ));
         }
@@ -130,15 +130,15 @@ impl LaunchBuilder {
     }
 
     fn name(&mut self, kind: usize, name: &str) -> Result<(), String> {
-        let what = ["factor", "fact"][kind];
+        let kind_name = ["factor", "fact"][kind];
         if name.is_empty() {
-            return Err(format!("a {what} has no name"));
+            return Err(format!("a {kind_name} has no name"));
         }
         if self.names[kind].len() >= MOST_NAMES {
-            return Err(format!("there are more than {MOST_NAMES} {what}s"));
+            return Err(format!("there are more than {MOST_NAMES} {kind_name}s"));
         }
         if !self.names[kind].insert(name.to_owned()) {
-            return Err(format!("there is a second {what} \"{name}\""));
+            return Err(format!("there is a second {kind_name} \"{name}\""));
         }
         Ok(())
     }
@@ -210,7 +210,7 @@ pub(super) fn check_operation(name: &str) -> Result<(), String> {
     let odd = |c: char| c == ',' || c.is_whitespace() || c.is_control();
     if name.is_empty() || name.starts_with('#') || name.contains(odd) {
         return Err(format!(
-            "\"{}\" is no name of an operation",
+            "\"{}\" is not a valid operation name",
             name.escape_debug()
         ));
     }
@@ -224,7 +224,7 @@ pub(super) fn check_names(all: &Factors) -> Result<(), String> {
         builder.factor(name, value)?;
         let odd = name.contains('=');
         if odd {
-            Err(format!("\"{name}\" cannot be written: there is a = in it"))
+            Err(format!("\"{name}\" contains \"=\" and cannot be written"))
         } else {
             Ok(())
         }
@@ -240,7 +240,7 @@ pub(super) fn check_figures(all: &[(String, f64)]) -> Result<(), String> {
         let odd = |c: char| c == '=' || c.is_whitespace() || c.is_control();
         if name.is_empty() || name.contains(odd) {
             return Err(format!(
-                "\"{}\" is no name of a figure",
+                "\"{}\" is not a valid figure name",
                 name.escape_debug()
             ));
         }
@@ -257,7 +257,7 @@ pub(super) fn check_figures(all: &[(String, f64)]) -> Result<(), String> {
 /// Completes the counts of a group and makes its rows: the valid ones, or all.
 pub(super) fn to_write(
     group: &MeasuredGroup,
-    seen: &Observations,
+    observations: &Observations,
     all: bool,
 ) -> Result<(MeasuredGroup, GroupRows), String> {
     check_operation(&group.key.operation)?;
@@ -266,11 +266,11 @@ pub(super) fn to_write(
         let given = group.counts.iter().find(|(known, _)| *known == state);
         (
             state,
-            given.map_or(seen.count(state) as u64, |(_, count)| *count),
+            given.map_or(observations.count(state) as u64, |(_, count)| *count),
         )
     };
     let counts = ObservationState::ALL.map(count).to_vec();
-    let rows = GroupRows::from_observations(seen, all);
+    let rows = GroupRows::from_observations(observations, all);
     let mut tally = Tally::default();
     rows.calls
         .iter()

@@ -14,13 +14,13 @@ pub(super) const COMPLETE: &str = "# complete";
 const LONGEST_LINE: usize = 1 << 20;
 
 /// Header of a file, up to the line of the columns.
-pub(super) fn head(factors: &Factors, facts: &Factors, columns: &str) -> String {
-    let mut head = format!("{MAGIC}{VERSION}\n");
+pub(super) fn header(factors: &Factors, facts: &Factors, columns: &str) -> String {
+    let mut header = format!("{MAGIC}{VERSION}\n");
     for (kind, all) in [("factor", factors), ("fact", facts)] {
         all.iter()
-            .for_each(|(name, value)| head.push_str(&named(kind, name, value)));
+            .for_each(|(name, value)| header.push_str(&named(kind, name, value)));
     }
-    head + columns + "\n"
+    header + columns + "\n"
 }
 
 /// Line of a factor or fact.
@@ -99,14 +99,14 @@ pub(super) fn read_header<R: Read>(
     builder: &mut LaunchBuilder,
     columns: &str,
 ) -> Result<(), RecordFlaw> {
-    let no_record = || format!("a record of a launch begins with \"{MAGIC}{VERSION}\"");
+    let not_a_record = || format!("a record of a launch begins with \"{MAGIC}{VERSION}\"");
     let first = lines.next_line()?.map(|line| text(line).map(str::to_owned));
     match first {
         None if !MAGIC
             .as_bytes()
             .starts_with(&lines.unfinished()[..lines.unfinished().len().min(MAGIC.len())]) =>
         {
-            return Err(lines.flaw(1, no_record()).into());
+            return Err(lines.flaw(1, not_a_record()).into());
         }
         None => return Err(RecordFlaw::NoHeader(1)),
         Some(first) => match first
@@ -119,16 +119,16 @@ pub(super) fn read_header<R: Read>(
                 return Err(lines
                     .flaw(
                         0,
-                        format!("version \"{}\" is not known here", other.escape_debug()),
+                        format!("version \"{}\" is not supported", other.escape_debug()),
                     )
                     .into());
             }
-            None => return Err(lines.flaw(0, no_record()).into()),
+            None => return Err(lines.flaw(0, not_a_record()).into()),
         },
     }
     loop {
         let done = match lines.next_line()? {
-            Some(line) => head_line(line, builder, columns),
+            Some(line) => header_line(line, builder, columns),
             None => return Err(RecordFlaw::NoHeader(lines.number() + 1)),
         };
         if done.map_err(|why| lines.flaw(0, why))? {
@@ -138,7 +138,7 @@ pub(super) fn read_header<R: Read>(
 }
 
 /// Reads one line of the header; returns true if it was the last one.
-fn head_line(line: &[u8], builder: &mut LaunchBuilder, columns: &str) -> Result<bool, String> {
+fn header_line(line: &[u8], builder: &mut LaunchBuilder, columns: &str) -> Result<bool, String> {
     let line = text(line)?;
     if let Some(rest) = line.strip_prefix("# factor ") {
         named_value(rest)
@@ -220,7 +220,7 @@ impl CsvBody {
         {
             return match open.row(columns, self.keep) {
                 Some(added) => added.map(|()| CsvLine::Row),
-                None => Err(why_no_row(line)),
+                None => Err(explain_row(line)),
             };
         }
         self.other_line(line)
@@ -250,9 +250,9 @@ impl CsvBody {
     }
 
     fn first_row(&mut self, line: &[u8]) -> Result<CsvLine, String> {
-        let (key, length) = row_key(line).ok_or_else(|| why_no_row(line))?;
+        let (key, length) = row_key(line).ok_or_else(|| explain_row(line))?;
         if let Some(OpenGroup { key: open, .. }) = &self.open {
-            return Err(format!("a row of {key} stands in the group of {open}"));
+            return Err(format!("a row of {key} is inside the group of {open}"));
         }
         self.builder.check_key(&key)?;
         self.prefix = line[..length].to_vec();
@@ -263,7 +263,7 @@ impl CsvBody {
     fn end(&mut self, line: &str) -> Result<(), String> {
         let (columns, summary) = line.split_once(' ').unwrap_or((line, ""));
         let key = read_key(columns)
-            .ok_or_else(|| format!("\"{}\" names no group", columns.escape_debug()))?;
+            .ok_or_else(|| format!("\"{}\" is not a group", columns.escape_debug()))?;
         let open = self
             .open
             .take()
@@ -319,7 +319,7 @@ fn row_key(line: &[u8]) -> Option<(GroupKey, usize)> {
 
 /// Explains why a row is invalid.
 #[cold]
-fn why_no_row(line: &[u8]) -> String {
+fn explain_row(line: &[u8]) -> String {
     let columns: Vec<&[u8]> = line.split(|byte| *byte == b',').take(7).collect();
     let expected = COLUMNS.split(',').count();
     if columns.len() != expected {
@@ -332,10 +332,7 @@ fn why_no_row(line: &[u8]) -> String {
             .map(|(number, _)| number)
     };
     let wrong = [
-        (
-            core::str::from_utf8(columns[0]).is_ok(),
-            "name of an operation",
-        ),
+        (core::str::from_utf8(columns[0]).is_ok(), "operation name"),
         (whole(columns[1]).is_some(), "number of bytes"),
         (
             whole(columns[2]).is_some_and(|ranks| u32::try_from(ranks).is_ok()),
@@ -350,12 +347,12 @@ fn why_no_row(line: &[u8]) -> String {
     ];
     let wrong = wrong.iter().zip(&columns).find(|((fine, _), _)| !fine);
     wrong.map_or_else(String::new, |((_, what), column)| {
-        format!("\"{}\" is no {what}", shown(column))
+        format!("\"{}\" is not a valid {what}", shown(column))
     })
 }
 
 fn text(line: &[u8]) -> Result<&str, String> {
-    core::str::from_utf8(line).map_err(|_| "it is no UTF-8".to_owned())
+    core::str::from_utf8(line).map_err(|_| "it is not UTF-8".to_owned())
 }
 
 fn named_value(text: &str) -> Result<(&str, &str), String> {
@@ -380,7 +377,7 @@ pub(super) fn read_summary(text: &str) -> Result<Summary, String> {
             .and_then(|part| part.strip_prefix(name)?.strip_prefix('=')?.parse().ok());
         counts.push((
             state,
-            count.ok_or_else(|| format!("the count of those that are {name} is not there"))?,
+            count.ok_or_else(|| format!("the count of state {name} is missing"))?,
         ));
     }
     let figure = |part: &str| {
@@ -388,7 +385,7 @@ pub(super) fn read_summary(text: &str) -> Result<Summary, String> {
         Some((name.to_owned(), number::finite(nanos.as_bytes())?))
     };
     let figures = parts.map(|part| {
-        figure(part).ok_or_else(|| format!("\"{}\" is no figure", shown(part.as_bytes())))
+        figure(part).ok_or_else(|| format!("\"{}\" is not a figure", shown(part.as_bytes())))
     });
     Ok((counts, figures.collect::<Result<_, _>>()?))
 }

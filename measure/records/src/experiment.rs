@@ -40,8 +40,8 @@ pub fn read_experiment(path: &Path) -> Result<Experiment, RecordError> {
     let files = launch_files(path)?;
     for (name, file) in &files {
         let launch = read_launch(file)?;
-        if let (Some((_, first)), Some((_, of_first))) = (launches.first(), files.first()) {
-            check_factors(of_first, &first.factors, Some(file), &launch.factors)?;
+        if let (Some((_, first)), Some((_, first_file))) = (launches.first(), files.first()) {
+            check_factors(first_file, &first.factors, Some(file), &launch.factors)?;
         }
         launches.push((name.clone(), launch));
     }
@@ -51,18 +51,19 @@ pub fn read_experiment(path: &Path) -> Result<Experiment, RecordError> {
 /// Checks that two launches have the same factors.
 pub(super) fn check_factors(
     first: &Path,
-    of_first: &Factors,
+    first_factors: &Factors,
     second: Option<&Path>,
-    of_second: &Factors,
+    second_factors: &Factors,
 ) -> Result<(), RecordError> {
-    let Some(factor) = of_first.differing(of_second) else {
+    let Some(factor) = first_factors.differing(second_factors) else {
         return Ok(());
     };
     Err(RecordError::Differ {
         first: first.to_owned(),
         second: second.map(Path::to_owned),
         factor: factor.to_owned(),
-        values: [of_first, of_second].map(|factors| factors.get(factor).map(str::to_owned)),
+        values: [first_factors, second_factors]
+            .map(|factors| factors.get(factor).map(str::to_owned)),
     })
 }
 
@@ -76,7 +77,7 @@ pub fn launch_files(path: &Path) -> Result<Vec<(String, PathBuf)>, RecordError> 
     if found.is_empty() {
         return Err(RecordError::content(
             path,
-            "there is no record of a launch in this folder",
+            "this folder contains no record of a launch",
         ));
     }
     // The CSV file is removed only after the Parquet file is complete, so both may exist.
@@ -91,7 +92,7 @@ pub fn launch_files(path: &Path) -> Result<Vec<(String, PathBuf)>, RecordError> 
             let first = twice[0].1.display();
             Err(RecordError::content(
                 &twice[1].1,
-                format!("the same launch is there as {first}, too"),
+                format!("the same launch exists as {first}, too"),
             ))
         }
         None => Ok(found),

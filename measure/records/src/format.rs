@@ -66,7 +66,7 @@ fn unknown(name: &str) -> String {
     if ENDS.contains(&name) {
         return format!("this program was built without the format \"{name}\": it has {known}");
     }
-    format!("there is no format \"{name}\": there are {known}")
+    format!("unknown format \"{name}\"; known are {known}")
 }
 
 /// Writes the name.
@@ -99,7 +99,7 @@ mod tests {
         }
         let error = "xml".parse::<RecordFormat>().unwrap_err().to_string();
         assert!(
-            error.starts_with("there is no format \"xml\": there are csv"),
+            error.starts_with("unknown format \"xml\"; known are csv"),
             "{error}"
         );
         assert_eq!(
@@ -111,7 +111,7 @@ mod tests {
 
     #[cfg(not(feature = "json"))]
     #[test]
-    fn a_format_that_was_left_out_is_known_as_such() {
+    fn formats_that_were_not_built_are_recognized() {
         let error = "jsonl".parse::<RecordFormat>().unwrap_err().to_string();
         assert!(
             error.starts_with("this program was built without the format \"jsonl\""),

@@ -56,13 +56,13 @@ impl Journal {
         if let Some(done) = files.finished(factors)? {
             return Ok(done);
         }
-        let main = AppendFile::open(&files.written())?;
+        let main = AppendFile::open(&files.running_path())?;
         main.lock()?;
         // Another process may have completed and removed the file while this one opened it.
         if let Some(done) = files.finished(factors)? {
             return Ok(done);
         }
-        match read_open(&main.file, files.text(), Keep::Valid) {
+        match read_open(&main.file, files.running_format(), Keep::Valid) {
             Err(RecordFlaw::NoHeader(_)) => Self::begin(&files, main, raw, factors, facts),
             Err(flaw) => Err(flaw.in_file(&main.path)),
             Ok(found) => {
@@ -107,23 +107,23 @@ impl Journal {
         factors: &Factors,
         facts: &Factors,
     ) -> Result<Self, RecordError> {
-        let facts = files.marked(facts);
+        let facts = files.initial_facts(facts);
         // Before the header of the record, so that a record with a header always has its raw file.
         let raw = if raw {
             let mut raw = AppendFile::open(&files.raw())?;
-            raw.append(csv::head(factors, &facts, raw::COLUMNS).as_bytes())?;
+            raw.append(csv::header(factors, &facts, raw::COLUMNS).as_bytes())?;
             Some(raw)
         } else {
             // Remove a raw file without a record.
             let _ = fs::remove_file(files.raw());
             None
         };
-        let head = match files.text() {
+        let header = match files.running_format() {
             #[cfg(feature = "json")]
-            RecordFormat::JsonLines => super::json::head(factors, &facts),
-            _ => csv::head(factors, &facts, csv::COLUMNS),
+            RecordFormat::JsonLines => super::json::header(factors, &facts),
+            _ => csv::header(factors, &facts, csv::COLUMNS),
         };
-        main.append(head.as_bytes())?;
+        main.append(header.as_bytes())?;
         let format = files.format;
         Ok(Self {
             format,
@@ -154,15 +154,16 @@ impl Journal {
     pub fn append(
         &mut self,
         group: &MeasuredGroup,
-        seen: &Observations,
+        observations: &Observations,
     ) -> Result<(), RecordError> {
-        let of_group = |why: String| RecordError::unwritable(format!("{}: {why}", group.key));
+        let group_error = |why: String| RecordError::unwritable(format!("{}: {why}", group.key));
         let main = self.main.as_ref().filter(|_| !self.ended);
-        let main = main.ok_or_else(|| of_group("the record is complete".to_owned()))?;
+        let main = main.ok_or_else(|| group_error("the record is complete".to_owned()))?;
         if self.groups.contains(&group.key) {
-            return Err(of_group("it is in the record already".to_owned()));
+            return Err(group_error("it is in the record already".to_owned()));
         }
-        let (summary, rows) = to_write(group, seen, self.raw.is_some()).map_err(of_group)?;
+        let (summary, rows) =
+            to_write(group, observations, self.raw.is_some()).map_err(group_error)?;
         let mut piece = vec![];
         let written = match self.format {
             #[cfg(feature = "json")]
@@ -183,11 +184,12 @@ impl Journal {
             }
         };
         written.map_err(RecordError::io(&main.path))?;
-        let mut of_raw = vec![];
+        let mut raw_piece = vec![];
         if let Some(raw) = &self.raw {
-            raw::write_group(&mut of_raw, &summary, seen).map_err(RecordError::io(&raw.path))?;
+            raw::write_group(&mut raw_piece, &summary, observations)
+                .map_err(RecordError::io(&raw.path))?;
         }
-        self.write(&piece, &of_raw)?;
+        self.write(&piece, &raw_piece)?;
         self.groups.push(group.key.clone());
         self.later_facts = Factors::default();
         Ok(())
@@ -272,7 +274,7 @@ impl LaunchFiles<'_> {
     }
 
     /// Format of the file while the launch runs.
-    fn text(&self) -> RecordFormat {
+    fn running_format(&self) -> RecordFormat {
         match self.format {
             #[cfg(feature = "parquet")]
             RecordFormat::Parquet => RecordFormat::Csv,
@@ -281,8 +283,8 @@ impl LaunchFiles<'_> {
     }
 
     /// Path of the file while the launch runs.
-    fn written(&self) -> PathBuf {
-        self.file(self.text().name())
+    fn running_path(&self) -> PathBuf {
+        self.file(self.running_format().name())
     }
 
     #[cfg(feature = "parquet")]
@@ -296,7 +298,7 @@ impl LaunchFiles<'_> {
     }
 
     /// Facts of a new record.
-    fn marked(&self, facts: &Factors) -> Factors {
+    fn initial_facts(&self, facts: &Factors) -> Factors {
         if self.becomes_parquet() {
             facts.clone().with(BECOMES.0, &BECOMES.1)
         } else {
@@ -309,7 +311,7 @@ impl LaunchFiles<'_> {
     fn finished(&self, factors: &Factors) -> Result<Option<Journal>, RecordError> {
         let other = ENDS
             .iter()
-            .find(|end| **end != self.text().name() && self.file(end).exists());
+            .find(|end| **end != self.running_format().name() && self.file(end).exists());
         let Some(end) = other else { return Ok(None) };
         let path = self.file(end);
         if *end != self.format.name() {
@@ -325,7 +327,7 @@ impl LaunchFiles<'_> {
         } = read(&path, self.format, Keep::Valid)?.launch;
         check_factors(&path, &found, None, factors)?;
         // Left by a program that ended after it wrote the Parquet file.
-        let _ = fs::remove_file(self.written());
+        let _ = fs::remove_file(self.running_path());
         let groups = groups.into_iter().map(|group| group.key).collect();
         Ok(Some(Journal::done(self.format, groups)))
     }
@@ -334,7 +336,7 @@ impl LaunchFiles<'_> {
     fn finish(&self) -> Result<(), RecordError> {
         #[cfg(feature = "parquet")]
         if self.becomes_parquet() {
-            return super::parquet::replace(&self.written());
+            return super::parquet::replace(&self.running_path());
         }
         Ok(())
     }
@@ -343,7 +345,7 @@ impl LaunchFiles<'_> {
     fn check_settings(&self, facts: &Factors, raw: bool) -> Result<(), RecordError> {
         let begun = |how: &str| {
             Err(RecordError::content(
-                &self.written(),
+                &self.running_path(),
                 format!("this launch was begun {how}"),
             ))
         };
@@ -366,16 +368,16 @@ fn check_folder(files: &LaunchFiles<'_>, factors: &Factors) -> Result<(), Record
     let launches = launch_files(files.dir).unwrap_or_default();
     let mut others = launches.iter().filter(|(name, _)| name != files.name);
     // An unreadable launch does not prevent a new one.
-    let head = others.find_map(|(_, file)| Some((file, read_header(file).ok()?.0)));
-    head.map_or(Ok(()), |(file, of_file)| {
-        check_factors(file, &of_file, None, factors)
+    let header = others.find_map(|(_, file)| Some((file, read_header(file).ok()?.0)));
+    header.map_or(Ok(()), |(file, file_factors)| {
+        check_factors(file, &file_factors, None, factors)
     })
 }
 
 /// Opens the raw file of a continued record; it may have one more group, which is cut off.
 fn continued_raw(files: &LaunchFiles<'_>, groups: &[GroupKey]) -> Result<AppendFile, RecordError> {
     let raw = AppendFile::open(&files.raw())?;
-    let end = raw::end_of(&raw.file, groups).map_err(|flaw| flaw.in_file(&raw.path))?;
+    let end = raw::shared_end(&raw.file, groups).map_err(|flaw| flaw.in_file(&raw.path))?;
     Ok(AppendFile { end, ..raw })
 }
 
@@ -396,7 +398,7 @@ fn check_launch_name(name: &str) -> Result<(), String> {
     let odd = |c: char| c == '/' || c == '\\' || c.is_control();
     if name.is_empty() || name.starts_with('.') || name.ends_with(".raw") || name.contains(odd) {
         return Err(format!(
-            "\"{}\" is no name of a launch",
+            "\"{}\" is not a valid launch name",
             name.escape_debug()
         ));
     }

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use downbeat_clock_core::{Domain, Timestamp};
 
-    fn seen<D: Domain>(start: i64, end: i64) -> Observation<D> {
+    fn observation<D: Domain>(start: i64, end: i64) -> Observation<D> {
         Observation {
             start: Timestamp::from_nanos(start),
             end: Timestamp::from_nanos(end),
@@ -195,19 +195,19 @@ mod tests {
     }
 
     #[test]
-    fn run_times_are_by_the_clocks_that_there_are() {
+    fn run_times_depend_on_the_kind_of_times() {
         let states = vec![
             ObservationState::Valid,
             ObservationState::Late,
             ObservationState::Valid,
         ];
         let global = CallTimes::Global(vec![
-            seen(0, 40),
-            seen(5, 50),
-            seen(100, 900),
-            seen(90, 120),
-            seen(200, 230),
-            seen(201, 220),
+            observation(0, 40),
+            observation(5, 50),
+            observation(100, 900),
+            observation(90, 120),
+            observation(200, 230),
+            observation(201, 220),
         ]);
         let global = Observations::new(2, states.clone(), global).unwrap();
         assert_eq!(
@@ -223,12 +223,12 @@ mod tests {
         assert_eq!(global.time(0, 1), 45.0);
 
         let local = CallTimes::Local(vec![
-            seen(0, 40),
-            seen(1_005, 1_050),
-            seen(0, 1),
-            seen(0, 2),
-            seen(0, 30),
-            seen(0, 19),
+            observation(0, 40),
+            observation(1_005, 1_050),
+            observation(0, 1),
+            observation(0, 2),
+            observation(0, 30),
+            observation(0, 19),
         ]);
         let local = Observations::new(2, states.clone(), local).unwrap();
         assert_eq!(local.run_times(), [45.0, 30.0]);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_stamp_for_every_call_and_rank() {
+    fn there_must_be_a_time_for_every_call_and_rank() {
         assert!(
             Observations::new(
                 2,

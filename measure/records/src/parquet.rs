@@ -110,7 +110,7 @@ fn column<T: DataType, F: Fn(usize) -> T::T>(
 }
 
 fn metadata(launch: &Launch) -> Vec<KeyValue> {
-    let of = |kind: &str, name: &str, value: &str| {
+    let entry = |kind: &str, name: &str, value: &str| {
         KeyValue::new(format!("{kind} {name}"), value.to_owned())
     };
     let mut all = vec![KeyValue::new(MAGIC.to_owned(), VERSION.to_owned())];
@@ -118,19 +118,19 @@ fn metadata(launch: &Launch) -> Vec<KeyValue> {
         launch
             .factors
             .iter()
-            .map(|(name, value)| of("factor", name, value)),
+            .map(|(name, value)| entry("factor", name, value)),
     );
     all.extend(
         launch
             .facts
             .iter()
-            .map(|(name, value)| of("fact", name, value)),
+            .map(|(name, value)| entry("fact", name, value)),
     );
     all.extend(
         launch
             .groups
             .iter()
-            .map(|group| of("end", &csv::key(&group.key), &csv::summary(group))),
+            .map(|group| entry("end", &csv::key(&group.key), &csv::summary(group))),
     );
     // The last entry: the checksum is searched from the end.
     all.push(KeyValue::new(
@@ -166,7 +166,7 @@ fn read_all(mut file: &File, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
     file.read_to_end(&mut bytes)?;
     if !checksum::is_sound(&bytes) {
         return Err(RecordFlaw::whole(
-            "it is no record of a launch, or is damaged: its checksum is wrong".to_owned(),
+            "it is not a record of a launch, or is damaged: its checksum is wrong".to_owned(),
         ));
     }
     read_from(
@@ -190,9 +190,9 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, Recor
         return Err(RecordFlaw::whole(why));
     }
     for (i, (key, (counts, figures))) in ends.into_iter().enumerate() {
-        let of_group = |why: String| RecordFlaw::whole(format!("{key}: {why}"));
+        let in_group = |why: String| RecordFlaw::whole(format!("{key}: {why}"));
         let row_group = reader.get_row_group(i).map_err(|why| flaw(&why))?;
-        let (rows, tally) = read_group(row_group.as_ref()).map_err(of_group)?;
+        let (rows, tally) = read_group(row_group.as_ref()).map_err(in_group)?;
         let nanos = rows
             .iter()
             .filter(|(_, state, _)| *state == ObservationState::Valid)
@@ -206,7 +206,7 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, Recor
         };
         builder
             .group(group, &tally, (keep == Keep::Rows).then_some(rows))
-            .map_err(of_group)?;
+            .map_err(in_group)?;
     }
     builder.complete();
     Ok(builder.found(0))
@@ -227,13 +227,13 @@ fn read_metadata(
     match all.iter().find(|(key, _)| key == MAGIC) {
         None => {
             return Err(format!(
-                "this is no record of a launch: its metadata has no \"{MAGIC}\""
+                "this is not a record of a launch: its metadata has no \"{MAGIC}\""
             ));
         }
         Some((_, version)) if version == VERSION => {}
         Some((_, version)) => {
             return Err(format!(
-                "version \"{}\" is not known here",
+                "version \"{}\" is not supported",
                 version.escape_debug()
             ));
         }
@@ -246,7 +246,7 @@ fn read_metadata(
             builder.fact(name, value)?;
         } else if let Some(key) = name.strip_prefix("end ") {
             let known = csv::read_key(key)
-                .ok_or_else(|| format!("\"{}\" names no group", key.escape_debug()))?;
+                .ok_or_else(|| format!("\"{}\" is not a group", key.escape_debug()))?;
             ends.push((known, csv::read_summary(value)?));
         }
     }
@@ -372,7 +372,7 @@ mod tests {
             })
             .collect();
         let means = (0..100).map(|i| f64::from(i * i % 17) + 400.0).collect();
-        let seen = Observations::new(1, states, CallTimes::Means(means)).unwrap();
+        let observations = Observations::new(1, states, CallTimes::Means(means)).unwrap();
         let key = GroupKey {
             operation: "allreduce".to_owned(),
             bytes,
@@ -387,7 +387,7 @@ mod tests {
                     counts: vec![],
                     figures,
                 },
-                &seen,
+                &observations,
             )
             .unwrap();
     }

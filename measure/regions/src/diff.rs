@@ -138,8 +138,8 @@ impl<'a> RegionDiff<'a> {
         self.change(EventReport::average_total)
     }
 
-    fn change(&self, of: impl Fn(&EventReport) -> u128) -> i128 {
-        let [first, second] = self.events().map(|events| events.map_or(0, &of));
+    fn change(&self, value: impl Fn(&EventReport) -> u128) -> i128 {
+        let [first, second] = self.events().map(|events| events.map_or(0, &value));
         i128::try_from(second)
             .unwrap_or(i128::MAX)
             .saturating_sub_unsigned(first)
@@ -154,17 +154,17 @@ impl<'a> RegionDiff<'a> {
 impl HistogramShift {
     /// Returns `None` if one of them has no events.
     fn new(first: &EventReport, second: &EventReport) -> Option<Self> {
-        let [one, other] = [first, second].map(together);
+        let [one, other] = [first, second].map(merged_bins);
         let shares = |bins: &BTreeMap<DecimalBin, u64>| {
             let all: f64 = bins.values().map(|count| *count as f64).sum();
             move |count: Option<&u64>| count.map_or(0.0, |count| *count as f64 / all)
         };
-        let [of_one, of_other] = [shares(&one), shares(&other)];
+        let [one_share, other_share] = [shares(&one), shares(&other)];
         let bins = one
             .keys()
             .chain(other.keys().filter(|bin| !one.contains_key(bin)));
         let apart: f64 = bins
-            .map(|bin| (of_one(one.get(bin)) - of_other(other.get(bin))).abs())
+            .map(|bin| (one_share(one.get(bin)) - other_share(other.get(bin))).abs())
             .sum();
         // Rounding must not exceed the maximum.
         Some(Self {
@@ -184,7 +184,7 @@ impl HistogramShift {
 }
 
 /// Events of all ranks in each bin that is not empty.
-fn together(events: &EventReport) -> BTreeMap<DecimalBin, u64> {
+fn merged_bins(events: &EventReport) -> BTreeMap<DecimalBin, u64> {
     let mut bins: BTreeMap<DecimalBin, u64> = BTreeMap::new();
     for counts in events
         .groups
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_that_moved_are_named_and_those_that_are_not_in_both_are_not() {
+    fn moved_ranks_are_listed() {
         let (before, after) = (before(), after());
         let diff = ReportDiff::new(&before, &after).unwrap();
         let found = |name| {
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_must_agree_and_lists_that_were_cut_are_counted() {
+    fn ticks_must_agree_and_bounded_lists_are_counted() {
         let (fine, coarse) = (
             test_reports::report(1, &[]),
             test_reports::report(1_000, &[]),

@@ -77,7 +77,7 @@ type BlockHeader = [u64; 6];
 impl RankBlock {
     fn new(profile: &Profile) -> Self {
         Self {
-            report: ProfileReport::head_of(profile),
+            report: ProfileReport::without_regions(profile),
             ticks_agree: true,
             block: vec![],
             region: RegionReport::blank(),
@@ -127,12 +127,12 @@ impl RankBlock {
 
     /// Receives and merges the block of higher ranks.
     async fn receive<M: Comm>(&mut self, comm: &M, from: u32) -> Result<(), RegionError> {
-        let garbled = || RegionError::NotAReport { from };
+        let not_a_report = || RegionError::NotAReport { from };
         let [ranks, tick, agree, within_picos, whole_picos, subtracted]: BlockHeader =
             comm.recv(from).await?;
-        let ranks = u32::try_from(ranks).map_err(|_| garbled())?;
+        let ranks = u32::try_from(ranks).map_err(|_| not_a_report())?;
         self.ticks_agree &= agree != 0 && tick == self.report.tick.as_nanos() as u64;
-        self.report.append_head(
+        self.report.append_summary(
             ranks,
             &Overhead {
                 within_picos,
@@ -146,7 +146,7 @@ impl RankBlock {
             more = receive_block(&mut self.block, comm, from).await?;
             let mut rest = &*self.block;
             while !rest.is_empty() {
-                self.region.set_from(&mut rest).ok_or_else(garbled)?;
+                self.region.set_from(&mut rest).ok_or_else(not_a_report)?;
                 appending.add(&self.region);
             }
         }

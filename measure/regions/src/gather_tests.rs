@@ -153,13 +153,13 @@ fn every_number_is_right() {
             .eq(names.iter().copied())
     );
     for region in &found.regions {
-        let of = |rank: u32| {
+        let find = |rank: u32| {
             profiles[rank as usize]
                 .region(&region.name)
                 .filter(|region| region.events > 0)
         };
-        let seen: Vec<(u32, &RegionProfile)> = (0..ranks)
-            .filter_map(|rank| Some((rank, of(rank)?)))
+        let present: Vec<(u32, &RegionProfile)> = (0..ranks)
+            .filter_map(|rank| Some((rank, find(rank)?)))
             .collect();
         let events = region.events.as_ref().unwrap();
         let listed: Vec<u32> = events
@@ -170,24 +170,24 @@ fn every_number_is_right() {
             .collect();
         assert_eq!(
             listed,
-            seen.iter().map(|(rank, _)| *rank).collect::<Vec<_>>()
+            present.iter().map(|(rank, _)| *rank).collect::<Vec<_>>()
         );
-        let total: u64 = seen.iter().map(|(_, region)| region.total).sum();
+        let total: u64 = present.iter().map(|(_, region)| region.total).sum();
         assert_eq!(
             (events.total, events.count),
-            (total.into(), 20 * seen.len() as u64)
+            (total.into(), 20 * present.len() as u64)
         );
-        let longest = seen
+        let longest = present
             .iter()
             .map(|(_, region)| region.longest.unwrap().event.length)
             .max();
         assert_eq!(Some(events.longest.length), longest);
-        let greatest = seen.iter().map(|(_, region)| region.total).max();
+        let greatest = present.iter().map(|(_, region)| region.total).max();
         assert_eq!(Some(events.greatest_total.total), greatest);
         let rank = events.greatest_total.rank;
-        assert_eq!(of(rank).map(|region| region.total), greatest);
+        assert_eq!(find(rank).map(|region| region.total), greatest);
         let grouped: u32 = events.groups.iter().map(|group| group.ranks.len()).sum();
-        assert_eq!(grouped as usize, seen.len());
+        assert_eq!(grouped as usize, present.len());
         for group in &events.groups {
             let sum: u64 = group.bins.iter().map(|counts| counts.sum).sum();
             assert_eq!(sum, 20 * u64::from(group.ranks.len()));

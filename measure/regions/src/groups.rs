@@ -81,11 +81,11 @@ impl RankCount {
 
 impl BinCounts {
     const fn single_rank(bin: DecimalBin, count: u64, rank: u32) -> Self {
-        let of = RankCount { count, rank };
+        let rank_count = RankCount { count, rank };
         Self {
             bin,
-            most: of,
-            least: of,
+            most: rank_count,
+            least: rank_count,
             sum: count,
         }
     }
@@ -125,16 +125,16 @@ impl HistogramGroup {
             return;
         };
         // A rank without the bin has 0 events in it. Usually both have the same bins.
-        let mut of_higher = higher.bins.iter().copied().peekable();
+        let mut higher_bins = higher.bins.iter().copied().peekable();
         let mut missing = vec![];
         for counts in &mut self.bins {
             missing.extend(core::iter::from_fn(|| {
-                of_higher.next_if(|higher| higher.bin < counts.bin)
+                higher_bins.next_if(|higher| higher.bin < counts.bin)
             }));
-            let same = of_higher.next_if(|higher| higher.bin == counts.bin);
+            let same = higher_bins.next_if(|higher| higher.bin == counts.bin);
             *counts = counts.append(same.unwrap_or(BinCounts::single_rank(counts.bin, 0, theirs)));
         }
-        missing.extend(of_higher);
+        missing.extend(higher_bins);
         if !missing.is_empty() {
             self.bins.extend(
                 missing

@@ -115,7 +115,7 @@ mod tests {
 
     /// Squares make no runs, so that their list is cut.
     #[test]
-    fn what_is_not_listed_is_concluded_or_not_known() {
+    fn unlisted_ranks_are_inferred_or_unknown() {
         let squares: Vec<u32> = (0..1_200).map(|i| i * i).collect();
         let ranks = 1_440_000;
         let mut events = test_reports::report(1, &[("r", &[Some(&[50])])])

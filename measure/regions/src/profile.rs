@@ -165,29 +165,29 @@ impl RegionProfile {
     }
 
     /// Adds the statistics of a thread.
-    pub fn add(&mut self, thread: u32, seen: &RegionStatistics) {
+    pub fn add(&mut self, thread: u32, statistics: &RegionStatistics) {
         let event = |event: Option<RegionEvent>| event.map(|event| ThreadEvent { event, thread });
         let MisuseCounts {
             started_while_running,
             stopped_while_stopped,
             clock_ran_backwards,
-        } = seen.misuse;
+        } = statistics.misuse;
         let values = [
             started_while_running,
             stopped_while_stopped,
             clock_ran_backwards,
-            seen.recursions,
-            seen.is_running.into(),
+            statistics.recursions,
+            statistics.is_running.into(),
         ];
-        let bins = (0..).zip(&seen.bins).filter(|(_, count)| **count > 0);
+        let bins = (0..).zip(&statistics.bins).filter(|(_, count)| **count > 0);
         self.absorb(&Self {
             name: String::new(),
-            threads: (seen.events > 0).into(),
-            events: seen.events,
-            total: seen.total,
-            longest: event(seen.longest),
-            second_longest: event(seen.second_longest),
-            shortest: event(seen.shortest),
+            threads: (statistics.events > 0).into(),
+            events: statistics.events,
+            total: statistics.total,
+            longest: event(statistics.longest),
+            second_longest: event(statistics.second_longest),
+            shortest: event(statistics.shortest),
             bins: bins
                 .filter_map(|(index, count)| Some((DecimalBin::from_index(index)?, *count)))
                 .collect(),

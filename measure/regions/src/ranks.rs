@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_runs_is_counted() {
+    fn irregular_ranks_are_counted() {
         let squares: RankSet = (0..2_000).map(|i| i * i).collect();
         assert_eq!((squares.len(), squares.unlisted()), (2_000, 999));
         let (runs, more) = squares.shown(3);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_set_is_not_taken() {
+    fn invalid_sets_are_rejected() {
         let run = |first, count, stride| RankRun {
             first,
             count,

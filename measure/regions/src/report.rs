@@ -147,12 +147,12 @@ impl ProfileReport {
     pub fn new(profile: &Profile) -> Self {
         Self {
             regions: RegionReport::for_rank(profile, 0).collect(),
-            ..Self::head_of(profile)
+            ..Self::without_regions(profile)
         }
     }
 
     /// Makes the report of one rank, without its regions.
-    pub(super) fn head_of(profile: &Profile) -> Self {
+    pub(super) fn without_regions(profile: &Profile) -> Self {
         let Profile {
             clock,
             tick,
@@ -205,7 +205,7 @@ impl ProfileReport {
             .regions
             .iter_mut()
             .for_each(|region| region.shift(self.ranks));
-        self.append_head(other.ranks, &other.overhead);
+        self.append_summary(other.ranks, &other.overhead);
         let mut appending = RegionAppender::to(&mut self.regions);
         other
             .regions
@@ -216,7 +216,7 @@ impl ProfileReport {
     }
 
     /// Adds everything but the regions of a report of other ranks.
-    pub(super) fn append_head(&mut self, ranks: u32, overhead: &Overhead) {
+    pub(super) fn append_summary(&mut self, ranks: u32, overhead: &Overhead) {
         self.ranks = self.ranks.saturating_add(ranks);
         self.overhead.within_picos = self.overhead.within_picos.max(overhead.within_picos);
         self.overhead.whole_picos = self.overhead.whole_picos.max(overhead.whole_picos);

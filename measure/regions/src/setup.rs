@@ -273,9 +273,9 @@ mod tests {
             };
             let timer = setup.timer();
             (0..100).for_each(|_| drop(timer.enter()));
-            let seen = timer.statistics();
+            let statistics = timer.statistics();
             assert_eq!(
-                (seen.events, seen.bins.iter().sum::<u64>()),
+                (statistics.events, statistics.bins.iter().sum::<u64>()),
                 (100, 100),
                 "{}",
                 setup.clock.name()
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tick_is_refused() {
+    fn invalid_ticks_are_errors() {
         let settings = RegionSettings {
             clock: ClockChoice::System,
             tick: Duration::ZERO,

@@ -15,11 +15,13 @@ pub(super) fn report(tick_nanos: i64, regions: &Lengths<'_>) -> ProfileReport {
         .map(|(_, ranks)| ranks.len())
         .max()
         .unwrap_or(1);
-    let of_rank = |rank: usize| {
-        let seen = regions
+    let rank_report = |rank: usize| {
+        let present = regions
             .iter()
             .filter_map(|(name, ranks)| Some((name, (*ranks.get(rank)?)?)));
-        let profiles = seen.map(|(name, lengths)| profile(name, lengths)).collect();
+        let profiles = present
+            .map(|(name, lengths)| profile(name, lengths))
+            .collect();
         ProfileReport::new(&Profile::new(
             "clock",
             Duration::from_nanos(tick_nanos),
@@ -27,7 +29,9 @@ pub(super) fn report(tick_nanos: i64, regions: &Lengths<'_>) -> ProfileReport {
             profiles,
         ))
     };
-    (1..ranks).fold(of_rank(0), |all, rank| all.merge(of_rank(rank)).unwrap())
+    (1..ranks).fold(rank_report(0), |all, rank| {
+        all.merge(rank_report(rank)).unwrap()
+    })
 }
 
 fn profile(name: &str, lengths: &[u64]) -> RegionProfile {

@@ -213,7 +213,7 @@ mod tests {
     proptest! {
         /// Also decodes into existing values.
         #[test]
-        fn what_was_put_is_taken(wide: u128, word: u64, text: String, list: Vec<Option<u32>>, mut older: Vec<Option<u32>>) {
+        fn values_are_decoded_as_encoded(wide: u128, word: u64, text: String, list: Vec<Option<u32>>, mut older: Vec<Option<u32>>) {
             let mut bytes = vec![];
             wide.put(&mut bytes);
             word.put(&mut bytes);
@@ -228,14 +228,14 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_panic(bytes: Vec<u8>) {
+        fn arbitrary_bytes_do_not_panic(bytes: Vec<u8>) {
             let _ = taken::<RegionReport>(&mut &*bytes);
             let _ = taken::<EventReport>(&mut &*bytes);
         }
     }
 
     #[test]
-    fn what_is_no_value_is_refused() {
+    fn invalid_bytes_are_rejected() {
         assert_eq!(taken::<u64>(&mut &[0; 7][..]), None);
         assert_eq!(taken::<DecimalBin>(&mut &[255][..]), None);
         assert_eq!(taken::<Option<u8>>(&mut &[2, 0][..]), None);

@@ -124,12 +124,12 @@ mod tests {
         let found = compare(&first, &second, Average::Median);
         assert_eq!((found.groups.len(), &found.missing), (1, &[vec![], vec![]]));
         let ComparedGroup {
-            key: of,
+            key: found_key,
             comparison,
             adjusted,
         } = &found.groups[0];
         assert_eq!(
-            (of, comparison.medians, comparison.launches),
+            (found_key, comparison.medians, comparison.launches),
             (&key(8), [2.0, 5.5], [3, 3])
         );
         assert_eq!(
@@ -143,11 +143,11 @@ mod tests {
         );
         assert_eq!(comparison.welch, welch);
         // Means of 2, 3 and 4 against 4, 5.5 and 6: one tie.
-        let of_means = compare(&first, &second, Average::Mean);
+        let mean_comparison = compare(&first, &second, Average::Mean);
         assert_eq!(
             (
-                of_means.groups[0].comparison.mann_whitney.u,
-                of_means.groups[0].comparison.medians[0]
+                mean_comparison.groups[0].comparison.mann_whitney.u,
+                mean_comparison.groups[0].comparison.medians[0]
             ),
             (0.5, 3.0)
         );
@@ -159,8 +159,8 @@ mod tests {
     }
 
     #[test]
-    fn what_only_one_has_is_said_and_the_others_are_adjusted_together() {
-        let of = |nanos: f64, sizes: &[u64]| {
+    fn missing_groups_are_listed_and_common_ones_adjusted_together() {
+        let launches_from = |nanos: f64, sizes: &[u64]| {
             let launches = (0..4).map(|i| f64::from(i) + nanos).enumerate();
             let groups = |nanos| {
                 sizes
@@ -172,11 +172,11 @@ mod tests {
                 .map(|(i, nanos)| launch(&i.to_string(), &groups(nanos)))
                 .collect::<Vec<_>>()
         };
-        let mut second = of(20.0, &[4, 8, 32]);
+        let mut second = launches_from(20.0, &[4, 8, 32]);
         second
             .iter_mut()
             .for_each(|(_, launch)| launch.factors = launch.factors.clone().with("mpi", &"B"));
-        let found = compare(&of(10.0, &[4, 8, 16]), &second, Average::Median);
+        let found = compare(&launches_from(10.0, &[4, 8, 16]), &second, Average::Median);
         assert_eq!(
             found
                 .groups
@@ -201,12 +201,12 @@ mod tests {
             );
         }
         // A group without a valid observation is missing, too.
-        let mut invalid = of(10.0, &[8]);
+        let mut invalid = launches_from(10.0, &[8]);
         invalid
             .iter_mut()
             .for_each(|(_, launch)| launch.groups[0].nanos.clear());
         assert_eq!(
-            compare(&invalid, &of(1.0, &[8]), Average::Median).missing,
+            compare(&invalid, &launches_from(1.0, &[8]), Average::Median).missing,
             [vec![key(8)], vec![]]
         );
     }

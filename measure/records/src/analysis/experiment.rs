@@ -43,7 +43,7 @@ impl Analysis {
         }
         let analysed = by_key(launches)?
             .into_iter()
-            .map(|(key, of)| GroupAnalysis::new(key, launches, &of, settings));
+            .map(|(key, groups)| GroupAnalysis::new(key, launches, &groups, settings));
         Ok(Self {
             settings: *settings,
             factors: first.factors.clone(),
@@ -68,12 +68,12 @@ type ByKey<'a> = BTreeMap<&'a GroupKey, Vec<Option<&'a MeasuredGroup>>>;
 
 fn by_key(launches: &[(String, Launch)]) -> Result<ByKey<'_>, RecordError> {
     let mut found = ByKey::new();
-    for (place, (name, launch)) in launches.iter().enumerate() {
+    for (index, (name, launch)) in launches.iter().enumerate() {
         for group in &launch.groups {
-            let of_launches = found
+            let groups = found
                 .entry(&group.key)
                 .or_insert_with(|| vec![None; launches.len()]);
-            if of_launches[place].replace(group).is_some() {
+            if groups[index].replace(group).is_some() {
                 return Err(RecordError::DuplicateGroup {
                     launch: name.clone(),
                     key: group.key.clone(),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn launches_stay_as_they_are_and_those_without_an_end_are_named() {
+    fn launches_are_not_changed_and_incomplete_ones_are_listed() {
         let mut launches = experiment(&[&[3.0, 1.0, 2.0], &[5.0, 4.0]]);
         launches[1].1.complete = false;
         let before = launches.clone();

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_and_what_only_one_has_is_found() {
+    fn changed_and_missing_factors_are_found() {
         let first = Factors::default()
             .with("ranks", &4)
             .with("mpi", &"A")

@@ -104,7 +104,7 @@ impl GroupAnalysis {
                 None => missing.push(name.clone()),
             }
         }
-        let (mut of_launches, mut samples) = (Vec::new(), Vec::new());
+        let (mut launch_averages, mut samples) = (Vec::new(), Vec::new());
         for (name, group, nanos) in &mut observations {
             let kept = settings.outliers.kept(name, key, nanos)?;
             let found = averages_of(name, group, kept.as_ref());
@@ -114,7 +114,7 @@ impl GroupAnalysis {
                     key: key.clone(),
                 });
             }
-            of_launches.push(found);
+            launch_averages.push(found);
             samples.extend(kept);
         }
         let variance = VarianceParts::new(&samples);
@@ -130,9 +130,14 @@ impl GroupAnalysis {
             missing,
             launches_needed: variance.as_ref().ok().and_then(needed),
             variance,
-            averages: Average::ALL
-                .map(|which| sorted(of_launches.iter().filter_map(|of| of.average(which)))),
-            launches: of_launches,
+            averages: Average::ALL.map(|which| {
+                sorted(
+                    launch_averages
+                        .iter()
+                        .filter_map(|launch| launch.average(which)),
+                )
+            }),
+            launches: launch_averages,
         })
     }
 
@@ -220,7 +225,7 @@ mod tests {
         let launches: Vec<_> = found
             .launches
             .iter()
-            .map(|of| (of.valid, of.outliers, of.median, of.mean))
+            .map(|launch| (launch.valid, launch.outliers, launch.median, launch.mean))
             .collect();
         let expected = [
             (5, 1, Some(13.0), Some(13.0)),
@@ -263,9 +268,9 @@ mod tests {
             &experiment(&[&[16.0, 10.0, 12.0, 100.0, 14.0]]),
             Outliers::Keep,
         );
-        let of = &kept.groups[0].launches[0];
+        let launch = &kept.groups[0].launches[0];
         assert_eq!(
-            (of.outliers, of.median, of.mean),
+            (launch.outliers, launch.median, launch.mean),
             (0, Some(14.0), Some(30.4))
         );
     }
@@ -330,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_reported_is_the_first_figure() {
+    fn the_reported_average_is_the_first_figure() {
         let mut launches = experiment(&[&[1.0], &[1.0]]);
         launches[0].1.groups[0].figures = vec![("avg".to_owned(), 9.0), ("min".to_owned(), 1.0)];
         launches[1].1.groups[0].figures = vec![("avg".to_owned(), 6.0)];

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_launch_is_asked_for_itself() {
+    fn launches_are_checked_separately() {
         let nanos: Vec<f64> = (0..500_u32)
             .map(|i| f64::from(i % 7) + if i % 50 == 0 { 300.0 } else { 0.0 })
             .collect();

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_has_no_spread() {
+    fn trials_without_common_groups_have_no_spread() {
         let all = [
             vec![launch("a", &[group(8, &[2.0])])],
             vec![launch("a", &[group(16, &[0.0])])],

@@ -69,7 +69,7 @@ impl Comparison {
     ///
     /// Each alternative is adjusted separately: it is one question, asked for every size.
     pub fn adjusted(comparisons: &[Self]) -> Vec<PValues> {
-        let of = |side: fn(&PValues) -> f64| {
+        let adjusted = |side: fn(&PValues) -> f64| {
             holm(
                 &comparisons
                     .iter()
@@ -77,7 +77,11 @@ impl Comparison {
                     .collect::<Vec<_>>(),
             )
         };
-        let (two_sided, less, greater) = (of(|p| p.two_sided), of(|p| p.less), of(|p| p.greater));
+        let (two_sided, less, greater) = (
+            adjusted(|p| p.two_sided),
+            adjusted(|p| p.less),
+            adjusted(|p| p.greater),
+        );
         let sides = two_sided.into_iter().zip(less).zip(greater);
         sides
             .map(|((two_sided, less), greater)| PValues {
@@ -171,9 +175,9 @@ mod tests {
     fn each_alternative_is_adjusted_over_all_sizes() {
         let comparisons = [0.0, 0.5, 4.0].map(|by| compare(&FAST, &FAST.map(|value| value + by)));
         let found = Comparison::adjusted(&comparisons);
-        let side = |of: fn(&PValues) -> f64| {
-            let expected = holm(&comparisons.map(|comparison| of(&comparison.mann_whitney.p)));
-            assert_eq!(found.iter().map(of).collect::<Vec<_>>(), expected);
+        let side = |select: fn(&PValues) -> f64| {
+            let expected = holm(&comparisons.map(|comparison| select(&comparison.mann_whitney.p)));
+            assert_eq!(found.iter().map(select).collect::<Vec<_>>(), expected);
         };
         side(|p| p.two_sided);
         side(|p| p.less);

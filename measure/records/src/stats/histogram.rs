@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn few_different_values_have_bins_too() {
+    fn few_different_values_have_bins() {
         let same = Sample::new(&mut [7.0; 4]).unwrap().histogram(9);
         assert_eq!(
             same,

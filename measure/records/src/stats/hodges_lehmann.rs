@@ -231,13 +231,13 @@ mod tests {
             )
         );
         assert!(found.is_evident());
-        let of_one = HodgesLehmann::new(
+        let single = HodgesLehmann::new(
             &Sample::new(&mut [1.0]).unwrap(),
             &Sample::new(&mut [1.0]).unwrap(),
             Confidence::USUAL,
         );
         assert_eq!(
-            (of_one.shift, of_one.confidence, of_one.is_evident()),
+            (single.shift, single.confidence, single.is_evident()),
             (0.0, 0.0, false)
         );
     }

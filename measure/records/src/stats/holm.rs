@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_no_evidence_and_still_a_question() {
+    fn nan_becomes_one_and_still_counts() {
         assert_eq!(holm(&[f64::NAN, 0.01, -f64::NAN]), [1.0, 0.03, 1.0]);
     }
 

@@ -151,11 +151,11 @@ mod tests {
         [p.two_sided, p.less, p.greater]
     }
 
-    fn assert_close(found: PValues, expected: &[f64; 3], of: &str) {
+    fn assert_close(found: PValues, expected: &[f64; 3], name: &str) {
         for (found, expected) in sides(found).iter().zip(expected) {
             assert!(
                 (found / expected - 1.0).abs() < 1e-12,
-                "{of}: {found} is not {expected}"
+                "{name}: {found} is not {expected}"
             );
         }
     }
@@ -245,10 +245,14 @@ mod tests {
     fn enumerated(x: &[f64], y: &[f64]) -> [f64; 3] {
         let all = [x, y].concat();
         let larger = |chosen: u32| {
-            let of =
+            let positions =
                 |picked| (0..all.len()).filter(move |place| (chosen >> place & 1 == 1) == picked);
-            of(true)
-                .map(|place| of(false).filter(|other| all[*other] < all[place]).count())
+            positions(true)
+                .map(|place| {
+                    positions(false)
+                        .filter(|other| all[*other] < all[place])
+                        .count()
+                })
                 .sum::<usize>()
         };
         let found = larger((1 << x.len()) - 1);

@@ -65,7 +65,7 @@ fn half_binomial(throws: f64, heads: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn of(count: u32, share: f64) -> MedianInterval {
+    fn interval_of_integers(count: u32, share: f64) -> MedianInterval {
         let mut values: Vec<f64> = (1..=count).map(f64::from).collect();
         Sample::new(&mut values)
             .unwrap()
@@ -87,7 +87,7 @@ mod tests {
             (1_000_000, 0.95, 499_020.0, 500_981.0, 0.950_121_031_347_632),
         ];
         for (count, share, low, high, confidence) in golden {
-            let found = of(count, share);
+            let found = interval_of_integers(count, share);
             assert_eq!(
                 (found.interval.low, found.interval.high),
                 (low, high),
@@ -115,7 +115,7 @@ mod tests {
                 ways[..=heads].iter().sum::<u128>() as f64 / 2_f64.powi(count as i32)
             };
             for share in [0.5, 0.75, 0.95, 0.999] {
-                let found = of(count, share);
+                let found = interval_of_integers(count, share);
                 let skipped = found.interval.low as usize - 1;
                 assert_eq!(found.interval.high as usize, count as usize - skipped);
                 let confidence = (1.0 - 2.0 * at_most(skipped)).max(0.0);
@@ -144,12 +144,12 @@ mod tests {
             None
         );
         assert_eq!(
-            of(5, 0.95).interval,
+            interval_of_integers(5, 0.95).interval,
             Interval {
                 low: 1.0,
                 high: 5.0
             }
         );
-        assert!((of(5, 0.95).confidence - 0.9375).abs() < 1e-12);
+        assert!((interval_of_integers(5, 0.95).confidence - 0.9375).abs() < 1e-12);
     }
 }

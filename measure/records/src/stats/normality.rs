@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_it_cannot_test() {
+    fn samples_that_cannot_be_tested_are_errors() {
         let error = |mut values: Vec<f64>| {
             ShapiroWilk::new(&Sample::new(&mut values).unwrap()).unwrap_err()
         };
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_perfectly_normal_passes() {
+    fn perfectly_normal_samples_pass() {
         for count in 3..200 {
             let larger = weights(count);
             let mut values: Vec<f64> = larger

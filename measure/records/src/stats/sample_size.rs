@@ -202,7 +202,7 @@ mod tests {
     fn means_of_one_are_observations_and_those_of_two_are_drawn_apart() {
         let mut values = skewed();
         let sample = Sample::new(&mut values).unwrap();
-        let of = |size, means| {
+        let last_result = |size, means| {
             SampleSizeCheck {
                 means,
                 ..check(&[size])
@@ -211,7 +211,7 @@ mod tests {
             .unwrap()
             .remove(0)
         };
-        let (ones, twos) = (of(1, 1_000), of(2, 500));
+        let (ones, twos) = (last_result(1, 1_000), last_result(2, 500));
         assert!(
             ones.means()
                 .values()
@@ -226,13 +226,13 @@ mod tests {
     fn a_seed_draws_the_same_samples_whatever_else_is_tried() {
         let mut values = skewed();
         let sample = Sample::new(&mut values).unwrap();
-        let of = |check: SampleSizeCheck| check.run(&sample).unwrap().pop().unwrap();
-        assert_eq!(of(check(&[10, 40])), of(check(&[40])));
+        let last_result = |check: SampleSizeCheck| check.run(&sample).unwrap().pop().unwrap();
+        assert_eq!(last_result(check(&[10, 40])), last_result(check(&[40])));
         let other = SampleSizeCheck {
             seed: 2,
             ..check(&[40])
         };
-        assert_ne!(of(other), of(check(&[40])));
+        assert_ne!(last_result(other), last_result(check(&[40])));
         let published = SampleSizeCheck::as_published(1);
         assert_eq!(
             (
@@ -244,13 +244,13 @@ mod tests {
         );
         let other_size = check(&[41]);
         assert_ne!(
-            of(other_size).means().values(),
-            of(check(&[40])).means().values()
+            last_result(other_size).means().values(),
+            last_result(check(&[40])).means().values()
         );
     }
 
     #[test]
-    fn what_cannot_be_tested_is_said() {
+    fn invalid_settings_are_errors() {
         let error = |check: SampleSizeCheck, mut values: Vec<f64>| {
             check.run(&Sample::new(&mut values).unwrap()).unwrap_err()
         };

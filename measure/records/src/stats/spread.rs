@@ -35,13 +35,13 @@ impl Sample<'_> {
 
     /// Standard deviation relative to the absolute mean; `None` also if the mean is zero.
     pub fn coefficient_of_variation(&self) -> Option<f64> {
-        self.of_the_mean(self.standard_deviation()?)
+        self.relative_to_mean(self.standard_deviation()?)
     }
 
     /// Standard error relative to the absolute mean; `None` also if the mean is zero. SKaMPI
     /// measures until this is small.
     pub fn relative_standard_error(&self) -> Option<f64> {
-        self.of_the_mean(self.standard_error()?)
+        self.relative_to_mean(self.standard_error()?)
     }
 
     /// Confidence interval of the mean by Student's distribution: valid if means are normal.
@@ -55,7 +55,7 @@ impl Sample<'_> {
         })
     }
 
-    fn of_the_mean(&self, spread: f64) -> Option<f64> {
+    fn relative_to_mean(&self, spread: f64) -> Option<f64> {
         let mean = self.mean().abs();
         (mean > 0.0).then(|| spread / mean)
     }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_the_size_of_the_mean() {
+    fn shares_are_of_the_size_relative_to_mean() {
         for sign in [1.0, -1.0] {
             let mut values = [2.0 * sign, 4.0 * sign, 6.0 * sign, 8.0 * sign];
             let sample = Sample::new(&mut values).unwrap();

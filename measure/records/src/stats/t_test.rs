@@ -24,14 +24,14 @@ impl WelchTest {
     /// If a sample has fewer than two values, all values are the same in each sample, or values are
     /// too far apart.
     pub fn new(first: &Sample<'_>, second: &Sample<'_>) -> Result<Self, StatsError> {
-        let of_mean = |sample: &Sample<'_>| match sample.variance() {
+        let mean_variance = |sample: &Sample<'_>| match sample.variance() {
             Some(variance) => Ok(variance / sample.len() as f64),
             None => Err(StatsError::TooFew {
                 needed: 2,
                 found: sample.len(),
             }),
         };
-        let (first_part, second_part) = (of_mean(first)?, of_mean(second)?);
+        let (first_part, second_part) = (mean_variance(first)?, mean_variance(second)?);
         let variance = first_part + second_part;
         if variance <= 0.0 {
             return Err(StatsError::NoSpread);

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_that_tell_nothing_are_refused() {
+    fn too_few_launches_or_observations_are_errors() {
         assert_eq!(parts_of(&mut []), Err(StatsError::TooFewLaunches(0)));
         assert_eq!(
             parts_of(&mut [vec![1.0, 2.0]]),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn plans_that_cannot_be_made_are_none() {
+    fn impossible_plans_are_none() {
         let needed = |groups: &mut [Vec<f64>], share, observations| {
             parts_of(groups)
                 .unwrap()

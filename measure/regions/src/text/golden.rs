@@ -36,7 +36,7 @@ fn region(name: &str, bins: &[(u64, u64)]) -> RegionProfile {
 
 /// Report of a number of ranks, each with one region.
 fn report(ranks: u32, region_of: impl Fn(u32) -> RegionProfile) -> ProfileReport {
-    let of = |rank| {
+    let rank_report = |rank| {
         ProfileReport::new(&Profile::new(
             "clock",
             MILLISECOND,
@@ -44,7 +44,9 @@ fn report(ranks: u32, region_of: impl Fn(u32) -> RegionProfile) -> ProfileReport
             vec![region_of(rank)],
         ))
     };
-    (1..ranks).fold(of(0), |all, rank| all.merge(of(rank)).unwrap())
+    (1..ranks).fold(rank_report(0), |all, rank| {
+        all.merge(rank_report(rank)).unwrap()
+    })
 }
 
 /// The text without statistics, which the figures of histograms omit.
@@ -320,7 +322,7 @@ event histogram for tasks: 0-121,129-153,155-168,198-209,211-237,255-3267
 }
 
 #[test]
-fn what_went_wrong_is_told_and_threads_where_there_are_several() {
+fn remarks_and_threads_are_shown() {
     let found = report(3, |rank| {
         let mut region = region("solve", &[(6, 2)]);
         if rank > 0 {
