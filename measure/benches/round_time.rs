@@ -11,14 +11,14 @@
     reason = "this is a program, and this is its output"
 )]
 #![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
-#![expect(unsafe_code, reason = "what is compared with calls MPI by hand")]
+#![expect(unsafe_code, reason = "what is compared with calls MPI by test_data")]
 
 use std::process::ExitCode;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global};
 use downbeat_measure::{
-    Measured, Method, MpiGroup, MpiOperation, OperationSettings, Processing, RoundTime, Scheme,
-    Stage, Stopping, Time,
+    ClockBasis, MeasureContext, Measurement, Method, MpiGroup, MpiOperation, OperationSettings,
+    Processing, RoundTime, Scheme, Stopping,
 };
 use downbeat_records::stats::Sample;
 use downbeat_records::{ObservationState, Observations};
@@ -99,7 +99,11 @@ fn by_hand(world: &impl Communicator, tsc: &TscClock, model: &ClockModel<Counter
 }
 
 /// A time slice of an allreduce of eight bytes.
-fn measure(comm: &MpiComm, tsc: &TscClock, model: ClockModel<Counter, Global>) -> Option<Measured> {
+fn measure(
+    comm: &MpiComm,
+    tsc: &TscClock,
+    model: ClockModel<Counter, Global>,
+) -> Option<Measurement> {
     let group = MpiGroup::all(comm).expect("both ranks are there");
     let settings = OperationSettings::default();
     let kind = "allreduce".parse().expect("a name");
@@ -114,13 +118,13 @@ fn measure(comm: &MpiComm, tsc: &TscClock, model: ClockModel<Counter, Global>) -
         processing: Processing::Median,
         root: 0,
     };
-    let stage = Stage {
+    let context = MeasureContext {
         comm: group.comm(),
-        together: &group,
+        coordinator: &group,
         clock: tsc,
-        time: Time::Global(model),
+        clock_basis: ClockBasis::Global(model),
     };
-    block_on_ready(method.measure(&stage, &mut operation)).expect("both ranks measure")
+    block_on_ready(method.measure(&context, &mut operation)).expect("both ranks measure")
 }
 
 /// One turn of each, in nanoseconds.
@@ -136,10 +140,10 @@ struct Turn {
 }
 
 impl Turn {
-    fn new(floor: f64, measured: &Measured) -> Self {
+    fn new(floor: f64, measured: &Measurement) -> Self {
         let found = |name| {
-            let found = measured.found.iter().find(|(known, _)| *known == name);
-            found.expect("Round-Time says so").1.as_nanos() as f64
+            let found = measured.details.iter().find(|(known, _)| *known == name);
+            found.expect("DriftRound-ClockBasis says so").1.as_nanos() as f64
         };
         let seen: &Observations = &measured.observations;
         let (valid, latency) = (
@@ -166,7 +170,7 @@ fn show(turns: &[Turn]) -> bool {
     };
     println!("| rank 0 of 2, medians of {TURNS} turns | ns |\n|---|---|");
     println!(
-        "| broadcast and allreduce by hand | {:.0} |",
+        "| broadcast and allreduce by test_data | {:.0} |",
         of(|turn| turn.floor)
     );
     println!(
@@ -188,7 +192,7 @@ fn show(turns: &[Turn]) -> bool {
     println!("\n{:.0} valid rounds a second\n", valid / seconds);
     let bounds = [
         (
-            "overhead / (by hand + slack)",
+            "overhead / (by test_data + slack)",
             of(|turn| turn.overhead / (turn.floor + turn.slack)),
             OVERHEAD,
         ),

@@ -4,26 +4,11 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::str::FromStr;
 
+use crate::error::MethodError;
+
 /// What the address of a buffer is a multiple of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Alignment(usize);
-
-/// A number that is no [`Alignment`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AlignmentError(String);
-
-impl fmt::Display for AlignmentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "an alignment is a power of two up to {}, which {} is not",
-            Alignment::GREATEST,
-            self.0
-        )
-    }
-}
-
-impl core::error::Error for AlignmentError {}
 
 impl Alignment {
     /// A line of the caches of nearly all processors.
@@ -36,13 +21,18 @@ impl Alignment {
     ///
     /// # Errors
     /// When it is no power of two, or more than a gigabyte.
-    pub fn new(bytes: usize) -> Result<Self, AlignmentError> {
+    pub fn new(bytes: usize) -> Result<Self, MethodError> {
         let fits = bytes.is_power_of_two() && bytes <= Self::GREATEST;
         if fits {
             Ok(Self(bytes))
         } else {
-            Err(AlignmentError(bytes.to_string()))
+            Err(Self::refuse(bytes.to_string()))
         }
+    }
+
+    fn refuse(found: String) -> MethodError {
+        let most = Self::GREATEST;
+        MethodError::Alignment { found, most }
     }
 
     /// In bytes.
@@ -65,38 +55,49 @@ impl fmt::Display for Alignment {
 
 /// A number of bytes.
 impl FromStr for Alignment {
-    type Err = AlignmentError;
+    type Err = MethodError;
 
-    fn from_str(text: &str) -> Result<Self, AlignmentError> {
+    fn from_str(text: &str) -> Result<Self, MethodError> {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let bytes = text
             .parse()
             .ok()
             .filter(|_| digits)
-            .ok_or_else(|| AlignmentError(format!("\"{text}\"")))?;
+            .ok_or_else(|| Self::refuse(format!("\"{text}\"")))?;
         Self::new(bytes)
     }
 }
 
-/// There is not so much memory.
+/// Memory or caches that cannot be set up for an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoMemory {
-    /// How many bytes were asked for.
-    pub bytes: usize,
+#[non_exhaustive]
+pub enum BufferError {
+    /// The memory cannot be allocated.
+    NoMemory {
+        /// Size of the buffer.
+        bytes: usize,
+    },
+    /// The size of the cache to make cold is 0.
+    NoCacheSize,
 }
 
-impl fmt::Display for NoMemory {
+impl fmt::Display for BufferError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no memory for a buffer of {} bytes", self.bytes)
+        match self {
+            Self::NoMemory { bytes } => {
+                write!(f, "there is no memory for a buffer of {bytes} bytes")
+            }
+            Self::NoCacheSize => f.write_str("the size of the cache to make cold must be above 0"),
+        }
     }
 }
 
-impl core::error::Error for NoMemory {}
+impl core::error::Error for BufferError {}
 
 /// Bytes that begin at a multiple of an alignment. All of them were written once, so that the memory is really there.
 // Not `Clone`: the copy would lie elsewhere.
 #[derive(Debug)]
-pub struct AlignedBytes {
+pub(crate) struct AlignedBytes {
     /// Some more than are used. A vector, as to move a box is to promise that nobody else points into it; it never
     /// grows, and so stays where it is.
     all: Vec<u8>,
@@ -109,8 +110,8 @@ impl AlignedBytes {
     ///
     /// # Errors
     /// When there is not so much memory.
-    pub fn new(len: usize, alignment: Alignment) -> Result<Self, NoMemory> {
-        let no_memory = NoMemory { bytes: len };
+    pub(crate) fn new(len: usize, alignment: Alignment) -> Result<Self, BufferError> {
+        let no_memory = BufferError::NoMemory { bytes: len };
         let all = len.checked_add(alignment.bytes() - 1).ok_or(no_memory)?;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(all).map_err(|_| no_memory)?;
@@ -160,10 +161,10 @@ mod tests {
     fn memory_that_is_not_there_is_an_error() {
         for len in [usize::MAX, usize::MAX / 2, usize::MAX - 62] {
             let error = AlignedBytes::new(len, Alignment::default()).unwrap_err();
-            assert_eq!(error, NoMemory { bytes: len });
+            assert_eq!(error, BufferError::NoMemory { bytes: len });
         }
         assert_eq!(
-            NoMemory { bytes: 9 }.to_string(),
+            BufferError::NoMemory { bytes: 9 }.to_string(),
             "there is no memory for a buffer of 9 bytes"
         );
     }

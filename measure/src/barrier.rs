@@ -5,7 +5,9 @@ use core::str::FromStr;
 
 use downbeat_sync::{Comm, CommError, collective};
 
-use crate::Together;
+use crate::error::MethodError;
+use crate::names::look_up;
+use crate::operation::Coordinator;
 
 /// How ranks wait for each other before a call. They leave a barrier one after the other: its imbalance is in what is
 /// measured behind it.
@@ -40,12 +42,16 @@ impl Barrier {
     ///
     /// # Errors
     /// When a rank is gone.
-    pub async fn wait<M: Comm>(self, comm: &M, together: &impl Together) -> Result<(), CommError> {
+    pub async fn wait<M: Comm>(
+        self,
+        comm: &M,
+        coordinator: &impl Coordinator,
+    ) -> Result<(), CommError> {
         match self {
-            Self::Library => together.barrier().await,
+            Self::Library => coordinator.barrier().await,
             Self::Double => {
-                together.barrier().await?;
-                together.barrier().await
+                coordinator.barrier().await?;
+                coordinator.barrier().await
             }
             Self::Dissemination => disseminate(comm).await,
             Self::Tree => collective::barrier(comm).await,
@@ -73,36 +79,18 @@ impl fmt::Display for Barrier {
     }
 }
 
-/// Why a text is no barrier.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BarrierError(String);
-
-impl fmt::Display for BarrierError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "there is no barrier \"{}\": there are {}",
-            self.0,
-            Barrier::ALL.map(Barrier::name).join(", ")
-        )
-    }
-}
-
-impl core::error::Error for BarrierError {}
-
 impl FromStr for Barrier {
-    type Err = BarrierError;
+    type Err = MethodError;
 
-    fn from_str(text: &str) -> Result<Self, BarrierError> {
-        let found = Self::ALL.into_iter().find(|barrier| barrier.name() == text);
-        found.ok_or_else(|| BarrierError(text.to_owned()))
+    fn from_str(text: &str) -> Result<Self, MethodError> {
+        look_up("barrier", text, Self::ALL, Self::name)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ByMessages;
+    use crate::MessageCoordinator;
     use downbeat_clock_core::Duration;
     use downbeat_sync::{Clocks, Network, NetworkLink, SimCluster, SimComm};
 
@@ -142,7 +130,7 @@ mod tests {
             let program = async |comm: &SimComm| {
                 comm.pause(Duration::from_millis(i64::from(comm.rank())));
                 let came = comm.true_now();
-                barrier.wait(comm, &ByMessages(comm)).await.unwrap();
+                barrier.wait(comm, &MessageCoordinator(comm)).await.unwrap();
                 (came, comm.true_now())
             };
             let found = cluster.run(program).unwrap();

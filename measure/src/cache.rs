@@ -4,7 +4,9 @@ use core::fmt;
 use core::hint::black_box;
 use core::str::FromStr;
 
-use crate::{Alignment, NoMemory};
+use crate::aligned::{Alignment, BufferError};
+use crate::error::MethodError;
+use crate::names::look_up;
 
 /// The state of the caches before a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -22,62 +24,35 @@ pub enum CacheState {
 impl CacheState {
     /// All there are.
     pub const ALL: [Self; 3] = [Self::Warm, Self::ColdByOverwriting, Self::ColdByWalking];
+
+    /// Name in options and records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Warm => "warm",
+            Self::ColdByOverwriting => "cold-overwrite",
+            Self::ColdByWalking => "cold-walk",
+        }
+    }
 }
 
 /// `warm`, `cold-overwrite` or `cold-walk`.
 impl fmt::Display for CacheState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Warm => "warm",
-            Self::ColdByOverwriting => "cold-overwrite",
-            Self::ColdByWalking => "cold-walk",
-        })
+        f.write_str(self.name())
     }
 }
 
 impl FromStr for CacheState {
-    type Err = CacheError;
+    type Err = MethodError;
 
-    fn from_str(text: &str) -> Result<Self, CacheError> {
-        let found = Self::ALL
-            .into_iter()
-            .find(|state| state.to_string() == text);
-        found.ok_or_else(|| CacheError::NoSuchState(text.to_owned()))
+    fn from_str(text: &str) -> Result<Self, MethodError> {
+        look_up("cache state", text, Self::ALL, Self::name)
     }
 }
-
-/// Why caches cannot be put into a state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CacheError {
-    /// There is no state of this name.
-    NoSuchState(String),
-    /// The cache to make cold has no size.
-    NoSize,
-    /// There is no memory to overwrite it with.
-    NoMemory(NoMemory),
-}
-
-impl fmt::Display for CacheError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSuchState(name) => {
-                write!(
-                    f,
-                    "caches cannot be \"{name}\", but warm, cold-overwrite or cold-walk"
-                )
-            }
-            Self::NoSize => f.write_str("the size of the cache to make cold must be above 0"),
-            Self::NoMemory(why) => why.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for CacheError {}
 
 /// Puts the caches of a rank into a state.
 #[derive(Debug)]
-pub struct Cache {
+pub(crate) struct Cache {
     state: CacheState,
     bytes: usize,
     /// Empty unless it is overwritten.
@@ -90,15 +65,15 @@ impl Cache {
     ///
     /// # Errors
     /// When the size is zero but matters, or there is not so much memory.
-    pub fn new(state: CacheState, bytes: usize) -> Result<Self, CacheError> {
+    pub(crate) fn new(state: CacheState, bytes: usize) -> Result<Self, BufferError> {
         if state != CacheState::Warm && bytes == 0 {
-            return Err(CacheError::NoSize);
+            return Err(BufferError::NoCacheSize);
         }
         let mut other = Vec::new();
         if state == CacheState::ColdByOverwriting {
             other
                 .try_reserve_exact(bytes)
-                .map_err(|_| CacheError::NoMemory(NoMemory { bytes }))?;
+                .map_err(|_| BufferError::NoMemory { bytes })?;
             other.resize(bytes, 0);
         }
         Ok(Self {
@@ -110,12 +85,12 @@ impl Cache {
     }
 
     /// The state.
-    pub fn state(&self) -> CacheState {
+    pub(crate) fn state(&self) -> CacheState {
         self.state
     }
 
     /// To be called before every observation, and not timed: overwrites the caches if they are to be.
-    pub fn prepare(&mut self) {
+    pub(crate) fn prepare(&mut self) {
         if self.other.is_empty() {
             return;
         }
@@ -127,16 +102,16 @@ impl Cache {
 
     /// The places of messages of a size in a buffer of their own: one place, unless they are to walk. Of several buffers,
     /// as for sending and receiving, each has its own.
-    pub fn walk(&self, message: usize, alignment: Alignment) -> Walk {
+    pub(crate) fn walk(&self, message: usize, alignment: Alignment) -> BufferWalk {
         match self.state {
-            CacheState::Warm | CacheState::ColdByOverwriting => Walk {
+            CacheState::Warm | CacheState::ColdByOverwriting => BufferWalk {
                 message,
                 stride: 0,
                 places: 1,
                 next: 0,
             },
             CacheState::ColdByWalking => {
-                Walk::within(self.bytes.saturating_mul(2), message, alignment)
+                BufferWalk::within(self.bytes.saturating_mul(2), message, alignment)
             }
         }
     }
@@ -146,7 +121,7 @@ impl Cache {
 ///
 /// A message that is larger than the cache has but one place: it displaces its own beginning.
 #[derive(Clone, Debug)]
-pub struct Walk {
+pub(crate) struct BufferWalk {
     message: usize,
     /// From one place to the next.
     stride: usize,
@@ -155,7 +130,7 @@ pub struct Walk {
     next: usize,
 }
 
-impl Walk {
+impl BufferWalk {
     fn within(bytes: usize, message: usize, alignment: Alignment) -> Self {
         let stride = message
             .max(1)
@@ -171,12 +146,12 @@ impl Walk {
     }
 
     /// How large the buffer must be.
-    pub fn buffer_bytes(&self) -> usize {
+    pub(crate) fn buffer_bytes(&self) -> usize {
         (self.places - 1) * self.stride + self.message
     }
 
     /// Where in the buffer the next message begins: a multiple of the alignment.
-    pub fn next_offset(&mut self) -> usize {
+    pub(crate) fn next_offset(&mut self) -> usize {
         let offset = self.next * self.stride;
         self.next = (self.next + 1) % self.places;
         offset
@@ -188,7 +163,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn walk(cache: usize, message: usize, alignment: usize) -> Walk {
+    fn walk(cache: usize, message: usize, alignment: usize) -> BufferWalk {
         let cache = Cache::new(CacheState::ColdByWalking, cache).unwrap();
         cache.walk(message, Alignment::new(alignment).unwrap())
     }
@@ -247,17 +222,17 @@ mod tests {
     #[test]
     fn what_cannot_be_is_said() {
         for state in [CacheState::ColdByOverwriting, CacheState::ColdByWalking] {
-            assert_eq!(Cache::new(state, 0).unwrap_err(), CacheError::NoSize);
+            assert_eq!(Cache::new(state, 0).unwrap_err(), BufferError::NoCacheSize);
         }
         let error = Cache::new(CacheState::ColdByOverwriting, usize::MAX).unwrap_err();
-        assert_eq!(error, CacheError::NoMemory(NoMemory { bytes: usize::MAX }));
+        assert_eq!(error, BufferError::NoMemory { bytes: usize::MAX });
         for state in CacheState::ALL {
             assert_eq!(state.to_string().parse(), Ok(state));
         }
         let told = "cool".parse::<CacheState>().unwrap_err().to_string();
         assert_eq!(
             told,
-            "caches cannot be \"cool\", but warm, cold-overwrite or cold-walk"
+            "there is no cache state \"cool\"; there are warm, cold-overwrite, cold-walk"
         );
     }
 

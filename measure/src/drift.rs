@@ -6,13 +6,15 @@ mod watch;
 use core::fmt;
 
 use downbeat_clock_core::{Domain, Duration, OffsetFit, OffsetSample, Timestamp};
-pub use watch::{Round, Watch};
+
+use crate::error::MeasureError;
+pub use watch::{DriftRound, DriftWatch};
 
 /// The offsets of one clock to another, in the order of time.
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Local, OffsetSample, Timestamp};
-/// use downbeat_measure::{Explained, OffsetSeries};
+/// use downbeat_measure::{FitQuality, OffsetSeries};
 ///
 /// // A clock that gains 2 us per second for a minute, and then nothing any more.
 /// let second = |n: i64| OffsetSample {
@@ -23,9 +25,9 @@ pub use watch::{Round, Watch};
 /// let series = OffsetSeries::new((0..=120).map(second).collect())?;
 ///
 /// let minutes = series.windows(Duration::from_secs(60), Duration::from_secs(1));
-/// assert_eq!((minutes.len(), minutes[0].explained), (2, Explained::Exactly));
+/// assert_eq!((minutes.len(), minutes[0].quality), (2, FitQuality::Exact));
 /// assert!((minutes[0].drift - 2e-6).abs() < 1e-15);
-/// assert_eq!((minutes[1].drift, minutes[1].explained), (0.0, Explained::NothingToExplain));
+/// assert_eq!((minutes[1].drift, minutes[1].quality), (0.0, FitQuality::Constant));
 ///
 /// // No line is right for both: in the middle, the one from the beginning to the end is a minute's drift off.
 /// let left = series.begin_to_end().ok_or("more than two offsets")?;
@@ -38,42 +40,24 @@ pub struct OffsetSeries<C: Domain> {
     samples: Vec<OffsetSample<C>>,
 }
 
-/// Why offsets are no series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum DriftError {
-    /// The clock showed no more at this offset than at the one before: it was set back.
-    NotLater(usize),
-}
-
-impl fmt::Display for DriftError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotLater(place) => write!(f, "the clock was set back before offset {place}"),
-        }
-    }
-}
-
-impl core::error::Error for DriftError {}
-
 /// How much of the differences between offsets a line explains.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Explained {
+pub enum FitQuality {
     /// R-squared: one less the squares of the residuals, as a share of the squares of the distances from the mean.
-    Share(f64),
+    RSquared(f64),
     /// The line goes through all offsets, as it always does through two.
-    Exactly,
+    Exact,
     /// All offsets are equal.
-    NothingToExplain,
+    Constant,
 }
 
 /// As it is shown in tables: R-squared, or why there is none to speak of.
-impl fmt::Display for Explained {
+impl fmt::Display for FitQuality {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Share(share) => write!(f, "{share:.4}"),
-            Self::Exactly => f.write_str("exact"),
-            Self::NothingToExplain => f.write_str("constant"),
+            Self::RSquared(share) => write!(f, "{share:.4}"),
+            Self::Exact => f.write_str("exact"),
+            Self::Constant => f.write_str("constant"),
         }
     }
 }
@@ -88,28 +72,28 @@ pub struct WindowFit<C: Domain> {
     /// By how much the offset grows, as a fraction of the time that passes.
     pub drift: f64,
     /// How good the line is.
-    pub explained: Explained,
+    pub quality: FitQuality,
     /// How far the offset is from the line that is furthest from it, above or below.
     pub largest_residual: Duration,
 }
 
 /// What is left of offsets after a line from the first to the last was taken away.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interpolated {
+pub struct InterpolationResidual {
     /// The one that is furthest from zero.
     pub largest: Duration,
     /// When that was, after the first.
     pub after: Duration,
     /// How far the truth is from zero somewhere, at least and at most; `None` unless all offsets say how far they can
     /// be off.
-    pub certain: Option<(Duration, Duration)>,
+    pub bounds: Option<(Duration, Duration)>,
 }
 
-impl Interpolated {
+impl InterpolationResidual {
     /// Whether clocks that are corrected so are further apart than a message takes, so that it can seem to arrive before
     /// it was sent. `None` if the offsets are too uncertain to tell.
     pub fn exceeds(&self, latency: Duration) -> Option<bool> {
-        match self.certain? {
+        match self.bounds? {
             (least, _) if least > latency => Some(true),
             (_, most) if most <= latency => Some(false),
             _ => None,
@@ -122,9 +106,9 @@ impl<C: Domain> OffsetSeries<C> {
     ///
     /// # Errors
     /// When one is not.
-    pub fn new(samples: Vec<OffsetSample<C>>) -> Result<Self, DriftError> {
+    pub fn new(samples: Vec<OffsetSample<C>>) -> Result<Self, MeasureError> {
         match samples.windows(2).position(|pair| pair[1].at <= pair[0].at) {
-            Some(place) => Err(DriftError::NotLater(place + 1)),
+            Some(place) => Err(MeasureError::ClockSetBack { index: place + 1 }),
             None => Ok(Self { samples }),
         }
     }
@@ -162,7 +146,7 @@ impl<C: Domain> OffsetSeries<C> {
 
     /// What is left where a line is laid through the first and the last offset, as trace tools do that measure offsets at
     /// the beginning and at the end of a program; `None` if there are none between.
-    pub fn begin_to_end(&self) -> Option<Interpolated> {
+    pub fn begin_to_end(&self) -> Option<InterpolationResidual> {
         let [first, between @ .., last] = self.samples.as_slice() else {
             return None;
         };
@@ -190,15 +174,15 @@ impl<C: Domain> OffsetSeries<C> {
             .iter()
             .map(|(_, left, width)| width.map(|width| (left.abs() - width, left.abs() + width)));
         let bounds: Option<Vec<(f64, f64)>> = bounds.collect();
-        let certain = bounds.map(|all| {
+        let bounds = bounds.map(|all| {
             let largest =
                 |which: fn(&(f64, f64)) -> f64| nanos(all.iter().map(which).fold(0.0, f64::max));
             (largest(|bounds| bounds.0), largest(|bounds| bounds.1))
         });
-        Some(Interpolated {
+        Some(InterpolationResidual {
             largest: nanos(*largest),
             after: sample.at - first.at,
-            certain,
+            bounds,
         })
     }
 }
@@ -211,11 +195,11 @@ fn fit<C: Domain>(samples: &[OffsetSample<C>]) -> Option<WindowFit<C>> {
         points.push(*sample);
     }
     let line = points.line().ok()?;
-    let explained = match line.r_squared() {
-        None => Explained::NothingToExplain,
-        Some(_) if samples.len() == 2 => Explained::Exactly,
-        Some(share) if share >= 1.0 => Explained::Exactly,
-        Some(share) => Explained::Share(share),
+    let quality = match line.r_squared() {
+        None => FitQuality::Constant,
+        Some(_) if samples.len() == 2 => FitQuality::Exact,
+        Some(share) if share >= 1.0 => FitQuality::Exact,
+        Some(share) => FitQuality::RSquared(share),
     };
     let residuals = samples
         .iter()
@@ -224,7 +208,7 @@ fn fit<C: Domain>(samples: &[OffsetSample<C>]) -> Option<WindowFit<C>> {
         began: first.at,
         samples: points.points(),
         drift: line.drift(),
-        explained,
+        quality,
         largest_residual: residuals.max_by_key(|residual| residual.abs())?,
     })
 }
@@ -277,7 +261,7 @@ mod tests {
         let found = series(&points, None).fit().unwrap();
         // By hand: the slope is 1.8, the squares of the residuals sum up to 1.8, and those about the mean of 6 to 18.
         assert!((found.drift - 1.8e-9).abs() < 1e-20);
-        let Explained::Share(share) = found.explained else {
+        let FitQuality::RSquared(share) = found.quality else {
             panic!("{found:?}")
         };
         assert!((share - 0.9).abs() < 1e-12, "{share}");
@@ -301,7 +285,7 @@ mod tests {
                 .map(|i| (i, 1_000_000_000_000 + i * 7 + i % 3))
                 .collect(),
         ] {
-            let Explained::Share(share) = series(&points, None).fit().unwrap().explained else {
+            let FitQuality::RSquared(share) = series(&points, None).fit().unwrap().quality else {
                 panic!("a share")
             };
             assert!(
@@ -314,26 +298,20 @@ mod tests {
 
     #[test]
     fn what_has_no_r_squared_to_speak_of_says_why() {
-        let explained = |points: &[(i64, i64)]| series(points, None).fit().map(|fit| fit.explained);
-        assert_eq!(explained(&[]), None);
-        assert_eq!(explained(&[(0, 5)]), None);
+        let quality = |points: &[(i64, i64)]| series(points, None).fit().map(|fit| fit.quality);
+        assert_eq!(quality(&[]), None);
+        assert_eq!(quality(&[(0, 5)]), None);
         assert_eq!(
-            explained(&[(0, 5), (1, 5), (2, 5)]),
-            Some(Explained::NothingToExplain)
+            quality(&[(0, 5), (1, 5), (2, 5)]),
+            Some(FitQuality::Constant)
         );
-        assert_eq!(explained(&[(0, 5), (1, 9)]), Some(Explained::Exactly));
-        assert_eq!(
-            explained(&[(0, 5), (1, 5)]),
-            Some(Explained::NothingToExplain)
-        );
-        assert_eq!(
-            explained(&[(0, 5), (1, 9), (2, 13)]),
-            Some(Explained::Exactly)
-        );
+        assert_eq!(quality(&[(0, 5), (1, 9)]), Some(FitQuality::Exact));
+        assert_eq!(quality(&[(0, 5), (1, 5)]), Some(FitQuality::Constant));
+        assert_eq!(quality(&[(0, 5), (1, 9), (2, 13)]), Some(FitQuality::Exact));
         // Nothing of it is explained.
         assert_eq!(
-            explained(&[(0, 1), (1, 9), (2, 1)]),
-            Some(Explained::Share(0.0))
+            quality(&[(0, 1), (1, 9), (2, 1)]),
+            Some(FitQuality::RSquared(0.0))
         );
     }
 
@@ -353,10 +331,10 @@ mod tests {
                 .collect::<Vec<_>>(),
             [20; 5]
         );
-        assert!((found[1].drift - 10e-9).abs() < 1e-20 && found[1].explained == Explained::Exactly);
+        assert!((found[1].drift - 10e-9).abs() < 1e-20 && found[1].quality == FitQuality::Exact);
         assert_eq!(
-            (found[2].drift, found[2].explained),
-            (0.0, Explained::NothingToExplain)
+            (found[2].drift, found[2].quality),
+            (0.0, FitQuality::Constant)
         );
         // 60 of 101 do not make up two.
         assert_eq!(windows(60, 1).len(), 1);
@@ -406,7 +384,7 @@ mod tests {
         );
         // Half of the widths at the ends, and that of the offset itself.
         assert_eq!(
-            left.certain,
+            left.bounds,
             Some((Duration::from_nanos(34), Duration::from_nanos(46)))
         );
         assert_eq!(
@@ -415,7 +393,7 @@ mod tests {
         );
         let unsure = series(&points, None).begin_to_end().unwrap();
         assert_eq!(
-            (unsure.largest, unsure.certain),
+            (unsure.largest, unsure.bounds),
             (Duration::from_nanos(-40), None)
         );
         assert_eq!(unsure.exceeds(Duration::ZERO), None);
@@ -431,7 +409,7 @@ mod tests {
         };
         assert_eq!(
             OffsetSeries::new(vec![sample(5), sample(7), sample(7)]),
-            Err(DriftError::NotLater(2))
+            Err(MeasureError::ClockSetBack { index: 2 })
         );
         assert!(
             OffsetSeries::new(vec![sample(i64::MIN), sample(i64::MAX)])

@@ -1,10 +1,11 @@
 //! How far apart ranks leave an operation: what a barrier hands on to whatever is measured behind it.
 
-use core::fmt;
-
 use downbeat_sync::{Comm, CommError};
 
-use crate::{Barrier, Figure, Operation, Together};
+use crate::barrier::Barrier;
+use crate::error::MeasureError;
+use crate::operation::{Coordinator, Operation};
+use crate::processing::Figure;
 use downbeat_records::stats::Sample;
 use downbeat_records::{CallTimes, Observation, ObservationState, Observations};
 
@@ -16,13 +17,13 @@ pub struct BarrierOperation<'a, M, T> {
     /// Among whom.
     pub comm: &'a M,
     /// How they come together where it is the library's.
-    pub together: &'a T,
+    pub coordinator: &'a T,
 }
 
-impl<M: Comm, T: Together> Operation for BarrierOperation<'_, M, T> {
+impl<M: Comm, T: Coordinator> Operation for BarrierOperation<'_, M, T> {
     #[inline]
     async fn call(&mut self, _: u32) -> Result<(), CommError> {
-        self.barrier.wait(self.comm, self.together).await
+        self.barrier.wait(self.comm, self.coordinator).await
     }
 }
 
@@ -43,7 +44,7 @@ impl<M: Comm, T: Together> Operation for BarrierOperation<'_, M, T> {
 /// let stamps = calls.into_iter().flatten().map(|(start, end)| Observation { start: at(start), end: at(end) });
 /// let seen = Observations::new(3, vec![ObservationState::Valid; 2], CallTimes::Global(stamps.collect())).ok_or("two of three")?;
 ///
-/// let imbalance = Imbalance::of(&seen)?;
+/// let imbalance = Imbalance::new(&seen)?;
 /// assert_eq!(imbalance.leaving().run_times(), [20.0, 40.0]);
 /// assert_eq!(imbalance.left_last(), [0, 2, 0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -55,47 +56,23 @@ pub struct Imbalance {
     run_times: Vec<f64>,
 }
 
-/// Why observations tell no imbalance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ImbalanceError {
-    /// The clocks of the ranks differ: their readings cannot be compared.
-    NeedsGlobalClock,
-    /// A single rank leaves together with itself.
-    OneRank,
-    /// No observation counts.
-    NothingValid,
-}
-
-impl fmt::Display for ImbalanceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NeedsGlobalClock => {
-                "when ranks leave can only be compared by one clock for all of them"
-            }
-            Self::OneRank => "imbalance is between ranks, and there is only one",
-            Self::NothingValid => "no observation is valid",
-        })
-    }
-}
-
-impl core::error::Error for ImbalanceError {}
-
 impl Imbalance {
     /// Of all valid calls.
     ///
     /// # Errors
     /// When the ranks have no common clock, when there is but one rank, or when no call is valid.
-    pub fn of(observations: &Observations) -> Result<Self, ImbalanceError> {
+    pub fn new(observations: &Observations) -> Result<Self, MeasureError> {
         let CallTimes::Global(stamps) = observations.call_times() else {
-            return Err(ImbalanceError::NeedsGlobalClock);
+            return Err(MeasureError::NeedsGlobalClock);
         };
         let ranks = observations.ranks();
         if ranks < 2 {
-            return Err(ImbalanceError::OneRank);
+            return Err(MeasureError::OneRank);
         }
         if observations.count(ObservationState::Valid) == 0 {
-            return Err(ImbalanceError::NothingValid);
+            let [late, long] = [ObservationState::Late, ObservationState::Long]
+                .map(|state| observations.count(state));
+            return Err(MeasureError::NothingValid { late, long });
         }
         let mut left_last = vec![0; ranks];
         for call in observations.valid() {
@@ -123,7 +100,7 @@ impl Imbalance {
             observations.states().to_vec(),
             CallTimes::Global(leaving.collect()),
         );
-        let leaving = leaving.ok_or(ImbalanceError::NothingValid)?;
+        let leaving = leaving.ok_or(MeasureError::NothingValid { late: 0, long: 0 })?;
         Ok(Self {
             leaving,
             left_last,
@@ -225,7 +202,7 @@ mod tests {
     #[test]
     fn the_imbalance_is_from_the_first_that_leaves_to_the_last() {
         let seen = Observations::new(3, states(), CallTimes::Global(stamps(&CALLS))).unwrap();
-        let imbalance = Imbalance::of(&seen).unwrap();
+        let imbalance = Imbalance::new(&seen).unwrap();
         assert_eq!(imbalance.leaving().run_times(), [20.0, 40.0, 0.0, 100.0]);
         assert_eq!(imbalance.leaving().count(ObservationState::Late), 1);
         // Where all left at once, that is the first rank's.
@@ -250,25 +227,25 @@ mod tests {
     #[test]
     fn what_tells_no_imbalance_is_refused() {
         let of = |ranks, states: Vec<ObservationState>, stamps| {
-            Imbalance::of(&Observations::new(ranks, states, stamps).unwrap())
+            Imbalance::new(&Observations::new(ranks, states, stamps).unwrap())
         };
         let wrong = of(3, states(), CallTimes::Local(stamps(&CALLS)));
-        assert_eq!(wrong, Err(ImbalanceError::NeedsGlobalClock));
+        assert_eq!(wrong, Err(MeasureError::NeedsGlobalClock));
         let wrong = of(
             1,
             vec![ObservationState::Valid; 3],
             CallTimes::Global(stamps(&CALLS[..1])),
         );
-        assert_eq!(wrong, Err(ImbalanceError::OneRank));
+        assert_eq!(wrong, Err(MeasureError::OneRank));
         let wrong = of(
             3,
             vec![ObservationState::Late; 5],
             CallTimes::Global(stamps(&CALLS)),
         );
-        assert_eq!(wrong, Err(ImbalanceError::NothingValid));
+        assert_eq!(wrong, Err(MeasureError::NothingValid { late: 5, long: 0 }));
         assert_eq!(
             of(3, vec![], CallTimes::Global(vec![])),
-            Err(ImbalanceError::NothingValid)
+            Err(MeasureError::NothingValid { late: 0, long: 0 })
         );
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Method`] says how an [`Operation`] is measured: by which [`Scheme`] observations are made, when there are enough of
 //! them ([`Stopping`]), and what is made of them ([`Processing`]). A [`Preset`] is the method of a whole benchmark suite.
-//! The ranks measure on a [`Stage`]: a communicator, a clock and what it shows, and how they come together.
+//! The ranks measure on a [`MeasureContext`]: a communicator, a clock and what it shows, and how they come together.
 //!
 //! | scheme | what it does | what spoils it |
 //! |---|---|---|
@@ -20,7 +20,8 @@
 //! ```
 //! use downbeat_clock_core::{Clock, ClockModel, Timestamp};
 //! use downbeat_measure::{
-//!     ByMessages, Method, OwnKind, OwnOperation, Processing, RoundTime, Scheme, Stage, Stopping, Time,
+//!     BuiltinKind, BuiltinOperation, ClockBasis, MeasureContext, MessageCoordinator, Method, Processing, RoundTime,
+//!     Scheme, Stopping,
 //! };
 //! use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
 //! use downbeat_timers::{SystemClock, SystemClockId};
@@ -35,9 +36,10 @@
 //!     root: 0,
 //! };
 //! let found = ThreadCluster::new(2).run(|comm| {
-//!     let stage = Stage { comm, together: &ByMessages(comm), clock: &clock, time: Time::Global(model) };
-//!     let mut allreduce = OwnOperation { kind: OwnKind::Allreduce, comm };
-//!     method.measure_blocking(&stage, &mut allreduce)
+//!     let clock_basis = ClockBasis::Global(model);
+//!     let context = MeasureContext { comm, coordinator: &MessageCoordinator(comm), clock: &clock, clock_basis };
+//!     let mut allreduce = BuiltinOperation { kind: BuiltinKind::Allreduce, comm };
+//!     method.measure_blocking(&context, &mut allreduce)
 //! })?;
 //! // Rank 0 has the result.
 //! for measured in found.into_iter().flatten().flatten() {
@@ -60,41 +62,46 @@
 #![deny(unsafe_code)]
 #![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]
 
+#[cfg(any(test, feature = "mpi"))]
 mod aligned;
 mod barrier;
+mod builtin;
+#[cfg(any(test, feature = "mpi"))]
 mod cache;
+mod context;
 mod drift;
+mod error;
 mod imbalance;
 mod measurement;
 #[cfg(feature = "mpi")]
 mod mpi;
+mod names;
 mod operation;
-mod own;
 mod preset;
 mod processing;
 mod scheme;
-mod shuffle;
-mod sizes;
-mod stage;
 mod stopping;
 
-pub use aligned::{AlignedBytes, Alignment, AlignmentError, NoMemory};
-pub use barrier::{Barrier, BarrierError};
-pub use cache::{Cache, CacheError, CacheState, Walk};
-pub use drift::{DriftError, Explained, Interpolated, OffsetSeries, Round, Watch, WindowFit};
-pub use imbalance::{BarrierOperation, Imbalance, ImbalanceError};
-pub use measurement::{Measured, Method};
+#[cfg(any(test, feature = "mpi"))]
+pub use aligned::{Alignment, BufferError};
+pub use barrier::Barrier;
+pub use builtin::{BuiltinKind, BuiltinOperation};
+#[cfg(any(test, feature = "mpi"))]
+pub use cache::CacheState;
+pub use context::{ClockBasis, MeasureContext};
+pub use drift::{
+    DriftRound, DriftWatch, FitQuality, InterpolationResidual, OffsetSeries, WindowFit,
+};
+pub use error::{MeasureError, MethodError};
+pub use imbalance::{BarrierOperation, Imbalance};
+pub use measurement::{Measurement, Method};
 #[cfg(feature = "mpi")]
 pub use mpi::{
     Datatype, MpiGroup, MpiOperation, OperationError, OperationKind, OperationSettings, Reduction,
-    Root, UnknownName, WrongResult,
+    Root,
 };
-pub use operation::{ByMessages, Operation, Together};
-pub use own::{OwnKind, OwnKindError, OwnOperation};
-pub use preset::{Preset, PresetError};
-pub use processing::{Figure, PerRank, Processing, ProcessingError};
+pub use operation::{Coordinator, MessageCoordinator, Operation};
+pub use preset::Preset;
+pub use processing::{Figure, PerRank, Processing};
 pub use scheme::{EachCall, RoundTime, Scheme, Series, Windows};
-pub use shuffle::shuffle;
-pub use sizes::{Sizes, SizesError};
-pub use stage::{MeasureError, Stage, Time};
-pub use stopping::{Decay, Ended, Progress, Stopping, StoppingError};
+pub use stopping::{Decay, StopReason, Stopping, StoppingProgress};

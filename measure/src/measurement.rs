@@ -3,12 +3,12 @@
 use downbeat_clock_core::{Clock, Duration, Global, Local, Timestamp};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
-use crate::scheme::Running;
-use crate::stage::{Span, Stage, Time};
-use crate::{
-    Ended, Figure, MeasureError, Operation, Processing, ProcessingError, Progress, Scheme,
-    Stopping, Together,
-};
+use crate::context::{CallSpan, ClockBasis, MeasureContext};
+use crate::error::{MeasureError, MethodError};
+use crate::operation::{Coordinator, Operation};
+use crate::processing::{Figure, Processing};
+use crate::scheme::{PreparedScheme, Scheme};
+use crate::stopping::{StopReason, Stopping, StoppingProgress};
 use downbeat_records::{Basis, CallTimes, Observation, ObservationState, Observations};
 
 /// How an operation is measured.
@@ -28,15 +28,15 @@ pub struct Method {
 
 /// What came of it, on rank 0.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
+pub struct Measurement {
     /// Everything that was observed.
     pub observations: Observations,
     /// What the processing made of it; the first is the one to report.
     pub figures: Vec<Figure>,
-    /// What the scheme found out by itself: names and times.
-    pub found: Vec<(&'static str, Duration)>,
+    /// Durations that the scheme determined by itself, with names.
+    pub details: Vec<(&'static str, Duration)>,
     /// Why there were not more observations.
-    pub ended: Ended,
+    pub stop_reason: StopReason,
     /// How long the ranks were at it, without warming up and without collecting what they saw.
     pub elapsed: Duration,
 }
@@ -46,7 +46,7 @@ impl Method {
     ///
     /// # Errors
     /// Why it does not.
-    pub fn check(&self) -> Result<(), ProcessingError> {
+    pub fn check(&self) -> Result<(), MethodError> {
         self.processing.fits(self.basis())
     }
 
@@ -69,37 +69,37 @@ impl Method {
     ///
     /// # Errors
     /// When the method needs one clock and there is none, when the operation fails, or when what was observed cannot be
-    /// processed. [`MeasureError::is_of_one_rank`] says whether other ranks may be waiting for this one then.
-    pub async fn measure<M: Comm, T: Together, K: Clock>(
+    /// processed. [`MeasureError::is_local`] says whether other ranks may be waiting for this one then.
+    pub async fn measure<M: Comm, T: Coordinator, K: Clock>(
         &self,
-        stage: &Stage<'_, M, T, K>,
+        context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
-    ) -> Result<Option<Measured>, MeasureError> {
+    ) -> Result<Option<Measurement>, MeasureError> {
         if self.needs_global_time() {
-            stage.global()?;
+            context.global()?;
         }
-        let mut running = Running::prepare(&self.scheme, stage, operation).await?;
-        running.warm_up(stage, operation, self.warm_up).await?;
-        let mut progress = Progress::new(self.stopping);
+        let mut scheme = PreparedScheme::prepare(&self.scheme, context, operation).await?;
+        scheme.warm_up(context, operation, self.warm_up).await?;
+        let mut progress = StoppingProgress::new(self.stopping);
         let mut seen: Option<Observations> = None;
         let (mut run_times, mut number, mut elapsed) = (Vec::new(), 0, Duration::ZERO);
         loop {
             // Only rank 0 knows.
             let more = progress.next(&run_times, number, elapsed);
-            let more = collective::broadcast(stage.comm, u64::from(more)).await? as u32;
+            let more = collective::broadcast(context.comm, u64::from(more)).await? as u32;
             if more == 0 {
                 break;
             }
-            let began = stage.now();
+            let began = context.now();
             let left = self.stopping.slice().map(|slice| slice - elapsed);
-            let spans = running.run(stage, operation, number, more, left).await?;
+            let spans = scheme.run(context, operation, number, more, left).await?;
             // What is done with the observations afterwards does not count.
-            elapsed += stage.now() - began;
+            elapsed += context.now() - began;
             number += spans.len() as u32;
-            let Some(batch) = gather(stage, &spans, running.calls_together()).await? else {
+            let Some(batch) = gather(context, &spans, scheme.calls_together()).await? else {
                 continue;
             };
-            running.adapt(&batch);
+            scheme.adapt(&batch);
             run_times.extend(batch.run_times());
             match &mut seen {
                 Some(seen) => seen.append(batch),
@@ -109,14 +109,12 @@ impl Method {
         let processed = seen
             .map(|seen| Ok((self.processing.apply(&seen, self.root as usize)?, seen)))
             .transpose();
-        let processed = stage
-            .agree(processed.map_err(MeasureError::Processing))
-            .await?;
-        Ok(processed.map(|(figures, observations)| Measured {
+        let processed = context.agree(processed).await?;
+        Ok(processed.map(|(figures, observations)| Measurement {
             observations,
             figures,
-            found: running.found(),
-            ended: progress.ended().unwrap_or(Ended::Most),
+            details: scheme.details(),
+            stop_reason: progress.stop_reason().unwrap_or(StopReason::Most),
             elapsed,
         }))
     }
@@ -127,12 +125,12 @@ impl Method {
     ///
     /// # Errors
     /// As [`measure`](Self::measure); and on a backend whose ranks do suspend.
-    pub fn measure_blocking<M: Comm, T: Together, K: Clock>(
+    pub fn measure_blocking<M: Comm, T: Coordinator, K: Clock>(
         &self,
-        stage: &Stage<'_, M, T, K>,
+        context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
-    ) -> Result<Option<Measured>, MeasureError> {
-        block_on_ready(self.measure(stage, operation))
+    ) -> Result<Option<Measurement>, MeasureError> {
+        block_on_ready(self.measure(context, operation))
     }
 }
 
@@ -140,37 +138,37 @@ impl Method {
 const TOGETHER: usize = 2;
 
 /// What all ranks saw, on rank 0. With `calls`, a span was that of so many calls.
-async fn gather<M: Comm, T: Together, K: Clock>(
-    stage: &Stage<'_, M, T, K>,
-    mine: &[Span],
+async fn gather<M: Comm, T: Coordinator, K: Clock>(
+    context: &MeasureContext<'_, M, T, K>,
+    mine: &[CallSpan],
     calls: Option<u32>,
 ) -> Result<Option<Observations>, MeasureError> {
-    let words = |span: &Span| {
+    let words = |span: &CallSpan| {
         [
-            stage.nanos(span.start) as u64,
-            stage.nanos(span.end) as u64,
+            context.nanos(span.start) as u64,
+            context.nanos(span.end) as u64,
             span.state as u64,
         ]
     };
     let none = [0; 3];
-    if stage.comm.rank() != 0 {
+    if context.comm.rank() != 0 {
         for spans in mine.chunks(TOGETHER) {
             let [a, b] = [0, 1].map(|i| spans.get(i).map_or(none, words));
-            stage
+            context
                 .comm
                 .send(0, [a[0], a[1], a[2], b[0], b[1], b[2]])
                 .await?;
         }
         return Ok(None);
     }
-    let ranks = stage.comm.size() as usize;
+    let ranks = context.comm.size() as usize;
     let mut all = vec![none; mine.len() * ranks];
     for (call, span) in mine.iter().enumerate() {
         all[call * ranks] = words(span);
     }
     for rank in 1..ranks {
         for call in (0..mine.len()).step_by(TOGETHER) {
-            let [a, b, c, d, e, f]: [u64; 6] = stage.comm.recv(rank as u32).await?;
+            let [a, b, c, d, e, f]: [u64; 6] = context.comm.recv(rank as u32).await?;
             all[call * ranks + rank] = [a, b, c];
             if let Some(second) = all.get_mut((call + 1) * ranks + rank) {
                 *second = [d, e, f];
@@ -178,14 +176,16 @@ async fn gather<M: Comm, T: Together, K: Clock>(
         }
     }
     let states = all.chunks(ranks).map(state_of_call).collect();
-    let stamps = match (calls, &stage.time) {
+    let stamps = match (calls, &context.clock_basis) {
         (Some(calls), _) => CallTimes::Means(
             all.iter()
                 .map(|span| (span[1] as i64 - span[0] as i64) as f64 / f64::from(calls))
                 .collect(),
         ),
-        (None, Time::Local(_)) => CallTimes::Local(all.iter().map(observation::<Local>).collect()),
-        (None, Time::Global(_)) => {
+        (None, ClockBasis::Local(_)) => {
+            CallTimes::Local(all.iter().map(observation::<Local>).collect())
+        }
+        (None, ClockBasis::Global(_)) => {
             CallTimes::Global(all.iter().map(observation::<Global>).collect())
         }
     };

@@ -15,9 +15,8 @@ mod settings;
 mod verify;
 
 pub use datatype::{Datatype, Reduction};
-pub use error::{OperationError, UnknownName};
+pub use error::OperationError;
 pub use group::MpiGroup;
 pub use kind::OperationKind;
 pub use operation::MpiOperation;
 pub use settings::{OperationSettings, Root};
-pub use verify::WrongResult;

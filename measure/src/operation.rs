@@ -18,11 +18,11 @@ pub trait Operation {
     fn prepare(&mut self) {}
 }
 
-/// How the ranks come together around what is measured.
+/// How the ranks come coordinator around what is measured.
 ///
 /// Over MPI this is done by the library's own collectives, and elsewhere by messages.
 #[expect(async_fn_in_trait, reason = "as for `Operation`")]
-pub trait Together {
+pub trait Coordinator {
     /// Waits for all ranks.
     ///
     /// # Errors
@@ -39,14 +39,14 @@ pub trait Together {
     ///
     /// # Errors
     /// When a rank is gone.
-    async fn union(&self, word: u64) -> Result<u64, CommError>;
+    async fn bitwise_or(&self, word: u64) -> Result<u64, CommError>;
 }
 
 /// Coming together by messages.
 #[derive(Debug)]
-pub struct ByMessages<'a, M>(pub &'a M);
+pub struct MessageCoordinator<'a, M>(pub &'a M);
 
-impl<M: Comm> Together for ByMessages<'_, M> {
+impl<M: Comm> Coordinator for MessageCoordinator<'_, M> {
     async fn barrier(&self) -> Result<(), CommError> {
         collective::barrier(self.0).await
     }
@@ -55,7 +55,7 @@ impl<M: Comm> Together for ByMessages<'_, M> {
         collective::broadcast(self.0, word).await
     }
 
-    async fn union(&self, word: u64) -> Result<u64, CommError> {
+    async fn bitwise_or(&self, word: u64) -> Result<u64, CommError> {
         collective::all_reduce(self.0, word, |a, b| a | b).await
     }
 }

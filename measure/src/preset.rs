@@ -11,6 +11,9 @@ mod values;
 use core::fmt;
 use core::str::FromStr;
 
+use crate::error::MethodError;
+use crate::names::look_up;
+
 /// The method of a benchmark suite: what `--as` takes.
 ///
 /// A preset repeats how a suite measures, not what it measures nor how it prints: operations, sizes and datatypes are
@@ -69,7 +72,7 @@ use core::str::FromStr;
 /// let osu: Preset = "osu".parse()?;
 /// assert_eq!(osu.method(8).stopping, Stopping::Count { most: 1_000 });
 /// assert_eq!(osu.method(1 << 20).stopping, Stopping::Count { most: 100 });
-/// # Ok::<(), downbeat_measure::PresetError>(())
+/// # Ok::<(), downbeat_measure::MethodError>(())
 /// ```
 ///
 /// [`rotates_root`]: Self::rotates_root
@@ -142,25 +145,11 @@ impl fmt::Display for Preset {
     }
 }
 
-/// Why a text is no preset.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PresetError(String);
-
-impl fmt::Display for PresetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = Preset::ALL.map(Preset::name).join(", ");
-        write!(f, "there is no preset \"{}\": there are {names}", self.0)
-    }
-}
-
-impl core::error::Error for PresetError {}
-
 impl FromStr for Preset {
-    type Err = PresetError;
+    type Err = MethodError;
 
-    fn from_str(text: &str) -> Result<Self, PresetError> {
-        let found = Self::ALL.into_iter().find(|preset| preset.name() == text);
-        found.ok_or_else(|| PresetError(text.to_owned()))
+    fn from_str(text: &str) -> Result<Self, MethodError> {
+        look_up("preset", text, Self::ALL, Self::name)
     }
 }
 
@@ -175,7 +164,7 @@ mod tests {
         }
         let refused = "OSU".parse::<Preset>().unwrap_err().to_string();
         assert!(
-            refused.starts_with("there is no preset \"OSU\": there are osu, imb, "),
+            refused.starts_with("there is no preset \"OSU\"; there are osu, imb, "),
             "{refused}"
         );
     }

@@ -1,11 +1,8 @@
 //! From what all ranks saw of many calls to the figures that a benchmark prints: section 2 and table 4 of the paper on
 //! reproducible MPI benchmarking.
 
-mod error;
 mod extremes;
 mod global;
-#[cfg(test)]
-mod hand;
 mod label;
 mod median;
 mod mpi_bench;
@@ -14,16 +11,17 @@ mod osu;
 mod rank_averages;
 mod root_best;
 mod skampi;
+#[cfg(test)]
+mod test_data;
 
-pub use error::ProcessingError;
-
+use crate::error::{MeasureError, MethodError};
 use downbeat_records::stats::{Confidence, Sample};
 use downbeat_records::{Basis, CallTimes, ObservationState, Observations};
 
 /// How observations become figures. Only valid observations count.
 ///
 /// # What fits what
-/// A scheme gives stamps of one [`Basis`]: MS1 times every call by the ranks' own clocks (`Local`), MS4 and Round-Time
+/// A scheme gives stamps of one [`Basis`]: MS1 times every call by the ranks' own clocks (`Local`), MS4 and DriftRound-ClockBasis
 /// time every call by one clock (`Global`), and MS2 and MS3 time many calls at once, of which only means are known
 /// (`Means`).
 ///
@@ -75,12 +73,12 @@ pub enum Processing {
     MpiBench {
         /// A time is an outlier if it is more than this many times the 99th percentile of all times; at least 1.
         /// MPIBench's is 2.
-        a: f64,
+        factor: f64,
     },
     /// PS6, NBCBench: one figure of each rank, and the greatest of these.
     NbcBench {
         /// Which figure.
-        of: PerRank,
+        per_rank: PerRank,
     },
     /// PS7, Intel's benchmarks and Phloem: the mean of each rank, and of these the mean, the least and the greatest.
     RankAverages,
@@ -115,23 +113,25 @@ impl Processing {
     ///
     /// # Errors
     /// Why it does not; or that a parameter is out of its range.
-    pub fn fits(&self, basis: Basis) -> Result<(), ProcessingError> {
+    pub fn fits(&self, basis: Basis) -> Result<(), MethodError> {
         let single_calls = |what| match basis {
             Basis::Global | Basis::Local => Ok(()),
-            Basis::Means => Err(ProcessingError::NeedsSingleCalls { what }),
+            Basis::Means => Err(MethodError::NeedsSingleCalls { what }),
         };
         match self {
             Self::Median | Self::Osu | Self::RankAverages | Self::RootBest => Ok(()),
-            Self::NbcBench { of: PerRank::Mean } => Ok(()),
+            Self::NbcBench {
+                per_rank: PerRank::Mean,
+            } => Ok(()),
             Self::Skampi => single_calls("the slowest rank of each call"),
             Self::Extremes { .. } => single_calls("the least and the greatest time of a call"),
             Self::NbcBench { .. } => single_calls("the times of each rank"),
-            Self::MpiBench { a } if a.is_finite() && *a >= 1.0 => {
+            Self::MpiBench { factor } if factor.is_finite() && *factor >= 1.0 => {
                 single_calls("the calls that are outliers")
             }
-            Self::MpiBench { a } => Err(ProcessingError::Factor(*a)),
+            Self::MpiBench { factor } => Err(MethodError::OutlierFactor(*factor)),
             Self::Global { .. } if basis == Basis::Global => Ok(()),
-            Self::Global { .. } => Err(ProcessingError::NeedsGlobalClock),
+            Self::Global { .. } => Err(MethodError::NeedsGlobalClock),
         }
     }
 
@@ -144,10 +144,10 @@ impl Processing {
         &self,
         observations: &Observations,
         root: usize,
-    ) -> Result<Vec<Figure>, ProcessingError> {
+    ) -> Result<Vec<Figure>, MeasureError> {
         self.fits(observations.call_times().basis())?;
         if root >= observations.ranks() {
-            return Err(ProcessingError::NoSuchRoot {
+            return Err(MeasureError::NoSuchRoot {
                 root,
                 ranks: observations.ranks(),
             });
@@ -155,10 +155,10 @@ impl Processing {
         if observations.count(ObservationState::Valid) == 0 {
             let [late, long] = [ObservationState::Late, ObservationState::Long]
                 .map(|state| observations.count(state));
-            return Err(ProcessingError::NothingValid { late, long });
+            return Err(MeasureError::NothingValid { late, long });
         }
         if any_not_finite(observations) {
-            return Err(ProcessingError::NotFinite);
+            return Err(MeasureError::NotFinite);
         }
         match *self {
             Self::Median => median::figures(observations),
@@ -169,8 +169,8 @@ impl Processing {
             } => extremes::figures(observations, root_only.then_some(root), confidence),
             Self::Osu => osu::figures(observations),
             Self::Global { confidence } => global::figures(observations, root, confidence),
-            Self::MpiBench { a } => mpi_bench::figures(observations, a),
-            Self::NbcBench { of } => nbc_bench::figures(observations, of),
+            Self::MpiBench { factor } => mpi_bench::figures(observations, factor),
+            Self::NbcBench { per_rank } => nbc_bench::figures(observations, per_rank),
             Self::RankAverages => rank_averages::figures(observations),
             Self::RootBest => root_best::figures(observations, root),
         }
@@ -183,7 +183,7 @@ impl Figure {
     }
 }
 
-/// Whether a mean that a rank sent is none. Comparisons would pass over it. Stamps are whole numbers, and always finite.
+/// Whether a mean that a rank sent is none. Comparisons would pass over it. CallTimes are whole numbers, and always finite.
 fn any_not_finite(observations: &Observations) -> bool {
     let ranks = observations.ranks();
     match observations.call_times() {
@@ -197,7 +197,7 @@ fn any_not_finite(observations: &Observations) -> bool {
 }
 
 /// The times of one rank in all valid calls.
-fn times_of(observations: &Observations, rank: usize) -> Vec<f64> {
+fn rank_times(observations: &Observations, rank: usize) -> Vec<f64> {
     observations
         .valid()
         .map(|call| observations.time(call, rank))
@@ -215,9 +215,9 @@ fn slowest_times(observations: &Observations) -> Vec<f64> {
 }
 
 /// The mean of every rank's times.
-fn means_of_ranks(observations: &Observations) -> Result<Vec<f64>, ProcessingError> {
+fn rank_means(observations: &Observations) -> Result<Vec<f64>, MeasureError> {
     (0..observations.ranks())
-        .map(|rank| Ok(Sample::new(&mut times_of(observations, rank))?.mean()))
+        .map(|rank| Ok(Sample::new(&mut rank_times(observations, rank))?.mean()))
         .collect()
 }
 
@@ -252,7 +252,7 @@ fn interval_of_mean(sample: &Sample<'_>, confidence: Confidence) -> impl Iterato
 
 #[cfg(test)]
 mod tests {
-    use super::hand::{five_calls, global, local};
+    use super::test_data::{five_calls, global, local};
     use super::*;
 
     const ALL: [(&str, [bool; 3]); 13] = [
@@ -288,7 +288,7 @@ mod tests {
                 let applied = processing.apply(observations, 0);
                 assert_eq!(
                     applied.err(),
-                    processing.fits(basis).err(),
+                    processing.fits(basis).err().map(MeasureError::Method),
                     "{label} on {basis:?}"
                 );
             }
@@ -332,7 +332,7 @@ mod tests {
                 .unwrap_err();
             assert_eq!(
                 error,
-                ProcessingError::NothingValid { late: 4, long: 1 },
+                MeasureError::NothingValid { late: 4, long: 1 },
                 "{label}"
             );
             let error = label
@@ -342,7 +342,7 @@ mod tests {
                 .unwrap_err();
             assert_eq!(
                 error,
-                ProcessingError::NothingValid { late: 0, long: 0 },
+                MeasureError::NothingValid { late: 0, long: 0 },
                 "{label}"
             );
         }
@@ -353,16 +353,16 @@ mod tests {
         let calls = global(&five_calls());
         assert_eq!(
             Processing::Osu.apply(&calls, 2),
-            Err(ProcessingError::NoSuchRoot { root: 2, ranks: 2 })
+            Err(MeasureError::NoSuchRoot { root: 2, ranks: 2 })
         );
         for a in [0.99, -2.0, f64::INFINITY] {
             assert_eq!(
-                Processing::MpiBench { a }.apply(&calls, 0),
-                Err(ProcessingError::Factor(a))
+                Processing::MpiBench { factor: a }.apply(&calls, 0),
+                Err(MethodError::OutlierFactor(a).into())
             );
         }
         assert!(
-            Processing::MpiBench { a: f64::NAN }
+            Processing::MpiBench { factor: f64::NAN }
                 .fits(Basis::Local)
                 .is_err()
         );
@@ -381,7 +381,7 @@ mod tests {
                 "root-best",
             ] {
                 let found = label.parse::<Processing>().unwrap().apply(&means, 0);
-                assert_eq!(found, Err(ProcessingError::NotFinite), "{label} of {wrong}");
+                assert_eq!(found, Err(MeasureError::NotFinite), "{label} of {wrong}");
             }
         }
     }

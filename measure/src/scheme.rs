@@ -15,8 +15,10 @@ pub use round_time::RoundTime;
 pub use series::Series;
 pub use windows::Windows;
 
-use crate::stage::{Span, Stage};
-use crate::{Barrier, MeasureError, Operation, Together};
+use crate::barrier::Barrier;
+use crate::context::{CallSpan, MeasureContext};
+use crate::error::MeasureError;
+use crate::operation::{Coordinator, Operation};
 use downbeat_records::Observations;
 
 /// How observations are made.
@@ -36,7 +38,7 @@ pub enum Scheme {
 impl Scheme {
     /// The same with another barrier, if it has one.
     #[must_use]
-    pub fn behind(mut self, barrier: Barrier) -> Self {
+    pub fn with_barrier(mut self, barrier: Barrier) -> Self {
         match &mut self {
             Self::EachCall(EachCall { barrier: its })
             | Self::Series(Series { barrier: its, .. }) => *its = barrier,
@@ -63,58 +65,60 @@ impl fmt::Display for Scheme {
 }
 
 /// A scheme that knows what it has to know of the operation and the ranks.
-pub(crate) enum Running {
+pub(crate) enum PreparedScheme {
     EachCall(EachCall),
     Series(Series),
-    Windows(windows::Running),
-    RoundTime(round_time::Running),
+    Windows(windows::PreparedWindows),
+    RoundTime(round_time::PreparedRounds),
 }
 
-impl Running {
-    pub(crate) async fn prepare<M: Comm, T: Together, K: Clock>(
+impl PreparedScheme {
+    pub(crate) async fn prepare<M: Comm, T: Coordinator, K: Clock>(
         scheme: &Scheme,
-        stage: &Stage<'_, M, T, K>,
+        context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
     ) -> Result<Self, MeasureError> {
         Ok(match scheme {
             Scheme::EachCall(each_call) => Self::EachCall(*each_call),
             Scheme::Series(series) => Self::Series(*series),
-            Scheme::Windows(windows) => Self::Windows(windows.prepare(stage, operation).await?),
-            Scheme::RoundTime(round_time) => Self::RoundTime(round_time.prepare(stage).await?),
+            Scheme::Windows(windows) => Self::Windows(windows.prepare(context, operation).await?),
+            Scheme::RoundTime(round_time) => Self::RoundTime(round_time.prepare(context).await?),
         })
     }
 
     /// Makes so many calls that are thrown away, in a series of their own where calls are timed together.
-    pub(crate) async fn warm_up<M: Comm, T: Together, K: Clock>(
+    pub(crate) async fn warm_up<M: Comm, T: Coordinator, K: Clock>(
         &mut self,
-        stage: &Stage<'_, M, T, K>,
+        context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
         calls: u32,
     ) -> Result<(), MeasureError> {
         match self {
-            Self::Series(series) => series.warm_up(stage, operation, calls).await,
+            Self::Series(series) => series.warm_up(context, operation, calls).await,
             _ if calls == 0 => Ok(()),
-            _ => self.run(stage, operation, 0, calls, None).await.map(drop),
+            _ => self.run(context, operation, 0, calls, None).await.map(drop),
         }
     }
 
     /// So many more observations, the first of which has this number; less if time is up, for schemes whose observations
     /// are agreed on one by one.
-    pub(crate) async fn run<M: Comm, T: Together, K: Clock>(
+    pub(crate) async fn run<M: Comm, T: Coordinator, K: Clock>(
         &mut self,
-        stage: &Stage<'_, M, T, K>,
+        context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
         first: u32,
         observations: u32,
         time: Option<Duration>,
-    ) -> Result<Vec<Span>, MeasureError> {
+    ) -> Result<Vec<CallSpan>, MeasureError> {
         match self {
-            Self::EachCall(each_call) => each_call.run(stage, operation, first, observations).await,
-            Self::Series(series) => series.run(stage, operation, first, observations).await,
-            Self::Windows(windows) => windows.run(stage, operation, first, observations).await,
+            Self::EachCall(each_call) => {
+                each_call.run(context, operation, first, observations).await
+            }
+            Self::Series(series) => series.run(context, operation, first, observations).await,
+            Self::Windows(windows) => windows.run(context, operation, first, observations).await,
             Self::RoundTime(rounds) => {
                 rounds
-                    .run(stage, operation, first, observations, time)
+                    .run(context, operation, first, observations, time)
                     .await
             }
         }
@@ -137,7 +141,7 @@ impl Running {
     }
 
     /// What it found out by itself, as it stands at the end: names and times.
-    pub(crate) fn found(&self) -> Vec<(&'static str, Duration)> {
+    pub(crate) fn details(&self) -> Vec<(&'static str, Duration)> {
         match self {
             Self::EachCall(_) | Self::Series(_) => Vec::new(),
             Self::Windows(windows) => vec![("window", windows.window)],

@@ -1,7 +1,6 @@
 //! When enough was measured.
 
 mod decay;
-mod error;
 mod label;
 mod near_least;
 mod precision;
@@ -13,9 +12,9 @@ use core::fmt;
 use downbeat_clock_core::Duration;
 
 pub use decay::Decay;
-pub use error::StoppingError;
-pub use progress::Progress;
+pub use progress::StoppingProgress;
 
+use crate::error::MethodError;
 use downbeat_records::stats::Confidence;
 
 /// When enough was measured. Every rule has a greatest number of observations, in which also those count that are not
@@ -33,15 +32,15 @@ use downbeat_records::stats::Confidence;
 ///
 /// ```
 /// use downbeat_clock_core::Duration;
-/// use downbeat_measure::{Ended, Progress, Stopping};
+/// use downbeat_measure::{StopReason, StoppingProgress, Stopping};
 ///
 /// let rule: Stopping = "rse/0.1/4/100".parse()?;
-/// let mut progress = Progress::new(rule);
+/// let mut progress = StoppingProgress::new(rule);
 /// assert_eq!(progress.next(&[], 0, Duration::ZERO), 4);
 /// // The mean is 10, its standard error 0.74: within a tenth, so that this is precise enough.
 /// assert_eq!(progress.next(&[9.0, 11.0, 8.5, 11.5], 4, Duration::from_micros(40)), 0);
-/// assert_eq!(progress.ended(), Some(Ended::Precise));
-/// # Ok::<(), downbeat_measure::StoppingError>(())
+/// assert_eq!(progress.stop_reason(), Some(StopReason::Precise));
+/// # Ok::<(), downbeat_measure::MethodError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stopping {
@@ -102,7 +101,7 @@ pub enum Stopping {
 
 /// Why nothing more was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Ended {
+pub enum StopReason {
     /// As many observations were made as were asked for.
     Count,
     /// The time was over.
@@ -118,7 +117,7 @@ pub enum Ended {
 }
 
 /// As it is written in records.
-impl fmt::Display for Ended {
+impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Count => "count",
@@ -136,33 +135,33 @@ impl Stopping {
     ///
     /// # Errors
     /// Which of them does not.
-    pub fn checked(self) -> Result<Self, StoppingError> {
+    pub fn checked(self) -> Result<Self, MethodError> {
         let at_least = |name, found: u32, least| {
             if found >= least {
                 Ok(())
             } else {
-                Err(StoppingError::TooFew { name, found, least })
+                Err(MethodError::TooFew { name, found, least })
             }
         };
         let in_order = |name, least, most| {
             if least <= most {
                 Ok(())
             } else {
-                Err(StoppingError::Reversed { name, least, most })
+                Err(MethodError::Reversed { name, least, most })
             }
         };
         let share = |bound: f64| {
             if bound.is_finite() && bound > 0.0 {
                 Ok(())
             } else {
-                Err(StoppingError::Bound(bound))
+                Err(MethodError::Bound(bound))
             }
         };
         at_least(MOST, self.most(), 1)?;
         match self {
             Self::Count { .. } => {}
             Self::TimeSlice { slice, .. } if slice <= Duration::ZERO => {
-                return Err(StoppingError::Slice(slice));
+                return Err(MethodError::Slice(slice));
             }
             Self::TimeSlice { .. } => {}
             Self::RelativeError { bound, least, most }
@@ -227,13 +226,13 @@ mod tests {
     #[test]
     fn rules_with_parameters_that_make_no_sense_are_refused() {
         let error = |rule: Stopping| rule.checked().unwrap_err();
-        let too_few = |name, found, least| StoppingError::TooFew { name, found, least };
+        let too_few = |name, found, least| MethodError::TooFew { name, found, least };
         assert_eq!(error(Stopping::Count { most: 0 }), too_few(MOST, 0, 1));
         for nanos in [0, -1] {
             let slice = Duration::from_nanos(nanos);
             assert_eq!(
                 error(Stopping::TimeSlice { slice, most: 9 }),
-                StoppingError::Slice(slice)
+                MethodError::Slice(slice)
             );
         }
         for bound in [0.0, -0.5, f64::INFINITY] {
@@ -242,7 +241,7 @@ mod tests {
                 least: 2,
                 most: 9,
             };
-            assert_eq!(error(rule), StoppingError::Bound(bound));
+            assert_eq!(error(rule), MethodError::Bound(bound));
         }
         assert!(
             Stopping::RelativeError {
@@ -262,7 +261,7 @@ mod tests {
         assert_eq!(error(interval(1, 9)), too_few(LEAST, 1, 2));
         assert_eq!(
             error(interval(10, 9)),
-            StoppingError::Reversed {
+            MethodError::Reversed {
                 name: LEAST,
                 least: 10,
                 most: 9
@@ -277,7 +276,7 @@ mod tests {
         assert_eq!(error(decay(0, 9)), too_few(BATCH, 0, 1));
         assert_eq!(
             error(decay(10, 9)),
-            StoppingError::Reversed {
+            MethodError::Reversed {
                 name: BATCH,
                 least: 10,
                 most: 9
@@ -290,11 +289,11 @@ mod tests {
             least,
             most: 9,
         };
-        assert_eq!(error(near(0.0, 3, 4)), StoppingError::Bound(0.0));
+        assert_eq!(error(near(0.0, 3, 4)), MethodError::Bound(0.0));
         assert_eq!(error(near(0.1, 0, 4)), too_few(TIMES, 0, 1));
         assert_eq!(
             error(near(0.1, 3, 10)),
-            StoppingError::Reversed {
+            MethodError::Reversed {
                 name: LEAST,
                 least: 10,
                 most: 9

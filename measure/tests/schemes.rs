@@ -6,9 +6,9 @@
 
 use downbeat_clock_core::{ClockModel, Counter, Duration, Global, Timestamp};
 use downbeat_measure::{
-    Barrier, BarrierOperation, ByMessages, EachCall, Ended, Imbalance, MeasureError, Measured,
-    Method, Operation, Processing, RoundTime, Scheme, Series, Stage, Stopping, Time, Together,
-    Windows,
+    Barrier, BarrierOperation, ClockBasis, Coordinator, EachCall, Imbalance, MeasureContext,
+    MeasureError, Measurement, MessageCoordinator, Method, Operation, Processing, RoundTime,
+    Scheme, Series, StopReason, Stopping, Windows,
 };
 use downbeat_records::ObservationState;
 use downbeat_sync::{
@@ -57,7 +57,7 @@ fn pause_until(comm: &SimComm, instant: Timestamp<VirtualTime>) {
 
 /// What is called.
 #[derive(Clone, Copy)]
-enum Subject {
+enum TestCall {
     /// Nobody leaves before the last has come.
     Meet,
     /// Every rank works for itself, as long as this says of the number of the call.
@@ -66,33 +66,33 @@ enum Subject {
     Fail,
 }
 
-struct Called<'a> {
-    subject: Subject,
+struct TestOperation<'a> {
+    subject: TestCall,
     comm: &'a SimComm,
 }
 
-impl Operation for Called<'_> {
+impl Operation for TestOperation<'_> {
     async fn call(&mut self, number: u32) -> Result<(), CommError> {
         match self.subject {
-            Subject::Meet => {
+            TestCall::Meet => {
                 let last = last(self.comm).await?;
                 pause_until(self.comm, last + Duration::from_nanos(MEETING));
             }
-            Subject::Work(takes) => self.comm.pause(Duration::from_nanos(takes(number))),
-            Subject::Fail if self.comm.rank() == 1 => return Err(CommError::NotReady),
-            Subject::Fail => {}
+            TestCall::Work(takes) => self.comm.pause(Duration::from_nanos(takes(number))),
+            TestCall::Fail if self.comm.rank() == 1 => return Err(CommError::NotReady),
+            TestCall::Fail => {}
         }
         Ok(())
     }
 }
 
 /// A barrier that every rank leaves so many nanoseconds later than the one before it.
-struct Uneven<'a> {
+struct SkewedCoordinator<'a> {
     comm: &'a SimComm,
     imbalance: i64,
 }
 
-impl Together for Uneven<'_> {
+impl Coordinator for SkewedCoordinator<'_> {
     async fn barrier(&self) -> Result<(), CommError> {
         let last = last(self.comm).await?;
         pause_until(
@@ -103,22 +103,22 @@ impl Together for Uneven<'_> {
     }
 
     async fn broadcast(&self, word: u64) -> Result<u64, CommError> {
-        ByMessages(self.comm).broadcast(word).await
+        MessageCoordinator(self.comm).broadcast(word).await
     }
 
-    async fn union(&self, word: u64) -> Result<u64, CommError> {
-        ByMessages(self.comm).union(word).await
+    async fn bitwise_or(&self, word: u64) -> Result<u64, CommError> {
+        MessageCoordinator(self.comm).bitwise_or(word).await
     }
 }
 
 /// By clocks that show the truth.
-fn global() -> Time {
+fn global() -> ClockBasis {
     let shown: ClockModel<Counter, Global> = SimClock::nominal_model().unwrap().renamed();
-    Time::Global(shown)
+    ClockBasis::Global(shown)
 }
 
-fn local() -> Time {
-    Time::Local(SimClock::nominal_model().unwrap())
+fn local() -> ClockBasis {
+    ClockBasis::Local(SimClock::nominal_model().unwrap())
 }
 
 fn method(scheme: Scheme, count: u32) -> Method {
@@ -143,25 +143,33 @@ const ROUND_TIME: Scheme = Scheme::RoundTime(RoundTime {
 fn all_results(
     ranks: u32,
     method: &Method,
-    time: Time,
+    time: ClockBasis,
     imbalance: i64,
-    subject: Subject,
-) -> Vec<Result<Option<Measured>, MeasureError>> {
+    subject: TestCall,
+) -> Vec<Result<Option<Measurement>, MeasureError>> {
     let program = async |comm: &SimComm| {
         let clock = comm.clock();
-        let stage = Stage {
+        let context = MeasureContext {
             comm,
-            together: &Uneven { comm, imbalance },
+            coordinator: &SkewedCoordinator { comm, imbalance },
             clock: &clock,
-            time,
+            clock_basis: time,
         };
-        method.measure(&stage, &mut Called { subject, comm }).await
+        method
+            .measure(&context, &mut TestOperation { subject, comm })
+            .await
     };
     cluster(ranks).run(program).unwrap()
 }
 
 /// What rank 0 gets, where nothing fails.
-fn measure(ranks: u32, method: &Method, time: Time, imbalance: i64, subject: Subject) -> Measured {
+fn measure(
+    ranks: u32,
+    method: &Method,
+    time: ClockBasis,
+    imbalance: i64,
+    subject: TestCall,
+) -> Measurement {
     let found = all_results(ranks, method, time, imbalance, subject)
         .into_iter()
         .map(Result::unwrap);
@@ -174,7 +182,7 @@ fn measure(ranks: u32, method: &Method, time: Time, imbalance: i64, subject: Sub
 fn the_imbalance_of_a_barrier_is_in_what_ms1_sees_and_not_in_what_round_time_sees() {
     for ranks in [2, 3, 5] {
         let reported = |scheme, time, imbalance| {
-            let measured = measure(ranks, &method(scheme, 10), time, imbalance, Subject::Meet);
+            let measured = measure(ranks, &method(scheme, 10), time, imbalance, TestCall::Meet);
             assert_eq!(measured.observations.count(ObservationState::Valid), 10);
             measured.figures[0].nanos as i64
         };
@@ -198,9 +206,9 @@ fn the_imbalance_of_a_barrier_is_in_what_ms1_sees_and_not_in_what_round_time_see
 fn a_series_is_the_mean_of_its_calls_and_of_its_barriers() {
     let series = Series {
         barriers_before: 2,
-        ..Series::of(4)
+        ..Series::new(4)
     };
-    let work = Subject::Work(|number| 1_000 + 100 * i64::from(number % 4));
+    let work = TestCall::Work(|number| 1_000 + 100 * i64::from(number % 4));
     let ms2 = measure(3, &method(Scheme::Series(series), 5), local(), 0, work);
     assert_eq!(ms2.observations.len(), 5);
     // Two readings of the clock are between the stamps at most.
@@ -224,7 +232,7 @@ fn a_call_that_is_longer_than_its_window_spoils_itself_and_the_next() {
         window: Some(Duration::from_micros(20)),
     });
     // The fourth call is a little too long; the eleventh by almost two windows, which three calls need to catch up with.
-    let work = Subject::Work(|number| match number {
+    let work = TestCall::Work(|number| match number {
         3 => 21_000,
         10 => 55_000,
         _ => 5_000,
@@ -245,7 +253,7 @@ fn a_call_that_is_longer_than_its_window_spoils_itself_and_the_next() {
     expected[10] = "long";
     expected[11..14].fill("late");
     assert_eq!(states, expected);
-    assert_eq!(found.found, [("window", Duration::from_micros(20))]);
+    assert_eq!(found.details, [("window", Duration::from_micros(20))]);
     // What is left is not touched by it.
     let longest = found
         .observations
@@ -265,9 +273,9 @@ fn windows_find_their_size() {
         &method(Scheme::Windows(Windows { window: None }), 200),
         global(),
         0,
-        Subject::Meet,
+        TestCall::Meet,
     );
-    let window = found.found[0].1.as_nanos();
+    let window = found.details[0].1.as_nanos();
     assert!((2 * MEETING..3 * MEETING).contains(&window), "{window}");
     assert_eq!(found.observations.count(ObservationState::Valid), 200);
 }
@@ -278,12 +286,12 @@ fn rounds_without_slack_are_late_and_counted_and_slack_that_follows_mends_it() {
     // told too late.
     let fixed = |slack, adaptive| {
         let scheme = Scheme::RoundTime(RoundTime { slack, adaptive });
-        all_results(8, &method(scheme, 400), global(), 0, Subject::Meet).swap_remove(0)
+        all_results(8, &method(scheme, 400), global(), 0, TestCall::Meet).swap_remove(0)
     };
     let none = fixed(0.0, false);
     let late = match &none {
         Ok(Some(measured)) => measured.observations.count(ObservationState::Late),
-        Err(MeasureError::Processing(_)) => 400,
+        Err(MeasureError::NothingValid { .. }) => 400,
         _ => 0,
     };
     assert!(late > 200, "{none:?}");
@@ -310,9 +318,9 @@ fn a_time_slice_ends_rounds_in_time() {
         },
         global(),
         0,
-        Subject::Meet,
+        TestCall::Meet,
     );
-    assert_eq!(found.ended, Ended::TimeSlice);
+    assert_eq!(found.stop_reason, StopReason::TimeSlice);
     // A round takes a millisecond for the meeting, and some microseconds for agreeing.
     assert!(
         (45..=50).contains(&found.observations.len()),
@@ -329,7 +337,7 @@ fn an_operation_that_fails_on_one_rank_leaves_nobody_waiting() {
     let series = Series {
         barrier: Barrier::Tree,
         barrier_after_each: true,
-        ..Series::of(3)
+        ..Series::new(3)
     };
     let windows = Windows {
         window: Some(Duration::from_micros(50)),
@@ -345,7 +353,7 @@ fn an_operation_that_fails_on_one_rank_leaves_nobody_waiting() {
                 warm_up,
                 ..method(scheme, 5)
             };
-            let found = all_results(3, &method, global(), 0, Subject::Fail);
+            let found = all_results(3, &method, global(), 0, TestCall::Fail);
             // That rank says so; the others hear no more than that it left.
             assert_eq!(
                 found[1],
@@ -354,7 +362,7 @@ fn an_operation_that_fails_on_one_rank_leaves_nobody_waiting() {
             );
             for other in [&found[0], &found[2]] {
                 assert!(
-                    matches!(other, Err(why) if why.is_of_one_rank()),
+                    matches!(other, Err(why) if why.is_local()),
                     "{scheme}: {other:?}"
                 );
             }
@@ -365,12 +373,12 @@ fn an_operation_that_fails_on_one_rank_leaves_nobody_waiting() {
 #[test]
 fn schemes_with_agreed_starts_need_one_clock() {
     for scheme in [ROUND_TIME, Scheme::Windows(Windows { window: None })] {
-        let found = all_results(2, &method(scheme, 5), local(), 0, Subject::Meet);
+        let found = all_results(2, &method(scheme, 5), local(), 0, TestCall::Meet);
         assert_eq!(
             found,
             [
-                Err(MeasureError::NeedsGlobalTime),
-                Err(MeasureError::NeedsGlobalTime)
+                Err(MeasureError::NeedsGlobalClock),
+                Err(MeasureError::NeedsGlobalClock)
             ]
         );
     }
@@ -384,17 +392,17 @@ fn a_clock_that_stands_is_no_endless_wait() {
     };
     let program = async |comm: &SimComm| {
         let clock = comm.clock();
-        let stage = Stage {
+        let context = MeasureContext {
             comm,
-            together: &ByMessages(comm),
+            coordinator: &MessageCoordinator(comm),
             clock: &clock,
-            time: global(),
+            clock_basis: global(),
         };
         method(ROUND_TIME, 5)
             .measure(
-                &stage,
-                &mut Called {
-                    subject: Subject::Work(|_| 5),
+                &context,
+                &mut TestOperation {
+                    subject: TestCall::Work(|_| 5),
                     comm,
                 },
             )
@@ -402,33 +410,33 @@ fn a_clock_that_stands_is_no_endless_wait() {
     };
     assert_eq!(
         standing.run(program).unwrap(),
-        [Err(MeasureError::ClockStands)]
+        [Err(MeasureError::ClockStopped)]
     );
 }
 
 /// How far apart ranks leave the library's barrier, call by call.
 fn imbalances(ranks: u32, barrier: Barrier, imbalance: i64) -> Imbalance {
     let program = async |comm: &SimComm| {
-        let (clock, together) = (comm.clock(), Uneven { comm, imbalance });
-        let stage = Stage {
+        let (clock, coordinator) = (comm.clock(), SkewedCoordinator { comm, imbalance });
+        let context = MeasureContext {
             comm,
-            together: &together,
+            coordinator: &coordinator,
             clock: &clock,
-            time: global(),
+            clock_basis: global(),
         };
         let mut operation = BarrierOperation {
             barrier,
             comm,
-            together: &together,
+            coordinator: &coordinator,
         };
         method(ROUND_TIME, 20)
-            .measure(&stage, &mut operation)
+            .measure(&context, &mut operation)
             .await
             .unwrap()
     };
     let measured = cluster(ranks).run(program).unwrap().swap_remove(0).unwrap();
     assert_eq!(measured.observations.count(ObservationState::Valid), 20);
-    Imbalance::of(&measured.observations).unwrap()
+    Imbalance::new(&measured.observations).unwrap()
 }
 
 #[test]

@@ -12,8 +12,8 @@
 mod job;
 
 use downbeat_measure::{
-    Alignment, CacheError, CacheState, Datatype, MpiGroup, MpiOperation, Operation, OperationError,
-    OperationKind, OperationSettings, Reduction, Root, Together,
+    Alignment, BufferError, CacheState, Coordinator, Datatype, MpiGroup, MpiOperation, Operation,
+    OperationError, OperationKind, OperationSettings, Reduction, Root,
 };
 use downbeat_sync::{Comm, CommError, MpiComm, MpiError, block_on_ready};
 use job::job;
@@ -57,7 +57,7 @@ fn kind(name: &str) -> OperationKind {
 
 /// Those that so many ranks can do.
 fn kinds(ranks: u32) -> impl Iterator<Item = OperationKind> {
-    OperationKind::all().filter(move |kind| kind.least_ranks() <= ranks)
+    OperationKind::all().filter(move |kind| kind.min_ranks() <= ranks)
 }
 
 /// Whether there are so many ranks that less must do.
@@ -73,8 +73,11 @@ fn ranks_come_together(group: &MpiGroup) {
             block_on_ready(group.broadcast(u64::MAX - rank)),
             Ok(u64::MAX)
         );
-        assert_eq!(block_on_ready(group.union(1 << rank)), Ok((1 << ranks) - 1));
-        assert_eq!(block_on_ready(group.union(0)), Ok(0));
+        assert_eq!(
+            block_on_ready(group.bitwise_or(1 << rank)),
+            Ok((1 << ranks) - 1)
+        );
+        assert_eq!(block_on_ready(group.bitwise_or(0)), Ok(0));
     }
 }
 
@@ -235,7 +238,7 @@ fn what_cannot_be_is_refused_on_all_ranks(group: &MpiGroup) {
     };
     assert_eq!(
         refused("bcast", 4, cold),
-        OperationError::Cache(CacheError::NoSize)
+        OperationError::Buffer(BufferError::NoCacheSize)
     );
     let in_place = OperationSettings {
         in_place: true,
@@ -259,7 +262,7 @@ fn what_cannot_be_is_refused_on_all_ranks(group: &MpiGroup) {
     };
     assert!(matches!(
         refused("gather", 1, huge),
-        OperationError::Cache(CacheError::NoMemory(_))
+        OperationError::Buffer(BufferError::NoMemory { .. })
     ));
 }
 
@@ -284,7 +287,7 @@ fn nothing_happens_after_the_end((mut operation, group): (MpiOperation, MpiGroup
     assert_eq!(block_on_ready(operation.call(0)), Err(ended));
     assert_eq!(block_on_ready(group.barrier()), Err(ended));
     assert_eq!(block_on_ready(group.broadcast(1)), Err(ended));
-    assert_eq!(block_on_ready(group.union(1)), Err(ended));
+    assert_eq!(block_on_ready(group.bitwise_or(1)), Err(ended));
     assert_eq!(operation.verify(), Err(ended.into()));
     assert_eq!(
         MpiOperation::prepare(kind("barrier"), &group, 0, &SETTINGS).unwrap_err(),

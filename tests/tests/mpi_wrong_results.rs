@@ -14,8 +14,8 @@ use std::ffi::{c_int, c_void};
 use std::sync::Mutex;
 
 use downbeat_measure::{
-    MpiGroup, MpiOperation, Operation, OperationError, OperationKind, OperationSettings, Together,
-    WrongResult,
+    Coordinator, MpiGroup, MpiOperation, Operation, OperationError, OperationKind,
+    OperationSettings,
 };
 use downbeat_sync::{CommError, MpiComm, MpiError, block_on_ready};
 use job::job;
@@ -189,7 +189,7 @@ fn prepared(kind: OperationKind, group: &MpiGroup) -> MpiOperation {
 
 fn kinds(group: &MpiGroup) -> impl Iterator<Item = OperationKind> {
     let ranks = group.size();
-    OperationKind::all().filter(move |kind| kind.least_ranks() <= ranks)
+    OperationKind::all().filter(move |kind| kind.min_ranks() <= ranks)
 }
 
 /// The functions that it calls.
@@ -245,14 +245,14 @@ fn what_does_nothing_is_noticed(group: &MpiGroup) {
             group.size() == 1 && ["bcast", "ibcast", "exscan", "iexscan"].contains(&kind.name());
         match found {
             Ok(()) => assert!(alone, "{kind}"),
-            Err(WrongResult::Here {
+            Err(OperationError::WrongElement {
                 rank,
                 root: 0,
                 element: 0,
                 ..
             }) => assert_eq!(rank, group.rank()),
             // Not every rank gets something.
-            Err(WrongResult::Elsewhere { .. }) => assert!(group.size() > 1, "{kind}"),
+            Err(OperationError::WrongElsewhere { .. }) => assert!(group.size() > 1, "{kind}"),
             Err(other) => unreachable!("{kind}: {other}"),
         }
         assert_eq!(operation.verify(), Ok(()), "{kind}");
@@ -267,13 +267,13 @@ fn a_spoilt_byte_is_told(group: &MpiGroup) {
     })
     .unwrap_err();
     match &found {
-        WrongResult::Here {
+        OperationError::WrongElement {
             rank,
             root: 0,
             element: 11,
             ..
         } => assert_eq!((*rank, last), (group.rank(), group.rank())),
-        WrongResult::Elsewhere { rank } => assert!(*rank == last && group.rank() < last),
+        OperationError::WrongElsewhere { rank } => assert!(*rank == last && group.rank() < last),
         other => unreachable!("{other}"),
     }
     let text = found.to_string();
@@ -295,13 +295,13 @@ fn a_rank_that_overwrites_what_it_sends_is_told(group: &MpiGroup) {
         operation.verify()
     });
     let expected = if group.rank() == last {
-        WrongResult::Overwritten {
+        OperationError::Overwritten {
             rank: last,
             root: 0,
             element: 0,
         }
     } else {
-        WrongResult::Elsewhere { rank: last }
+        OperationError::WrongElsewhere { rank: last }
     };
     assert_eq!(found, Err(expected));
     assert_eq!(operation.verify(), Ok(()));
@@ -324,14 +324,16 @@ fn coming_together_can_fail(group: &MpiGroup) {
     let allreduce = broken("MPI_Allreduce");
     assert_named(
         "MPI_Allreduce",
-        with_faults(&allreduce, Fault::Fails, || block_on_ready(group.union(1))),
+        with_faults(&allreduce, Fault::Fails, || {
+            block_on_ready(group.bitwise_or(1))
+        }),
     );
     let (kind, settings) = ("bcast".parse().unwrap(), OperationSettings::default());
     let prepared = with_faults(&allreduce, Fault::Fails, || {
         MpiOperation::prepare(kind, group, 1, &settings)
     });
     match prepared.unwrap_err() {
-        OperationError::NotAgreed(why) => assert_named::<()>("MPI_Allreduce", Err(why)),
+        OperationError::Comm(why) => assert_named::<()>("MPI_Allreduce", Err(why)),
         other => unreachable!("{other}"),
     }
 }

@@ -9,7 +9,7 @@ use downbeat_sync::{
 
 /// Measures the offsets of the clocks of all ranks to that of rank 0, at regular times.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Watch {
+pub struct DriftWatch {
     /// How much time there is between two looks.
     pub every: Duration,
     /// How long to look on; there is a look at the beginning and one at the end.
@@ -20,16 +20,16 @@ pub struct Watch {
 
 /// What was seen in one look, on rank 0.
 #[derive(Clone, Copy, Debug)]
-pub struct Round<'a> {
+pub struct DriftRound<'a> {
     /// Counted from 0, with those that were missed.
     pub number: u64,
     /// When it began.
     pub after: Duration,
-    /// What was seen of each rank. The times are those of its own clock.
-    pub seen: &'a [RankOffset],
+    /// Offset of each rank, by its own clock.
+    pub offsets: &'a [RankOffset],
 }
 
-impl Watch {
+impl DriftWatch {
     /// How many looks there are, if none takes longer than the time to the next one.
     pub fn rounds(&self) -> u64 {
         self.last() + 1
@@ -53,7 +53,7 @@ impl Watch {
         comm: &M,
         passed: impl Fn() -> Duration,
         mut pause: impl FnMut(Duration),
-        mut take: impl FnMut(Round<'_>) -> ControlFlow<()>,
+        mut take: impl FnMut(DriftRound<'_>) -> ControlFlow<()>,
     ) -> Result<(), SyncError> {
         const END: u64 = u64::MAX;
         let check = AccuracyCheck {
@@ -76,10 +76,10 @@ impl Watch {
             let after = passed();
             let seen = check.measure(clock, shown, comm).await?;
             if comm.rank() == 0 {
-                let enough = take(Round {
+                let enough = take(DriftRound {
                     number,
                     after,
-                    seen: &seen,
+                    offsets: &seen,
                 })
                 .is_break();
                 let not_missed = (passed().as_nanos().max(0) as u64).div_ceil(every as u64);
@@ -96,7 +96,7 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Explained, OffsetSeries};
+    use crate::{FitQuality, OffsetSeries};
     use downbeat_clock_core::{Global, Timestamp};
     use downbeat_sync::{Clocks, Drift, DriftWalk, Network, SimClock, SimCluster, SimComm};
 
@@ -114,7 +114,7 @@ mod tests {
 
     /// What rank 0 sees of each of the others, with their clocks; `takes` is what it does with a look.
     fn watch(
-        watch: Watch,
+        watch: DriftWatch,
         clocks: Clocks,
         takes: Duration,
     ) -> (Vec<(SimClock, OffsetSeries<Global>)>, Vec<u64>) {
@@ -124,11 +124,11 @@ mod tests {
                 SimClock::nominal_model().unwrap(),
                 comm.true_now(),
             );
-            let (mut seen, mut numbers) = (vec![vec![]; comm.size() as usize], vec![]);
-            let take = |round: Round<'_>| {
+            let (mut samples, mut numbers) = (vec![vec![]; comm.size() as usize], vec![]);
+            let take = |round: DriftRound<'_>| {
                 numbers.push(round.number);
-                for one in round.seen {
-                    seen[one.rank as usize].extend(one.sample);
+                for one in round.offsets {
+                    samples[one.rank as usize].extend(one.sample);
                 }
                 comm.pause(takes);
                 ControlFlow::Continue(())
@@ -144,7 +144,7 @@ mod tests {
                 )
                 .await
                 .unwrap();
-            (clock, seen, numbers)
+            (clock, samples, numbers)
         };
         let mut found = cluster(clocks).run(program).unwrap();
         let clocks: Vec<_> = found.iter().map(|(clock, ..)| clock.clone()).collect();
@@ -155,8 +155,8 @@ mod tests {
         (clocks.into_iter().zip(series).collect(), numbers)
     }
 
-    fn seconds(during: i64) -> Watch {
-        Watch {
+    fn seconds(during: i64) -> DriftWatch {
+        DriftWatch {
             every: Duration::from_secs(1),
             during: Duration::from_secs(during),
             offset: "skampi/20".parse().unwrap(),
@@ -199,13 +199,13 @@ mod tests {
                 fit.drift
             );
             assert!(
-                matches!(fit.explained, Explained::Share(share) if share > 0.999_99),
+                matches!(fit.quality, FitQuality::RSquared(share) if share > 0.999_99),
                 "{fit:?}"
             );
             let left = series.begin_to_end().unwrap();
             assert!(left.largest.abs() < Duration::from_micros(1), "{left:?}");
             // In truth, nothing is left.
-            assert_eq!(left.certain.unwrap().0, Duration::ZERO);
+            assert_eq!(left.bounds.unwrap().0, Duration::ZERO);
         }
     }
 
@@ -253,7 +253,7 @@ mod tests {
     fn rank_0_can_end_it() {
         let program = async |comm: &SimComm| {
             let (clock, local, mut looks) = (comm.clock(), SimClock::nominal_model().unwrap(), 0);
-            let take = |_: Round<'_>| {
+            let take = |_: DriftRound<'_>| {
                 looks += 1;
                 if looks == 3 {
                     ControlFlow::Break(())

@@ -8,7 +8,7 @@ use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Op};
 
 /// All that any operation is called with.
 #[derive(Debug)]
-pub(super) struct Arguments {
+pub(super) struct CallArguments {
     pub(super) comm: MPI_Comm,
     pub(super) rank: c_int,
     pub(super) ranks: c_int,
@@ -32,33 +32,33 @@ pub(super) struct Arguments {
 ///
 /// # Safety
 /// MPI is running, this thread may call it, and the arguments are an operation's own: its communicator, numbers and
-/// types, and buffers as large as its [`Entry`](super::entries::Entry) says; nobody else uses those during the call.
-pub(super) type Call = unsafe fn(&Arguments) -> Result<(), MpiError>;
+/// types, and buffers as large as its [`OperationEntry`](super::entries::OperationEntry) says; nobody else uses those during the call.
+pub(super) type MpiCall = unsafe fn(&CallArguments) -> Result<(), MpiError>;
 
 /// What waits for all, moves or combines messages: a blocking function, and its non-blocking form.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Calls {
-    pub(super) blocking: Call,
+pub(super) struct CallPair {
+    pub(super) blocking: MpiCall,
     /// Waits at once.
-    pub(super) immediate: Option<Call>,
+    pub(super) immediate: Option<MpiCall>,
 }
 
 /// The calls of these two functions with these arguments, after which the non-blocking one takes its request.
 macro_rules! collective {
     ($blocking:ident, $immediate:ident: $($argument:ident)*) => {{
-        unsafe fn blocking(with: &$crate::mpi::calls::Arguments) -> Result<(), downbeat_sync::MpiError> {
+        unsafe fn blocking(with: &$crate::mpi::calls::CallArguments) -> Result<(), downbeat_sync::MpiError> {
             // SAFETY: the caller vouches for MPI and for the arguments.
             let code = unsafe { mpi::ffi::$blocking($(with.$argument),*) };
             downbeat_sync::MpiError::check(stringify!($blocking), code)
         }
-        unsafe fn immediate(with: &$crate::mpi::calls::Arguments) -> Result<(), downbeat_sync::MpiError> {
+        unsafe fn immediate(with: &$crate::mpi::calls::CallArguments) -> Result<(), downbeat_sync::MpiError> {
             let mut request = $crate::mpi::calls::no_request();
             // SAFETY: the caller vouches for MPI and for the arguments; the request can be written to.
             let code = unsafe { mpi::ffi::$immediate($(with.$argument,)* &raw mut request) };
             downbeat_sync::MpiError::check(stringify!($immediate), code)?;
             $crate::mpi::calls::wait(request)
         }
-        $crate::mpi::calls::Calls { blocking, immediate: Some(immediate) }
+        $crate::mpi::calls::CallPair { blocking, immediate: Some(immediate) }
     }};
 }
 pub(super) use collective;
@@ -82,19 +82,19 @@ pub(super) fn wait(mut request: ffi::MPI_Request) -> Result<(), MpiError> {
 const TAG: c_int = 0;
 
 /// Calls nothing.
-pub(super) const EMPTY: Calls = {
-    unsafe fn empty(_: &Arguments) -> Result<(), MpiError> {
+pub(super) const EMPTY: CallPair = {
+    unsafe fn empty(_: &CallArguments) -> Result<(), MpiError> {
         Ok(())
     }
-    Calls {
+    CallPair {
         blocking: empty,
         immediate: None,
     }
 };
 
 /// Rank 0 sends to rank 1, which answers.
-pub(super) const PING_PONG: Calls = {
-    unsafe fn ping_pong(with: &Arguments) -> Result<(), MpiError> {
+pub(super) const PING_PONG: CallPair = {
+    unsafe fn ping_pong(with: &CallArguments) -> Result<(), MpiError> {
         match with.rank {
             0 => {
                 // SAFETY: the caller vouches for it, also below.
@@ -111,25 +111,25 @@ pub(super) const PING_PONG: Calls = {
             _ => Ok(()),
         }
     }
-    Calls {
+    CallPair {
         blocking: ping_pong,
         immediate: None,
     }
 };
 
 /// # Safety
-/// As for [`Call`].
+/// As for [`MpiCall`].
 #[inline(always)]
-unsafe fn send(with: &Arguments, to: c_int) -> Result<(), MpiError> {
+unsafe fn send(with: &CallArguments, to: c_int) -> Result<(), MpiError> {
     // SAFETY: the caller vouches for MPI and for the arguments.
     let code = unsafe { ffi::MPI_Send(with.send, with.count, with.datatype, to, TAG, with.comm) };
     MpiError::check("MPI_Send", code)
 }
 
 /// # Safety
-/// As for [`Call`].
+/// As for [`MpiCall`].
 #[inline(always)]
-unsafe fn receive(with: &Arguments, from: c_int) -> Result<(), MpiError> {
+unsafe fn receive(with: &CallArguments, from: c_int) -> Result<(), MpiError> {
     // SAFETY: a constant.
     let no_status = unsafe { ffi::RSMPI_STATUS_IGNORE };
     // SAFETY: the caller vouches for MPI and for the arguments; no status is wanted.
@@ -148,8 +148,8 @@ unsafe fn receive(with: &Arguments, from: c_int) -> Result<(), MpiError> {
 }
 
 /// Every rank sends to the next and receives from the one before.
-pub(super) const SENDRECV: Calls = {
-    unsafe fn sendrecv(with: &Arguments) -> Result<(), MpiError> {
+pub(super) const SENDRECV: CallPair = {
+    unsafe fn sendrecv(with: &CallArguments) -> Result<(), MpiError> {
         let next = if with.rank + 1 == with.ranks {
             0
         } else {
@@ -160,7 +160,7 @@ pub(super) const SENDRECV: Calls = {
         } else {
             with.rank - 1
         };
-        let Arguments {
+        let CallArguments {
             send,
             recv,
             count,
@@ -179,7 +179,7 @@ pub(super) const SENDRECV: Calls = {
         };
         MpiError::check("MPI_Sendrecv", code)
     }
-    Calls {
+    CallPair {
         blocking: sendrecv,
         immediate: None,
     }

@@ -8,8 +8,9 @@ use mpi::ffi::{MPI_Datatype, MPI_Op};
 use mpi::raw::AsRaw;
 use mpi::traits::Equivalence;
 
-use super::UnknownName;
 use super::constants::byte;
+use crate::error::MethodError;
+use crate::names::look_up;
 
 /// What a message is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,7 +41,7 @@ pub enum Datatype {
 
 /// What the bits of a datatype mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub(super) enum NumberKind {
     Nothing,
     Signed,
     Unsigned,
@@ -94,12 +95,11 @@ impl Datatype {
     pub const fn allows(self, reduction: Reduction) -> bool {
         use Reduction::{Band, Bor, Bxor, Land, Lor, Lxor, Max, Min, Prod, Sum};
         match (self.meaning(), reduction) {
-            (Meaning::Nothing, Band | Bor | Bxor) | (Meaning::Signed | Meaning::Unsigned, _) => {
-                true
-            }
-            (Meaning::Nothing, _) => false,
-            (Meaning::Float, Sum | Prod | Min | Max) => true,
-            (Meaning::Float, Land | Lor | Lxor | Band | Bor | Bxor) => false,
+            (NumberKind::Nothing, Band | Bor | Bxor)
+            | (NumberKind::Signed | NumberKind::Unsigned, _) => true,
+            (NumberKind::Nothing, _) => false,
+            (NumberKind::Float, Sum | Prod | Min | Max) => true,
+            (NumberKind::Float, Land | Lor | Lxor | Band | Bor | Bxor) => false,
         }
     }
 
@@ -113,12 +113,12 @@ impl Datatype {
         }
     }
 
-    pub(super) const fn meaning(self) -> Meaning {
+    pub(super) const fn meaning(self) -> NumberKind {
         match self {
-            Self::Byte => Meaning::Nothing,
-            Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64 => Meaning::Signed,
-            Self::Uint8 | Self::Uint16 | Self::Uint32 | Self::Uint64 => Meaning::Unsigned,
-            Self::Float | Self::Double => Meaning::Float,
+            Self::Byte => NumberKind::Nothing,
+            Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64 => NumberKind::Signed,
+            Self::Uint8 | Self::Uint16 | Self::Uint32 | Self::Uint64 => NumberKind::Unsigned,
+            Self::Float | Self::Double => NumberKind::Float,
         }
     }
 
@@ -230,22 +230,22 @@ impl fmt::Display for Reduction {
 }
 
 impl FromStr for Datatype {
-    type Err = UnknownName;
+    type Err = MethodError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
+    fn from_str(text: &str) -> Result<Self, MethodError> {
         match text {
             "int" => Ok(Self::Int32),
             "long" => Ok(Self::Int64),
-            _ => UnknownName::look_up("datatype", text, Self::ALL, Self::name),
+            _ => look_up("datatype", text, Self::ALL, Self::name),
         }
     }
 }
 
 impl FromStr for Reduction {
-    type Err = UnknownName;
+    type Err = MethodError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        UnknownName::look_up("reduction", text, Self::ALL, Self::name)
+    fn from_str(text: &str) -> Result<Self, MethodError> {
+        look_up("reduction", text, Self::ALL, Self::name)
     }
 }
 

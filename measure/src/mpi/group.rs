@@ -9,14 +9,14 @@ use mpi::ffi::{self, MPI_Comm, MPI_Datatype};
 use mpi::raw::AsRaw;
 use mpi::traits::Equivalence;
 
-use crate::Together;
+use crate::operation::Coordinator;
 
 /// The ranks among which operations run: all of them, or the first ones.
 ///
 /// They have a communicator of their own. It returns its errors, and is freed when the last clone and the last
 /// operation is dropped.
 ///
-/// Its ranks come together by the library's own `MPI_Barrier`, `MPI_Bcast` and `MPI_Allreduce`.
+/// Its ranks come coordinator by the library's own `MPI_Barrier`, `MPI_Bcast` and `MPI_Allreduce`.
 #[derive(Clone, Debug)]
 pub struct MpiGroup {
     comm: Rc<MpiComm>,
@@ -77,7 +77,7 @@ impl MpiGroup {
 
 /// What all ranks have to say of something that each of them did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Agreement {
+pub(super) struct GroupAgreement {
     /// Whether all did the same.
     pub(super) same: bool,
     /// The last rank that failed.
@@ -86,7 +86,7 @@ pub(super) struct Agreement {
 
 impl MpiGroup {
     /// Tells all ranks what this one did, and whether it failed.
-    pub(super) fn agree(&self, did: u64, failed: bool) -> Result<Agreement, CommError> {
+    pub(super) fn agree(&self, did: u64, failed: bool) -> Result<GroupAgreement, CommError> {
         // Counted from 1, so that nobody is 0.
         let number = if failed {
             u64::from(self.rank()) + 1
@@ -94,7 +94,7 @@ impl MpiGroup {
             0
         };
         let [highest, lowest, last] = self.each_largest([did, !did, number])?;
-        Ok(Agreement {
+        Ok(GroupAgreement {
             same: highest == !lowest,
             failed: last.checked_sub(1).map(|rank| rank as u32),
         })
@@ -124,7 +124,7 @@ fn word() -> MPI_Datatype {
 /// Whose word a broadcast tells.
 const FIRST: c_int = 0;
 
-impl Together for MpiGroup {
+impl Coordinator for MpiGroup {
     #[inline]
     async fn barrier(&self) -> Result<(), CommError> {
         let comm = self.raw()?;
@@ -143,7 +143,7 @@ impl Together for MpiGroup {
     }
 
     #[inline]
-    async fn union(&self, own: u64) -> Result<u64, CommError> {
+    async fn bitwise_or(&self, own: u64) -> Result<u64, CommError> {
         let comm = self.raw()?;
         let mut union = own;
         // SAFETY: a constant.

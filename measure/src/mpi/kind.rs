@@ -3,9 +3,10 @@
 use core::fmt;
 use core::str::FromStr;
 
-use super::UnknownName;
-use super::calls::Call;
-use super::entries::{ENTRIES, Entry, InPlace};
+use super::calls::MpiCall;
+use super::entries::{ENTRIES, InPlace, OperationEntry};
+use crate::error::MethodError;
+use crate::names::{look_up, parse_list};
 
 /// An operation of MPI, blocking or not. A non-blocking one is waited for at once.
 ///
@@ -29,8 +30,8 @@ use super::entries::{ENTRIES, Entry, InPlace};
 /// measure.
 #[derive(Clone, Copy)]
 pub struct OperationKind {
-    entry: &'static Entry,
-    immediate: Option<Call>,
+    entry: &'static OperationEntry,
+    immediate: Option<MpiCall>,
 }
 
 impl OperationKind {
@@ -58,22 +59,15 @@ impl OperationKind {
     ///
     /// # Errors
     /// When there is no such name.
-    pub fn list(text: &str) -> Result<Vec<Self>, UnknownName> {
-        let mut found = Vec::new();
-        for name in text.split(',') {
-            let named: Vec<Self> = match name {
+    pub fn list(text: &str) -> Result<Vec<Self>, MethodError> {
+        parse_list(text, |name| {
+            Ok(match name {
                 "all" => Self::all().collect(),
                 "blocking" => Self::all().filter(|kind| kind.is_blocking()).collect(),
                 "nonblocking" => Self::all().filter(|kind| !kind.is_blocking()).collect(),
                 _ => vec![name.parse()?],
-            };
-            for kind in named {
-                if !found.contains(&kind) {
-                    found.push(kind);
-                }
-            }
-        }
-        Ok(found)
+            })
+        })
     }
 
     /// As it is asked for: MPI's name of it, without `MPI_`, in small letters.
@@ -107,8 +101,8 @@ impl OperationKind {
     }
 
     /// How many ranks it takes.
-    pub fn least_ranks(self) -> u32 {
-        self.entry.least_ranks
+    pub fn min_ranks(self) -> u32 {
+        self.entry.min_ranks
     }
 
     pub(super) fn why_not_in_place(self) -> &'static str {
@@ -118,11 +112,11 @@ impl OperationKind {
         }
     }
 
-    pub(super) fn entry(self) -> &'static Entry {
+    pub(super) fn entry(self) -> &'static OperationEntry {
         self.entry
     }
 
-    pub(super) fn call(self) -> Call {
+    pub(super) fn call(self) -> MpiCall {
         self.immediate.unwrap_or(self.entry.calls.blocking)
     }
 }
@@ -149,10 +143,10 @@ impl fmt::Display for OperationKind {
 }
 
 impl FromStr for OperationKind {
-    type Err = UnknownName;
+    type Err = MethodError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        UnknownName::look_up("operation", text, Self::all(), Self::name)
+    fn from_str(text: &str) -> Result<Self, MethodError> {
+        look_up("operation", text, Self::all(), Self::name)
     }
 }
 

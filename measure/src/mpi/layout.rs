@@ -2,12 +2,14 @@
 
 use core::ffi::c_int;
 
-use super::entries::{Entry, Extent, InPlace, Who};
-use super::{OperationError, OperationKind, OperationSettings, Root};
+use super::entries::{BufferExtent, InPlace, InPlaceRanks, OperationEntry};
+use super::error::OperationError;
+use super::kind::OperationKind;
+use super::settings::{OperationSettings, Root};
 
 /// Numbers of elements.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(super) struct BufferLayout {
     /// How many bytes an element takes.
     pub(super) width: usize,
     /// Of a block.
@@ -24,7 +26,7 @@ pub(super) struct Layout {
     pub(super) recv: usize,
 }
 
-impl Layout {
+impl BufferLayout {
     pub(super) fn new(
         kind: OperationKind,
         rank: u32,
@@ -34,7 +36,7 @@ impl Layout {
     ) -> Result<Self, OperationError> {
         check(kind, ranks, bytes, settings)?;
         let width = settings.datatype.bytes();
-        let blocks = Blocks {
+        let blocks = BlockSizes {
             elements: bytes / width,
             rank: rank.into(),
             ranks: ranks.into(),
@@ -44,7 +46,7 @@ impl Layout {
         let root = settings.root == Root::Rotating || settings.root == Root::Rank(rank);
         let (input, output, send, recv) = blocks.of(kind.entry(), root, settings.in_place);
         let counts: Vec<c_int> = match kind.entry().recv {
-            Extent::Share => (0..blocks.ranks)
+            BufferExtent::Share => (0..blocks.ranks)
                 .map(|rank| blocks.share(rank) as c_int)
                 .collect(),
             _ => vec![blocks.elements as c_int; ranks as usize],
@@ -69,35 +71,35 @@ impl Layout {
 }
 
 /// A block of so many elements for every rank.
-struct Blocks {
+struct BlockSizes {
     elements: u64,
     rank: u64,
     ranks: u64,
 }
 
-impl Blocks {
+impl BlockSizes {
     /// The result is dealt out evenly, but for what is left over.
     fn share(&self, rank: u64) -> u64 {
         self.elements / self.ranks + u64::from(rank < self.elements % self.ranks)
     }
 
-    fn extent(&self, extent: Extent, root: bool) -> u64 {
+    fn extent(&self, extent: BufferExtent, root: bool) -> u64 {
         match extent {
-            Extent::Nothing => 0,
-            Extent::AtRoot if !root => 0,
-            Extent::Block => self.elements,
-            Extent::BlockPerRank | Extent::AtRoot => self.elements * self.ranks,
-            Extent::Share => self.share(self.rank),
+            BufferExtent::Nothing => 0,
+            BufferExtent::AtRoot if !root => 0,
+            BufferExtent::Block => self.elements,
+            BufferExtent::BlockPerRank | BufferExtent::AtRoot => self.elements * self.ranks,
+            BufferExtent::Share => self.share(self.rank),
         }
     }
 
     /// What a rank contributes, what it gets, and how large the buffers for that are.
-    fn of(&self, entry: &Entry, root: bool, in_place: bool) -> (u64, u64, u64, u64) {
+    fn of(&self, entry: &OperationEntry, root: bool, in_place: bool) -> (u64, u64, u64, u64) {
         let (input, output) = (self.extent(entry.send, root), self.extent(entry.recv, root));
         match entry.in_place {
             // One buffer for both.
-            InPlace::Whole(Who::All) if in_place => (input, output, 0, input.max(output)),
-            InPlace::OwnBlock(Who::All) if in_place => (input, output, 0, output),
+            InPlace::Whole(InPlaceRanks::All) if in_place => (input, output, 0, input.max(output)),
+            InPlace::OwnBlock(InPlaceRanks::All) if in_place => (input, output, 0, output),
             _ => (input, output, input, output),
         }
     }
@@ -105,7 +107,7 @@ impl Blocks {
     /// Whether MPI can count them, and the rank that needs the most may have so much memory: all ranks say the same.
     fn check(
         &self,
-        entry: &Entry,
+        entry: &OperationEntry,
         width: u64,
         settings: &OperationSettings,
     ) -> Result<(), OperationError> {
@@ -153,7 +155,7 @@ fn check(
         in_place,
         ..
     } = *settings;
-    if ranks < kind.least_ranks() {
+    if ranks < kind.min_ranks() {
         return Err(OperationError::TooFewRanks { kind, ranks });
     }
     if !kind.has_message() && bytes > 0 {
@@ -179,20 +181,9 @@ fn check(
     }
 }
 
-impl Entry {
-    pub(super) fn has_message(&self) -> bool {
-        self.send != Extent::Nothing
-    }
-
-    /// Whether MPI is told where blocks begin, so that all of them together are counted.
-    fn starts_are_told(&self) -> bool {
-        self.names[0].ends_with('v')
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{Datatype, Reduction};
+    use super::super::datatype::{Datatype, Reduction};
     use super::*;
 
     const SETTINGS: OperationSettings = OperationSettings {
@@ -200,8 +191,8 @@ mod tests {
         reduction: Reduction::Sum,
         root: Root::Rank(1),
         in_place: false,
-        alignment: crate::Alignment::CACHE_LINE,
-        cache: crate::CacheState::Warm,
+        alignment: crate::aligned::Alignment::CACHE_LINE,
+        cache: crate::cache::CacheState::Warm,
         cache_bytes: 0,
         memory: 1 << 20,
     };
@@ -212,7 +203,7 @@ mod tests {
 
     /// Of rank 1 of 3, with messages of 80 bytes.
     fn buffers(name: &str, settings: &OperationSettings) -> [usize; 2] {
-        let layout = Layout::new(name.parse().unwrap(), 1, 3, 80, settings).unwrap();
+        let layout = BufferLayout::new(name.parse().unwrap(), 1, 3, 80, settings).unwrap();
         [layout.send, layout.recv]
     }
 
@@ -284,12 +275,13 @@ mod tests {
     #[test]
     fn parts_of_a_result_are_dealt_out() {
         let layout =
-            Layout::new("reduce_scatter".parse().unwrap(), 2, 4, 8 * 11, &SETTINGS).unwrap();
+            BufferLayout::new("reduce_scatter".parse().unwrap(), 2, 4, 8 * 11, &SETTINGS).unwrap();
         assert_eq!(
             (layout.counts, layout.starts),
             (vec![3, 3, 3, 2], vec![0, 3, 6, 9])
         );
-        let layout = Layout::new("gatherv".parse().unwrap(), 2, 4, 8 * 11, &SETTINGS).unwrap();
+        let layout =
+            BufferLayout::new("gatherv".parse().unwrap(), 2, 4, 8 * 11, &SETTINGS).unwrap();
         assert_eq!(
             (layout.counts, layout.starts),
             (vec![11; 4], vec![0, 11, 22, 33])
@@ -297,7 +289,7 @@ mod tests {
     }
 
     fn refused(name: &str, ranks: u32, bytes: u64, settings: &OperationSettings) -> String {
-        Layout::new(name.parse().unwrap(), 0, ranks, bytes, settings)
+        BufferLayout::new(name.parse().unwrap(), 0, ranks, bytes, settings)
             .unwrap_err()
             .to_string()
     }
@@ -331,7 +323,7 @@ mod tests {
                         ..SETTINGS
                     },
                 ),
-                "MPI has no reduction bor of double: floating-point numbers have no bits and no truth",
+                "MPI has no reduction bor of double: floating-point numbers have no bitwise and no logical reductions",
             ),
             (
                 refused(
@@ -379,7 +371,7 @@ mod tests {
             reduction: Reduction::Bor,
             ..SETTINGS
         };
-        assert!(Layout::new("allgather".parse().unwrap(), 0, 3, 8, &settings).is_ok());
+        assert!(BufferLayout::new("allgather".parse().unwrap(), 0, 3, 8, &settings).is_ok());
     }
 
     #[test]
@@ -391,9 +383,9 @@ mod tests {
             ..SETTINGS
         };
         let most = i32::MAX as u64;
-        assert!(Layout::new("gather".parse().unwrap(), 0, 3, most, &large).is_ok());
+        assert!(BufferLayout::new("gather".parse().unwrap(), 0, 3, most, &large).is_ok());
         let too_many = format!(
-            "{} elements are more than MPI counts, which is 2147483647",
+            "{} elements are more than MPI can count, which is 2147483647",
             most + 1
         );
         assert_eq!(refused("gather", 3, most + 1, &large), too_many);
@@ -403,7 +395,7 @@ mod tests {
             assert_eq!(
                 why,
                 format!(
-                    "the messages of a rank would take 2^64 bytes or more, and may take {}",
+                    "the messages of a rank would take 2^64 bytes or more, which exceeds the limit of {}",
                     u64::MAX
                 )
             );
@@ -413,11 +405,12 @@ mod tests {
             ..SETTINGS
         };
         for rank in 0..3 {
-            let found = Layout::new("gather".parse().unwrap(), rank, 3, 800, &small).unwrap_err();
+            let found =
+                BufferLayout::new("gather".parse().unwrap(), rank, 3, 800, &small).unwrap_err();
             let why =
-                "the messages of a rank would take 3200 bytes, more than the 3199 that they may";
+                "the messages of a rank would take 3200 bytes, which exceeds the limit of 3199";
             assert_eq!(found.to_string(), why);
         }
-        assert!(Layout::new("gather".parse().unwrap(), 0, 3, 792, &small).is_ok());
+        assert!(BufferLayout::new("gather".parse().unwrap(), 0, 3, 792, &small).is_ok());
     }
 }

@@ -6,15 +6,19 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use downbeat_sync::CommError;
 
-use super::calls::{Arguments, Call};
+use super::calls::{CallArguments, MpiCall};
 use super::constants::in_place;
-use super::entries::{InPlace, Who};
-use super::group::Agreement;
-use super::layout::Layout;
-use super::memory::Memory;
+use super::datatype::Reduction;
+use super::entries::{InPlace, InPlaceRanks};
+use super::error::OperationError;
+use super::group::{GroupAgreement, MpiGroup};
+use super::kind::OperationKind;
+use super::layout::BufferLayout;
+use super::memory::OperationBuffers;
 use super::reference::encode;
-use super::{MpiGroup, OperationError, OperationKind, OperationSettings, Reduction, Root};
-use crate::{CacheState, Operation};
+use super::settings::{OperationSettings, Root};
+use crate::cache::CacheState;
+use crate::operation::Operation;
 
 /// An operation of MPI whose buffers are there.
 ///
@@ -32,16 +36,16 @@ use crate::{CacheState, Operation};
 #[derive(Debug)]
 pub struct MpiOperation {
     kind: OperationKind,
-    call: Call,
+    call: MpiCall,
     /// The root of all calls, or that of call 0 and as many ranks that take turns.
     root: u32,
     turns: u32,
-    arguments: Arguments,
+    arguments: CallArguments,
     /// The buffers as this rank passes them, unless it is the root, and if it is.
-    usual: Passed,
-    as_root: Passed,
-    pub(super) memory: Memory,
-    pub(super) layout: Layout,
+    usual: BufferPointers,
+    as_root: BufferPointers,
+    pub(super) memory: OperationBuffers,
+    pub(super) layout: BufferLayout,
     pub(super) settings: OperationSettings,
     /// Keeps the communicator.
     pub(super) group: MpiGroup,
@@ -49,7 +53,7 @@ pub struct MpiOperation {
 
 /// The buffers of a call.
 #[derive(Clone, Copy, Debug)]
-struct Passed {
+struct BufferPointers {
     send: *const c_void,
     recv: *mut c_void,
     buffer: *mut c_void,
@@ -81,11 +85,11 @@ impl MpiOperation {
             .hash(&mut hasher);
         let prepared = Self::prepare_alone(kind, group, bytes, settings);
         match group.agree(hasher.finish(), prepared.is_err())? {
-            Agreement { same: false, .. } => Err(OperationError::RanksDiffer),
-            Agreement {
+            GroupAgreement { same: false, .. } => Err(OperationError::RanksDiffer),
+            GroupAgreement {
                 failed: Some(rank), ..
             } => prepared.and(Err(OperationError::Elsewhere { rank })),
-            Agreement { failed: None, .. } => prepared,
+            GroupAgreement { failed: None, .. } => prepared,
         }
     }
 
@@ -102,7 +106,7 @@ impl MpiOperation {
         // Rank 0 may be the one with the most to hold.
         (0..ranks)
             .take(2)
-            .try_for_each(|rank| Layout::new(kind, rank, ranks, bytes, settings).map(drop))
+            .try_for_each(|rank| BufferLayout::new(kind, rank, ranks, bytes, settings).map(drop))
     }
 
     fn prepare_alone(
@@ -112,14 +116,14 @@ impl MpiOperation {
         settings: &OperationSettings,
     ) -> Result<Self, OperationError> {
         let comm = group.raw().map_err(CommError::from)?;
-        let layout = Layout::new(kind, group.rank(), group.size(), bytes, settings)?;
-        let memory = Memory::new(&layout, settings)?;
+        let layout = BufferLayout::new(kind, group.rank(), group.size(), bytes, settings)?;
+        let memory = OperationBuffers::new(&layout, settings)?;
         let (root, turns) = match settings.root {
             _ if !kind.has_root() => (0, 1),
             Root::Rank(rank) => (rank, 1),
             Root::Rotating => (0, group.size()),
         };
-        let nowhere = Passed {
+        let nowhere = BufferPointers {
             send: core::ptr::null(),
             recv: core::ptr::null_mut(),
             buffer: core::ptr::null_mut(),
@@ -129,7 +133,7 @@ impl MpiOperation {
             call: kind.call(),
             root,
             turns,
-            arguments: Arguments {
+            arguments: CallArguments {
                 comm,
                 rank: group.rank() as c_int,
                 ranks: group.size() as c_int,
@@ -178,24 +182,26 @@ impl MpiOperation {
     pub(super) fn point(&mut self) {
         let send: *mut c_void = self.memory.send.bytes_mut().as_mut_ptr().cast();
         let recv: *mut c_void = self.memory.recv.bytes_mut().as_mut_ptr().cast();
-        let both = Passed {
+        let both = BufferPointers {
             send,
             recv,
             buffer: recv,
         };
-        let sends_in_place = Passed {
+        let sends_in_place = BufferPointers {
             send: in_place(),
             ..both
         };
         let (usual, as_root) = match self.kind.entry().in_place {
             _ if !self.settings.in_place => (both, both),
-            InPlace::Whole(Who::All) | InPlace::OwnBlock(Who::All) => {
+            InPlace::Whole(InPlaceRanks::All) | InPlace::OwnBlock(InPlaceRanks::All) => {
                 (sends_in_place, sends_in_place)
             }
-            InPlace::Whole(Who::Root) | InPlace::OwnBlock(Who::Root) => (both, sends_in_place),
+            InPlace::Whole(InPlaceRanks::Root) | InPlace::OwnBlock(InPlaceRanks::Root) => {
+                (both, sends_in_place)
+            }
             InPlace::Kept => (
                 both,
-                Passed {
+                BufferPointers {
                     recv: in_place(),
                     ..both
                 },
@@ -205,7 +211,7 @@ impl MpiOperation {
         // A broadcast's root has its message where others have what they send.
         (self.usual, self.as_root) = (
             usual,
-            Passed {
+            BufferPointers {
                 buffer: send,
                 ..as_root
             },
@@ -222,12 +228,12 @@ impl MpiOperation {
         } else {
             number % self.turns
         } as c_int;
-        let Passed { send, recv, buffer } = if root == self.arguments.rank {
+        let BufferPointers { send, recv, buffer } = if root == self.arguments.rank {
             self.as_root
         } else {
             self.usual
         };
-        self.arguments = Arguments {
+        self.arguments = CallArguments {
             root,
             send,
             recv,

@@ -4,12 +4,11 @@ use core::ops::Range;
 
 use fastrand::Rng;
 
-use super::datatype::Meaning;
-use super::{Datatype, Reduction};
+use super::datatype::{Datatype, NumberKind, Reduction};
 
 /// One call as one rank sees it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Case {
+pub(super) struct VerifyCase {
     pub(super) rank: usize,
     pub(super) ranks: usize,
     pub(super) root: usize,
@@ -22,7 +21,7 @@ pub(super) struct Case {
     pub(super) reduction: Option<Reduction>,
 }
 
-impl Case {
+impl VerifyCase {
     pub(super) fn is_root(&self) -> bool {
         self.rank == self.root
     }
@@ -37,7 +36,7 @@ impl Case {
             return (rank * 37 + place * 11 + 5) as i64;
         };
         let mut random = Rng::with_seed((rank as u64) << 40 ^ place as u64);
-        let low = if self.datatype.meaning() == Meaning::Unsigned {
+        let low = if self.datatype.meaning() == NumberKind::Unsigned {
             0
         } else {
             -50
@@ -57,7 +56,7 @@ impl Case {
         }
     }
 
-    /// What these ranks' elements of one place are together. `None` of no rank.
+    /// What these ranks' elements of one place are coordinator. `None` of no rank.
     pub(super) fn combined(&self, mut of: Range<usize>, place: usize) -> Option<i64> {
         let reduction = self.reduction?;
         let first = self.input(of.next()?, place);
@@ -147,8 +146,8 @@ impl Datatype {
 mod tests {
     use super::*;
 
-    fn case(datatype: Datatype, reduction: Option<Reduction>) -> Case {
-        Case {
+    fn case(datatype: Datatype, reduction: Option<Reduction>) -> VerifyCase {
+        VerifyCase {
             rank: 1,
             ranks: 5,
             root: 2,
@@ -159,7 +158,7 @@ mod tests {
         }
     }
 
-    fn inputs(case: &Case, rank: usize) -> Vec<i64> {
+    fn inputs(case: &VerifyCase, rank: usize) -> Vec<i64> {
         (0..200).map(|place| case.input(rank, place)).collect()
     }
 

@@ -3,8 +3,10 @@
 use core::fmt;
 use core::str::FromStr;
 
-use super::{Datatype, Reduction, UnknownName};
-use crate::{Alignment, CacheState};
+use super::datatype::{Datatype, Reduction};
+use crate::aligned::Alignment;
+use crate::cache::CacheState;
+use crate::error::MethodError;
 
 /// What operations are to be like. Those that have no reduction, or no root, take no notice of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,9 +69,9 @@ impl fmt::Display for Root {
 }
 
 impl FromStr for Root {
-    type Err = UnknownName;
+    type Err = MethodError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
+    fn from_str(text: &str) -> Result<Self, MethodError> {
         if text == ROTATING {
             return Ok(Self::Rotating);
         }
@@ -78,10 +80,10 @@ impl FromStr for Root {
             .ok()
             .filter(|_| digits)
             .map(Self::Rank)
-            .ok_or_else(|| UnknownName {
-                what: "root",
+            .ok_or_else(|| MethodError::UnknownName {
+                kind: "root",
                 name: text.to_owned(),
-                known: format!("numbers of ranks and {ROTATING}"),
+                known: format!("rank numbers and {ROTATING}"),
             })
     }
 }
@@ -104,7 +106,7 @@ mod tests {
             let why = wrong.parse::<Root>().unwrap_err().to_string();
             assert_eq!(
                 why,
-                format!("there is no root \"{wrong}\"; there are numbers of ranks and rotating")
+                format!("there is no root \"{wrong}\"; there are rank numbers and rotating")
             );
         }
     }

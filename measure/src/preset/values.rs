@@ -41,7 +41,7 @@ impl Preset {
                 WINDOWS,
                 Stopping::Count { most: 100 },
                 Processing::NbcBench {
-                    of: PerRank::Median,
+                    per_rank: PerRank::Median,
                 },
             ),
             Self::MpiBench => (0, EACH_CALL, Stopping::Count { most: 1_000 }, MPI_BENCH),
@@ -81,7 +81,7 @@ const ROUNDS: Scheme = Scheme::RoundTime(RoundTime {
 });
 
 const MPI_BENCH: Processing = Processing::MpiBench {
-    a: Processing::MPI_BENCH_FACTOR,
+    factor: Processing::MPI_BENCH_FACTOR,
 };
 
 const EXTREMES: Processing = Processing::Extremes {
@@ -104,12 +104,12 @@ const REPRO_MPIS_SLICE: Stopping = Stopping::TimeSlice {
 const PHLOEMS_SERIES: Scheme = Scheme::Series(Series {
     barrier_after_each: true,
     within: Some(Duration::from_millis(50)),
-    ..Series::of(1_000)
+    ..Series::new(1_000)
 });
 
 const MPPTESTS_SERIES: Scheme = Scheme::Series(Series {
     untimed: 1,
-    ..Series::of(50)
+    ..Series::new(50)
 });
 
 const MPPTESTS_LEAST: Stopping = Stopping::NearLeast {
@@ -141,6 +141,6 @@ fn intels_series(bytes: u64) -> Scheme {
     Scheme::Series(Series {
         barriers_before: 2,
         within: Some(Duration::from_secs(10)),
-        ..Series::of(calls)
+        ..Series::new(calls)
     })
 }

@@ -3,7 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
-use super::{PerRank, Processing, ProcessingError};
+use super::{PerRank, Processing};
+use crate::error::MethodError;
 use downbeat_records::stats::Confidence;
 
 impl fmt::Display for PerRank {
@@ -36,8 +37,8 @@ impl fmt::Display for Processing {
             }
             Self::Osu => f.write_str("osu"),
             Self::Global { confidence } => write!(f, "global/{}", confidence.share()),
-            Self::MpiBench { a } => write!(f, "mpibench/{a}"),
-            Self::NbcBench { of } => write!(f, "nbcbench/{of}"),
+            Self::MpiBench { factor } => write!(f, "mpibench/{factor}"),
+            Self::NbcBench { per_rank } => write!(f, "nbcbench/{per_rank}"),
             Self::RankAverages => f.write_str("rank-averages"),
             Self::RootBest => f.write_str("root-best"),
         }
@@ -45,9 +46,9 @@ impl fmt::Display for Processing {
 }
 
 impl FromStr for Processing {
-    type Err = ProcessingError;
+    type Err = MethodError;
 
-    fn from_str(text: &str) -> Result<Self, ProcessingError> {
+    fn from_str(text: &str) -> Result<Self, MethodError> {
         let (name, option) = text
             .split_once('/')
             .map_or((text, None), |(name, option)| (name, Some(option)));
@@ -74,18 +75,28 @@ impl FromStr for Processing {
             "global" | "ps4" => Ok(Self::Global {
                 confidence: confidence(option)?,
             }),
-            "mpibench" | "ps5" => Ok(Self::MpiBench { a: factor(option)? }),
+            "mpibench" | "ps5" => Ok(Self::MpiBench {
+                factor: factor(option)?,
+            }),
             "nbcbench" | "ps6" => Ok(Self::NbcBench {
-                of: per_rank(option)?,
+                per_rank: per_rank(option)?,
             }),
             "rank-averages" | "ps7" => alone(Self::RankAverages),
             "root-best" | "ps8" => alone(Self::RootBest),
-            _ => Err(ProcessingError::NoSuchName(name.to_owned())),
+            _ => Err(MethodError::UnknownName {
+                kind: "processing",
+                name: name.to_owned(),
+                known: KNOWN.to_owned(),
+            }),
         }
     }
 }
 
-fn confidence(option: Option<&str>) -> Result<Confidence, ProcessingError> {
+/// Names of all processings, with their numbers in the paper.
+const KNOWN: &str = "median, skampi (or ps1), extremes (ps2), osu (ps3), global (ps4), mpibench (ps5), nbcbench (ps6), \
+                     rank-averages (ps7) and root-best (ps8)";
+
+fn confidence(option: Option<&str>) -> Result<Confidence, MethodError> {
     let Some(option) = option else {
         return Ok(Confidence::USUAL);
     };
@@ -93,7 +104,7 @@ fn confidence(option: Option<&str>) -> Result<Confidence, ProcessingError> {
     Confidence::new(share).map_err(|_| wrong(option))
 }
 
-fn factor(option: Option<&str>) -> Result<f64, ProcessingError> {
+fn factor(option: Option<&str>) -> Result<f64, MethodError> {
     let Some(option) = option else {
         return Ok(Processing::MPI_BENCH_FACTOR);
     };
@@ -101,12 +112,12 @@ fn factor(option: Option<&str>) -> Result<f64, ProcessingError> {
     if a.is_finite() && a >= 1.0 {
         Ok(a)
     } else {
-        Err(ProcessingError::Factor(a))
+        Err(MethodError::OutlierFactor(a))
     }
 }
 
 /// The median is what is hardest to disturb, and so what is taken if nothing is said.
-fn per_rank(option: Option<&str>) -> Result<PerRank, ProcessingError> {
+fn per_rank(option: Option<&str>) -> Result<PerRank, MethodError> {
     let all = [PerRank::Median, PerRank::Mean, PerRank::Min, PerRank::Max];
     let Some(option) = option else {
         return Ok(PerRank::Median);
@@ -116,8 +127,8 @@ fn per_rank(option: Option<&str>) -> Result<PerRank, ProcessingError> {
         .ok_or_else(|| wrong(option))
 }
 
-fn wrong(option: &str) -> ProcessingError {
-    ProcessingError::Option(option.to_owned())
+fn wrong(option: &str) -> MethodError {
+    MethodError::ProcessingOption(option.to_owned())
 }
 
 #[cfg(test)]
@@ -144,8 +155,8 @@ mod tests {
                 },
                 3 => Processing::Osu,
                 4 => Processing::Global { confidence },
-                5 => Processing::MpiBench { a },
-                6 => Processing::NbcBench { of },
+                5 => Processing::MpiBench { factor: a },
+                6 => Processing::NbcBench { per_rank: of },
                 7 => Processing::RankAverages,
                 _ => Processing::RootBest,
             },
@@ -191,7 +202,10 @@ mod tests {
     fn what_is_wrong_with_a_label_is_named() {
         let error = |label: &str| label.parse::<Processing>().unwrap_err();
         for label in ["", "ps0", "ps9", "PS1", "medain", " median"] {
-            assert_eq!(error(label), ProcessingError::NoSuchName(label.into()));
+            assert!(
+                matches!(error(label), MethodError::UnknownName { name, .. } if name == label),
+                "{label}"
+            );
         }
         for (label, option) in [
             ("median/3", "3"),
@@ -209,15 +223,18 @@ mod tests {
         ] {
             assert_eq!(
                 error(label),
-                ProcessingError::Option(option.into()),
+                MethodError::ProcessingOption(option.into()),
                 "{label}"
             );
         }
-        assert_eq!(error("mpibench/0.5"), ProcessingError::Factor(0.5));
-        assert!(matches!(error("mpibench/NaN"), ProcessingError::Factor(_)));
+        assert_eq!(error("mpibench/0.5"), MethodError::OutlierFactor(0.5));
+        assert!(matches!(
+            error("mpibench/NaN"),
+            MethodError::OutlierFactor(_)
+        ));
         assert_eq!(
             error("mpibench/inf"),
-            ProcessingError::Factor(f64::INFINITY)
+            MethodError::OutlierFactor(f64::INFINITY)
         );
     }
 }

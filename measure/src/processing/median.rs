@@ -1,10 +1,11 @@
 //! Downbeat's own: what a few disturbed calls do not move.
 
-use super::{Figure, ProcessingError, greatest, least};
+use super::{Figure, greatest, least};
+use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
-pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, ProcessingError> {
+pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, MeasureError> {
     let mut times = observations.run_times();
     let sample = Sample::new(&mut times)?;
     Ok(vec![
@@ -19,7 +20,7 @@ pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, Proces
 
 #[cfg(test)]
 mod tests {
-    use super::super::hand::{expect, five_calls, global, local};
+    use super::super::test_data::{expect, five_calls, global, local};
 
     #[test]
     fn quartiles_are_those_of_run_times() {

@@ -1,13 +1,17 @@
 //! PS5, MPIBench: the times of all calls on all ranks, but for outliers.
 
-use super::{Figure, ProcessingError, mean_and_extremes};
+use super::{Figure, mean_and_extremes};
+use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
 /// Section 2 of the paper: "they determine the 99th percentile of the sample, denoted as t99, and then define tthresh =
 /// t99 * a for some constant a >= 1"; what is greater is an outlier. The sample is that of all calls on all ranks, and the
 /// percentile, which the paper does not define, R's type 7 as everywhere here.
-pub(super) fn figures(observations: &Observations, a: f64) -> Result<Vec<Figure>, ProcessingError> {
+pub(super) fn figures(
+    observations: &Observations,
+    factor: f64,
+) -> Result<Vec<Figure>, MeasureError> {
     let ranks = 0..observations.ranks();
     let mut times: Vec<f64> = observations
         .valid()
@@ -16,7 +20,7 @@ pub(super) fn figures(observations: &Observations, a: f64) -> Result<Vec<Figure>
     let sample = Sample::new(&mut times)?;
     let t99 = sample.quantile(0.99);
     // A clock that ran backwards may have made it negative: then nothing may be left below a multiple of it.
-    let threshold = t99.max(a * t99);
+    let threshold = t99.max(factor * t99);
     let kept = sample.values().partition_point(|time| *time <= threshold);
     let kept = Sample::new(&mut times[..kept])?;
     Ok(mean_and_extremes(&kept)
@@ -27,7 +31,7 @@ pub(super) fn figures(observations: &Observations, a: f64) -> Result<Vec<Figure>
 
 #[cfg(test)]
 mod tests {
-    use super::super::hand::{expect, five_calls, global, local};
+    use super::super::test_data::{expect, five_calls, global, local};
 
     #[test]
     fn what_is_beyond_the_threshold_is_an_outlier() {

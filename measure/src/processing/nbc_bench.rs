@@ -1,24 +1,25 @@
 //! PS6, NBCBench: one figure of each rank, and the greatest of these.
 
-use super::{Figure, PerRank, ProcessingError, greatest, least, times_of};
+use super::{Figure, PerRank, greatest, least, rank_times};
+use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
 pub(super) fn figures(
     observations: &Observations,
-    of: PerRank,
-) -> Result<Vec<Figure>, ProcessingError> {
+    per_rank: PerRank,
+) -> Result<Vec<Figure>, MeasureError> {
     let figure = |rank| {
-        let mut times = times_of(observations, rank);
+        let mut times = rank_times(observations, rank);
         let sample = Sample::new(&mut times)?;
-        Ok(match of {
+        Ok(match per_rank {
             PerRank::Mean => sample.mean(),
             PerRank::Median => sample.median(),
             PerRank::Min => least(&sample),
             PerRank::Max => greatest(&sample),
         })
     };
-    let ranks: Result<Vec<f64>, ProcessingError> = (0..observations.ranks()).map(figure).collect();
+    let ranks: Result<Vec<f64>, MeasureError> = (0..observations.ranks()).map(figure).collect();
     Ok(vec![Figure::new(
         "max",
         greatest(&Sample::new(&mut ranks?)?),
@@ -27,7 +28,7 @@ pub(super) fn figures(
 
 #[cfg(test)]
 mod tests {
-    use super::super::hand::{expect, five_calls, global};
+    use super::super::test_data::{expect, five_calls, global};
 
     #[test]
     fn the_rank_that_is_worst_counts() {

@@ -1,19 +1,20 @@
 //! PS3, OSU: the mean of each rank over its calls, and how these differ.
 
-use super::{Figure, ProcessingError, mean_and_extremes, means_of_ranks};
+use super::{Figure, mean_and_extremes, rank_means};
+use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
 /// The paper divides the sum of the means by the number of calls; by the number of ranks is meant, and what OSU does.
-pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, ProcessingError> {
-    Ok(mean_and_extremes(&Sample::new(&mut means_of_ranks(
+pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, MeasureError> {
+    Ok(mean_and_extremes(&Sample::new(&mut rank_means(
         observations,
     )?)?))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::hand::{expect, five_calls, global, local};
+    use super::super::test_data::{expect, five_calls, global, local};
 
     #[test]
     fn means_of_ranks_are_averaged() {

@@ -1,16 +1,17 @@
 //! PS7, Intel's benchmarks and Phloem: the mean of each rank over a series of calls, and how these differ.
 
-use super::{Figure, ProcessingError, osu};
+use super::{Figure, osu};
+use crate::error::MeasureError;
 use downbeat_records::Observations;
 
 /// What the ranks measure differs from OSU's, a whole series instead of each call; what is made of it does not.
-pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, ProcessingError> {
+pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, MeasureError> {
     osu::figures(observations)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::hand::expect;
+    use super::super::test_data::expect;
     use downbeat_records::{CallTimes, ObservationState, Observations};
 
     #[test]

@@ -1,22 +1,23 @@
 //! PS8, mpptest: the root's mean of every series of calls, and the least of these.
 
-use super::{Figure, ProcessingError, least, times_of};
+use super::{Figure, least, rank_times};
+use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
 pub(super) fn figures(
     observations: &Observations,
     root: usize,
-) -> Result<Vec<Figure>, ProcessingError> {
+) -> Result<Vec<Figure>, MeasureError> {
     Ok(vec![Figure::new(
         "min",
-        least(&Sample::new(&mut times_of(observations, root))?),
+        least(&Sample::new(&mut rank_times(observations, root))?),
     )])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::hand::{expect, five_calls, global};
+    use super::super::test_data::{expect, five_calls, global};
     use downbeat_records::{CallTimes, ObservationState, Observations};
 
     #[test]

@@ -1,10 +1,11 @@
 //! PS1, SKaMPI: the middle half of the calls, by the time of the slowest rank of each.
 
-use super::{Figure, ProcessingError, slowest_times};
+use super::{Figure, slowest_times};
+use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
-pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, ProcessingError> {
+pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, MeasureError> {
     let mut times = slowest_times(observations);
     // Sorted; a quarter, rounded down, is cut off at either end, so that of one call that one is left.
     let quarter = times.len() / 4;
@@ -26,7 +27,7 @@ pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, Proces
 
 #[cfg(test)]
 mod tests {
-    use super::super::hand::{expect, five_calls, global, local};
+    use super::super::test_data::{expect, five_calls, global, local};
 
     #[test]
     fn the_middle_half_is_that_of_the_slowest_ranks() {

@@ -3,8 +3,9 @@
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::{Comm, collective};
 
-use crate::stage::{Span, Stage, from_word, room_for, to_word};
-use crate::{MeasureError, Operation, Together};
+use crate::context::{CallSpan, MeasureContext, from_word, reserve_spans, to_word};
+use crate::error::MeasureError;
+use crate::operation::{Coordinator, Operation};
 use downbeat_records::ObservationState;
 use downbeat_records::stats::Sample;
 
@@ -33,7 +34,7 @@ impl Default for RoundTime {
 }
 
 /// How long before its start a round is announced, as rank 0 decides.
-pub(crate) struct Running {
+pub(crate) struct PreparedRounds {
     /// Until the last rank has heard of the start.
     pub(super) broadcast: Duration,
     slack: f64,
@@ -52,28 +53,28 @@ const BARELY: u64 = 4;
 
 impl RoundTime {
     /// Finds out how long it takes until all ranks have heard of a start.
-    pub(super) async fn prepare<M: Comm, T: Together, K: Clock>(
+    pub(super) async fn prepare<M: Comm, T: Coordinator, K: Clock>(
         &self,
-        stage: &Stage<'_, M, T, K>,
-    ) -> Result<Running, MeasureError> {
+        context: &MeasureContext<'_, M, T, K>,
+    ) -> Result<PreparedRounds, MeasureError> {
         const TRIES: usize = 51;
-        let model = stage.global()?;
+        let model = context.global()?;
         let mut took = Vec::with_capacity(TRIES);
         for _ in 0..TRIES {
-            stage.together.barrier().await?;
+            context.coordinator.barrier().await?;
             let sent = from_word(
-                stage
-                    .together
-                    .broadcast(to_word(model.apply(stage.clock.ticks())))
+                context
+                    .coordinator
+                    .broadcast(to_word(model.apply(context.clock.ticks())))
                     .await?,
             );
-            took.push((model.apply(stage.clock.ticks()) - sent).as_nanos() as f64);
+            took.push((model.apply(context.clock.ticks()) - sent).as_nanos() as f64);
         }
         let median = Sample::new(&mut took).map_or(0.0, |sample| sample.median());
         // A clock that is behind could have it arrive before it was sent; a cast saturates.
-        let slowest = collective::all_reduce(stage.comm, median as u64, u64::max).await?;
+        let slowest = collective::all_reduce(context.comm, median as u64, u64::max).await?;
         let broadcast = Duration::from_nanos((slowest as i64).max(1));
-        Ok(Running {
+        Ok(PreparedRounds {
             broadcast,
             slack: self.slack,
             adaptive: self.adaptive,
@@ -82,7 +83,7 @@ impl RoundTime {
     }
 }
 
-impl Running {
+impl PreparedRounds {
     /// By what part the slack grows when a round is lost.
     const MORE: f64 = 0.1;
     /// One round of a thousand may be lost at most, and half of that goes to what no slack would mend.
@@ -91,34 +92,34 @@ impl Running {
     const TOO_MANY_IN_A_ROW: u32 = 3;
 
     /// Rounds until there are enough, or time is up.
-    pub(super) async fn run<M: Comm, T: Together, K: Clock>(
+    pub(super) async fn run<M: Comm, T: Coordinator, K: Clock>(
         &mut self,
-        stage: &Stage<'_, M, T, K>,
+        context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
         first: u32,
         rounds: u32,
         time: Option<Duration>,
-    ) -> Result<Vec<Span>, MeasureError> {
-        let model = stage.global()?;
-        let until = time.map(|time| model.invert(model.apply(stage.clock.ticks()) + time));
-        let mut spans = room_for(rounds);
+    ) -> Result<Vec<CallSpan>, MeasureError> {
+        let model = context.global()?;
+        let until = time.map(|time| model.invert(model.apply(context.clock.ticks()) + time));
+        let mut spans = reserve_spans(rounds);
         for number in first..first + rounds {
             operation.prepare();
-            let start = model.apply(stage.clock.ticks()) + self.notice();
-            let start = from_word(stage.together.broadcast(to_word(start)).await?);
-            let late = stage.wait_until(&model, start)?;
-            let span = stage.timed(operation, number).await?;
+            let start = model.apply(context.clock.ticks()) + self.notice();
+            let start = from_word(context.coordinator.broadcast(to_word(start)).await?);
+            let late = context.wait_until(&model, start)?;
+            let span = context.timed(operation, number).await?;
             let mut word = late.map_or(0, |by| self.lateness(by));
             if until.is_some_and(|until| span.end >= until) {
                 word |= OUT_OF_TIME;
             }
-            let word = stage.together.union(word).await?;
+            let word = context.coordinator.bitwise_or(word).await?;
             let state = if word & LATE == 0 {
                 ObservationState::Valid
             } else {
                 ObservationState::Late
             };
-            spans.push(Span { state, ..span });
+            spans.push(CallSpan { state, ..span });
             self.adapt(word);
             if word & OUT_OF_TIME != 0 {
                 break;

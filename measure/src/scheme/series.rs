@@ -3,8 +3,10 @@
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::{Comm, collective};
 
-use crate::stage::{Span, Stage, room_for};
-use crate::{Barrier, MeasureError, Operation, Together};
+use crate::barrier::Barrier;
+use crate::context::{CallSpan, MeasureContext, reserve_spans};
+use crate::error::MeasureError;
+use crate::operation::{Coordinator, Operation};
 use downbeat_records::ObservationState;
 
 /// Several calls that are timed together, so that an observation is their mean.
@@ -31,7 +33,7 @@ const TRIED: u32 = 5;
 
 impl Series {
     /// So many calls behind a barrier.
-    pub const fn of(calls: u32) -> Self {
+    pub const fn new(calls: u32) -> Self {
         Self {
             calls,
             within: None,
@@ -43,9 +45,9 @@ impl Series {
     }
 
     /// A series of so many calls that is thrown away; then one that says how many calls fit into the time of a series.
-    pub(super) async fn warm_up<M: Comm, T: Together, K: Clock>(
+    pub(super) async fn warm_up<M: Comm, T: Coordinator, K: Clock>(
         &mut self,
-        stage: &Stage<'_, M, T, K>,
+        context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
         calls: u32,
     ) -> Result<(), MeasureError> {
@@ -55,24 +57,24 @@ impl Series {
             untimed: 0,
             ..*self
         }
-        .run(stage, operation, 0, series)
+        .run(context, operation, 0, series)
         .await?;
         if let Some(within) = self.within {
             let tried = Self {
                 calls: TRIED,
                 ..*self
             }
-            .run(stage, operation, 0, 1)
+            .run(context, operation, 0, 1)
             .await?;
             let took = tried
                 .iter()
                 .map(|span| {
-                    stage
+                    context
                         .nanos(span.end)
-                        .saturating_sub(stage.nanos(span.start))
+                        .saturating_sub(context.nanos(span.start))
                 })
                 .sum();
-            self.calls = collective::broadcast(stage.comm, u64::from(self.fitting(within, took)))
+            self.calls = collective::broadcast(context.comm, u64::from(self.fitting(within, took)))
                 .await? as u32;
         }
         Ok(())
@@ -84,14 +86,14 @@ impl Series {
         fit.clamp(1, i128::from(self.calls.max(1))) as u32
     }
 
-    pub(super) async fn run<M: Comm, T: Together, K: Clock>(
+    pub(super) async fn run<M: Comm, T: Coordinator, K: Clock>(
         &self,
-        stage: &Stage<'_, M, T, K>,
+        context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
         first: u32,
         observations: u32,
-    ) -> Result<Vec<Span>, MeasureError> {
-        let mut spans = room_for(observations);
+    ) -> Result<Vec<CallSpan>, MeasureError> {
+        let mut spans = reserve_spans(observations);
         for _ in first..first + observations {
             operation.prepare();
             for call in 0..self.untimed {
@@ -101,20 +103,20 @@ impl Series {
                     .map_err(MeasureError::Operation)?;
             }
             for _ in 0..self.barriers_before {
-                stage.wait_for_all(self.barrier).await?;
+                context.wait_for_all(self.barrier).await?;
             }
-            let start = stage.clock.open();
+            let start = context.clock.open();
             for call in 0..self.calls {
                 operation
                     .call(call)
                     .await
                     .map_err(MeasureError::Operation)?;
                 if self.barrier_after_each {
-                    stage.wait_for_all(self.barrier).await?;
+                    context.wait_for_all(self.barrier).await?;
                 }
             }
-            let end = stage.clock.close();
-            spans.push(Span {
+            let end = context.clock.close();
+            spans.push(CallSpan {
                 start,
                 end,
                 state: ObservationState::Valid,
@@ -131,7 +133,7 @@ mod tests {
     #[test]
     fn as_many_calls_as_fit_but_one_at_least() {
         let fitting =
-            |calls, millis, took| Series::of(calls).fitting(Duration::from_millis(millis), took);
+            |calls, millis, took| Series::new(calls).fitting(Duration::from_millis(millis), took);
         // 5 calls took 1 ms, so 250 take 50.
         assert_eq!(
             (fitting(1_000, 50, 1_000_000), fitting(100, 50, 1_000_000)),

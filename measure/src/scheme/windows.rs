@@ -3,9 +3,10 @@
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::{Comm, collective};
 
-use super::EachCall;
-use crate::stage::{Span, Stage, from_word, room_for, to_word};
-use crate::{MeasureError, Operation, Together};
+use super::each_call::EachCall;
+use crate::context::{CallSpan, MeasureContext, from_word, reserve_spans, to_word};
+use crate::error::MeasureError;
+use crate::operation::{Coordinator, Operation};
 use downbeat_records::stats::Sample;
 use downbeat_records::{ObservationState, Observations};
 
@@ -17,7 +18,7 @@ pub struct Windows {
 }
 
 /// How long the first windows are, as rank 0 decides.
-pub(crate) struct Running {
+pub(crate) struct PreparedWindows {
     pub(super) window: Duration,
     fixed: bool,
 }
@@ -33,54 +34,58 @@ const MOST_SPOILED: f64 = 0.02;
 
 impl Windows {
     /// Finds the size of the windows: twice what most calls take, the waiting for a barrier included.
-    pub(super) async fn prepare<M: Comm, T: Together, K: Clock>(
+    pub(super) async fn prepare<M: Comm, T: Coordinator, K: Clock>(
         &self,
-        stage: &Stage<'_, M, T, K>,
+        context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
-    ) -> Result<Running, MeasureError> {
+    ) -> Result<PreparedWindows, MeasureError> {
         if let Some(window) = self.window {
-            return Ok(Running {
+            return Ok(PreparedWindows {
                 window,
                 fixed: true,
             });
         }
-        let tried = EachCall::default().run(stage, operation, 0, TRIES).await?;
+        let tried = EachCall::default()
+            .run(context, operation, 0, TRIES)
+            .await?;
         let mut lengths: Vec<f64> = tried
             .iter()
             .map(|span| {
-                stage
+                context
                     .nanos(span.end)
-                    .saturating_sub(stage.nanos(span.start)) as f64
+                    .saturating_sub(context.nanos(span.start)) as f64
             })
             .collect();
         let most = Sample::new(&mut lengths).map_or(0.0, |sample| sample.quantile(0.9));
-        let most = collective::all_reduce(stage.comm, most as u64, u64::max).await?;
-        Ok(Running {
+        let most = collective::all_reduce(context.comm, most as u64, u64::max).await?;
+        Ok(PreparedWindows {
             window: Duration::from_nanos((most * 2).max(1) as i64),
             fixed: false,
         })
     }
 }
 
-impl Running {
-    pub(super) async fn run<M: Comm, T: Together, K: Clock>(
+impl PreparedWindows {
+    pub(super) async fn run<M: Comm, T: Coordinator, K: Clock>(
         &self,
-        stage: &Stage<'_, M, T, K>,
+        context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
         first: u32,
         calls: u32,
-    ) -> Result<Vec<Span>, MeasureError> {
-        let model = stage.global()?;
-        let begin = model.apply(stage.clock.ticks()) + NOTICE;
-        let [begin, window] =
-            collective::broadcast(stage.comm, [to_word(begin), self.window.as_nanos() as u64])
-                .await?;
+    ) -> Result<Vec<CallSpan>, MeasureError> {
+        let model = context.global()?;
+        let begin = model.apply(context.clock.ticks()) + NOTICE;
+        let [begin, window] = collective::broadcast(
+            context.comm,
+            [to_word(begin), self.window.as_nanos() as u64],
+        )
+        .await?;
         let (mut begin, window) = (from_word(begin), Duration::from_nanos(window as i64));
-        let mut spans = room_for(calls);
+        let mut spans = reserve_spans(calls);
         for number in first..first + calls {
             operation.prepare();
-            let late = stage.wait_until(&model, begin)?;
-            let mut span = stage.timed(operation, number).await?;
+            let late = context.wait_until(&model, begin)?;
+            let mut span = context.timed(operation, number).await?;
             begin = begin + window;
             if late.is_some() {
                 span.state = ObservationState::Late;

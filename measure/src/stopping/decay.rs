@@ -13,7 +13,7 @@ pub enum Decay {
 
 impl Decay {
     /// What is left of so many.
-    pub(super) fn of(self, remaining: u32, batch: u32) -> u32 {
+    pub(super) fn remaining_after(self, remaining: u32, batch: u32) -> u32 {
         match self {
             Self::Linear => remaining.saturating_sub(batch),
             Self::Exponential => remaining / 2,
@@ -33,14 +33,14 @@ impl fmt::Display for Decay {
 
 /// What is left of the observations, and the least run-time so far.
 #[derive(Clone, Debug)]
-pub(super) struct Remaining {
+pub(super) struct RemainingObservations {
     left: u32,
     /// How many observations there were at the last look.
     seen: u32,
     minimum: f64,
 }
 
-impl Remaining {
+impl RemainingObservations {
     pub(super) fn new(most: u32) -> Self {
         Self {
             left: most,
@@ -61,7 +61,7 @@ impl Remaining {
         let minimum = run_times.iter().copied().fold(self.minimum, f64::min);
         self.left = self.left.saturating_sub(made);
         if made > 0 && minimum >= self.minimum {
-            self.left = decay.of(self.left, batch);
+            self.left = decay.remaining_after(self.left, batch);
         }
         (self.seen, self.minimum) = (observations, minimum);
         self.left
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn what_remains_falls_while_there_is_no_new_minimum() {
         let run = |decay: Decay, batches: &[&[f64]]| {
-            let mut remaining = Remaining::new(100);
+            let mut remaining = RemainingObservations::new(100);
             let mut observations = 0;
             let mut left = vec![remaining.after(&[], 0, decay, 10)];
             for batch in batches {

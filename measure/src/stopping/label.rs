@@ -5,14 +5,15 @@ use core::str::FromStr;
 
 use downbeat_clock_core::Duration;
 
-use super::{BATCH, Decay, LEAST, MOST, Stopping, StoppingError, TIMES};
+use super::{BATCH, Decay, LEAST, MOST, Stopping, TIMES};
+use crate::error::MethodError;
 use downbeat_records::stats::Confidence;
 
 impl fmt::Display for Stopping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count { most } => write!(f, "count/{most}"),
-            Self::TimeSlice { slice, most } => write!(f, "time/{}/{most}", Exactly(*slice)),
+            Self::TimeSlice { slice, most } => write!(f, "time/{}/{most}", ExactDuration(*slice)),
             Self::RelativeError { bound, least, most } => write!(f, "rse/{bound}/{least}/{most}"),
             Self::Interval {
                 confidence,
@@ -34,9 +35,9 @@ impl fmt::Display for Stopping {
 }
 
 /// A duration in the largest unit that it is a multiple of: its own print is for reading, and cuts digits.
-struct Exactly(Duration);
+struct ExactDuration(Duration);
 
-impl fmt::Display for Exactly {
+impl fmt::Display for ExactDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = self.0.as_nanos();
         let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
@@ -49,9 +50,9 @@ impl fmt::Display for Exactly {
 }
 
 impl FromStr for Stopping {
-    type Err = StoppingError;
+    type Err = MethodError;
 
-    fn from_str(text: &str) -> Result<Self, StoppingError> {
+    fn from_str(text: &str) -> Result<Self, MethodError> {
         let (name, rest) = text.split_once('/').unwrap_or((text, ""));
         let rule = match name {
             "count" => {
@@ -112,7 +113,13 @@ impl FromStr for Stopping {
                     most,
                 }
             }
-            _ => return Err(StoppingError::NoSuchRule(name.to_owned())),
+            _ => {
+                return Err(MethodError::UnknownName {
+                    kind: "stopping rule",
+                    name: name.to_owned(),
+                    known: "count, time, rse, interval, decay and near".to_owned(),
+                });
+            }
         };
         rule.checked()
     }
@@ -121,46 +128,46 @@ impl FromStr for Stopping {
 fn parts<'a, const N: usize>(
     text: &'a str,
     form: &'static str,
-) -> Result<[&'a str; N], StoppingError> {
+) -> Result<[&'a str; N], MethodError> {
     let parts: Vec<&str> = text.split('/').collect();
     parts
         .try_into()
-        .map_err(|_| StoppingError::Parameters { form })
+        .map_err(|_| MethodError::ParameterCount { form })
 }
 
-fn parsed<T: FromStr>(name: &'static str, text: &str) -> Result<T, StoppingError> {
-    text.parse().map_err(|_| StoppingError::NotA {
+fn parsed<T: FromStr>(name: &'static str, text: &str) -> Result<T, MethodError> {
+    text.parse().map_err(|_| MethodError::Parameter {
         name,
         found: text.to_owned(),
     })
 }
 
 /// Nothing but digits: `+5` is parsed by `u32`, and is not what anybody means.
-fn count(name: &'static str, text: &str) -> Result<u32, StoppingError> {
+fn count(name: &'static str, text: &str) -> Result<u32, MethodError> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     if digits {
         parsed(name, text)
     } else {
-        Err(StoppingError::NotA {
+        Err(MethodError::Parameter {
             name,
             found: text.to_owned(),
         })
     }
 }
 
-fn confidence(text: &str) -> Result<Confidence, StoppingError> {
+fn confidence(text: &str) -> Result<Confidence, MethodError> {
     let share = Confidence::new(parsed("CONFIDENCE", text)?);
-    share.map_err(|_| StoppingError::NotA {
+    share.map_err(|_| MethodError::Parameter {
         name: "CONFIDENCE",
         found: text.to_owned(),
     })
 }
 
-fn shape(text: &str) -> Result<Decay, StoppingError> {
+fn shape(text: &str) -> Result<Decay, MethodError> {
     let found = [Decay::Linear, Decay::Exponential]
         .into_iter()
         .find(|decay| decay.to_string() == text);
-    found.ok_or_else(|| StoppingError::NotA {
+    found.ok_or_else(|| MethodError::Parameter {
         name: "the decay",
         found: text.to_owned(),
     })

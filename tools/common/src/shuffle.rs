@@ -6,7 +6,7 @@ use downbeat_sync::internal::{SPLITMIX_STEP, scramble};
 ///
 /// The same seed gives the same order in all versions and on all machines, as it stands in records: Fisher and Yates's
 /// shuffle, from the last place down, with Lemire's draws (2019) from SplitMix64 (Steele, Lea and Flood 2014).
-pub fn shuffle<T>(things: &mut [T], seed: u64) {
+pub(crate) fn shuffle<T>(things: &mut [T], seed: u64) {
     let mut state = seed;
     let mut draw = || {
         state = state.wrapping_add(SPLITMIX_STEP);

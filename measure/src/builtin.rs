@@ -5,11 +5,14 @@ use core::str::FromStr;
 
 use downbeat_sync::{Comm, CommError, collective};
 
-use crate::{Barrier, ByMessages, Operation};
+use crate::barrier::Barrier;
+use crate::error::MethodError;
+use crate::names::{look_up, parse_list};
+use crate::operation::{MessageCoordinator, Operation};
 
 /// An operation by messages. Each moves one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum OwnKind {
+pub enum BuiltinKind {
     /// Nothing: the floor.
     Empty,
     /// From rank 0 to rank 1 and back; the others do nothing.
@@ -28,7 +31,7 @@ pub enum OwnKind {
     Gather,
 }
 
-impl OwnKind {
+impl BuiltinKind {
     /// All there are.
     pub const ALL: [Self; 8] = [
         Self::Empty,
@@ -59,25 +62,15 @@ impl OwnKind {
     ///
     /// # Errors
     /// When there is no such name.
-    pub fn list(text: &str) -> Result<Vec<Self>, OwnKindError> {
-        let mut found = Vec::new();
-        for name in text.split(',') {
-            let named = if name == "all" {
-                Self::ALL.to_vec()
-            } else {
-                vec![name.parse()?]
-            };
-            for kind in named {
-                if !found.contains(&kind) {
-                    found.push(kind);
-                }
-            }
-        }
-        Ok(found)
+    pub fn list(text: &str) -> Result<Vec<Self>, MethodError> {
+        parse_list(text, |name| match name {
+            "all" => Ok(Self::ALL.to_vec()),
+            _ => Ok(vec![name.parse()?]),
+        })
     }
 
     /// How many ranks it takes at least.
-    pub const fn least_ranks(self) -> u32 {
+    pub const fn min_ranks(self) -> u32 {
         if let Self::PingPong = self { 2 } else { 1 }
     }
 
@@ -91,67 +84,51 @@ impl OwnKind {
 }
 
 /// As it is written in options and records.
-impl fmt::Display for OwnKind {
+impl fmt::Display for BuiltinKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-/// Why a text is no operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnKindError(String);
+impl FromStr for BuiltinKind {
+    type Err = MethodError;
 
-impl fmt::Display for OwnKindError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "there is no operation \"{}\": there are {}",
-            self.0,
-            OwnKind::ALL.map(OwnKind::name).join(", ")
-        )
-    }
-}
-
-impl core::error::Error for OwnKindError {}
-
-impl FromStr for OwnKind {
-    type Err = OwnKindError;
-
-    fn from_str(text: &str) -> Result<Self, OwnKindError> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.name() == text)
-            .ok_or_else(|| OwnKindError(text.to_owned()))
+    fn from_str(text: &str) -> Result<Self, MethodError> {
+        look_up("operation", text, Self::ALL, Self::name)
     }
 }
 
 /// An operation by messages, among these ranks.
 #[derive(Debug)]
-pub struct OwnOperation<'a, M> {
+pub struct BuiltinOperation<'a, M> {
     /// Which.
-    pub kind: OwnKind,
+    pub kind: BuiltinKind,
     /// Among whom.
     pub comm: &'a M,
 }
 
-impl<M: Comm> Operation for OwnOperation<'_, M> {
+impl<M: Comm> Operation for BuiltinOperation<'_, M> {
     async fn call(&mut self, number: u32) -> Result<(), CommError> {
         let word = u64::from(number);
         match self.kind {
-            OwnKind::Empty => Ok(()),
-            OwnKind::PingPong => ping_pong(self.comm, word).await,
-            OwnKind::SendRecv => send_around(self.comm, word).await,
-            OwnKind::Barrier => Barrier::Tree.wait(self.comm, &ByMessages(self.comm)).await,
-            OwnKind::Dissemination => {
-                Barrier::Dissemination
-                    .wait(self.comm, &ByMessages(self.comm))
+            BuiltinKind::Empty => Ok(()),
+            BuiltinKind::PingPong => ping_pong(self.comm, word).await,
+            BuiltinKind::SendRecv => send_around(self.comm, word).await,
+            BuiltinKind::Barrier => {
+                Barrier::Tree
+                    .wait(self.comm, &MessageCoordinator(self.comm))
                     .await
             }
-            OwnKind::Bcast => collective::broadcast(self.comm, word).await.map(drop),
-            OwnKind::Allreduce => collective::all_reduce(self.comm, word, u64::wrapping_add)
+            BuiltinKind::Dissemination => {
+                Barrier::Dissemination
+                    .wait(self.comm, &MessageCoordinator(self.comm))
+                    .await
+            }
+            BuiltinKind::Bcast => collective::broadcast(self.comm, word).await.map(drop),
+            BuiltinKind::Allreduce => collective::all_reduce(self.comm, word, u64::wrapping_add)
                 .await
                 .map(drop),
-            OwnKind::Gather => collective::gather(self.comm, word).await.map(drop),
+            BuiltinKind::Gather => collective::gather(self.comm, word).await.map(drop),
         }
     }
 }
@@ -185,8 +162,8 @@ mod tests {
     fn all_operations_can_be_called_again_and_again_by_any_number_of_ranks() {
         for ranks in [1, 2, 3, 5] {
             let done = ThreadCluster::new(ranks).run(|comm| {
-                for kind in OwnKind::ALL {
-                    let mut operation = OwnOperation { kind, comm };
+                for kind in BuiltinKind::ALL {
+                    let mut operation = BuiltinOperation { kind, comm };
                     for number in 0..3 {
                         block_on_ready(operation.call(number)).unwrap();
                     }
@@ -199,24 +176,24 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_written() {
-        for kind in OwnKind::ALL {
+        for kind in BuiltinKind::ALL {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }
-        assert_eq!(OwnKind::list("all"), Ok(OwnKind::ALL.to_vec()));
+        assert_eq!(BuiltinKind::list("all"), Ok(BuiltinKind::ALL.to_vec()));
         assert_eq!(
-            OwnKind::list("gather,bcast,gather"),
-            Ok(vec![OwnKind::Gather, OwnKind::Bcast])
+            BuiltinKind::list("gather,bcast,gather"),
+            Ok(vec![BuiltinKind::Gather, BuiltinKind::Bcast])
         );
         assert_eq!(
-            OwnKind::list("gather,all").unwrap()[..2],
-            [OwnKind::Gather, OwnKind::Empty]
+            BuiltinKind::list("gather,all").unwrap()[..2],
+            [BuiltinKind::Gather, BuiltinKind::Empty]
         );
         for wrong in ["", "bcast,", "bcast, gather", "All"] {
-            assert!(OwnKind::list(wrong).is_err(), "{wrong}");
+            assert!(BuiltinKind::list(wrong).is_err(), "{wrong}");
         }
         assert!(
             "alltoall"
-                .parse::<OwnKind>()
+                .parse::<BuiltinKind>()
                 .unwrap_err()
                 .to_string()
                 .contains("allreduce")

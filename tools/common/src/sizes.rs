@@ -11,11 +11,11 @@ use std::collections::HashSet;
 /// commas. Blanks do not matter.
 ///
 /// ```
-/// use downbeat_measure::Sizes;
+/// use downbeat_common::sizes::Sizes;
 ///
 /// let sizes: Sizes = "8, 1Ki, 2^10..2^12*2".parse()?;
 /// assert_eq!(sizes.as_slice(), [8, 1024, 2048, 4096]);
-/// # Ok::<(), downbeat_measure::SizesError>(())
+/// # Ok::<(), downbeat_common::sizes::SizesError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes(Vec<u64>);
@@ -76,7 +76,7 @@ impl FromStr for Sizes {
         // Also those count that stand there twice: it is their number that takes time.
         let mut room = MOST;
         for item in text.split(',').map(str::trim) {
-            let range = Range::parse(item)?;
+            let range = SizeRange::parse(item)?;
             let mut next = Some(range.first);
             while let Some(size) = next.filter(|size| *size <= range.last) {
                 room = room.checked_sub(1).ok_or(SizesError::TooMany)?;
@@ -91,12 +91,12 @@ impl FromStr for Sizes {
 }
 
 #[derive(Clone, Copy)]
-enum Step {
+enum SizeStep {
     Times(u64),
     Plus(u64),
 }
 
-impl Step {
+impl SizeStep {
     fn after(self, size: u64) -> Option<u64> {
         match self {
             Self::Times(factor) => size.checked_mul(factor),
@@ -105,13 +105,13 @@ impl Step {
     }
 }
 
-struct Range {
+struct SizeRange {
     first: u64,
     last: u64,
-    step: Step,
+    step: SizeStep,
 }
 
-impl Range {
+impl SizeRange {
     fn parse(text: &str) -> Result<Self, SizesError> {
         let Some((first, rest)) = text.split_once("..") else {
             let first = number(text)?;
@@ -119,7 +119,7 @@ impl Range {
             return Ok(Self {
                 first,
                 last: first,
-                step: Step::Plus(1),
+                step: SizeStep::Plus(1),
             });
         };
         let place = rest
@@ -131,13 +131,13 @@ impl Range {
             number(&rest[place + 1..])?,
         );
         let step = if rest[place..].starts_with('*') {
-            Step::Times(by)
+            SizeStep::Times(by)
         } else {
-            Step::Plus(by)
+            SizeStep::Plus(by)
         };
         let stands = matches!(
             (step, first),
-            (Step::Times(0 | 1), _) | (Step::Times(_), 0) | (Step::Plus(0), _)
+            (SizeStep::Times(0 | 1), _) | (SizeStep::Times(_), 0) | (SizeStep::Plus(0), _)
         );
         if stands {
             return Err(SizesError::Endless(text.to_owned()));
@@ -204,8 +204,10 @@ impl fmt::Display for Sizes {
             f.write_str(comma)?;
             let (step, count) = longest_range(rest);
             match (step, rest[count - 1]) {
-                (Step::Times(factor), last) if count >= 3 => write!(f, "{first}..{last}*{factor}")?,
-                (Step::Plus(step), last) if count >= 3 => write!(f, "{first}..{last}+{step}")?,
+                (SizeStep::Times(factor), last) if count >= 3 => {
+                    write!(f, "{first}..{last}*{factor}")?
+                }
+                (SizeStep::Plus(step), last) if count >= 3 => write!(f, "{first}..{last}+{step}")?,
                 _ => write!(f, "{first}")?,
             }
             rest = &rest[if count >= 3 { count } else { 1 }..];
@@ -216,23 +218,23 @@ impl fmt::Display for Sizes {
 }
 
 /// The step with which most sizes from the first one on follow each other, and their number.
-fn longest_range(sizes: &[u64]) -> (Step, usize) {
+fn longest_range(sizes: &[u64]) -> (SizeStep, usize) {
     let [first, second, ..] = *sizes else {
-        return (Step::Plus(1), sizes.len());
+        return (SizeStep::Plus(1), sizes.len());
     };
     if second <= first {
-        return (Step::Plus(1), 1);
+        return (SizeStep::Plus(1), 1);
     }
-    let count = |step: Step| {
+    let count = |step: SizeStep| {
         1 + sizes
             .windows(2)
             .take_while(|pair| step.after(pair[0]) == Some(pair[1]))
             .count()
     };
-    let plus = Step::Plus(second - first);
+    let plus = SizeStep::Plus(second - first);
     // Twice the first is the same step as the first one more: written as a factor, if there is one.
     let factor = if first > 0 && second % first == 0 {
-        Some(Step::Times(second / first))
+        Some(SizeStep::Times(second / first))
     } else {
         None
     };

@@ -32,7 +32,7 @@ pub(super) fn local(calls: &[&[i64]]) -> Observations {
 }
 
 /// Calls of two ranks by one clock: when each began and ended.
-pub(super) type Calls = Vec<(ObservationState, [(i64, i64); 2])>;
+pub(super) type CallPair = Vec<(ObservationState, [(i64, i64); 2])>;
 
 pub(super) fn global(calls: &[(ObservationState, [(i64, i64); 2])]) -> Observations {
     let states = calls.iter().map(|(state, _)| *state).collect();
@@ -44,7 +44,7 @@ pub(super) fn global(calls: &[(ObservationState, [(i64, i64); 2])]) -> Observati
 }
 
 /// Their run-times are 50, 30, -, 45 and 35.
-pub(super) fn five_calls() -> Calls {
+pub(super) fn five_calls() -> CallPair {
     vec![
         (ObservationState::Valid, [(0, 40), (5, 50)]),
         (ObservationState::Valid, [(100, 130), (101, 120)]),

@@ -1,85 +1,39 @@
 //! What a rank measures with.
 
-use core::fmt;
-
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, Ticks, Timestamp};
 use downbeat_sync::{Comm, CommError, collective};
 
-use crate::{Barrier, Operation, Together};
+use crate::barrier::Barrier;
+use crate::error::MeasureError;
+use crate::operation::{Coordinator, Operation};
 use downbeat_records::ObservationState;
 
 /// What a rank measures with: the others, a clock, and how they come together.
 #[derive(Debug)]
-pub struct Stage<'a, M, T, K> {
+pub struct MeasureContext<'a, M, T, K> {
     /// The ranks that take part.
     pub comm: &'a M,
-    /// How they come together around what is measured.
-    pub together: &'a T,
+    /// How they come coordinator around what is measured.
+    pub coordinator: &'a T,
     /// The clock that this rank reads.
     pub clock: &'a K,
     /// What it shows.
-    pub time: Time,
+    pub clock_basis: ClockBasis,
 }
 
 /// What the clock of a rank shows.
 #[derive(Clone, Copy, Debug)]
-pub enum Time {
+pub enum ClockBasis {
     /// A time of its own.
     Local(ClockModel<Counter, Local>),
     /// The time of all ranks.
     Global(ClockModel<Counter, Global>),
 }
 
-/// Why ranks could not measure.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum MeasureError {
-    /// A rank is gone, or could not be reached. This rank is alone with that: others may be waiting for it.
-    Comm(CommError),
-    /// The operation failed. This rank may be alone with that, too.
-    Operation(CommError),
-    /// Another rank failed.
-    OtherRank(u32),
-    /// The clock did not move while it was waited for. This rank is alone with that, too.
-    ClockStands,
-    /// The scheme or the processing needs one clock for all ranks.
-    NeedsGlobalTime,
-    /// What was observed cannot be processed as wanted.
-    Processing(crate::ProcessingError),
-}
-
-impl fmt::Display for MeasureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Comm(why) => why.fmt(f),
-            Self::Operation(why) => write!(f, "the operation failed: {why}"),
-            Self::OtherRank(rank) => write!(f, "rank {rank} failed"),
-            Self::ClockStands => f.write_str("the clock stands still"),
-            Self::NeedsGlobalTime => f.write_str("this needs one clock for all ranks"),
-            Self::Processing(why) => why.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for MeasureError {}
-
-impl MeasureError {
-    /// Whether the other ranks do not know of it, and may be waiting for this one.
-    pub fn is_of_one_rank(&self) -> bool {
-        matches!(self, Self::Comm(_) | Self::Operation(_) | Self::ClockStands)
-    }
-}
-
-impl From<CommError> for MeasureError {
-    fn from(why: CommError) -> Self {
-        Self::Comm(why)
-    }
-}
-
 /// When one rank entered an operation and when it left, by its counter: what that means is worked out when nothing is
 /// timed any more.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
+pub(crate) struct CallSpan {
     pub(crate) start: Ticks,
     pub(crate) end: Ticks,
     pub(crate) state: ObservationState,
@@ -87,11 +41,11 @@ pub(crate) struct Span {
 
 /// Room for so many, so that none has to be made in between: the system gives memory only when it is written to, and a
 /// rank that waits for that is late.
-pub(crate) fn room_for(spans: u32) -> Vec<Span> {
+pub(crate) fn reserve_spans(spans: u32) -> Vec<CallSpan> {
     // Nobody knows how many will be needed of a great number.
     const MOST: u32 = 1 << 20;
     // Zeros would not be written.
-    let written = Span {
+    let written = CallSpan {
         start: Ticks(1),
         end: Ticks(1),
         state: ObservationState::Late,
@@ -101,9 +55,9 @@ pub(crate) fn room_for(spans: u32) -> Vec<Span> {
     room
 }
 
-impl<M: Comm, T: Together, K: Clock> Stage<'_, M, T, K> {
+impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
     pub(crate) async fn wait_for_all(&self, barrier: Barrier) -> Result<(), CommError> {
-        barrier.wait(self.comm, self.together).await
+        barrier.wait(self.comm, self.coordinator).await
     }
 
     /// Calls the operation once, and looks at the clock before and after.
@@ -112,12 +66,12 @@ impl<M: Comm, T: Together, K: Clock> Stage<'_, M, T, K> {
         &self,
         operation: &mut impl Operation,
         number: u32,
-    ) -> Result<Span, MeasureError> {
+    ) -> Result<CallSpan, MeasureError> {
         let start = self.clock.open();
         let outcome = operation.call(number).await;
         let end = self.clock.close();
         outcome.map_err(MeasureError::Operation)?;
-        Ok(Span {
+        Ok(CallSpan {
             start,
             end,
             state: ObservationState::Valid,
@@ -151,7 +105,7 @@ impl<M: Comm, T: Together, K: Clock> Stage<'_, M, T, K> {
             // A simulated clock that is read for nothing never moves.
             equal = if now == last { equal + 1 } else { 0 };
             if equal == MOST_EQUAL {
-                return Err(MeasureError::ClockStands);
+                return Err(MeasureError::ClockStopped);
             }
             last = now;
             reads = reads.wrapping_add(1);
@@ -167,17 +121,17 @@ impl<M: Comm, T: Together, K: Clock> Stage<'_, M, T, K> {
     }
 
     pub(crate) fn global(&self) -> Result<ClockModel<Counter, Global>, MeasureError> {
-        match self.time {
-            Time::Global(model) => Ok(model),
-            Time::Local(_) => Err(MeasureError::NeedsGlobalTime),
+        match self.clock_basis {
+            ClockBasis::Global(model) => Ok(model),
+            ClockBasis::Local(_) => Err(MeasureError::NeedsGlobalClock),
         }
     }
 
     /// By the clock of this rank, in nanoseconds.
     pub(crate) fn nanos(&self, ticks: Ticks) -> i64 {
-        match &self.time {
-            Time::Local(model) => model.apply(ticks).as_nanos(),
-            Time::Global(model) => model.apply(ticks).as_nanos(),
+        match &self.clock_basis {
+            ClockBasis::Local(model) => model.apply(ticks).as_nanos(),
+            ClockBasis::Global(model) => model.apply(ticks).as_nanos(),
         }
     }
 
