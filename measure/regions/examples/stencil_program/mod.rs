@@ -7,12 +7,12 @@ use downbeat_regions::{ClockChoice, Profile, RegionSettings, TextOptions};
 use downbeat_sync::Comm;
 use downbeat_timers::Duration;
 
-use crate::heat::{COLUMNS, Deal, Outcome, ROWS, alone};
+use crate::heat::{COLUMNS, Deal, HeatTotals, ROWS, alone};
 
-pub(crate) type Failure = Box<dyn Error + Send + Sync>;
+pub(crate) type StencilFailure = Box<dyn Error + Send + Sync>;
 
 /// Configures ticks of a microsecond, before the timed part.
-pub(crate) fn configure() -> Result<(), Failure> {
+pub(crate) fn configure() -> Result<(), StencilFailure> {
     let tick = Duration::from_micros(1);
     Ok(downbeat_regions::configure(RegionSettings {
         clock: ClockChoice::Cheapest,
@@ -21,15 +21,17 @@ pub(crate) fn configure() -> Result<(), Failure> {
     })?)
 }
 
-/// Options of the command line.
-pub(crate) struct Options {
+/// StencilOptions of the command line.
+pub(crate) struct StencilOptions {
     pub(crate) deal: Deal,
     save: Option<PathBuf>,
 }
 
-impl Options {
+impl StencilOptions {
     /// Parses `--balanced` and `--save FILE`.
-    pub(crate) fn from_arguments(arguments: impl Iterator<Item = String>) -> Result<Self, Failure> {
+    pub(crate) fn from_arguments(
+        arguments: impl Iterator<Item = String>,
+    ) -> Result<Self, StencilFailure> {
         let mut options = Self {
             deal: Deal::Packed,
             save: None,
@@ -52,11 +54,11 @@ impl Options {
 
 /// Checks the result and gathers the report; returns the output on rank 0.
 pub(crate) async fn conclude<M: Comm>(
-    outcome: Outcome,
+    outcome: HeatTotals,
     profile: &Profile,
-    options: &Options,
+    options: &StencilOptions,
     comm: &M,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>, StencilFailure> {
     let Some(report) = downbeat_regions::gather(profile, comm).await? else {
         return Ok(None);
     };
@@ -71,7 +73,7 @@ pub(crate) async fn conclude<M: Comm>(
         report.save(path)?;
     }
     let text = report.text(&TextOptions::default());
-    let Outcome {
+    let HeatTotals {
         heat: [before, after],
         fingerprint,
     } = outcome;
