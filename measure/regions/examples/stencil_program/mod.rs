@@ -21,7 +21,7 @@ pub(crate) fn configure() -> Result<(), StencilFailure> {
     })?)
 }
 
-/// StencilOptions of the command line.
+/// Options of the command line.
 pub(crate) struct StencilOptions {
     pub(crate) deal: Deal,
     save: Option<PathBuf>,
@@ -41,10 +41,13 @@ impl StencilOptions {
             match argument.as_str() {
                 "--balanced" => options.deal = Deal::Balanced,
                 "--save" => {
-                    options.save = Some(arguments.next().ok_or("--save: which file?")?.into())
+                    options.save = Some(arguments.next().ok_or("--save needs a file")?.into())
                 }
                 other => {
-                    return Err(format!("{other}: there are --balanced and --save FILE").into());
+                    return Err(format!(
+                        "{other}: unknown option; known are --balanced and --save FILE"
+                    )
+                    .into());
                 }
             }
         }
@@ -64,7 +67,7 @@ pub(crate) async fn conclude<M: Comm>(
     };
     if outcome != alone() {
         return Err(format!(
-            "the ranks have {outcome:?}, and who works alone has {:?}",
+            "the ranks have {outcome:?}, and a single rank has {:?}",
             alone()
         )
         .into());
