@@ -13,7 +13,7 @@
     clippy::print_stdout,
     reason = "this is a program, and this is its output"
 )]
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+#![expect(clippy::expect_used, reason = "a benchmark aborts on errors")]
 
 use core::arch::x86_64::{__rdtscp, _rdtsc};
 use core::hint::black_box;

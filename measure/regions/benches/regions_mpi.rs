@@ -11,8 +11,8 @@
     clippy::print_stdout,
     reason = "this is a program, and this is its output"
 )]
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
-#![expect(unsafe_code, reason = "what is compared with calls MPI by hand")]
+#![expect(clippy::expect_used, reason = "a benchmark aborts on errors")]
+#![expect(unsafe_code, reason = "the baseline calls MPI directly")]
 
 use std::cell::Cell;
 use std::hint::black_box;
