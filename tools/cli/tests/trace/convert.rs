@@ -135,7 +135,7 @@ fn what_cannot_be_converted_is_said_in_one_line() {
     }
     folder.refuses(
         "convert wide.dbt out.pftrace",
-        "wide.dbt: times are negative, and so far apart",
+        "wide.dbt: some times are negative, and times are so far apart",
     );
     folder.says("convert wide.dbt out.dbtb");
     assert_eq!(
