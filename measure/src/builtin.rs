@@ -1,4 +1,4 @@
-//! Operations of Downbeat's own, by messages between ranks: what is measured where there is no MPI.
+//! Built-in operations that consist of messages between ranks, for measurements without MPI.
 
 use core::fmt;
 use core::str::FromStr;
@@ -10,29 +10,29 @@ use crate::error::MethodError;
 use crate::names::{look_up, parse_list};
 use crate::operation::{MessageCoordinator, Operation};
 
-/// An operation by messages. Each moves one word.
+/// Kind of a built-in operation. Messages have 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BuiltinKind {
-    /// Nothing: the floor.
+    /// Nothing: the cost of measuring itself.
     Empty,
-    /// From rank 0 to rank 1 and back; the others do nothing.
+    /// Message from rank 0 to rank 1 and back; the other ranks do nothing.
     PingPong,
-    /// Every rank sends to the next, and receives from the one before.
+    /// Every rank sends to the next rank, and receives from the previous one.
     SendRecv,
-    /// Along a binomial tree.
+    /// Barrier along a binomial tree.
     Barrier,
-    /// To ranks 1, 2, 4, ... further on.
+    /// Barrier with messages to the ranks at distances 1, 2, 4, ...
     Dissemination,
-    /// From rank 0 along a binomial tree.
+    /// Broadcast from rank 0 along a binomial tree.
     Bcast,
-    /// Up a binomial tree, and down again.
+    /// Reduction up a binomial tree, and broadcast down again.
     Allreduce,
-    /// To rank 0, one rank after the other.
+    /// Gathering on rank 0, one rank after the other.
     Gather,
 }
 
 impl BuiltinKind {
-    /// All there are.
+    /// All kinds.
     pub const ALL: [Self; 8] = [
         Self::Empty,
         Self::PingPong,
@@ -44,7 +44,7 @@ impl BuiltinKind {
         Self::Gather,
     ];
 
-    /// As it is written.
+    /// Name in options and records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Empty => "empty",
@@ -58,10 +58,10 @@ impl BuiltinKind {
         }
     }
 
-    /// Those that a list names: `bcast,gather`, or `all`. Each is there once, where it is named first.
+    /// Parses a list of names: `bcast,gather`, or `all`. Each kind is listed once, where it is named first.
     ///
     /// # Errors
-    /// When there is no such name.
+    /// If a name is unknown.
     pub fn list(text: &str) -> Result<Vec<Self>, MethodError> {
         parse_list(text, |name| match name {
             "all" => Ok(Self::ALL.to_vec()),
@@ -69,12 +69,12 @@ impl BuiltinKind {
         })
     }
 
-    /// How many ranks it takes at least.
+    /// Returns the least number of ranks.
     pub const fn min_ranks(self) -> u32 {
         if let Self::PingPong = self { 2 } else { 1 }
     }
 
-    /// How many bytes a rank contributes.
+    /// Returns the number of bytes that a rank contributes.
     pub const fn bytes(self) -> u64 {
         match self {
             Self::Empty | Self::Barrier | Self::Dissemination => 0,
@@ -83,7 +83,7 @@ impl BuiltinKind {
     }
 }
 
-/// As it is written in options and records.
+/// Writes the [name](Self::name).
 impl fmt::Display for BuiltinKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -98,12 +98,12 @@ impl FromStr for BuiltinKind {
     }
 }
 
-/// An operation by messages, among these ranks.
+/// Built-in operation among the ranks of a communicator.
 #[derive(Debug)]
 pub struct BuiltinOperation<'a, M> {
-    /// Which.
+    /// Kind of the operation.
     pub kind: BuiltinKind,
-    /// Among whom.
+    /// Communicator of the ranks.
     pub comm: &'a M,
 }
 
@@ -159,7 +159,7 @@ mod tests {
     use downbeat_sync::{ThreadCluster, block_on_ready};
 
     #[test]
-    fn all_operations_can_be_called_again_and_again_by_any_number_of_ranks() {
+    fn all_operations_can_be_repeated_by_any_number_of_ranks() {
         for ranks in [1, 2, 3, 5] {
             let done = ThreadCluster::new(ranks).run(|comm| {
                 for kind in BuiltinKind::ALL {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_as_they_are_written() {
+    fn names_and_lists_can_be_parsed() {
         for kind in BuiltinKind::ALL {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }

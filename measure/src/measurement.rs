@@ -1,4 +1,4 @@
-//! One operation measured by one method: from the first call for warming up to the figures that are reported.
+//! Measurement of one operation by one method, from the warm-up to the reported figures.
 
 use downbeat_clock_core::{Clock, Duration, Global, Local, Timestamp};
 use downbeat_sync::{Comm, block_on_ready, collective};
@@ -11,51 +11,51 @@ use crate::scheme::{PreparedScheme, Scheme};
 use crate::stopping::{StopReason, Stopping, StoppingProgress};
 use downbeat_records::{Basis, CallTimes, Observation, ObservationState, Observations};
 
-/// How an operation is measured.
+/// Method by which an operation is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Method {
-    /// How many calls are made and thrown away before all others.
+    /// Number of warm-up calls, which are discarded.
     pub warm_up: u32,
-    /// How observations are made.
+    /// Scheme that makes observations.
     pub scheme: Scheme,
-    /// How many.
+    /// Rule that decides when there are enough observations.
     pub stopping: Stopping,
-    /// What is made of them.
+    /// Processing that computes figures from observations.
     pub processing: Processing,
-    /// The rank that counts as the root for the processing.
+    /// Root for the processing.
     pub root: u32,
 }
 
-/// What came of it, on rank 0.
+/// Result of a measurement, on rank 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
-    /// Everything that was observed.
+    /// All observations.
     pub observations: Observations,
-    /// What the processing made of it; the first is the one to report.
+    /// Figures that the processing computed; the first is the one to report.
     pub figures: Vec<Figure>,
     /// Durations that the scheme determined by itself, with names.
     pub details: Vec<(&'static str, Duration)>,
-    /// Why there were not more observations.
+    /// Reason why the measurement ended.
     pub stop_reason: StopReason,
-    /// How long the ranks were at it, without warming up and without collecting what they saw.
+    /// Time that the observations took, without warm-up and without gathering them.
     pub elapsed: Duration,
 }
 
 impl Method {
-    /// Whether the processing makes sense of what the scheme observes. To be asked before anything is measured.
+    /// Checks that the processing fits the scheme. Call this before measuring.
     ///
     /// # Errors
-    /// Why it does not.
+    /// If it does not fit.
     pub fn check(&self) -> Result<(), MethodError> {
         self.processing.fits(self.basis())
     }
 
-    /// Whether the ranks need one clock.
+    /// Returns true if the ranks need a global clock.
     pub fn needs_global_time(&self) -> bool {
         self.basis() == Basis::Global
     }
 
-    /// By what clocks calls are timed. Barriers do with the ranks' own, unless the processing does not.
+    /// Returns the clocks that calls are timed by. Barriers work with local clocks, unless the processing needs a global one.
     fn basis(&self) -> Basis {
         match self.scheme {
             Scheme::Series(_) => Basis::Means,
@@ -65,10 +65,10 @@ impl Method {
         }
     }
 
-    /// Measures. All ranks call this, with equal methods; rank 0 gets the result.
+    /// Measures an operation. All ranks call this, with equal methods; rank 0 gets the result.
     ///
     /// # Errors
-    /// When the method needs one clock and there is none, when the operation fails, or when what was observed cannot be
+    /// If the method needs a global clock and there is none, if the operation fails, or if the observations cannot be
     /// processed. [`MeasureError::is_local`] says whether other ranks may be waiting for this one then.
     pub async fn measure<M: Comm, T: Coordinator, K: Clock>(
         &self,
@@ -84,7 +84,7 @@ impl Method {
         let mut seen: Option<Observations> = None;
         let (mut run_times, mut number, mut elapsed) = (Vec::new(), 0, Duration::ZERO);
         loop {
-            // Only rank 0 knows.
+            // Only rank 0 has all observations.
             let more = progress.next(&run_times, number, elapsed);
             let more = collective::broadcast(context.comm, u64::from(more)).await? as u32;
             if more == 0 {
@@ -93,7 +93,7 @@ impl Method {
             let began = context.now();
             let left = self.stopping.slice().map(|slice| slice - elapsed);
             let spans = scheme.run(context, operation, number, more, left).await?;
-            // What is done with the observations afterwards does not count.
+            // The time for gathering the observations does not count.
             elapsed += context.now() - began;
             number += spans.len() as u32;
             let Some(batch) = gather(context, &spans, scheme.calls_together()).await? else {
@@ -121,10 +121,10 @@ impl Method {
 }
 
 impl Method {
-    /// As [`measure`](Self::measure), for ranks that never suspend.
+    /// Same as [`measure`](Self::measure), for ranks that never suspend.
     ///
     /// # Errors
-    /// As [`measure`](Self::measure); and on a backend whose ranks do suspend.
+    /// As for [`measure`](Self::measure); also on a backend whose ranks suspend.
     pub fn measure_blocking<M: Comm, T: Coordinator, K: Clock>(
         &self,
         context: &MeasureContext<'_, M, T, K>,
@@ -134,10 +134,10 @@ impl Method {
     }
 }
 
-/// Spans that fit into a message.
+/// Number of spans that fit into a message.
 const TOGETHER: usize = 2;
 
-/// What all ranks saw, on rank 0. With `calls`, a span was that of so many calls.
+/// Gathers the spans of all ranks on rank 0. With `calls`, each span is that of so many calls, and becomes a mean.
 async fn gather<M: Comm, T: Coordinator, K: Clock>(
     context: &MeasureContext<'_, M, T, K>,
     mine: &[CallSpan],
@@ -192,7 +192,7 @@ async fn gather<M: Comm, T: Coordinator, K: Clock>(
     Ok(Observations::new(ranks, states, stamps))
 }
 
-/// A call is spoiled if it was for any rank.
+/// Combines the states of a call on all ranks: it is valid only if it is on all of them.
 fn state_of_call(ranks: &[[u64; 3]]) -> ObservationState {
     let any = |state: ObservationState| ranks.iter().any(|rank| rank[2] == state as u64);
     [ObservationState::Late, ObservationState::Long]

@@ -1,4 +1,4 @@
-//! Labels: how a processing is asked for, and named in records.
+//! Labels of processings in options and records.
 
 use core::fmt;
 use core::str::FromStr;
@@ -18,7 +18,7 @@ impl fmt::Display for PerRank {
     }
 }
 
-/// The label with all its parameters, so that a record holds them.
+/// Writes the label with all parameters, so that records contain them.
 impl fmt::Display for Processing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -116,7 +116,7 @@ fn factor(option: Option<&str>) -> Result<f64, MethodError> {
     }
 }
 
-/// The median is what is hardest to disturb, and so what is taken if nothing is said.
+/// Parses the figure of each rank; the median, which is the most robust, is the default.
 fn per_rank(option: Option<&str>) -> Result<PerRank, MethodError> {
     let all = [PerRank::Median, PerRank::Mean, PerRank::Min, PerRank::Max];
     let Some(option) = option else {
@@ -165,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_label_that_was_printed_is_parsed(processing in processing()) {
+        fn printed_labels_can_be_parsed(processing in processing()) {
             prop_assert_eq!(processing.to_string().parse(), Ok(processing));
         }
 
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn schemes_of_the_paper_have_their_numbers_and_defaults() {
+    fn processings_have_numbers_and_defaults() {
         let printed = |label: &str| label.parse::<Processing>().unwrap().to_string();
         let numbers = ["ps1", "ps2", "ps3", "ps4", "ps5", "ps6", "ps7", "ps8"];
         assert_eq!(
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_label_is_named() {
+    fn invalid_labels_are_refused() {
         let error = |label: &str| label.parse::<Processing>().unwrap_err();
         for label in ["", "ps0", "ps9", "PS1", "medain", " median"] {
             assert!(

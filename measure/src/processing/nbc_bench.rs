@@ -1,4 +1,4 @@
-//! PS6, NBCBench: one figure of each rank, and the greatest of these.
+//! PS6, NBCBench: maximum of a figure over all ranks.
 
 use super::{Figure, PerRank, greatest, least, rank_times};
 use crate::error::MeasureError;
@@ -31,7 +31,7 @@ mod tests {
     use super::super::test_data::{expect, five_calls, global};
 
     #[test]
-    fn the_rank_that_is_worst_counts() {
+    fn the_worst_rank_counts() {
         // Rank 0: 10, 30, 40, 40. Rank 1: 15, 19, 35, 45.
         for (of, max) in [
             ("mean", 30.0),

@@ -1,11 +1,11 @@
-//! PS3, OSU: the mean of each rank over its calls, and how these differ.
+//! PS3, OSU: mean, minimum and maximum of the ranks' means.
 
 use super::{Figure, mean_and_extremes, rank_means};
 use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
-/// The paper divides the sum of the means by the number of calls; by the number of ranks is meant, and what OSU does.
+/// The paper divides the sum of the means by the number of calls, but means the number of ranks, as in OSU.
 pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, MeasureError> {
     Ok(mean_and_extremes(&Sample::new(&mut rank_means(
         observations,

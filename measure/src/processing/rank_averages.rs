@@ -1,10 +1,10 @@
-//! PS7, Intel's benchmarks and Phloem: the mean of each rank over a series of calls, and how these differ.
+//! PS7, Intel's benchmarks and Phloem: mean, minimum and maximum of the ranks' means over a series of calls.
 
 use super::{Figure, osu};
 use crate::error::MeasureError;
 use downbeat_records::Observations;
 
-/// What the ranks measure differs from OSU's, a whole series instead of each call; what is made of it does not.
+/// The ranks time a whole series instead of each call as in OSU; the processing is the same.
 pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, MeasureError> {
     osu::figures(observations)
 }
@@ -15,7 +15,7 @@ mod tests {
     use downbeat_records::{CallTimes, ObservationState, Observations};
 
     #[test]
-    fn series_that_are_valid_count_alike() {
+    fn valid_series_count_equally() {
         let states = vec![
             ObservationState::Valid,
             ObservationState::Long,

@@ -1,4 +1,4 @@
-//! Observations that are small enough to be processed by hand.
+//! Observations that can be processed by hand.
 
 use downbeat_clock_core::{Domain, Global, Local, Timestamp};
 
@@ -12,7 +12,7 @@ fn seen<D: Domain>(start: i64, end: i64) -> Observation<D> {
     }
 }
 
-/// Valid calls by clocks that differ: how long each rank was in each call.
+/// Valid calls by local clocks, from the duration of each call on each rank.
 pub(super) fn local(calls: &[&[i64]]) -> Observations {
     let skewed = |(rank, time): (usize, &i64)| {
         let start = 1_000_000 * rank as i64;
@@ -31,7 +31,7 @@ pub(super) fn local(calls: &[&[i64]]) -> Observations {
     .unwrap()
 }
 
-/// Calls of two ranks by one clock: when each began and ended.
+/// Calls of two ranks by a global clock: state, and start and end on each rank.
 pub(super) type CallPair = Vec<(ObservationState, [(i64, i64); 2])>;
 
 pub(super) fn global(calls: &[(ObservationState, [(i64, i64); 2])]) -> Observations {
@@ -43,7 +43,7 @@ pub(super) fn global(calls: &[(ObservationState, [(i64, i64); 2])]) -> Observati
     Observations::new(2, states, CallTimes::Global(stamps)).unwrap()
 }
 
-/// Their run-times are 50, 30, -, 45 and 35.
+/// Five calls with the run-times 50, 30, -, 45 and 35.
 pub(super) fn five_calls() -> CallPair {
     vec![
         (ObservationState::Valid, [(0, 40), (5, 50)]),
@@ -54,7 +54,7 @@ pub(super) fn five_calls() -> CallPair {
     ]
 }
 
-/// Processes by a label with the root that is given, and compares names and values.
+/// Processes by a label, and compares names and values of all figures.
 pub(super) fn expect(
     label: &str,
     observations: &Observations,

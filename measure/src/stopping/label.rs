@@ -1,4 +1,4 @@
-//! Labels: how a stopping rule is asked for, and named in records.
+//! Labels of stopping rules in options and records.
 
 use core::fmt;
 use core::str::FromStr;
@@ -34,7 +34,7 @@ impl fmt::Display for Stopping {
     }
 }
 
-/// A duration in the largest unit that it is a multiple of: its own print is for reading, and cuts digits.
+/// Duration in the largest unit that it is a multiple of: `Duration`'s own format rounds.
 struct ExactDuration(Duration);
 
 impl fmt::Display for ExactDuration {
@@ -142,7 +142,7 @@ fn parsed<T: FromStr>(name: &'static str, text: &str) -> Result<T, MethodError> 
     })
 }
 
-/// Nothing but digits: `+5` is parsed by `u32`, and is not what anybody means.
+/// Parses a number of digits only: `u32` also parses `+5`, which is refused.
 fn count(name: &'static str, text: &str) -> Result<u32, MethodError> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     if digits {
@@ -213,7 +213,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_label_that_was_printed_is_parsed(rule in rule()) {
+        fn printed_labels_can_be_parsed(rule in rule()) {
             prop_assert_eq!(rule.to_string().parse(), Ok(rule));
         }
 
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_label_is_told_in_a_line() {
+    fn messages_name_the_invalid_parameter() {
         let told = |label: &str| label.parse::<Stopping>().unwrap_err().to_string();
         let rules = "; there are count, time, rse, interval, decay and near";
         assert_eq!(told(""), format!("there is no stopping rule \"\"{rules}"));
