@@ -143,9 +143,9 @@ impl Turn {
             let found = measured.details.iter().find(|(known, _)| *known == name);
             found.expect("Round-Time reports it").1.as_nanos() as f64
         };
-        let seen: &Observations = &measured.observations;
+        let observations: &Observations = &measured.observations;
         let (valid, latency) = (
-            seen.count(ObservationState::Valid) as f64,
+            observations.count(ObservationState::Valid) as f64,
             measured.figures[0].nanos,
         );
         Self {
@@ -155,48 +155,48 @@ impl Turn {
             latency,
             overhead: measured.elapsed.as_nanos() as f64 / valid - latency,
             valid,
-            invalid: seen.len() as f64 - valid,
+            invalid: observations.len() as f64 - valid,
         }
     }
 }
 
 /// Prints the figures; returns true if no limit is exceeded.
 fn show(turns: &[Turn]) -> bool {
-    let of = |figure: fn(&Turn) -> f64| {
+    let median = |figure: fn(&Turn) -> f64| {
         let mut all: Vec<f64> = turns.iter().map(figure).collect();
         Sample::new(&mut all).expect("there are turns").median()
     };
     println!("| rank 0 of 2, medians of {TURNS} turns | ns |\n|---|---|");
     println!(
         "| broadcast and allreduce by hand | {:.0} |",
-        of(|turn| turn.floor)
+        median(|turn| turn.floor)
     );
     println!(
         "| until a broadcast has arrived | {:.0} |",
-        of(|turn| turn.broadcast)
+        median(|turn| turn.broadcast)
     );
-    println!("| slack | {:.0} |", of(|turn| turn.slack));
+    println!("| slack | {:.0} |", median(|turn| turn.slack));
     println!(
         "| latency of an allreduce of 8 bytes | {:.0} |",
-        of(|turn| turn.latency)
+        median(|turn| turn.latency)
     );
     println!(
         "| what a valid round takes besides | {:.0} |",
-        of(|turn| turn.overhead)
+        median(|turn| turn.overhead)
     );
     let seconds = SLICE.as_secs_f64() * turns.len() as f64;
-    let [valid, invalid]: [f64; 2] =
-        [|turn: &Turn| turn.valid, |turn: &Turn| turn.invalid].map(|of| turns.iter().map(of).sum());
+    let [valid, invalid]: [f64; 2] = [|turn: &Turn| turn.valid, |turn: &Turn| turn.invalid]
+        .map(|figure| turns.iter().map(figure).sum());
     println!("\n{:.0} valid rounds a second\n", valid / seconds);
     let bounds = [
         (
             "overhead / (by hand + slack)",
-            of(|turn| turn.overhead / (turn.floor + turn.slack)),
+            median(|turn| turn.overhead / (turn.floor + turn.slack)),
             OVERHEAD,
         ),
         (
             "slack / broadcast",
-            of(|turn| turn.slack / turn.broadcast),
+            median(|turn| turn.slack / turn.broadcast),
             SLACK,
         ),
         (

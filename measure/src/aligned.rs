@@ -188,14 +188,14 @@ mod tests {
         ] {
             assert!(wrong.parse::<Alignment>().is_err(), "{wrong}");
         }
-        let told = "3".parse::<Alignment>().unwrap_err().to_string();
+        let message = "3".parse::<Alignment>().unwrap_err().to_string();
         assert_eq!(
-            told,
+            message,
             "an alignment is a power of two up to 1073741824, which 3 is not"
         );
-        let told = "8abc".parse::<Alignment>().unwrap_err().to_string();
+        let message = "8abc".parse::<Alignment>().unwrap_err().to_string();
         assert_eq!(
-            told,
+            message,
             "an alignment is a power of two up to 1073741824, which \"8abc\" is not"
         );
     }

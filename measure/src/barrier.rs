@@ -130,12 +130,12 @@ mod tests {
             };
             let program = async |comm: &SimComm| {
                 comm.pause(Duration::from_millis(i64::from(comm.rank())));
-                let came = comm.true_now();
+                let entered = comm.true_now();
                 barrier.wait(comm, &MessageCoordinator(comm)).await.unwrap();
-                (came, comm.true_now())
+                (entered, comm.true_now())
             };
             let found = cluster.run(program).unwrap();
-            let last = found.iter().map(|(came, _)| *came).max().unwrap();
+            let last = found.iter().map(|(entered, _)| *entered).max().unwrap();
             assert!(
                 found.iter().all(|(_, left)| *left >= last),
                 "{barrier} of {ranks}"

@@ -109,11 +109,11 @@ pub struct BuiltinOperation<'a, M> {
 
 impl<M: Comm> Operation for BuiltinOperation<'_, M> {
     async fn call(&mut self, number: u32) -> Result<(), CommError> {
-        let word = u64::from(number);
+        let value = u64::from(number);
         match self.kind {
             BuiltinKind::Empty => Ok(()),
-            BuiltinKind::PingPong => ping_pong(self.comm, word).await,
-            BuiltinKind::SendRecv => send_around(self.comm, word).await,
+            BuiltinKind::PingPong => ping_pong(self.comm, value).await,
+            BuiltinKind::SendRecv => send_receive(self.comm, value).await,
             BuiltinKind::Barrier => {
                 Barrier::Tree
                     .wait(self.comm, &MessageCoordinator(self.comm))
@@ -124,32 +124,32 @@ impl<M: Comm> Operation for BuiltinOperation<'_, M> {
                     .wait(self.comm, &MessageCoordinator(self.comm))
                     .await
             }
-            BuiltinKind::Bcast => collective::broadcast(self.comm, word).await.map(drop),
-            BuiltinKind::Allreduce => collective::all_reduce(self.comm, word, u64::wrapping_add)
+            BuiltinKind::Bcast => collective::broadcast(self.comm, value).await.map(drop),
+            BuiltinKind::Allreduce => collective::all_reduce(self.comm, value, u64::wrapping_add)
                 .await
                 .map(drop),
-            BuiltinKind::Gather => collective::gather(self.comm, word).await.map(drop),
+            BuiltinKind::Gather => collective::gather(self.comm, value).await.map(drop),
         }
     }
 }
 
-async fn ping_pong<M: Comm>(comm: &M, word: u64) -> Result<(), CommError> {
+async fn ping_pong<M: Comm>(comm: &M, value: u64) -> Result<(), CommError> {
     match (comm.rank(), comm.size()) {
         (0, 2..) => {
-            comm.send(1, word).await?;
+            comm.send(1, value).await?;
             comm.recv::<u64>(1).await.map(drop)
         }
         (1, _) => {
-            let word: u64 = comm.recv(0).await?;
-            comm.send(0, word).await
+            let value: u64 = comm.recv(0).await?;
+            comm.send(0, value).await
         }
         _ => Ok(()),
     }
 }
 
-async fn send_around<M: Comm>(comm: &M, word: u64) -> Result<(), CommError> {
+async fn send_receive<M: Comm>(comm: &M, value: u64) -> Result<(), CommError> {
     let (rank, size) = (comm.rank(), comm.size());
-    comm.send((rank + 1) % size, word).await?;
+    comm.send((rank + 1) % size, value).await?;
     comm.recv::<u64>((rank + size - 1) % size).await.map(drop)
 }
 

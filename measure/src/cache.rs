@@ -229,9 +229,9 @@ mod tests {
         for state in CacheState::ALL {
             assert_eq!(state.to_string().parse(), Ok(state));
         }
-        let told = "cool".parse::<CacheState>().unwrap_err().to_string();
+        let message = "cool".parse::<CacheState>().unwrap_err().to_string();
         assert_eq!(
-            told,
+            message,
             "there is no cache state \"cool\"; there are warm, cold-overwrite, cold-walk"
         );
     }
@@ -242,14 +242,14 @@ mod tests {
             cache in 1_usize..10_000, message in 0_usize..25_000, power in 0_u32..8,
         ) {
             let mut walk = walk(cache, message, 1 << power);
-            let mut seen = Vec::new();
+            let mut offsets = Vec::new();
             loop {
                 let offset = walk.next_offset();
                 prop_assert!(offset.is_multiple_of(1 << power) && offset + message <= walk.buffer_bytes());
-                if seen.first() == Some(&offset) {
+                if offsets.first() == Some(&offset) {
                     break;
                 }
-                seen.push(offset);
+                offsets.push(offset);
             }
             prop_assert!(walk.buffer_bytes() <= (2 * cache).max(message));
             // All but a rest that is too small for a further message.

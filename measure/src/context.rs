@@ -50,9 +50,9 @@ pub(crate) fn reserve_spans(spans: u32) -> Vec<CallSpan> {
         end: Ticks(1),
         state: ObservationState::Late,
     };
-    let mut room = vec![written; spans.min(MOST) as usize];
-    room.clear();
-    room
+    let mut reserved = vec![written; spans.min(MOST) as usize];
+    reserved.clear();
+    reserved
 }
 
 impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
@@ -137,19 +137,20 @@ impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
     }
 
     /// Returns `mine` if no rank failed, and an error on all ranks otherwise.
-    pub(crate) async fn agree<V>(&self, mine: Result<V, MeasureError>) -> Result<V, MeasureError> {
-        match collective::lowest_rank_where(self.comm, mine.is_err()).await? {
-            Some(rank) => Err(mine.err().unwrap_or(MeasureError::OtherRank(rank))),
-            None => mine,
+    pub(crate) async fn agree<V>(&self, own: Result<V, MeasureError>) -> Result<V, MeasureError> {
+        match collective::lowest_rank_where(self.comm, own.is_err()).await? {
+            Some(rank) => Err(own.err().unwrap_or(MeasureError::OtherRank(rank))),
+            None => own,
         }
     }
 }
 
 /// Encodes a global timestamp for a message.
-pub(crate) fn to_word(time: Timestamp<Global>) -> u64 {
+pub(crate) fn encode_time(time: Timestamp<Global>) -> u64 {
     time.as_nanos() as u64
 }
 
-pub(crate) fn from_word(word: u64) -> Timestamp<Global> {
-    Timestamp::from_nanos(word as i64)
+/// Decodes a global timestamp from a message.
+pub(crate) fn decode_time(value: u64) -> Timestamp<Global> {
+    Timestamp::from_nanos(value as i64)
 }

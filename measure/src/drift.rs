@@ -30,9 +30,9 @@ pub use watch::{DriftRound, DriftWatch};
 /// assert_eq!((minutes[1].drift, minutes[1].quality), (0.0, FitQuality::Constant));
 ///
 /// // In the middle, the interpolation from the first to the last offset is wrong by a minute's drift.
-/// let left = series.begin_to_end().ok_or("more than two offsets")?;
-/// assert_eq!((left.largest, left.after), (Duration::from_micros(60), Duration::from_secs(60)));
-/// assert_eq!(left.exceeds(Duration::from_micros(1)), Some(true));
+/// let residual = series.begin_to_end().ok_or("more than two offsets")?;
+/// assert_eq!((residual.largest, residual.after), (Duration::from_micros(60), Duration::from_secs(60)));
+/// assert_eq!(residual.exceeds(Duration::from_micros(1)), Some(true));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -132,7 +132,7 @@ impl<C: Domain> OffsetSeries<C> {
         let after = |at: Timestamp<C>| i128::from(at.as_nanos()) - i128::from(first.at.as_nanos());
         let length = i128::from(length.as_nanos().max(1));
         let whole = (after(last.at) + i128::from(every.as_nanos().max(0))) / length;
-        let of_window = |samples: &&[OffsetSample<C>]| {
+        let is_complete = |samples: &&[OffsetSample<C>]| {
             samples
                 .first()
                 .is_some_and(|s| after(s.at) / length < whole)
@@ -140,7 +140,7 @@ impl<C: Domain> OffsetSeries<C> {
         let windows = self
             .samples
             .chunk_by(|a, b| after(a.at) / length == after(b.at) / length);
-        windows.filter(of_window).filter_map(fit).collect()
+        windows.filter(is_complete).filter_map(fit).collect()
     }
 
     /// Returns the residual of the line through the first and the last offset, by which trace tools interpolate that measure
@@ -153,25 +153,28 @@ impl<C: Domain> OffsetSeries<C> {
         let rise = difference(last.offset.as_nanos(), first.offset.as_nanos());
         let width =
             |sample: &OffsetSample<C>| sample.half_width.map(|width| width.as_nanos() as f64);
-        let left = between.iter().map(|sample| {
+        let residual = between.iter().map(|sample| {
             let share = difference(sample.at.as_nanos(), first.at.as_nanos()) / whole;
-            let left = difference(sample.offset.as_nanos(), first.offset.as_nanos()) - share * rise;
-            let of_ends = width(first)
+            let residual =
+                difference(sample.offset.as_nanos(), first.offset.as_nanos()) - share * rise;
+            let ends_width = width(first)
                 .zip(width(last))
                 .map(|(a, b)| a * (1.0 - share) + b * share);
             (
                 sample,
-                left,
+                residual,
                 width(sample)
-                    .zip(of_ends)
-                    .map(|(own, of_ends)| own + of_ends),
+                    .zip(ends_width)
+                    .map(|(own, ends_width)| own + ends_width),
             )
         });
-        let left: Vec<_> = left.collect();
-        let (sample, largest, _) = left.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
-        let bounds = left
+        let residual: Vec<_> = residual.collect();
+        let (sample, largest, _) = residual
             .iter()
-            .map(|(_, left, width)| width.map(|width| (left.abs() - width, left.abs() + width)));
+            .max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
+        let bounds = residual.iter().map(|(_, residual, width)| {
+            width.map(|width| (residual.abs() - width, residual.abs() + width))
+        });
         let bounds: Option<Vec<(f64, f64)>> = bounds.collect();
         let bounds = bounds.map(|all| {
             let largest =
@@ -241,7 +244,7 @@ mod tests {
     fn r_squared(points: &[(i64, i64)]) -> f64 {
         let n = points.len() as f64;
         let [xs, ys] = [|p: &(i64, i64)| p.0 as f64, |p: &(i64, i64)| p.1 as f64]
-            .map(|of| points.iter().map(of).collect::<Vec<f64>>());
+            .map(|coordinate| points.iter().map(coordinate).collect::<Vec<f64>>());
         let (mean_x, mean_y) = (xs.iter().sum::<f64>() / n, ys.iter().sum::<f64>() / n);
         let sxy: f64 = xs
             .iter()
@@ -376,26 +379,26 @@ mod tests {
             (75, 1_080),
             (100, 1_100),
         ];
-        let left = series(&points, Some(3)).begin_to_end().unwrap();
+        let residual = series(&points, Some(3)).begin_to_end().unwrap();
         assert_eq!(
-            (left.largest, left.after),
+            (residual.largest, residual.after),
             (Duration::from_nanos(-40), Duration::from_secs(50))
         );
         // Half of the half-widths at the ends, and the half-width of the offset itself.
         assert_eq!(
-            left.bounds,
+            residual.bounds,
             Some((Duration::from_nanos(34), Duration::from_nanos(46)))
         );
         assert_eq!(
-            [33, 34, 45, 46].map(|latency| left.exceeds(Duration::from_nanos(latency))),
+            [33, 34, 45, 46].map(|latency| residual.exceeds(Duration::from_nanos(latency))),
             [Some(true), None, None, Some(false)]
         );
-        let unsure = series(&points, None).begin_to_end().unwrap();
+        let uncertain = series(&points, None).begin_to_end().unwrap();
         assert_eq!(
-            (unsure.largest, unsure.bounds),
+            (uncertain.largest, uncertain.bounds),
             (Duration::from_nanos(-40), None)
         );
-        assert_eq!(unsure.exceeds(Duration::ZERO), None);
+        assert_eq!(uncertain.exceeds(Duration::ZERO), None);
         assert_eq!(series(&points[..2], Some(3)).begin_to_end(), None);
     }
 

@@ -202,8 +202,9 @@ mod tests {
 
     #[test]
     fn the_imbalance_is_from_the_first_rank_that_leaves_to_the_last() {
-        let seen = Observations::new(3, states(), CallTimes::Global(stamps(&CALLS))).unwrap();
-        let imbalance = Imbalance::new(&seen).unwrap();
+        let observations =
+            Observations::new(3, states(), CallTimes::Global(stamps(&CALLS))).unwrap();
+        let imbalance = Imbalance::new(&observations).unwrap();
         assert_eq!(imbalance.leaving().run_times(), [20.0, 40.0, 0.0, 100.0]);
         assert_eq!(imbalance.leaving().count(ObservationState::Late), 1);
         // A call that all ranks left at once counts for the lowest rank.
@@ -227,25 +228,25 @@ mod tests {
 
     #[test]
     fn unsuitable_observations_are_refused() {
-        let of = |ranks, states: Vec<ObservationState>, stamps| {
+        let compute = |ranks, states: Vec<ObservationState>, stamps| {
             Imbalance::new(&Observations::new(ranks, states, stamps).unwrap())
         };
-        let wrong = of(3, states(), CallTimes::Local(stamps(&CALLS)));
+        let wrong = compute(3, states(), CallTimes::Local(stamps(&CALLS)));
         assert_eq!(wrong, Err(MeasureError::NeedsGlobalClock));
-        let wrong = of(
+        let wrong = compute(
             1,
             vec![ObservationState::Valid; 3],
             CallTimes::Global(stamps(&CALLS[..1])),
         );
         assert_eq!(wrong, Err(MeasureError::OneRank));
-        let wrong = of(
+        let wrong = compute(
             3,
             vec![ObservationState::Late; 5],
             CallTimes::Global(stamps(&CALLS)),
         );
         assert_eq!(wrong, Err(MeasureError::NothingValid { late: 5, long: 0 }));
         assert_eq!(
-            of(3, vec![], CallTimes::Global(vec![])),
+            compute(3, vec![], CallTimes::Global(vec![])),
             Err(MeasureError::NothingValid { late: 0, long: 0 })
         );
     }

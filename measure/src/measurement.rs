@@ -81,7 +81,7 @@ impl Method {
         let mut scheme = PreparedScheme::prepare(&self.scheme, context, operation).await?;
         scheme.warm_up(context, operation, self.warm_up).await?;
         let mut progress = StoppingProgress::new(self.stopping);
-        let mut seen: Option<Observations> = None;
+        let mut gathered: Option<Observations> = None;
         let (mut run_times, mut number, mut elapsed) = (Vec::new(), 0, Duration::ZERO);
         loop {
             // Only rank 0 has all observations.
@@ -91,8 +91,10 @@ impl Method {
                 break;
             }
             let began = context.now();
-            let left = self.stopping.slice().map(|slice| slice - elapsed);
-            let spans = scheme.run(context, operation, number, more, left).await?;
+            let remaining_time = self.stopping.slice().map(|slice| slice - elapsed);
+            let spans = scheme
+                .run(context, operation, number, more, remaining_time)
+                .await?;
             // The time for gathering the observations does not count.
             elapsed += context.now() - began;
             number += spans.len() as u32;
@@ -101,13 +103,18 @@ impl Method {
             };
             scheme.adapt(&batch);
             run_times.extend(batch.run_times());
-            match &mut seen {
-                Some(seen) => seen.append(batch),
-                None => seen = Some(batch),
+            match &mut gathered {
+                Some(gathered) => gathered.append(batch),
+                None => gathered = Some(batch),
             }
         }
-        let processed = seen
-            .map(|seen| Ok((self.processing.apply(&seen, self.root as usize)?, seen)))
+        let processed = gathered
+            .map(|gathered| {
+                Ok((
+                    self.processing.apply(&gathered, self.root as usize)?,
+                    gathered,
+                ))
+            })
             .transpose();
         let processed = context.agree(processed).await?;
         Ok(processed.map(|(figures, observations)| Measurement {
@@ -140,10 +147,10 @@ const TOGETHER: usize = 2;
 /// Gathers the spans of all ranks on rank 0. With `calls`, each span is that of so many calls, and becomes a mean.
 async fn gather<M: Comm, T: Coordinator, K: Clock>(
     context: &MeasureContext<'_, M, T, K>,
-    mine: &[CallSpan],
+    own: &[CallSpan],
     calls: Option<u32>,
 ) -> Result<Option<Observations>, MeasureError> {
-    let words = |span: &CallSpan| {
+    let encode = |span: &CallSpan| {
         [
             context.nanos(span.start) as u64,
             context.nanos(span.end) as u64,
@@ -152,8 +159,8 @@ async fn gather<M: Comm, T: Coordinator, K: Clock>(
     };
     let none = [0; 3];
     if context.comm.rank() != 0 {
-        for spans in mine.chunks(TOGETHER) {
-            let [a, b] = [0, 1].map(|i| spans.get(i).map_or(none, words));
+        for spans in own.chunks(TOGETHER) {
+            let [a, b] = [0, 1].map(|i| spans.get(i).map_or(none, encode));
             context
                 .comm
                 .send(0, [a[0], a[1], a[2], b[0], b[1], b[2]])
@@ -162,12 +169,12 @@ async fn gather<M: Comm, T: Coordinator, K: Clock>(
         return Ok(None);
     }
     let ranks = context.comm.size() as usize;
-    let mut all = vec![none; mine.len() * ranks];
-    for (call, span) in mine.iter().enumerate() {
-        all[call * ranks] = words(span);
+    let mut all = vec![none; own.len() * ranks];
+    for (call, span) in own.iter().enumerate() {
+        all[call * ranks] = encode(span);
     }
     for rank in 1..ranks {
-        for call in (0..mine.len()).step_by(TOGETHER) {
+        for call in (0..own.len()).step_by(TOGETHER) {
             let [a, b, c, d, e, f]: [u64; 6] = context.comm.recv(rank as u32).await?;
             all[call * ranks + rank] = [a, b, c];
             if let Some(second) = all.get_mut((call + 1) * ranks + rank) {
@@ -175,7 +182,7 @@ async fn gather<M: Comm, T: Coordinator, K: Clock>(
             }
         }
     }
-    let states = all.chunks(ranks).map(state_of_call).collect();
+    let states = all.chunks(ranks).map(call_state).collect();
     let stamps = match (calls, &context.clock_basis) {
         (Some(calls), _) => CallTimes::Means(
             all.iter()
@@ -193,7 +200,7 @@ async fn gather<M: Comm, T: Coordinator, K: Clock>(
 }
 
 /// Combines the states of a call on all ranks: it is valid only if it is on all of them.
-fn state_of_call(ranks: &[[u64; 3]]) -> ObservationState {
+fn call_state(ranks: &[[u64; 3]]) -> ObservationState {
     let any = |state: ObservationState| ranks.iter().any(|rank| rank[2] == state as u64);
     [ObservationState::Late, ObservationState::Long]
         .into_iter()

@@ -33,13 +33,13 @@ pub trait Coordinator {
     ///
     /// # Errors
     /// If a rank is gone.
-    async fn broadcast(&self, word: u64) -> Result<u64, CommError>;
+    async fn broadcast(&self, value: u64) -> Result<u64, CommError>;
 
     /// Returns the bitwise or of all ranks' values on all ranks.
     ///
     /// # Errors
     /// If a rank is gone.
-    async fn bitwise_or(&self, word: u64) -> Result<u64, CommError>;
+    async fn bitwise_or(&self, value: u64) -> Result<u64, CommError>;
 }
 
 /// Coordinator that uses messages of a communicator.
@@ -51,11 +51,11 @@ impl<M: Comm> Coordinator for MessageCoordinator<'_, M> {
         collective::barrier(self.0).await
     }
 
-    async fn broadcast(&self, word: u64) -> Result<u64, CommError> {
-        collective::broadcast(self.0, word).await
+    async fn broadcast(&self, value: u64) -> Result<u64, CommError> {
+        collective::broadcast(self.0, value).await
     }
 
-    async fn bitwise_or(&self, word: u64) -> Result<u64, CommError> {
-        collective::all_reduce(self.0, word, |a, b| a | b).await
+    async fn bitwise_or(&self, value: u64) -> Result<u64, CommError> {
+        collective::all_reduce(self.0, value, |a, b| a | b).await
     }
 }

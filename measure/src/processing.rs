@@ -2,21 +2,22 @@
 //! paper on reproducible MPI benchmarking.
 
 mod extremes;
+mod figure;
 mod global;
 mod label;
 mod median;
 mod mpi_bench;
 mod nbc_bench;
 mod osu;
-mod rank_averages;
 mod root_best;
 mod skampi;
 #[cfg(test)]
 mod test_data;
 
 use crate::error::{MeasureError, MethodError};
-use downbeat_records::stats::{Confidence, Sample};
+use downbeat_records::stats::Confidence;
 use downbeat_records::{Basis, CallTimes, ObservationState, Observations};
+pub use figure::{Figure, PerRank};
 
 /// Processing of observations into figures. Only valid observations count.
 ///
@@ -85,25 +86,6 @@ pub enum Processing {
     RootBest,
 }
 
-/// Figure that is computed from all times of one rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names are self-explanatory")]
-pub enum PerRank {
-    Mean,
-    Median,
-    Min,
-    Max,
-}
-
-/// Figure that a benchmark reports.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
-    /// Name, without blanks and `=`.
-    pub name: &'static str,
-    /// Value in nanoseconds.
-    pub nanos: f64,
-}
-
 impl Processing {
     /// MPIBench's factor for outliers.
     pub const MPI_BENCH_FACTOR: f64 = 2.0;
@@ -167,19 +149,12 @@ impl Processing {
                 root_only,
                 confidence,
             } => extremes::figures(observations, root_only.then_some(root), confidence),
-            Self::Osu => osu::figures(observations),
+            Self::Osu | Self::RankAverages => osu::figures(observations),
             Self::Global { confidence } => global::figures(observations, root, confidence),
             Self::MpiBench { factor } => mpi_bench::figures(observations, factor),
             Self::NbcBench { per_rank } => nbc_bench::figures(observations, per_rank),
-            Self::RankAverages => rank_averages::figures(observations),
             Self::RootBest => root_best::figures(observations, root),
         }
-    }
-}
-
-impl Figure {
-    const fn new(name: &'static str, nanos: f64) -> Self {
-        Self { name, nanos }
     }
 }
 
@@ -194,60 +169,6 @@ fn any_not_finite(observations: &Observations) -> bool {
         }),
         CallTimes::Global(_) | CallTimes::Local(_) => false,
     }
-}
-
-/// Returns the times of one rank in all valid calls.
-fn rank_times(observations: &Observations, rank: usize) -> Vec<f64> {
-    observations
-        .valid()
-        .map(|call| observations.time(call, rank))
-        .collect()
-}
-
-/// Returns the time of the slowest rank in each valid call. The run-time is longer, as it begins with the first rank.
-fn slowest_times(observations: &Observations) -> Vec<f64> {
-    let slowest = |call| {
-        (0..observations.ranks())
-            .map(|rank| observations.time(call, rank))
-            .fold(f64::MIN, f64::max)
-    };
-    observations.valid().map(slowest).collect()
-}
-
-/// Returns the mean of every rank's times.
-fn rank_means(observations: &Observations) -> Result<Vec<f64>, MeasureError> {
-    (0..observations.ranks())
-        .map(|rank| Ok(Sample::new(&mut rank_times(observations, rank))?.mean()))
-        .collect()
-}
-
-fn least(sample: &Sample<'_>) -> f64 {
-    sample.quantile(0.0)
-}
-
-fn greatest(sample: &Sample<'_>) -> f64 {
-    sample.quantile(1.0)
-}
-
-/// Returns mean, minimum and maximum, which most benchmarks report.
-fn mean_and_extremes(sample: &Sample<'_>) -> Vec<Figure> {
-    let (mean, min, max) = (sample.mean(), least(sample), greatest(sample));
-    vec![
-        Figure::new("mean", mean),
-        Figure::new("min", min),
-        Figure::new("max", max),
-    ]
-}
-
-/// Returns the limits of the mean's confidence interval; nothing for a single value.
-fn interval_of_mean(sample: &Sample<'_>, confidence: Confidence) -> impl Iterator<Item = Figure> {
-    let interval = sample.mean_interval(confidence);
-    interval.into_iter().flat_map(|at| {
-        [
-            Figure::new("mean-low", at.low),
-            Figure::new("mean-high", at.high),
-        ]
-    })
 }
 
 #[cfg(test)]

@@ -40,8 +40,10 @@ impl Scheme {
     #[must_use]
     pub fn with_barrier(mut self, barrier: Barrier) -> Self {
         match &mut self {
-            Self::EachCall(EachCall { barrier: its })
-            | Self::Series(Series { barrier: its, .. }) => *its = barrier,
+            Self::EachCall(EachCall { barrier: current })
+            | Self::Series(Series {
+                barrier: current, ..
+            }) => *current = barrier,
             Self::Windows(_) | Self::RoundTime(_) => {}
         }
         self

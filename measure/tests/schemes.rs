@@ -42,9 +42,9 @@ const MEETING: i64 = 1_000_000;
 
 /// Returns the time at which the last rank arrived.
 async fn last(comm: &SimComm) -> Result<Timestamp<VirtualTime>, CommError> {
-    let came = comm.true_now().as_nanos() as u64;
+    let entered = comm.true_now().as_nanos() as u64;
     Ok(Timestamp::from_nanos(
-        collective::all_reduce(comm, came, u64::max).await? as i64,
+        collective::all_reduce(comm, entered, u64::max).await? as i64,
     ))
 }
 
@@ -99,12 +99,12 @@ impl Coordinator for SkewedCoordinator<'_> {
         Ok(())
     }
 
-    async fn broadcast(&self, word: u64) -> Result<u64, CommError> {
-        MessageCoordinator(self.comm).broadcast(word).await
+    async fn broadcast(&self, value: u64) -> Result<u64, CommError> {
+        MessageCoordinator(self.comm).broadcast(value).await
     }
 
-    async fn bitwise_or(&self, word: u64) -> Result<u64, CommError> {
-        MessageCoordinator(self.comm).bitwise_or(word).await
+    async fn bitwise_or(&self, value: u64) -> Result<u64, CommError> {
+        MessageCoordinator(self.comm).bitwise_or(value).await
     }
 }
 

@@ -74,12 +74,12 @@ impl DriftWatch {
             // After the barrier, no rank that woke up late delays an exchange.
             collective::barrier(comm).await?;
             let after = passed();
-            let seen = check.measure(clock, shown, comm).await?;
+            let offsets = check.measure(clock, shown, comm).await?;
             if comm.rank() == 0 {
                 let enough = take(DriftRound {
                     number,
                     after,
-                    offsets: &seen,
+                    offsets: &offsets,
                 })
                 .is_break();
                 let not_missed = (passed().as_nanos().max(0) as u64).div_ceil(every as u64);
@@ -149,8 +149,8 @@ mod tests {
         };
         let mut found = cluster(clocks).run(program).unwrap();
         let clocks: Vec<_> = found.iter().map(|(clock, ..)| clock.clone()).collect();
-        let (_, seen, numbers) = found.swap_remove(0);
-        let series = seen
+        let (_, offsets, numbers) = found.swap_remove(0);
+        let series = offsets
             .into_iter()
             .map(|samples| OffsetSeries::new(samples).unwrap());
         (clocks.into_iter().zip(series).collect(), numbers)
@@ -203,10 +203,13 @@ mod tests {
                 matches!(fit.quality, FitQuality::RSquared(share) if share > 0.999_99),
                 "{fit:?}"
             );
-            let left = series.begin_to_end().unwrap();
-            assert!(left.largest.abs() < Duration::from_micros(1), "{left:?}");
+            let residual = series.begin_to_end().unwrap();
+            assert!(
+                residual.largest.abs() < Duration::from_micros(1),
+                "{residual:?}"
+            );
             // The true residual is 0.
-            assert_eq!(left.bounds.unwrap().0, Duration::ZERO);
+            assert_eq!(residual.bounds.unwrap().0, Duration::ZERO);
         }
     }
 

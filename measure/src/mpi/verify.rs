@@ -19,7 +19,7 @@ impl MpiOperation {
         let mut found = Ok(());
         for (call, root) in self.roots() {
             let case = self.case(root);
-            self.set_up(&case);
+            self.fill_buffers(&case);
             self.call_now(call)?;
             found = found.and(self.compare(&case));
         }
@@ -62,13 +62,13 @@ impl MpiOperation {
     }
 
     /// Returns true if this rank is the root, and keeps its own block in the send buffer.
-    fn keeps(&self, case: &VerifyCase) -> bool {
+    fn keeps_own_block(&self, case: &VerifyCase) -> bool {
         self.settings.in_place && case.is_root() && self.kind().entry().in_place == InPlace::Kept
     }
 
     /// Returns the expected element at an index of this rank's receive buffer.
     fn expected(&self, case: &VerifyCase, place: usize) -> Option<i64> {
-        if self.keeps(case) {
+        if self.keeps_own_block(case) {
             None
         } else {
             (self.kind().entry().expects)(case, place)
@@ -76,7 +76,7 @@ impl MpiOperation {
     }
 
     /// Writes this rank's contribution, and wrong values everywhere else.
-    fn set_up(&mut self, case: &VerifyCase) {
+    fn fill_buffers(&mut self, case: &VerifyCase) {
         let width = self.layout.width;
         for (place, element) in self
             .memory

@@ -43,14 +43,14 @@ impl Coordinator for RecordingRank {
         Ok(())
     }
 
-    async fn broadcast(&self, word: u64) -> Result<u64, CommError> {
+    async fn broadcast(&self, value: u64) -> Result<u64, CommError> {
         self.note("broadcast");
-        Ok(word)
+        Ok(value)
     }
 
-    async fn bitwise_or(&self, word: u64) -> Result<u64, CommError> {
+    async fn bitwise_or(&self, value: u64) -> Result<u64, CommError> {
         self.note("union");
-        Ok(word)
+        Ok(value)
     }
 }
 

@@ -1,6 +1,6 @@
 //! PS2, mpicroscope and MPIBlib: mean, minimum and maximum of the times of each call's slowest rank.
 
-use super::{Figure, interval_of_mean, mean_and_extremes, rank_times, slowest_times};
+use super::figure::{Figure, interval_of_mean, mean_and_extremes, rank_times, slowest_times};
 use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::{Confidence, Sample};

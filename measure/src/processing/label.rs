@@ -108,11 +108,11 @@ fn factor(option: Option<&str>) -> Result<f64, MethodError> {
     let Some(option) = option else {
         return Ok(Processing::MPI_BENCH_FACTOR);
     };
-    let a: f64 = option.parse().map_err(|_| wrong(option))?;
-    if a.is_finite() && a >= 1.0 {
-        Ok(a)
+    let factor: f64 = option.parse().map_err(|_| wrong(option))?;
+    if factor.is_finite() && factor >= 1.0 {
+        Ok(factor)
     } else {
-        Err(MethodError::OutlierFactor(a))
+        Err(MethodError::OutlierFactor(factor))
     }
 }
 
@@ -123,7 +123,7 @@ fn per_rank(option: Option<&str>) -> Result<PerRank, MethodError> {
         return Ok(PerRank::Median);
     };
     all.into_iter()
-        .find(|of| of.to_string() == option)
+        .find(|per_rank| per_rank.to_string() == option)
         .ok_or_else(|| wrong(option))
 }
 
@@ -139,14 +139,14 @@ mod tests {
     fn processing() -> impl Strategy<Value = Processing> {
         let confidence =
             (1..1_000_u32).prop_map(|share| Confidence::new(f64::from(share) / 1_000.0).unwrap());
-        let of = prop::sample::select(vec![
+        let per_rank = prop::sample::select(vec![
             PerRank::Mean,
             PerRank::Median,
             PerRank::Min,
             PerRank::Max,
         ]);
-        (0..9, any::<bool>(), confidence, 1.0..1e9, of).prop_map(
-            |(which, root_only, confidence, a, of)| match which {
+        (0..9, any::<bool>(), confidence, 1.0..1e9, per_rank).prop_map(
+            |(which, root_only, confidence, factor, per_rank)| match which {
                 0 => Processing::Median,
                 1 => Processing::Skampi,
                 2 => Processing::Extremes {
@@ -155,8 +155,8 @@ mod tests {
                 },
                 3 => Processing::Osu,
                 4 => Processing::Global { confidence },
-                5 => Processing::MpiBench { factor: a },
-                6 => Processing::NbcBench { per_rank: of },
+                5 => Processing::MpiBench { factor: factor },
+                6 => Processing::NbcBench { per_rank: per_rank },
                 7 => Processing::RankAverages,
                 _ => Processing::RootBest,
             },

@@ -1,6 +1,6 @@
 //! Downbeat's own processing, whose median is robust against disturbed calls.
 
-use super::{Figure, greatest, least};
+use super::figure::{Figure, greatest, least};
 use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;

@@ -1,6 +1,6 @@
 //! PS5, MPIBench: the times of all calls on all ranks without outliers.
 
-use super::{Figure, mean_and_extremes};
+use super::figure::{Figure, mean_and_extremes};
 use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;

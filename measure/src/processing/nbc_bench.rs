@@ -1,6 +1,6 @@
 //! PS6, NBCBench: maximum of a figure over all ranks.
 
-use super::{Figure, PerRank, greatest, least, rank_times};
+use super::figure::{Figure, PerRank, greatest, least, rank_times};
 use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
@@ -33,14 +33,14 @@ mod tests {
     #[test]
     fn the_worst_rank_counts() {
         // Rank 0: 10, 30, 40, 40. Rank 1: 15, 19, 35, 45.
-        for (of, max) in [
+        for (figure, max) in [
             ("mean", 30.0),
             ("median", 35.0),
             ("min", 15.0),
             ("max", 45.0),
         ] {
             expect(
-                &format!("nbcbench/{of}"),
+                &format!("nbcbench/{figure}"),
                 &global(&five_calls()),
                 0,
                 &[("max", max)],

@@ -1,6 +1,6 @@
 //! PS8, mpptest: minimum of the root's means over series of calls.
 
-use super::{Figure, least, rank_times};
+use super::figure::{Figure, least, rank_times};
 use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;

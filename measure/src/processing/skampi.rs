@@ -1,6 +1,6 @@
 //! PS1, SKaMPI: the middle half of the calls, by the time of each call's slowest rank.
 
-use super::{Figure, slowest_times};
+use super::figure::{Figure, slowest_times};
 use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;

@@ -5,7 +5,7 @@ use downbeat_clock_core::{Domain, Global, Local, Timestamp};
 use super::{Figure, Processing};
 use downbeat_records::{CallTimes, Observation, ObservationState, Observations};
 
-fn seen<D: Domain>(start: i64, end: i64) -> Observation<D> {
+fn observation<D: Domain>(start: i64, end: i64) -> Observation<D> {
     Observation {
         start: Timestamp::from_nanos(start),
         end: Timestamp::from_nanos(end),
@@ -16,7 +16,7 @@ fn seen<D: Domain>(start: i64, end: i64) -> Observation<D> {
 pub(super) fn local(calls: &[&[i64]]) -> Observations {
     let skewed = |(rank, time): (usize, &i64)| {
         let start = 1_000_000 * rank as i64;
-        seen::<Local>(start, start + time)
+        observation::<Local>(start, start + time)
     };
     let stamps = calls
         .iter()
@@ -38,7 +38,7 @@ pub(super) fn global(calls: &[(ObservationState, [(i64, i64); 2])]) -> Observati
     let states = calls.iter().map(|(state, _)| *state).collect();
     let stamps = calls
         .iter()
-        .flat_map(|(_, ranks)| ranks.map(|(start, end)| seen::<Global>(start, end)))
+        .flat_map(|(_, ranks)| ranks.map(|(start, end)| observation::<Global>(start, end)))
         .collect();
     Observations::new(2, states, CallTimes::Global(stamps)).unwrap()
 }

@@ -3,7 +3,7 @@
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::{Comm, collective};
 
-use crate::context::{CallSpan, MeasureContext, from_word, reserve_spans, to_word};
+use crate::context::{CallSpan, MeasureContext, decode_time, encode_time, reserve_spans};
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
 use downbeat_records::ObservationState;
@@ -59,18 +59,18 @@ impl RoundTime {
     ) -> Result<PreparedRounds, MeasureError> {
         const TRIES: usize = 51;
         let model = context.global()?;
-        let mut took = Vec::with_capacity(TRIES);
+        let mut latencies = Vec::with_capacity(TRIES);
         for _ in 0..TRIES {
             context.coordinator.barrier().await?;
-            let sent = from_word(
+            let sent = decode_time(
                 context
                     .coordinator
-                    .broadcast(to_word(model.apply(context.clock.ticks())))
+                    .broadcast(encode_time(model.apply(context.clock.ticks())))
                     .await?,
             );
-            took.push((model.apply(context.clock.ticks()) - sent).as_nanos() as f64);
+            latencies.push((model.apply(context.clock.ticks()) - sent).as_nanos() as f64);
         }
-        let median = Sample::new(&mut took).map_or(0.0, |sample| sample.median());
+        let median = Sample::new(&mut latencies).map_or(0.0, |sample| sample.median());
         // If a clock is behind, the broadcast can seem to arrive before it was sent; the cast saturates.
         let slowest = collective::all_reduce(context.comm, median as u64, u64::max).await?;
         let broadcast = Duration::from_nanos((slowest as i64).max(1));
@@ -107,22 +107,22 @@ impl PreparedRounds {
         for number in first..first + rounds {
             operation.prepare();
             let start = model.apply(context.clock.ticks()) + self.notice();
-            let start = from_word(context.coordinator.broadcast(to_word(start)).await?);
+            let start = decode_time(context.coordinator.broadcast(encode_time(start)).await?);
             let late = context.wait_until(&model, start)?;
             let span = context.timed(operation, number).await?;
-            let mut word = late.map_or(0, |by| self.lateness(by));
+            let mut flags = late.map_or(0, |delay| self.lateness(delay));
             if until.is_some_and(|until| span.end >= until) {
-                word |= OUT_OF_TIME;
+                flags |= OUT_OF_TIME;
             }
-            let word = context.coordinator.bitwise_or(word).await?;
-            let state = if word & LATE == 0 {
+            let flags = context.coordinator.bitwise_or(flags).await?;
+            let state = if flags & LATE == 0 {
                 ObservationState::Valid
             } else {
                 ObservationState::Late
             };
             spans.push(CallSpan { state, ..span });
-            self.adapt(word);
-            if word & OUT_OF_TIME != 0 {
+            self.adapt(flags);
+            if flags & OUT_OF_TIME != 0 {
                 break;
             }
         }
@@ -142,8 +142,8 @@ impl PreparedRounds {
 
     /// Returns the flags of a rank that is late by this duration. Slack cannot prevent delays by the scheduler, which are
     /// longer than a broadcast.
-    fn lateness(&self, by: Duration) -> u64 {
-        if by <= self.broadcast {
+    fn lateness(&self, delay: Duration) -> u64 {
+        if delay <= self.broadcast {
             LATE | BARELY
         } else {
             LATE
@@ -153,15 +153,15 @@ impl PreparedRounds {
     /// Increases the slack after each round that was barely late, and decreases it slightly after each other round: it
     /// converges to one late round per [`ROUNDS_PER_LOSS`](Self::ROUNDS_PER_LOSS). Several late rounds in a row increase it,
     /// too, as the delays may exceed a broadcast.
-    fn adapt(&mut self, word: u64) {
+    fn adapt(&mut self, flags: u64) {
         const LEAST: f64 = 0.25;
         const MOST: f64 = 64.0;
-        self.late_in_a_row = if word & LATE == 0 {
+        self.late_in_a_row = if flags & LATE == 0 {
             0
         } else {
             self.late_in_a_row + 1
         };
-        let change = if word & BARELY != 0 || self.late_in_a_row >= Self::TOO_MANY_IN_A_ROW {
+        let change = if flags & BARELY != 0 || self.late_in_a_row >= Self::TOO_MANY_IN_A_ROW {
             1.0 + Self::MORE
         } else {
             1.0 - Self::MORE / Self::ROUNDS_PER_LOSS

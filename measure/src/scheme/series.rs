@@ -60,13 +60,13 @@ impl Series {
         .run(context, operation, 0, series)
         .await?;
         if let Some(within) = self.within {
-            let tried = Self {
+            let trial = Self {
                 calls: TRIED,
                 ..*self
             }
             .run(context, operation, 0, 1)
             .await?;
-            let took = tried
+            let took = trial
                 .iter()
                 .map(|span| {
                     context
@@ -74,14 +74,15 @@ impl Series {
                         .saturating_sub(context.nanos(span.start))
                 })
                 .sum();
-            self.calls = collective::broadcast(context.comm, u64::from(self.fitting(within, took)))
-                .await? as u32;
+            self.calls =
+                collective::broadcast(context.comm, u64::from(self.calls_within(within, took)))
+                    .await? as u32;
         }
         Ok(())
     }
 
     /// Returns the number of calls that fit, if the tried ones took this number of nanoseconds.
-    fn fitting(&self, within: Duration, took: i64) -> u32 {
+    fn calls_within(&self, within: Duration, took: i64) -> u32 {
         let fit = i128::from(within.as_nanos()) * i128::from(TRIED) / i128::from(took.max(1));
         fit.clamp(1, i128::from(self.calls.max(1))) as u32
     }
@@ -132,22 +133,29 @@ mod tests {
 
     #[test]
     fn the_number_of_calls_is_limited_by_time_but_at_least_one() {
-        let fitting =
-            |calls, millis, took| Series::new(calls).fitting(Duration::from_millis(millis), took);
+        let calls_within = |calls, millis, took| {
+            Series::new(calls).calls_within(Duration::from_millis(millis), took)
+        };
         // 5 calls took 1 ms, so 250 take 50.
         assert_eq!(
-            (fitting(1_000, 50, 1_000_000), fitting(100, 50, 1_000_000)),
+            (
+                calls_within(1_000, 50, 1_000_000),
+                calls_within(100, 50, 1_000_000)
+            ),
             (250, 100)
         );
         // Clocks may show the same time as before, or an earlier one.
         assert_eq!(
             (
-                fitting(1_000, 50, 0),
-                fitting(1_000, 50, -7),
-                fitting(1_000, 0, 5)
+                calls_within(1_000, 50, 0),
+                calls_within(1_000, 50, -7),
+                calls_within(1_000, 0, 5)
             ),
             (1_000, 1_000, 1)
         );
-        assert_eq!((fitting(7, 1, i64::MAX), fitting(0, 1, 1)), (1, 1));
+        assert_eq!(
+            (calls_within(7, 1, i64::MAX), calls_within(0, 1, 1)),
+            (1, 1)
+        );
     }
 }

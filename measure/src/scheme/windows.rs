@@ -4,7 +4,7 @@ use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::{Comm, collective};
 
 use super::each_call::EachCall;
-use crate::context::{CallSpan, MeasureContext, from_word, reserve_spans, to_word};
+use crate::context::{CallSpan, MeasureContext, decode_time, encode_time, reserve_spans};
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
 use downbeat_records::stats::Sample;
@@ -77,10 +77,10 @@ impl PreparedWindows {
         let begin = model.apply(context.clock.ticks()) + NOTICE;
         let [begin, window] = collective::broadcast(
             context.comm,
-            [to_word(begin), self.window.as_nanos() as u64],
+            [encode_time(begin), self.window.as_nanos() as u64],
         )
         .await?;
-        let (mut begin, window) = (from_word(begin), Duration::from_nanos(window as i64));
+        let (mut begin, window) = (decode_time(begin), Duration::from_nanos(window as i64));
         let mut spans = reserve_spans(calls);
         for number in first..first + calls {
             operation.prepare();

@@ -36,7 +36,7 @@ impl fmt::Display for Decay {
 pub(super) struct RemainingObservations {
     remaining: u32,
     /// Number of observations at the last check.
-    seen: u32,
+    checked: u32,
     minimum: f64,
 }
 
@@ -44,7 +44,7 @@ impl RemainingObservations {
     pub(super) fn new(most: u32) -> Self {
         Self {
             remaining: most,
-            seen: 0,
+            checked: 0,
             minimum: f64::INFINITY,
         }
     }
@@ -57,13 +57,13 @@ impl RemainingObservations {
         decay: Decay,
         batch: u32,
     ) -> u32 {
-        let made = observations.saturating_sub(self.seen);
+        let made = observations.saturating_sub(self.checked);
         let minimum = run_times.iter().copied().fold(self.minimum, f64::min);
         self.remaining = self.remaining.saturating_sub(made);
         if made > 0 && minimum >= self.minimum {
             self.remaining = decay.remaining_after(self.remaining, batch);
         }
-        (self.seen, self.minimum) = (observations, minimum);
+        (self.checked, self.minimum) = (observations, minimum);
         self.remaining
     }
 }

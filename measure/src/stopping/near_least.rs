@@ -4,7 +4,7 @@
 #[derive(Clone, Debug)]
 pub(super) struct NearLeast {
     minimum: f64,
-    seen: u32,
+    count: u32,
     times: u32,
 }
 
@@ -12,7 +12,7 @@ impl Default for NearLeast {
     fn default() -> Self {
         Self {
             minimum: f64::INFINITY,
-            seen: 0,
+            count: 0,
             times: 0,
         }
     }
@@ -24,10 +24,10 @@ impl NearLeast {
         for run_time in run_times {
             if *run_time < self.minimum {
                 (self.minimum, self.times) = (*run_time, 0);
-            } else if self.seen >= least && *run_time < self.minimum * (1.0 + bound) {
+            } else if self.count >= least && *run_time < self.minimum * (1.0 + bound) {
                 self.times = self.times.saturating_add(1);
             }
-            self.seen = self.seen.saturating_add(1);
+            self.count = self.count.saturating_add(1);
         }
         self.times
     }

@@ -12,7 +12,7 @@ use super::{StopReason, Stopping, time_slice};
 pub struct StoppingProgress {
     rule: Stopping,
     /// Number of run-times that were already processed.
-    seen: usize,
+    processed: usize,
     precision: Precision,
     remaining: RemainingObservations,
     near_least: NearLeast,
@@ -27,7 +27,7 @@ impl StoppingProgress {
         let (precision, near_least) = Default::default();
         Self {
             rule,
-            seen: 0,
+            processed: 0,
             precision,
             remaining,
             near_least,
@@ -43,8 +43,8 @@ impl StoppingProgress {
         if self.ended.is_some() {
             return 0;
         }
-        let new = run_times.get(self.seen..).unwrap_or_default();
-        self.seen = run_times.len();
+        let new = run_times.get(self.processed..).unwrap_or_default();
+        self.processed = run_times.len();
         let allowed = self.rule.most().saturating_sub(observations);
         match self.batch_by_rule(new, observations, elapsed) {
             Ok(batch) if allowed > 0 => batch.clamp(1, allowed),

@@ -6,12 +6,12 @@ use downbeat_clock_core::Duration;
 /// the next observations take twice as long, and there are only a few batches. The number is at least 1, and at most that
 /// of the observations so far, as the first ones are often untypical; 0 when the time is over.
 pub(super) fn next(slice: Duration, elapsed: Duration, observations: u32) -> u32 {
-    let left = (slice - elapsed).as_nanos();
-    if left <= 0 {
+    let remaining = (slice - elapsed).as_nanos();
+    if remaining <= 0 {
         return 0;
     }
     let each = elapsed.as_nanos().max(0) / i64::from(observations.max(1));
-    let fit = (left / 2).checked_div(each).unwrap_or(i64::MAX);
+    let fit = (remaining / 2).checked_div(each).unwrap_or(i64::MAX);
     u32::try_from(fit)
         .unwrap_or(u32::MAX)
         .clamp(1, observations.max(FIRST))
