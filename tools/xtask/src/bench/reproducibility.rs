@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::checks::mpi::released_mpi_program;
+use crate::mpi_builds::released_mpi_program;
 use crate::steps::Step;
 use crate::workspace::Workspace;
 use downbeat_launch::Outcome;

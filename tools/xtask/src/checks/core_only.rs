@@ -43,7 +43,7 @@ pub(crate) fn steps(workspace: &Workspace) -> [Step<'_>; 2] {
 /// A `cargo check` that finds no std; what runs at build time still does, as there is a `--target`.
 fn check(workspace: &Workspace) -> Result<Command, String> {
     let host = shell::read(&mut command("rustc --print host-tuple"))?;
-    let directory = workspace.variant("core_only");
+    let directory = workspace.built("core_only");
     let sysroot = env::current_dir()
         .unwrap_or_default()
         .join(&directory)

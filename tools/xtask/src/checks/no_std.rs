@@ -17,7 +17,7 @@ pub(crate) const PROBE: &str = "tests/no_std/Cargo.toml";
 const SOURCE: &str = "tests/no_std/src/main.rs";
 
 pub(crate) fn target(workspace: &Workspace) -> PathBuf {
-    workspace.variant("no_std")
+    workspace.built("no_std")
 }
 
 pub(crate) fn steps(workspace: &Workspace) -> [Step<'_>; 3] {
