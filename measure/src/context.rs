@@ -136,7 +136,7 @@ impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
         }
     }
 
-    /// Returns `mine` if no rank failed, and an error on all ranks otherwise.
+    /// Returns `own` if no rank failed, and an error on all ranks otherwise.
     pub(crate) async fn agree<V>(&self, own: Result<V, MeasureError>) -> Result<V, MeasureError> {
         match collective::lowest_rank_where(self.comm, own.is_err()).await? {
             Some(rank) => Err(own.err().unwrap_or(MeasureError::OtherRank(rank))),

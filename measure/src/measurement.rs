@@ -144,7 +144,7 @@ impl Method {
 /// Number of spans that fit into a message.
 const TOGETHER: usize = 2;
 
-/// Gathers the spans of all ranks on rank 0. With `calls`, each span is that of so many calls, and becomes a mean.
+/// Gathers the spans of all ranks on rank 0. With `calls`, each span is that of several calls, and becomes a mean.
 async fn gather<M: Comm, T: Coordinator, K: Clock>(
     context: &MeasureContext<'_, M, T, K>,
     own: &[CallSpan],

@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_of_what_fits_but_at_most_doubling() {
+    fn half_of_the_rest_is_planned_but_at_most_doubling() {
         let next_in_1_us = |elapsed, observations| {
             next(
                 Duration::from_nanos(1_000),
