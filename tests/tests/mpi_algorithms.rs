@@ -256,7 +256,7 @@ impl Ranks {
             .map_or(base.renamed(), |found| found.model)
             .apply(clock.ticks_at(now));
         let mine = Outcome {
-            end: End::of(&result),
+            end: End::new(&result),
             error: (here - share(&self.comm, here)[0]).as_nanos(),
             half_width: result.ok().and_then(|found| found.quality.half_width),
             steepness: result.map_or(0.0, |found| {
