@@ -42,7 +42,7 @@ pub enum Datatype {
 /// Kind of number that a datatype represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberKind {
-    Nothing,
+    None,
     Signed,
     Unsigned,
     Float,

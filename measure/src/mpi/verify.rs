@@ -23,7 +23,7 @@ impl MpiOperation {
             self.call_now(call)?;
             found = found.and(self.compare(&case));
         }
-        self.make_ready();
+        self.reset_buffers();
         match self.group.agree(0, found.is_err())?.failed {
             Some(rank) => found.and(Err(OperationError::WrongElsewhere { rank })),
             None => Ok(()),
@@ -98,7 +98,7 @@ impl MpiOperation {
             self.memory.recv.bytes_mut()[place * width..][..width]
                 .copy_from_slice(&content[..width]);
         }
-        self.point();
+        self.update_pointers();
     }
 
     fn compare(&mut self, case: &VerifyCase) -> Result<(), OperationError> {
