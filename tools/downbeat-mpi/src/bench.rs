@@ -193,7 +193,7 @@ impl ClockUser for MpiBenchSession<'_> {
             facts: factors::add_tsc(self.tsc.as_ref(), Factors::default()),
             headline: headline(&ranks.description(), &method),
         };
-        let me = base.timekeeper(ranks);
+        let me = base.local_clock(ranks);
         let mut global = GlobalTime::new(ranks.all, me, &options.session.sync, &method)?;
         let results = measure_all(ranks.all, &options.session.output, plan, |key| {
             options.near.while_near(ranks.all, || {

@@ -223,7 +223,7 @@ impl ClockUser for ImbalanceSession<'_> {
             facts: factors::add_tsc(self.tsc.as_ref(), Factors::default()),
             headline: format!("{}, clock {}", ranks.description(), options.session.clock),
         };
-        let me = base.timekeeper(ranks);
+        let me = base.local_clock(ranks);
         let mut global = GlobalTime::new(ranks.all, me, &options.session.sync, &rounds)?;
         let mut summary = ImbalanceResults::default();
         let results = measure_all(ranks.all, &options.session.output, plan, |key| {
