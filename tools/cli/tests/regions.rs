@@ -3,7 +3,7 @@
 #![expect(
     clippy::expect_used,
     clippy::panic,
-    reason = "in a test, that is how a failure is told"
+    reason = "a test fails by panicking"
 )]
 
 #[path = "regions/made.rs"]
@@ -299,11 +299,11 @@ fn bad_input_is_one_line() {
     }
     let wrong = [
         ("missing", "missing.json: No such file"),
-        ("empty", "empty.json: this is no report of regions"),
-        ("text", "text.json: this is no report of regions"),
+        ("empty", "empty.json: this is not a report of regions"),
+        ("text", "text.json: this is not a report of regions"),
         ("cut", "cut.json: EOF"),
-        ("other", "other.json: this is no report of regions"),
-        ("newer", "newer.json: version 9 is not known here"),
+        ("other", "other.json: this is not a report of regions"),
+        ("newer", "newer.json: version 9 is not supported"),
     ];
     for (name, culprit) in wrong {
         let name = format!("{name}.json");

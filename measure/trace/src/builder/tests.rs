@@ -145,7 +145,7 @@ fn what_has_no_other_end_is_named_or_counted() {
     assert_eq!(why, TraceError::UnmatchedSend(first));
     assert_eq!(
         why.to_string(),
-        "event 1 of location 1 sends a message that nobody receives"
+        "event 1 of location 1 sends a message that is never received"
     );
     let trace = build(LENIENT).builder.finish().unwrap();
     assert_eq!(

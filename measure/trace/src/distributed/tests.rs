@@ -321,7 +321,7 @@ struct Chaos {
     events: Vec<(u32, i64, Action)>,
 }
 
-const KINDS: [CollectiveKind; 12] = CollectiveKind::OF_MPI;
+const KINDS: [CollectiveKind; 12] = CollectiveKind::MPI_KINDS;
 
 impl Chaos {
     /// What could have happened, seen by clocks that are no good; and sometimes not even that.

@@ -185,7 +185,7 @@ fn what_does_not_go_together() {
     );
     assert_eq!(
         body("0 5 send 1 0 0\nend 1\n"),
-        "event 0 of location 0 sends a message that nobody receives"
+        "event 0 of location 0 sends a message that is never received"
     );
     assert_eq!(
         body("0 5 note x\nend 2\n"),
