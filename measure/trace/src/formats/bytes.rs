@@ -36,6 +36,11 @@ pub(super) trait Input {
     /// The next number, seven bits to a byte, the lowest first.
     #[inline]
     fn number(&mut self) -> Result<u64, Flaw> {
+        self.long_number()
+    }
+
+    /// The same, of any length.
+    fn long_number(&mut self) -> Result<u64, Flaw> {
         let offset = self.offset();
         let mut number = 0;
         for shift in (0..64).step_by(7) {
@@ -70,14 +75,21 @@ pub(super) trait Input {
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
-    /// The next text, of at most `longest` bytes, to `text`.
-    fn text(&mut self, longest: usize, text: &mut String) -> Result<(), Flaw> {
+    /// The length of the next text, which is at most so long.
+    fn text_length(&mut self, longest: usize) -> Result<usize, Flaw> {
         let offset = self.offset();
         let length = self.number()?;
         if length > longest as u64 {
             let why = format!("a text of {length} bytes is longer than {longest} bytes");
             return Err(Flaw::Byte(offset, why));
         }
+        Ok(length as usize)
+    }
+
+    /// The next text, of at most `longest` bytes, to `text`.
+    fn text(&mut self, longest: usize, text: &mut String) -> Result<(), Flaw> {
+        let offset = self.offset();
+        let length = self.text_length(longest)?;
         let mut bytes = core::mem::take(text).into_bytes();
         bytes.clear();
         for _ in 0..length {
@@ -207,6 +219,34 @@ impl Input for Slice<'_> {
         let byte = self.bytes.get(self.at).copied();
         self.at += usize::from(byte.is_some());
         Ok(byte)
+    }
+
+    #[inline]
+    fn number(&mut self) -> Result<u64, Flaw> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let mut number = 0;
+        // Nine bytes have 63 bits.
+        for (index, byte) in rest.iter().take(9).enumerate() {
+            number |= u64::from(byte & 0x7f) << (7 * index);
+            if byte & 0x80 == 0 {
+                self.at += index + 1;
+                return Ok(number);
+            }
+        }
+        self.long_number()
+    }
+
+    fn text(&mut self, longest: usize, text: &mut String) -> Result<(), Flaw> {
+        let offset = self.offset();
+        let length = self.text_length(longest)?;
+        let end = self.at + length;
+        let bytes = self.bytes.get(self.at..end).ok_or_else(|| self.cut_off())?;
+        let found = core::str::from_utf8(bytes);
+        let found = found.map_err(|_| Flaw::Byte(offset, "a text is not UTF-8".to_owned()))?;
+        text.clear();
+        text.push_str(found);
+        self.at = end;
+        Ok(())
     }
 
     fn block(&mut self, length: u64) -> Result<Vec<u8>, Flaw> {

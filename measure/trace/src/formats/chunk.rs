@@ -17,7 +17,7 @@ use super::bytes::{Input, Slice, put, put_signed};
 use super::item::What;
 
 /// A chunk has at most this number of events.
-const MOST_EVENTS: usize = 1 << 18;
+const MOST_EVENTS: usize = 1 << 16;
 
 /// Collects events until they make a chunk.
 #[derive(Debug, Default)]
