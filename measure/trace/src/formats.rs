@@ -84,6 +84,7 @@ mod item;
 pub mod otf2;
 pub mod perfetto;
 mod reader;
+mod shared;
 mod spill;
 mod streamed;
 #[cfg(test)]

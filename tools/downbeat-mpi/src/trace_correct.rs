@@ -16,7 +16,7 @@ use downbeat_common::trace::{
 };
 use downbeat_common::{Failure, agree, block_on_ready_failure};
 use downbeat_sync::{Comm, CommError, MpiComm, block_on_ready, collective};
-use downbeat_trace::formats::{Sessions, TraceFile};
+use downbeat_trace::formats::{Sessions, TraceFile, TraceFormat};
 use downbeat_trace::{
     CorrectedPart, Deviation, Latencies, Location, PartBuilder, PartError, Shares, TracePart,
     TruthComparison, Verdict,
@@ -210,6 +210,14 @@ impl Options {
             Source::File if *rewrite => Err(files::is_no_archive("--rewrite", input)),
             Source::File => {
                 let format = files::format(output, file.format);
+                if format == TraceFormat::Binary {
+                    let written = file.write_chunks(output, times, sessions, comm).await;
+                    if let Some(written) = written.map_err(Failure::run)? {
+                        return agree(comm, written.map_err(Failure::run))
+                            .await
+                            .map(|()| None);
+                    }
+                }
                 let written = match comm.rank() {
                     0 => blocks::write(file, output, format, times, sessions, comm),
                     _ => blocks::serve(times, comm),

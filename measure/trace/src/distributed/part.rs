@@ -530,6 +530,11 @@ impl TracePart {
         self.trace.ids()
     }
 
+    /// This rank.
+    pub(crate) fn rank(&self) -> u32 {
+        self.rank
+    }
+
     /// Which rank keeps the events of a location; `None` if there is no such location.
     pub fn owner(&self, location: LocationId) -> Option<u32> {
         self.owners.get(location.index()).copied()

@@ -32,8 +32,10 @@ impl<E: Into<Flaw>> From<E> for InOrder {
 }
 
 /// A chunk of a file.
-#[derive(Clone, Copy, Debug)]
-struct ChunkPlace {
+#[derive(Clone, Debug)]
+pub(super) struct ChunkPlace {
+    /// Its locations, and their numbers of events.
+    pub(super) blocks: Vec<(u32, u32)>,
     /// The offset of its head.
     offset: u64,
     /// The position of its first event in the trace.
@@ -44,7 +46,7 @@ struct ChunkPlace {
 /// The chunks of a file.
 #[derive(Debug)]
 pub(super) struct Layout {
-    chunks: Vec<ChunkPlace>,
+    pub(super) chunks: Vec<ChunkPlace>,
     pub(super) loads: Vec<LocationLoad>,
 }
 
@@ -121,13 +123,19 @@ impl Layout {
             match bytes.byte()? {
                 binary::tag::CHUNK => {
                     found.chunks.push(offset);
-                    let place = ChunkPlace {
-                        offset: bytes.offset(),
-                        position,
-                        known: definitions.known(),
-                    };
-                    chunks.push(place);
+                    let (offset, known) = (bytes.offset(), definitions.known());
                     let head = ChunkHead::read(&mut bytes, definitions.locations())?;
+                    let blocks = head
+                        .blocks
+                        .iter()
+                        .map(|block| (block.location, block.events));
+                    let blocks = blocks.collect();
+                    chunks.push(ChunkPlace {
+                        blocks,
+                        offset,
+                        position,
+                        known,
+                    });
                     position += head.events();
                     found
                         .locations
@@ -237,30 +245,53 @@ impl Layout {
 /// Copies a trace with other times of events and other local times of samples, on this number of threads; everything else
 /// stays as it is.
 pub(super) fn copy(
-    [from, to]: [&Path; 2],
+    paths: [&Path; 2],
     times: &[impl AsRef<[Timestamp<Global>]> + Sync],
     sessions: &Sessions,
     workers: usize,
 ) -> Result<Result<(), FileError>, InOrder> {
-    let mut samples = samples_of(sessions);
-    let layout = {
-        let mut locations = 0;
-        Layout::read(from, |item| {
-            locations += u32::from(matches!(item, Item::Location { .. } | Item::Thread { .. }));
-            Ok(())
-        })?
-    };
+    let layout = Layout::read(paths[0], |_| Ok(()))?;
     let fits =
         |(load, times): (&LocationLoad, &[Timestamp<Global>])| load.events == times.len() as u64;
-    if layout.loads.len() != times.len()
-        || !layout
-            .loads
-            .iter()
-            .zip(times.iter().map(AsRef::as_ref))
-            .all(fits)
-    {
-        return Ok(Err(changed(from)));
+    let mut all = layout.loads.iter().zip(times.iter().map(AsRef::as_ref));
+    if layout.loads.len() != times.len() || !all.all(fits) {
+        return Ok(Err(changed(paths[0])));
     }
+    copy_with(paths, &layout, sessions, workers, |chunks| {
+        share(chunks, |_, chunk| {
+            let blocks = chunk.head.blocks.iter().zip(&chunk.starts);
+            let encoded = blocks.map(|(block, start)| {
+                encode(
+                    &times[block.location as usize].as_ref()[*start..],
+                    block.events,
+                )
+            });
+            let encoded: Vec<Vec<u8>> = encoded.collect();
+            chunk.with(&encoded)
+        })
+    })
+}
+
+/// Encodes the times of a block.
+pub(super) fn encode(times: &[Timestamp<Global>], events: u32) -> Vec<u8> {
+    let mut encoded = Vec::with_capacity(3 * events as usize);
+    let mut last = 0;
+    for time in &times[..events as usize] {
+        put_signed(&mut encoded, time.as_nanos().wrapping_sub(last));
+        last = time.as_nanos();
+    }
+    encoded
+}
+
+/// The same; `encode` makes chunks with other times, of up to `most` at once.
+pub(super) fn copy_with(
+    [from, to]: [&Path; 2],
+    layout: &Layout,
+    sessions: &Sessions,
+    most: usize,
+    mut encode: impl FnMut(Vec<CopiedChunk>) -> Vec<Vec<u8>>,
+) -> Result<Result<(), FileError>, InOrder> {
+    let mut samples = samples_of(sessions);
     let mut bytes = open_chunked(from)?;
     let mut file = match NewFile::create(to) {
         Ok(file) => file,
@@ -271,8 +302,8 @@ pub(super) fn copy(
     buffer.push(binary::VERSION);
     let (mut state, mut scratch) = (ReadState::new(binary::VERSION), Scratch::default());
     let mut definitions = Definitions::default();
-    let mut next = vec![0_usize; times.len()];
-    let mut batch: Vec<Copying> = vec![];
+    let mut next = vec![0_usize; layout.loads.len()];
+    let mut batch: Vec<CopiedChunk> = vec![];
     loop {
         let offset = bytes.offset();
         let tag = bytes.byte()?;
@@ -285,11 +316,10 @@ pub(super) fn copy(
                 *next - block.events as usize
             });
             let starts = starts.collect();
-            batch.push(Copying { head, data, starts });
+            batch.push(CopiedChunk { head, data, starts });
         }
-        if tag != binary::tag::CHUNK || batch.len() == workers.max(1) {
-            let copied = share(std::mem::take(&mut batch), |_, chunk| chunk.with(times));
-            for chunk in copied {
+        if tag != binary::tag::CHUNK || batch.len() == most.max(1) {
+            for chunk in encode(std::mem::take(&mut batch)) {
                 writing.begin_chunk(&mut buffer);
                 buffer.extend_from_slice(&chunk);
                 writing.written += buffer.len() as u64;
@@ -333,36 +363,23 @@ pub(super) fn copy(
     }
 }
 
-/// A chunk that is copied, and where the times of its blocks begin among those of their locations.
-struct Copying {
-    head: ChunkHead,
+/// A chunk that is copied.
+#[derive(Debug)]
+pub(super) struct CopiedChunk {
+    pub(super) head: ChunkHead,
     data: Vec<u8>,
-    starts: Vec<usize>,
+    /// Where the times of its blocks begin among those of their locations.
+    pub(super) starts: Vec<usize>,
 }
 
-impl Copying {
-    /// The chunk with other times.
-    fn with(self, times: &[impl AsRef<[Timestamp<Global>]>]) -> Vec<u8> {
-        let Self { head, data, starts } = self;
-        let encoded: Vec<Vec<u8>> = head
-            .blocks
-            .iter()
-            .zip(starts)
-            .map(|(block, start)| {
-                let times = &times[block.location as usize].as_ref()[start..];
-                let mut encoded = Vec::with_capacity(block.times.len() + 16);
-                let mut last = 0;
-                for time in &times[..block.events as usize] {
-                    put_signed(&mut encoded, time.as_nanos().wrapping_sub(last));
-                    last = time.as_nanos();
-                }
-                encoded
-            })
-            .collect();
+impl CopiedChunk {
+    /// The chunk with other times of its blocks.
+    pub(super) fn with(&self, times: &[impl AsRef<[u8]>]) -> Vec<u8> {
+        let Self { head, data, .. } = self;
         let mut chunk = Vec::with_capacity(data.len() + head.order.len() + 64);
-        head.write(&mut chunk, &encoded);
-        for (block, times) in head.blocks.iter().zip(encoded) {
-            chunk.extend_from_slice(&times);
+        head.write(&mut chunk, times);
+        for (block, times) in head.blocks.iter().zip(times) {
+            chunk.extend_from_slice(times.as_ref());
             chunk.extend_from_slice(&data[block.actions.clone()]);
         }
         chunk

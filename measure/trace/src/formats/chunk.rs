@@ -170,12 +170,12 @@ impl ChunkHead {
     }
 
     /// Writes it, with other lengths of times.
-    pub(super) fn write(&self, to: &mut Vec<u8>, times: &[Vec<u8>]) {
+    pub(super) fn write(&self, to: &mut Vec<u8>, times: &[impl AsRef<[u8]>]) {
         put(to, self.blocks.len() as u64);
         for (block, times) in self.blocks.iter().zip(times) {
             put(to, block.location.into());
             put(to, block.events.into());
-            put(to, times.len() as u64);
+            put(to, times.as_ref().len() as u64);
             put(to, block.actions.len() as u64);
         }
         put(to, self.order.len() as u64);

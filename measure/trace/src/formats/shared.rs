@@ -1,0 +1,131 @@
+//! Binary traces that ranks share, written with other times: every rank encodes the times of its own locations, and rank 0
+//! puts them into the file.
+
+use std::path::Path;
+
+use downbeat_clock_core::{Global, Timestamp};
+use downbeat_files::FileError;
+use downbeat_sync::collective::all_reduce;
+use downbeat_sync::{Comm, CommError, block_on_ready};
+
+use super::blocks::{CopiedChunk, Layout, copy_with, encode};
+use super::file::changed;
+use super::{Sessions, TraceFile};
+use crate::{LocationId, TracePart};
+
+/// The times of one rank in a chunk: the encoded times of its blocks, each behind its length.
+type Encoded = Vec<u8>;
+
+impl TraceFile<TracePart> {
+    /// Writes the same trace to another binary file, as [`TraceFile::write_corrected`] does; all ranks call this, each with
+    /// the times of its own locations. `None` on all ranks if the events of the file are not in chunks.
+    ///
+    /// # Errors
+    /// When a rank is gone. That the file cannot be written is returned by rank 0.
+    pub async fn write_chunks<C: Comm>(
+        &self,
+        to: &Path,
+        times: &[Vec<Timestamp<Global>>],
+        sessions: &Sessions,
+        comm: &C,
+    ) -> Result<Option<Result<(), FileError>>, CommError> {
+        let layout = Layout::read(&self.path, |_| Ok(()));
+        let layout = layout.ok().filter(|layout| {
+            let loads = layout.loads.iter().map(|load| load.events);
+            loads.eq(self.loads.iter().map(|(_, events)| *events))
+        });
+        if all_reduce(comm, u64::from(layout.is_some()), u64::min).await? == 0 {
+            return Ok(None);
+        }
+        let Some(layout) = layout else {
+            return Ok(None);
+        };
+        let mut next = vec![0; layout.loads.len()];
+        if comm.rank() > 0 {
+            for chunk in &layout.chunks {
+                let encoded = self.encode_own(&chunk.blocks, times, &mut next);
+                comm.send(0, encoded.len() as u64).await?;
+                comm.send_bytes(0, &encoded).await?;
+            }
+            return Ok(Some(Ok(())));
+        }
+        let (mut received, mut lost) = (0, None);
+        let mut chunk = |chunk: &CopiedChunk| -> Vec<u8> {
+            received += 1;
+            let blocks = chunk
+                .head
+                .blocks
+                .iter()
+                .map(|block| (block.location, block.events));
+            let blocks: Vec<_> = blocks.collect();
+            let mut all = vec![self.encode_own(&blocks, times, &mut next)];
+            match block_on_ready(receive(comm)) {
+                Ok(others) => all.extend(others),
+                Err(why) => lost = lost.or(Some(why)),
+            }
+            chunk.with(&self.sort(&blocks, &all))
+        };
+        let written = copy_with([&self.path, to], &layout, sessions, 1, |chunks| {
+            chunks.iter().map(&mut chunk).collect()
+        });
+        // Other ranks send all chunks, also when the file cannot be written.
+        for _ in received..layout.chunks.len() {
+            receive(comm).await?;
+        }
+        match lost {
+            Some(why) => Err(why),
+            None => Ok(Some(written.unwrap_or_else(|_| Err(changed(&self.path))))),
+        }
+    }
+
+    fn owner(&self, location: u32) -> Option<u32> {
+        self.trace.owner(LocationId(location))
+    }
+
+    fn encode_own(
+        &self,
+        blocks: &[(u32, u32)],
+        times: &[Vec<Timestamp<Global>>],
+        next: &mut [usize],
+    ) -> Encoded {
+        let mut all = vec![];
+        for (location, events) in blocks {
+            let at = *location as usize;
+            if self.owner(*location) == Some(self.trace.rank()) {
+                let encoded = encode(&times[at][next[at]..], *events);
+                all.extend((encoded.len() as u32).to_le_bytes());
+                all.extend(encoded);
+                next[at] += *events as usize;
+            }
+        }
+        all
+    }
+
+    /// The encoded times of all blocks, from those of all ranks.
+    fn sort<'a>(&self, blocks: &[(u32, u32)], all: &'a [Encoded]) -> Vec<&'a [u8]> {
+        let mut rest: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
+        let mut next = |owner: u32| -> Option<&'a [u8]> {
+            let rest = rest.get_mut(owner as usize)?;
+            let (length, behind) = rest.split_first_chunk()?;
+            let (times, behind) = behind.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            *rest = behind;
+            Some(times)
+        };
+        let times = blocks
+            .iter()
+            .map(|(location, _)| next(self.owner(*location)?));
+        times.map(Option::unwrap_or_default).collect()
+    }
+}
+
+/// The encoded times of a chunk, of all other ranks.
+async fn receive<C: Comm>(comm: &C) -> Result<Vec<Encoded>, CommError> {
+    let mut all = vec![];
+    for other in 1..comm.size() {
+        let length: u64 = comm.recv(other).await?;
+        let mut encoded = vec![0; length as usize];
+        comm.recv_bytes(other, &mut encoded).await?;
+        all.push(encoded);
+    }
+    Ok(all)
+}
