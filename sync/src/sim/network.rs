@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn tails_have_the_quantiles_that_their_parameters_say() {
+    fn tails_have_the_quantiles_of_their_distributions() {
         let quantile = |tail, share: f64| {
             let delays = delays(
                 &NetworkLink {
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_meet_as_many_messages_as_they_should() {
+    fn bursts_delay_the_expected_share_of_messages() {
         let mean = Duration::from_micros(100);
         let chance = Bursts::Chance {
             probability: 0.2,
