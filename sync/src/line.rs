@@ -130,7 +130,7 @@ impl LineFit {
 
     /// Learns the clock of a reference, which calls [`teach`](Self::teach) meanwhile.
     ///
-    /// A failed measurement does not stop the messages, or the reference would wait for ever: that
+    /// A failed measurement does not stop the messages, or the reference would wait forever: that
     /// failure is the inner result.
     ///
     /// # Errors
@@ -147,11 +147,11 @@ impl LineFit {
         let mut contradiction = None;
         let now = || base.apply(clock.ticks());
         for measurement in 0..self.measurements() {
-            let began = now();
+            let started = now();
             match client.attempt(clock, base, comm).await? {
                 Ok(sample) if measurement >= self.fit_points.get() => line.last = Some(sample),
                 Ok(sample) => line.push(sample),
-                Err(SyncError::Fit(why)) if is_drift(why, now() - began) => {
+                Err(SyncError::Fit(why)) if is_drift(why, now() - started) => {
                     line.quality.left_out += 1;
                     contradiction = Some(why);
                 }

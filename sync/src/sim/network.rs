@@ -311,10 +311,10 @@ impl Network {
     }
 
     /// Returns the link between two ranks.
-    pub(super) fn link(&self, here: RankPlacement, there: RankPlacement) -> &NetworkLink {
-        if here.node != there.node {
+    pub(super) fn link(&self, from: RankPlacement, to: RankPlacement) -> &NetworkLink {
+        if from.node != to.node {
             &self.switch
-        } else if here.socket != there.socket {
+        } else if from.socket != to.socket {
             &self.node
         } else {
             &self.socket
