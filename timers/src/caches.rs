@@ -1,4 +1,4 @@
-//! Caches: which ones a core reads data through, and which of them it shares.
+//! Data caches of a core, and the cores that share them.
 
 use core::fmt;
 use core::ops::RangeInclusive;
@@ -10,23 +10,23 @@ use crate::CoreId;
 /// A cache that a core reads data through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataCache {
-    /// 1 is the nearest.
+    /// Level; 1 is nearest to the core.
     pub level: u32,
-    /// How much it holds.
+    /// Size in bytes.
     pub bytes: u64,
-    /// No other core uses it. Hardware threads are not other cores.
+    /// True if no other core uses the cache. Hardware threads of the same core do not count.
     pub private: bool,
 }
 
-/// Why nothing is known of a core's caches.
+/// Reason why the caches of a core are unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CachesUnknown {
-    /// The system lists none, as on systems other than Linux, or there is no such core.
+    /// The system lists no caches, as on systems other than Linux, or there is no such core.
     NotListed(CoreId),
-    /// A file of the system cannot be read, or does not say what it should.
+    /// A file of the system cannot be read or parsed.
     Unreadable(PathBuf),
-    /// All that are listed are shared with other cores.
+    /// All caches are shared with other cores.
     NonePrivate(CoreId),
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for CachesUnknown {
             }
             Self::Unreadable(file) => write!(
                 f,
-                "{} does not say what is known of a cache",
+                "{} cannot be read or does not describe a cache",
                 file.display()
             ),
             Self::NonePrivate(core) => {
@@ -50,10 +50,10 @@ impl fmt::Display for CachesUnknown {
 
 impl core::error::Error for CachesUnknown {}
 
-/// The caches that a core reads data through, nearest first.
+/// Lists the caches that a core reads data through, nearest first.
 ///
 /// # Errors
-/// Why they are not known.
+/// If they are unknown.
 pub fn data_caches(core: CoreId) -> Result<Vec<DataCache>, CachesUnknown> {
     caches_below(
         Path::new(&format!("/sys/devices/system/cpu/cpu{core}")),
@@ -61,10 +61,10 @@ pub fn data_caches(core: CoreId) -> Result<Vec<DataCache>, CachesUnknown> {
     )
 }
 
-/// The last cache that a core shares with no other. What was overwritten there must come from further away.
+/// The outermost cache that a core shares with no other. Data evicted from it must come from a shared cache or memory.
 ///
 /// # Errors
-/// Why it is not known, or that there is none.
+/// If the caches are unknown, or none is private.
 pub fn last_private_cache(core: CoreId) -> Result<DataCache, CachesUnknown> {
     let private = data_caches(core)?.into_iter().rfind(|cache| cache.private);
     private.ok_or(CachesUnknown::NonePrivate(core))
@@ -109,7 +109,7 @@ fn read<T>(file: &Path, parse: impl Fn(&str) -> Option<T>) -> Result<T, CachesUn
         .ok_or_else(|| CachesUnknown::Unreadable(file.to_owned()))
 }
 
-/// `48K`; the kernel writes no other unit, but an `M` would be no riddle.
+/// Parses a size such as `48K`; the kernel writes no other unit, but `M` is accepted.
 fn size(text: &str) -> Option<u64> {
     let (number, unit) = match text.strip_suffix('K') {
         Some(number) => (number, 1 << 10),
@@ -124,7 +124,7 @@ fn size(text: &str) -> Option<u64> {
         .filter(|bytes| *bytes > 0)
 }
 
-/// `0-3,8`.
+/// Parses a list of cores such as `0-3,8`.
 fn cores(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
     let range = |text: &str| {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
@@ -137,10 +137,10 @@ fn cores(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
 mod tests {
     use super::*;
 
-    /// A folder that is gone when the test is over.
-    struct Cpu(PathBuf);
+    /// A temporary folder with files like those of the kernel.
+    struct CpuFolder(PathBuf);
 
-    impl Cpu {
+    impl CpuFolder {
         fn new(name: &str, threads: &str) -> Self {
             let cpu = Self(
                 std::env::temp_dir().join(format!("downbeat-caches-{name}-{}", std::process::id())),
@@ -171,7 +171,7 @@ mod tests {
         }
     }
 
-    impl Drop for Cpu {
+    impl Drop for CpuFolder {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn caches_of_hardware_threads_are_private() {
-        let cpu = Cpu::new("threads", "7,39");
+        let cpu = CpuFolder::new("threads", "7,39");
         cpu.cache(0, ["1", "Data", "48K", "7,39"]);
         cpu.cache(1, ["1", "Instruction", "32K", "7,39"]);
         cpu.cache(2, ["3", "Unified", "32M", "0-15,32-47"]);
@@ -195,7 +195,7 @@ mod tests {
             cache(3, 32 << 20, false),
         ];
         assert_eq!(cpu.caches().unwrap(), expected);
-        // A range that reaches beyond the threads.
+        // A range beyond the threads of the core.
         cpu.write("topology/thread_siblings_list", "6-7");
         assert_eq!(
             cpu.caches()
@@ -208,8 +208,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_said() {
-        let cpu = Cpu::new("unknown", "7");
+    fn unknown_caches_are_reported() {
+        let cpu = CpuFolder::new("unknown", "7");
         assert_eq!(cpu.caches(), Err(CachesUnknown::NotListed(CoreId(7))));
         for (size, shared, file) in [
             ("much", "7", "size"),
@@ -228,10 +228,10 @@ mod tests {
         }
         cpu.cache(0, ["1", "Data", "48K", "7"]);
         fs::remove_file(cpu.0.join("topology/thread_siblings_list")).unwrap();
-        let told = cpu.caches().unwrap_err().to_string();
+        let message = cpu.caches().unwrap_err().to_string();
         assert!(
-            told.ends_with("thread_siblings_list does not say what is known of a cache"),
-            "{told}"
+            message.ends_with("thread_siblings_list cannot be read or does not describe a cache"),
+            "{message}"
         );
         assert_eq!(
             data_caches(CoreId(u32::MAX)),

@@ -4,22 +4,22 @@ use core::fmt;
 
 use downbeat_clock_core::{Clock, ReadOrdering, TickRate, Ticks};
 
-/// The virtual count of the generic timer, CNTVCT_EL0: the same on all cores, at a rate that the system states.
+/// The virtual count of the generic timer, CNTVCT_EL0: equal on all cores, with a rate stated by the firmware.
 ///
-/// Its [`ticks`](Clock::ticks) are ordered with what precedes them (`isb; mrs`). Written, but not yet run on hardware.
+/// [`ticks`](Clock::ticks) is ordered after preceding instructions (`isb; mrs`). Not yet run on hardware.
 #[derive(Clone, Copy, Debug)]
 pub struct CntvctClock {
     rate: TickRate,
     counter: CntvctAccess,
 }
 
-/// Why the generic timer cannot be used as a clock.
+/// Reason why the generic timer cannot be used as a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CntvctUnavailable {
-    /// This is not an aarch64 processor.
+    /// The processor is not an aarch64 processor.
     OtherArchitecture,
-    /// The firmware did not say how fast the timer counts.
+    /// The firmware states no frequency.
     NoFrequency,
 }
 
@@ -35,17 +35,17 @@ impl fmt::Display for CntvctUnavailable {
 impl core::error::Error for CntvctUnavailable {}
 
 impl CntvctClock {
-    /// Finds out whether the timer can be read.
+    /// Creates the clock if the timer can be read.
     ///
     /// # Errors
-    /// The reason why it cannot.
+    /// If it cannot be read.
     pub fn detect() -> Result<Self, CntvctUnavailable> {
         let (counter, hz) = detect()?;
         let rate = TickRate::from_hz(hz).map_err(|_| CntvctUnavailable::NoFrequency)?;
         Ok(Self { rate, counter })
     }
 
-    /// The rate that the firmware states.
+    /// Rate stated by the firmware.
     pub fn stated_rate(&self) -> TickRate {
         self.rate
     }
@@ -82,7 +82,7 @@ mod aarch64 {
 
     pub(super) fn detect() -> Result<(CntvctAccess, u64), CntvctUnavailable> {
         let hz: u64;
-        // SAFETY: every aarch64 processor has the register, and it may be read at EL0 wherever the counter may.
+        // SAFETY: every aarch64 processor has the register; EL0 may read it if it may read the counter.
         unsafe {
             asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags))
         };
@@ -93,7 +93,7 @@ mod aarch64 {
         #[inline(always)]
         pub(super) fn ordered(self) -> u64 {
             let count: u64;
-            // SAFETY: every aarch64 processor has the register; Linux lets EL0 read it, or reads it on its behalf.
+            // SAFETY: every aarch64 processor has the register; Linux lets EL0 read it, or emulates the read.
             unsafe {
                 asm!("isb", "mrs {}, cntvct_el0", out(reg) count, options(nostack, preserves_flags))
             };
@@ -116,7 +116,7 @@ mod aarch64 {
 mod elsewhere {
     use super::CntvctUnavailable;
 
-    /// There is no such timer here, so there is no such value.
+    /// Has no values, because the timer does not exist on this architecture.
     #[derive(Clone, Copy, Debug)]
     pub(super) enum CntvctAccess {}
 

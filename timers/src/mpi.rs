@@ -1,15 +1,15 @@
-//! `MPI_Wtime`.
+//! `MPI_Wtime` as a clock.
 
 use core::fmt;
 
 use downbeat_clock_core::{Clock, TickRate, Ticks};
 use mpi::environment;
 
-/// `MPI_Wtime`, in nanoseconds.
+/// The clock `MPI_Wtime`, in nanoseconds.
 ///
-/// The standard says neither where it begins nor that processes agree on it: under Open MPI 4.1 it begins with each
-/// process's first call, under MPICH with the hour. MPI returns seconds as a floating-point number; how fine they are
-/// depends on how far back they begin.
+/// The standard defines neither the origin nor that processes agree on it: under Open MPI 4.1 it is each process's first
+/// call, under MPICH the hour. MPI returns seconds as a floating-point number, whose resolution depends on the distance
+/// from the origin.
 ///
 /// ```no_run
 /// use downbeat_timers::{Clock, WtimeClock};
@@ -24,7 +24,7 @@ pub struct WtimeClock {
     _attached: (),
 }
 
-/// Why `MPI_Wtime` cannot be used.
+/// Reason why `MPI_Wtime` cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WtimeUnavailable {
@@ -46,13 +46,13 @@ impl fmt::Display for WtimeUnavailable {
 impl core::error::Error for WtimeUnavailable {}
 
 impl WtimeClock {
-    /// How long a tick lasts.
+    /// Length of a tick.
     pub const RATE: TickRate = TickRate::NANOSECOND;
 
-    /// Finds out whether MPI is running. The clock must not be read after `MPI_Finalize`.
+    /// Creates the clock if MPI is initialized. The clock must not be read after `MPI_Finalize`.
     ///
     /// # Errors
-    /// The reason why it is not.
+    /// If MPI is not initialized, or already finalized.
     pub fn attach() -> Result<Self, WtimeUnavailable> {
         if !environment::is_initialized() {
             return Err(WtimeUnavailable::NotInitialized);
@@ -63,7 +63,7 @@ impl WtimeClock {
         Ok(Self { _attached: () })
     }
 
-    /// The resolution that the library states (`MPI_Wtick`), in nanoseconds.
+    /// Resolution stated by the library (`MPI_Wtick`), in nanoseconds.
     pub fn stated_tick_nanos(&self) -> f64 {
         environment::time_resolution() * 1e9
     }
@@ -72,7 +72,7 @@ impl WtimeClock {
 impl Clock for WtimeClock {
     #[inline]
     fn ticks(&self) -> Ticks {
-        // Rounded by hand: `f64::round` is a function call on plain x86-64. The cast saturates.
+        // Adds 0.5 because `f64::round` is a function call on baseline x86-64. The cast saturates.
         Ticks((environment::time() * 1e9 + 0.5) as u64)
     }
 }
