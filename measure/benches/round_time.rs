@@ -21,7 +21,7 @@ use downbeat_measure::{
     Stage, Stopping, Time,
 };
 use downbeat_records::stats::Sample;
-use downbeat_records::{Observations, State};
+use downbeat_records::{ObservationState, Observations};
 use downbeat_sync::{Comm, MpiComm, block_on_ready, collective};
 use downbeat_timers::{
     SystemClock, SystemClockId, TscClock, allowed_cores, calibrate_during, pin_to,
@@ -142,7 +142,10 @@ impl Turn {
             found.expect("Round-Time says so").1.as_nanos() as f64
         };
         let seen: &Observations = &measured.observations;
-        let (valid, latency) = (seen.count(State::Valid) as f64, measured.figures[0].nanos);
+        let (valid, latency) = (
+            seen.count(ObservationState::Valid) as f64,
+            measured.figures[0].nanos,
+        );
         Self {
             floor,
             slack: found("slack"),

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::ByMessages;
     use downbeat_clock_core::Duration;
-    use downbeat_sync::{Clocks, Link, Network, SimCluster, SimComm};
+    use downbeat_sync::{Clocks, Network, NetworkLink, SimCluster, SimComm};
 
     #[test]
     fn names_are_read_as_they_are_written() {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn nobody_leaves_before_the_last_has_come() {
-        let link = Link::steady(Duration::from_micros(1));
+        let link = NetworkLink::steady(Duration::from_micros(1));
         let network = Network {
             socket: link.clone(),
             node: link.clone(),

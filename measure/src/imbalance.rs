@@ -6,7 +6,7 @@ use downbeat_sync::{Comm, CommError};
 
 use crate::{Barrier, Figure, Operation, Together};
 use downbeat_records::stats::Sample;
-use downbeat_records::{Observation, Observations, Stamps, State};
+use downbeat_records::{CallTimes, Observation, ObservationState, Observations};
 
 /// A barrier as something to be measured itself.
 #[derive(Debug)]
@@ -35,13 +35,13 @@ impl<M: Comm, T: Together> Operation for BarrierOperation<'_, M, T> {
 /// ```
 /// use downbeat_clock_core::{Global, Timestamp};
 /// use downbeat_measure::Imbalance;
-/// use downbeat_records::{Observation, Observations, Stamps, State};
+/// use downbeat_records::{Observation, Observations, CallTimes, ObservationState};
 ///
 /// // Two calls of three ranks: when each entered and left.
 /// let calls = [[(0, 50), (0, 70), (1, 55)], [(100, 140), (100, 180), (101, 175)]];
 /// let at = Timestamp::<Global>::from_nanos;
 /// let stamps = calls.into_iter().flatten().map(|(start, end)| Observation { start: at(start), end: at(end) });
-/// let seen = Observations::new(3, vec![State::Valid; 2], Stamps::Global(stamps.collect())).ok_or("two of three")?;
+/// let seen = Observations::new(3, vec![ObservationState::Valid; 2], CallTimes::Global(stamps.collect())).ok_or("two of three")?;
 ///
 /// let imbalance = Imbalance::of(&seen)?;
 /// assert_eq!(imbalance.leaving().run_times(), [20.0, 40.0]);
@@ -87,14 +87,14 @@ impl Imbalance {
     /// # Errors
     /// When the ranks have no common clock, when there is but one rank, or when no call is valid.
     pub fn of(observations: &Observations) -> Result<Self, ImbalanceError> {
-        let Stamps::Global(stamps) = observations.stamps() else {
+        let CallTimes::Global(stamps) = observations.call_times() else {
             return Err(ImbalanceError::NeedsGlobalClock);
         };
         let ranks = observations.ranks();
         if ranks < 2 {
             return Err(ImbalanceError::OneRank);
         }
-        if observations.count(State::Valid) == 0 {
+        if observations.count(ObservationState::Valid) == 0 {
             return Err(ImbalanceError::NothingValid);
         }
         let mut left_last = vec![0; ranks];
@@ -121,7 +121,7 @@ impl Imbalance {
         let leaving = Observations::new(
             ranks,
             observations.states().to_vec(),
-            Stamps::Global(leaving.collect()),
+            CallTimes::Global(leaving.collect()),
         );
         let leaving = leaving.ok_or(ImbalanceError::NothingValid)?;
         Ok(Self {
@@ -212,22 +212,22 @@ mod tests {
         [(400, 400), (400, 401), (400, 500)],
     ];
 
-    fn states() -> Vec<State> {
+    fn states() -> Vec<ObservationState> {
         vec![
-            State::Valid,
-            State::Late,
-            State::Valid,
-            State::Valid,
-            State::Valid,
+            ObservationState::Valid,
+            ObservationState::Late,
+            ObservationState::Valid,
+            ObservationState::Valid,
+            ObservationState::Valid,
         ]
     }
 
     #[test]
     fn the_imbalance_is_from_the_first_that_leaves_to_the_last() {
-        let seen = Observations::new(3, states(), Stamps::Global(stamps(&CALLS))).unwrap();
+        let seen = Observations::new(3, states(), CallTimes::Global(stamps(&CALLS))).unwrap();
         let imbalance = Imbalance::of(&seen).unwrap();
         assert_eq!(imbalance.leaving().run_times(), [20.0, 40.0, 0.0, 100.0]);
-        assert_eq!(imbalance.leaving().count(State::Late), 1);
+        assert_eq!(imbalance.leaving().count(ObservationState::Late), 1);
         // Where all left at once, that is the first rank's.
         assert_eq!(imbalance.left_last(), [1, 2, 1]);
         assert_eq!(imbalance.usually_last(), (1, 0.5));
@@ -249,21 +249,25 @@ mod tests {
 
     #[test]
     fn what_tells_no_imbalance_is_refused() {
-        let of = |ranks, states: Vec<State>, stamps| {
+        let of = |ranks, states: Vec<ObservationState>, stamps| {
             Imbalance::of(&Observations::new(ranks, states, stamps).unwrap())
         };
-        let wrong = of(3, states(), Stamps::Local(stamps(&CALLS)));
+        let wrong = of(3, states(), CallTimes::Local(stamps(&CALLS)));
         assert_eq!(wrong, Err(ImbalanceError::NeedsGlobalClock));
         let wrong = of(
             1,
-            vec![State::Valid; 3],
-            Stamps::Global(stamps(&CALLS[..1])),
+            vec![ObservationState::Valid; 3],
+            CallTimes::Global(stamps(&CALLS[..1])),
         );
         assert_eq!(wrong, Err(ImbalanceError::OneRank));
-        let wrong = of(3, vec![State::Late; 5], Stamps::Global(stamps(&CALLS)));
+        let wrong = of(
+            3,
+            vec![ObservationState::Late; 5],
+            CallTimes::Global(stamps(&CALLS)),
+        );
         assert_eq!(wrong, Err(ImbalanceError::NothingValid));
         assert_eq!(
-            of(3, vec![], Stamps::Global(vec![])),
+            of(3, vec![], CallTimes::Global(vec![])),
             Err(ImbalanceError::NothingValid)
         );
     }

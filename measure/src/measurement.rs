@@ -9,7 +9,7 @@ use crate::{
     Ended, Figure, MeasureError, Operation, Processing, ProcessingError, Progress, Scheme,
     Stopping, Together,
 };
-use downbeat_records::{Basis, Observation, Observations, Stamps, State};
+use downbeat_records::{Basis, CallTimes, Observation, ObservationState, Observations};
 
 /// How an operation is measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -179,24 +179,26 @@ async fn gather<M: Comm, T: Together, K: Clock>(
     }
     let states = all.chunks(ranks).map(state_of_call).collect();
     let stamps = match (calls, &stage.time) {
-        (Some(calls), _) => Stamps::Means(
+        (Some(calls), _) => CallTimes::Means(
             all.iter()
                 .map(|span| (span[1] as i64 - span[0] as i64) as f64 / f64::from(calls))
                 .collect(),
         ),
-        (None, Time::Local(_)) => Stamps::Local(all.iter().map(observation::<Local>).collect()),
-        (None, Time::Global(_)) => Stamps::Global(all.iter().map(observation::<Global>).collect()),
+        (None, Time::Local(_)) => CallTimes::Local(all.iter().map(observation::<Local>).collect()),
+        (None, Time::Global(_)) => {
+            CallTimes::Global(all.iter().map(observation::<Global>).collect())
+        }
     };
     Ok(Observations::new(ranks, states, stamps))
 }
 
 /// A call is spoiled if it was for any rank.
-fn state_of_call(ranks: &[[u64; 3]]) -> State {
-    let any = |state: State| ranks.iter().any(|rank| rank[2] == state as u64);
-    [State::Late, State::Long]
+fn state_of_call(ranks: &[[u64; 3]]) -> ObservationState {
+    let any = |state: ObservationState| ranks.iter().any(|rank| rank[2] == state as u64);
+    [ObservationState::Late, ObservationState::Long]
         .into_iter()
         .find(|state| any(*state))
-        .unwrap_or(State::Valid)
+        .unwrap_or(ObservationState::Valid)
 }
 
 fn observation<D: downbeat_clock_core::Domain>(span: &[u64; 3]) -> Observation<D> {

@@ -56,6 +56,6 @@ impl<M: Comm> Together for ByMessages<'_, M> {
     }
 
     async fn union(&self, word: u64) -> Result<u64, CommError> {
-        collective::all_combine(self.0, word, |a, b| a | b).await
+        collective::all_reduce(self.0, word, |a, b| a | b).await
     }
 }

@@ -148,7 +148,7 @@ impl<M: Comm> Operation for OwnOperation<'_, M> {
                     .await
             }
             OwnKind::Bcast => collective::broadcast(self.comm, word).await.map(drop),
-            OwnKind::Allreduce => collective::all_combine(self.comm, word, u64::wrapping_add)
+            OwnKind::Allreduce => collective::all_reduce(self.comm, word, u64::wrapping_add)
                 .await
                 .map(drop),
             OwnKind::Gather => collective::gather(self.comm, word).await.map(drop),

@@ -18,7 +18,7 @@ mod skampi;
 pub use error::ProcessingError;
 
 use downbeat_records::stats::{Confidence, Sample};
-use downbeat_records::{Basis, Observations, Stamps, State};
+use downbeat_records::{Basis, CallTimes, ObservationState, Observations};
 
 /// How observations become figures. Only valid observations count.
 ///
@@ -145,15 +145,16 @@ impl Processing {
         observations: &Observations,
         root: usize,
     ) -> Result<Vec<Figure>, ProcessingError> {
-        self.fits(observations.stamps().basis())?;
+        self.fits(observations.call_times().basis())?;
         if root >= observations.ranks() {
             return Err(ProcessingError::NoSuchRoot {
                 root,
                 ranks: observations.ranks(),
             });
         }
-        if observations.count(State::Valid) == 0 {
-            let [late, long] = [State::Late, State::Long].map(|state| observations.count(state));
+        if observations.count(ObservationState::Valid) == 0 {
+            let [late, long] = [ObservationState::Late, ObservationState::Long]
+                .map(|state| observations.count(state));
             return Err(ProcessingError::NothingValid { late, long });
         }
         if any_not_finite(observations) {
@@ -185,13 +186,13 @@ impl Figure {
 /// Whether a mean that a rank sent is none. Comparisons would pass over it. Stamps are whole numbers, and always finite.
 fn any_not_finite(observations: &Observations) -> bool {
     let ranks = observations.ranks();
-    match observations.stamps() {
-        Stamps::Means(means) => observations.valid().any(|call| {
+    match observations.call_times() {
+        CallTimes::Means(means) => observations.valid().any(|call| {
             means[call * ranks..(call + 1) * ranks]
                 .iter()
                 .any(|mean| !mean.is_finite())
         }),
-        Stamps::Global(_) | Stamps::Local(_) => false,
+        CallTimes::Global(_) | CallTimes::Local(_) => false,
     }
 }
 
@@ -274,15 +275,15 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_before_and_after_measuring() {
         let times: &[&[i64]] = &[&[30, 40], &[20, 25]];
-        let means = Stamps::Means(vec![30.0, 40.0, 20.0, 25.0]);
-        let means = Observations::new(2, vec![State::Valid; 2], means).unwrap();
+        let means = CallTimes::Means(vec![30.0, 40.0, 20.0, 25.0]);
+        let means = Observations::new(2, vec![ObservationState::Valid; 2], means).unwrap();
         for (label, fits) in ALL {
             let processing: Processing = label.parse().unwrap();
             for (observations, fits) in [global(&five_calls()), local(times), means.clone()]
                 .iter()
                 .zip(fits)
             {
-                let basis = observations.stamps().basis();
+                let basis = observations.call_times().basis();
                 assert_eq!(processing.fits(basis).is_ok(), fits, "{label} on {basis:?}");
                 let applied = processing.apply(observations, 0);
                 assert_eq!(
@@ -318,10 +319,10 @@ mod tests {
         for (label, _) in ALL {
             let mut calls = five_calls();
             for (state, _) in &mut calls {
-                *state = if *state == State::Valid {
-                    State::Late
+                *state = if *state == ObservationState::Valid {
+                    ObservationState::Late
                 } else {
-                    State::Long
+                    ObservationState::Long
                 };
             }
             let error = label
@@ -366,9 +367,12 @@ mod tests {
                 .is_err()
         );
         for wrong in [f64::NAN, f64::INFINITY] {
-            let means =
-                Observations::new(1, vec![State::Valid; 2], Stamps::Means(vec![1.0, wrong]))
-                    .unwrap();
+            let means = Observations::new(
+                1,
+                vec![ObservationState::Valid; 2],
+                CallTimes::Means(vec![1.0, wrong]),
+            )
+            .unwrap();
             for label in [
                 "median",
                 "osu",

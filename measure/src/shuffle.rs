@@ -1,6 +1,6 @@
 //! An order by lot.
 
-use downbeat_sync::internal::{STEP, scramble};
+use downbeat_sync::internal::{SPLITMIX_STEP, scramble};
 
 /// Puts things into an order that is drawn by lot: each as likely as any other.
 ///
@@ -9,7 +9,7 @@ use downbeat_sync::internal::{STEP, scramble};
 pub fn shuffle<T>(things: &mut [T], seed: u64) {
     let mut state = seed;
     let mut draw = || {
-        state = state.wrapping_add(STEP);
+        state = state.wrapping_add(SPLITMIX_STEP);
         scramble(state)
     };
     for last in (1..things.len()).rev() {
@@ -44,7 +44,7 @@ mod tests {
     /// The first numbers of SplitMix64 from 0, as they are published with it.
     #[test]
     fn the_generator_is_split_mix_64() {
-        let numbers = [1, 2, 3].map(|place: u64| scramble(place.wrapping_mul(STEP)));
+        let numbers = [1, 2, 3].map(|place: u64| scramble(place.wrapping_mul(SPLITMIX_STEP)));
         assert_eq!(
             numbers,
             [

@@ -6,7 +6,7 @@ use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, T
 use downbeat_sync::{Comm, CommError, collective};
 
 use crate::{Barrier, Operation, Together};
-use downbeat_records::State;
+use downbeat_records::ObservationState;
 
 /// What a rank measures with: the others, a clock, and how they come together.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl From<CommError> for MeasureError {
 pub(crate) struct Span {
     pub(crate) start: Ticks,
     pub(crate) end: Ticks,
-    pub(crate) state: State,
+    pub(crate) state: ObservationState,
 }
 
 /// Room for so many, so that none has to be made in between: the system gives memory only when it is written to, and a
@@ -94,7 +94,7 @@ pub(crate) fn room_for(spans: u32) -> Vec<Span> {
     let written = Span {
         start: Ticks(1),
         end: Ticks(1),
-        state: State::Late,
+        state: ObservationState::Late,
     };
     let mut room = vec![written; spans.min(MOST) as usize];
     room.clear();
@@ -120,7 +120,7 @@ impl<M: Comm, T: Together, K: Clock> Stage<'_, M, T, K> {
         Ok(Span {
             start,
             end,
-            state: State::Valid,
+            state: ObservationState::Valid,
         })
     }
 

@@ -10,9 +10,10 @@ use downbeat_measure::{
     Method, Operation, Processing, RoundTime, Scheme, Series, Stage, Stopping, Time, Together,
     Windows,
 };
-use downbeat_records::State;
+use downbeat_records::ObservationState;
 use downbeat_sync::{
-    Clocks, Comm, CommError, Link, Network, SimClock, SimCluster, SimComm, VirtualTime, collective,
+    Clocks, Comm, CommError, Network, NetworkLink, SimClock, SimCluster, SimComm, VirtualTime,
+    collective,
 };
 
 /// To read a clock takes so long.
@@ -20,7 +21,7 @@ const READ: i64 = 10;
 
 /// A cluster whose messages all take a microsecond, and whose clocks show the truth.
 fn cluster(ranks: u32) -> SimCluster {
-    let link = Link::steady(Duration::from_micros(1));
+    let link = NetworkLink::steady(Duration::from_micros(1));
     SimCluster {
         ranks,
         ranks_per_node: 1,
@@ -46,7 +47,7 @@ const MEETING: i64 = 1_000_000;
 async fn last(comm: &SimComm) -> Result<Timestamp<VirtualTime>, CommError> {
     let came = comm.true_now().as_nanos() as u64;
     Ok(Timestamp::from_nanos(
-        collective::all_combine(comm, came, u64::max).await? as i64,
+        collective::all_reduce(comm, came, u64::max).await? as i64,
     ))
 }
 
@@ -112,12 +113,12 @@ impl Together for Uneven<'_> {
 
 /// By clocks that show the truth.
 fn global() -> Time {
-    let shown: ClockModel<Counter, Global> = SimClock::believed().unwrap().renamed();
+    let shown: ClockModel<Counter, Global> = SimClock::nominal_model().unwrap().renamed();
     Time::Global(shown)
 }
 
 fn local() -> Time {
-    Time::Local(SimClock::believed().unwrap())
+    Time::Local(SimClock::nominal_model().unwrap())
 }
 
 fn method(scheme: Scheme, count: u32) -> Method {
@@ -174,7 +175,7 @@ fn the_imbalance_of_a_barrier_is_in_what_ms1_sees_and_not_in_what_round_time_see
     for ranks in [2, 3, 5] {
         let reported = |scheme, time, imbalance| {
             let measured = measure(ranks, &method(scheme, 10), time, imbalance, Subject::Meet);
-            assert_eq!(measured.observations.count(State::Valid), 10);
+            assert_eq!(measured.observations.count(ObservationState::Valid), 10);
             measured.figures[0].nanos as i64
         };
         for imbalance in [700, 5_000] {
@@ -268,7 +269,7 @@ fn windows_find_their_size() {
     );
     let window = found.found[0].1.as_nanos();
     assert!((2 * MEETING..3 * MEETING).contains(&window), "{window}");
-    assert_eq!(found.observations.count(State::Valid), 200);
+    assert_eq!(found.observations.count(ObservationState::Valid), 200);
 }
 
 #[test]
@@ -281,16 +282,16 @@ fn rounds_without_slack_are_late_and_counted_and_slack_that_follows_mends_it() {
     };
     let none = fixed(0.0, false);
     let late = match &none {
-        Ok(Some(measured)) => measured.observations.count(State::Late),
+        Ok(Some(measured)) => measured.observations.count(ObservationState::Late),
         Err(MeasureError::Processing(_)) => 400,
         _ => 0,
     };
     assert!(late > 200, "{none:?}");
     let mended = fixed(0.0, true).unwrap().unwrap();
     assert!(
-        mended.observations.count(State::Late) < 20,
+        mended.observations.count(ObservationState::Late) < 20,
         "{}",
-        mended.observations.count(State::Late)
+        mended.observations.count(ObservationState::Late)
     );
     assert_eq!(mended.observations.len(), 400);
 }
@@ -426,7 +427,7 @@ fn imbalances(ranks: u32, barrier: Barrier, imbalance: i64) -> Imbalance {
             .unwrap()
     };
     let measured = cluster(ranks).run(program).unwrap().swap_remove(0).unwrap();
-    assert_eq!(measured.observations.count(State::Valid), 20);
+    assert_eq!(measured.observations.count(ObservationState::Valid), 20);
     Imbalance::of(&measured.observations).unwrap()
 }
 

@@ -5,9 +5,8 @@ use std::hint::{black_box, spin_loop};
 use std::thread;
 
 use criterion::Criterion;
-use downbeat_sync::{
-    Comm, CommError, Mailbox, Obstacle, ThreadCluster, ThreadComm, block_on_ready,
-};
+use downbeat_sync::internal::{Mailbox, MailboxBlocked};
+use downbeat_sync::{Comm, CommError, ThreadCluster, ThreadComm, block_on_ready};
 use downbeat_timers::{allowed_cores, pin_to};
 
 /// Ends a ping-pong.
@@ -90,7 +89,7 @@ fn take(mailbox: &Mailbox<6>) -> u64 {
     loop {
         match mailbox.try_take(1) {
             Ok((words, _)) => return words[0],
-            Err(Obstacle::NotYet | Obstacle::Gone(_)) => spin_loop(),
+            Err(MailboxBlocked::NotYet | MailboxBlocked::Gone(_)) => spin_loop(),
         }
     }
 }

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Local, Timestamp};
 use downbeat_sync::{
-    Algorithm, Comm, CommError, MpiComm, Payload, Synchronized, Timekeeper, block_on_ready,
+    Algorithm, Comm, CommError, LocalClock, MpiComm, Payload, Synchronized, block_on_ready,
 };
 use downbeat_timers::{
     Skew, SkewedClock, SystemClock, SystemClockId, Truth, TscClock, allowed_cores,
@@ -144,7 +144,7 @@ impl Bench {
         let mut times = [vec![], vec![]];
         for _ in 0..TURNS {
             times[0].push(self.time(|| {
-                let me = Timekeeper::new(&self.tsc, self.local);
+                let me = LocalClock::new(&self.tsc, self.local);
                 // Points that span so little time make no line on a busy machine.
                 let _ = black_box(algorithm.synchronize_blocking(&me, &self.comm));
             }));
@@ -264,7 +264,7 @@ impl Bench {
         for _ in 0..RUNS {
             let began = clock.true_now();
             let learned =
-                algorithm.synchronize_blocking(&Timekeeper::new(&clock, base), &self.comm);
+                algorithm.synchronize_blocking(&LocalClock::new(&clock, base), &self.comm);
             let Synchronized { model, quality } = learned.expect("the clocks are fitted");
             let now: Timestamp<Truth> = of_rank_0(&self.comm, clock.true_now());
             let error = |at| {

@@ -14,7 +14,8 @@ use std::hint::{black_box, spin_loop};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use downbeat_sync::{Comm, CommError, Mailbox, Sleeper, ThreadCluster, ThreadComm, block_on_ready};
+use downbeat_sync::internal::{Mailbox, Sleeper};
+use downbeat_sync::{Comm, CommError, ThreadCluster, ThreadComm, block_on_ready};
 use downbeat_timers::{allowed_cores, pin_to};
 
 const TURNS: usize = 2_000;

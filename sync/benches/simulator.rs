@@ -84,7 +84,7 @@ fn measure(row: &Row) -> [f64; 5] {
     let simulated = cluster.simulate(async |comm| {
         let clock = comm.clock();
         let found = algorithm
-            .synchronize(&comm.timekeeper(&clock)?, comm)
+            .synchronize(&comm.local_clock(&clock)?, comm)
             .await?;
         // In a box, because there is room for the results of all ranks from the beginning.
         Ok::<_, SyncError>(Box::new((found.model, clock)))

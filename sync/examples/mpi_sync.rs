@@ -9,7 +9,9 @@ use std::error::Error;
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, Global, Local, ModelClock, Timestamp,
 };
-use downbeat_sync::{Algorithm, Comm, CommError, MpiComm, Place, Timekeeper, block_on_ready};
+use downbeat_sync::{
+    Algorithm, Comm, CommError, LocalClock, MpiComm, RankPlacement, block_on_ready,
+};
 use downbeat_timers::{SystemClock, SystemClockId, current_core, socket_of};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -39,7 +41,7 @@ fn global_clock(comm: &MpiComm) -> Result<ModelClock<SystemClock, Global>, Box<d
     let local =
         ClockModel::<Counter, Local>::through(clock.ticks(), Timestamp::ORIGIN, SystemClock::RATE)?;
     let socket = current_core().and_then(socket_of).unwrap_or_default();
-    let me = Timekeeper::new(&clock, local).place(Place {
+    let me = LocalClock::new(&clock, local).placement(RankPlacement {
         node: comm.node()?,
         socket,
     });

@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let simulated = cluster.simulate(async |comm| {
             let clock = comm.clock();
             let found = algorithm
-                .synchronize(&comm.timekeeper(&clock)?, comm)
+                .synchronize(&comm.local_clock(&clock)?, comm)
                 .await?;
             Ok::<_, SyncError>((found.model, clock))
         })?;

@@ -19,29 +19,28 @@ pub use hca2::Hca2;
 pub use hca3::{Hca3, Hca3Offset};
 pub use hierarchy::Hierarchy;
 pub use jk::Jk;
-pub use label::LabelError;
 pub use nbcbench::NbcBench;
 pub use prop::ClockPropSync;
 pub use skampi::Skampi;
 
 use crate::collective::{all_equal, lowest_rank_where};
-use crate::line::{Learned, Quality};
+use crate::line::{LearnedModel, Quality};
 use crate::{Comm, CommError, SyncError, block_on_ready};
 
 /// What a rank brings along to a synchronization.
 #[derive(Clone, Copy, Debug)]
-pub struct Timekeeper<'a, K> {
+pub struct LocalClock<'a, K> {
     clock: &'a K,
     base: ClockModel<Counter, Local>,
     /// How good the base is, where it is global time already.
     quality: Quality,
     source: u64,
-    place: Place,
+    place: RankPlacement,
 }
 
 /// Where a rank is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct RankPlacement {
     /// Equal on ranks that share a node.
     pub node: u32,
     /// Equal on ranks that share a node and a socket.
@@ -57,7 +56,7 @@ pub struct Synchronized {
     pub quality: Quality,
 }
 
-impl<'a, K: Clock> Timekeeper<'a, K> {
+impl<'a, K: Clock> LocalClock<'a, K> {
     /// A rank whose `clock` shows the time `base`, as far as it knows. On rank 0 that becomes global time.
     pub fn new(clock: &'a K, base: ClockModel<Counter, Local>) -> Self {
         Self {
@@ -65,7 +64,7 @@ impl<'a, K: Clock> Timekeeper<'a, K> {
             base,
             quality: Quality::default(),
             source: 0,
-            place: Place::default(),
+            place: RankPlacement::default(),
         }
     }
 
@@ -78,7 +77,7 @@ impl<'a, K: Clock> Timekeeper<'a, K> {
 
     /// Says where the rank is. A [`Hierarchy`] asks.
     #[must_use]
-    pub fn place(self, place: Place) -> Self {
+    pub fn placement(self, place: RankPlacement) -> Self {
         Self { place, ..self }
     }
 
@@ -106,7 +105,7 @@ impl<'a, K: Clock> Timekeeper<'a, K> {
     }
 
     /// Global time, as learned from a reference.
-    fn learned(&self, learned: Learned<Local, Global>) -> Attempt {
+    fn learned(&self, learned: LearnedModel<Local, Global>) -> Attempt {
         Ok(Synchronized {
             model: self.base.then(&learned.model)?,
             quality: learned.quality,
@@ -133,7 +132,7 @@ type Attempt = Result<Synchronized, SyncError>;
 #[non_exhaustive]
 pub enum Algorithm {
     /// All ranks at once.
-    Flat(Flat),
+    FlatAlgorithm(FlatAlgorithm),
     /// Nodes first, then the ranks within.
     Hierarchy(Hierarchy),
 }
@@ -141,7 +140,7 @@ pub enum Algorithm {
 /// An algorithm for all ranks of a communicator at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Flat {
+pub enum FlatAlgorithm {
     /// `none`: the clocks are one already.
     None,
     /// `skampi/OFFSET`: every rank in turn measures its offset to rank 0.
@@ -162,11 +161,11 @@ pub enum Flat {
     Prop(ClockPropSync),
 }
 
-impl Flat {
+impl FlatAlgorithm {
     /// Each algorithm in a box of its own: a suspended rank takes the memory of what it runs, not that of the largest.
     async fn attempt<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Attempt, CommError> {
         match self {
@@ -192,7 +191,7 @@ impl Algorithm {
     /// When the ranks ask for different algorithms, when a clock cannot be fitted, or when a rank is gone.
     pub async fn synchronize<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Synchronized, SyncError> {
         // In boxes, because a million suspended ranks must have room.
@@ -200,7 +199,7 @@ impl Algorithm {
             return Err(SyncError::DifferentAlgorithms);
         }
         let attempt = match self {
-            Self::Flat(algorithm) => algorithm.attempt(me, comm).await?,
+            Self::FlatAlgorithm(algorithm) => algorithm.attempt(me, comm).await?,
             Self::Hierarchy(algorithm) => Box::pin(algorithm.attempt(me, comm)).await?,
         };
         match Box::pin(lowest_rank_where(comm, attempt.is_err())).await? {
@@ -215,7 +214,7 @@ impl Algorithm {
     /// As [`synchronize`](Self::synchronize).
     pub fn synchronize_blocking<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Synchronized, SyncError> {
         block_on_ready(self.synchronize(me, comm))

@@ -1,15 +1,15 @@
 //! The accuracy check (algorithm 6 of the 2018 paper): how far apart global clocks are, as far as messages can tell.
 
-use core::fmt;
-
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, FitError, Global, OffsetSample, Timestamp,
 };
 
 use crate::collective::lowest_rank_where;
 use crate::pair::answer;
-use crate::scramble::{STEP, scramble};
-use crate::{Comm, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, block_on_ready};
+use crate::scramble::{SPLITMIX_STEP, scramble};
+use crate::{
+    Comm, LabelError, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, block_on_ready,
+};
 
 /// Measures the offset of the global clocks of other ranks to that of rank 0, one rank after the other.
 ///
@@ -50,22 +50,6 @@ pub struct RankSample {
     seed: u64,
 }
 
-/// Why a number is no share of the ranks: it is not above 0 and at most 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ShareError(pub f64);
-
-impl fmt::Display for ShareError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "a share of the ranks is more than 0 and at most 1, not {}",
-            self.0
-        )
-    }
-}
-
-impl core::error::Error for ShareError {}
-
 impl RankSample {
     /// All of them.
     pub const ALL: Self = Self {
@@ -77,17 +61,17 @@ impl RankSample {
     ///
     /// # Errors
     /// When the share is not above 0 and at most 1.
-    pub fn new(share: f64, seed: u64) -> Result<Self, ShareError> {
+    pub fn new(share: f64, seed: u64) -> Result<Self, LabelError> {
         if share > 0.0 && share <= 1.0 {
             Ok(Self { share, seed })
         } else {
-            Err(ShareError(share))
+            Err(LabelError::Share(share))
         }
     }
 
     /// Whether a rank is among those looked at.
     pub fn contains(&self, rank: u32) -> bool {
-        let mixed = |number: u64| scramble(number.wrapping_add(STEP));
+        let mixed = |number: u64| scramble(number.wrapping_add(SPLITMIX_STEP));
         let number = mixed(self.seed ^ mixed(rank.into()));
         // The share of all numbers that lie below it; for 1 the cast saturates, and no number is above.
         number <= (self.share * u64::MAX as f64) as u64
@@ -96,7 +80,7 @@ impl RankSample {
 
 /// How far the global clock of a rank was ahead of that of rank 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct RankOffset {
     /// Whose.
     pub rank: u32,
     /// When, and by how much; `None` if the exchanges contradicted each other.
@@ -114,13 +98,13 @@ impl AccuracyCheck {
         clock: &K,
         global: ClockModel<Counter, Global>,
         comm: &M,
-    ) -> Result<Vec<Seen>, SyncError> {
+    ) -> Result<Vec<RankOffset>, SyncError> {
         let (mut seen, mut failure) = (Vec::new(), None);
         if comm.rank() == 0 {
             for rank in (1..comm.size()).filter(|rank| self.ranks.contains(*rank)) {
                 answer(clock, &global, comm, rank).await?;
                 let Report(sample) = comm.recv(rank).await?;
-                seen.push(Seen { rank, sample });
+                seen.push(RankOffset { rank, sample });
             }
         } else if self.ranks.contains(comm.rank()) {
             let (mut client, no_memory) = OffsetClient::<Global, Global>::or_single(self.offset, 0);
@@ -146,7 +130,7 @@ impl AccuracyCheck {
         clock: &K,
         global: ClockModel<Counter, Global>,
         comm: &M,
-    ) -> Result<Vec<Seen>, SyncError> {
+    ) -> Result<Vec<RankOffset>, SyncError> {
         block_on_ready(self.measure(clock, global, comm))
     }
 }

@@ -12,7 +12,7 @@ use crate::{Comm, CommError, Payload};
 ///
 /// # Errors
 /// When a rank is gone.
-pub async fn all_combine<P: Payload, M: Comm>(
+pub async fn all_reduce<P: Payload, M: Comm>(
     comm: &M,
     mine: P,
     combine: impl Fn(P, P) -> P,
@@ -53,7 +53,7 @@ pub async fn broadcast<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<P, Comm
 /// # Errors
 /// When a rank is gone.
 pub async fn barrier<M: Comm>(comm: &M) -> Result<(), CommError> {
-    all_combine(comm, (), |(), ()| ()).await
+    all_reduce(comm, (), |(), ()| ()).await
 }
 
 /// Tells rank 0 the values of all ranks, in their order; on all other ranks, nothing is returned.
@@ -78,7 +78,7 @@ pub async fn gather<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<Vec<P>, Co
 /// When a rank is gone.
 pub async fn lowest_rank_where<M: Comm>(comm: &M, mine: bool) -> Result<Option<u32>, CommError> {
     let nobody = u64::MAX;
-    let lowest = all_combine(
+    let lowest = all_reduce(
         comm,
         if mine { comm.rank().into() } else { nobody },
         u64::min,
@@ -93,6 +93,6 @@ pub async fn lowest_rank_where<M: Comm>(comm: &M, mine: bool) -> Result<Option<u
 /// When a rank is gone.
 pub async fn all_equal<M: Comm>(comm: &M, mine: u64) -> Result<bool, CommError> {
     let [least, most] =
-        all_combine(comm, [mine, mine], |a, b| [a[0].min(b[0]), a[1].max(b[1])]).await?;
+        all_reduce(comm, [mine, mine], |a, b| [a[0].min(b[0]), a[1].max(b[1])]).await?;
     Ok(least == most)
 }

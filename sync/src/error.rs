@@ -1,4 +1,4 @@
-//! Why a synchronization failed.
+//! Errors of synchronizations, of algorithm labels and of clusters.
 
 use core::fmt;
 
@@ -71,3 +71,156 @@ impl From<ModelError> for SyncError {
         Self::Model(why)
     }
 }
+
+/// Error in the label or in a parameter of an algorithm.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum LabelError {
+    /// No algorithm has this name.
+    UnknownAlgorithm(String),
+    /// The number of fit points is missing, zero or not a number.
+    FitPoints(String),
+    /// No offset algorithm has this name.
+    UnknownOffsetAlgorithm,
+    /// The number of exchanges of an offset algorithm is missing or not a number.
+    MissingExchanges,
+    /// The number of exchanges of an offset algorithm is zero.
+    NoExchanges,
+    /// The number of exchanges of an offset algorithm has more than 32 bits.
+    TooManyExchanges,
+    /// An offset algorithm other than SKaMPI's was told to stop early.
+    EarlyExit,
+    /// Offsets of an algorithm other than SKaMPI's, which have no error bound, were to be weighted by it.
+    NotWeightable,
+    /// Text follows the last parameter of the algorithm.
+    TrailingText(String),
+    /// A hierarchy has the wrong number of algorithms.
+    Levels {
+        /// Number of algorithms that the hierarchy takes.
+        expected: usize,
+        /// Number of algorithms in the label.
+        found: usize,
+    },
+    /// A share of the ranks is not above 0 and at most 1.
+    Share(f64),
+}
+
+impl fmt::Display for LabelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownAlgorithm(name) => write!(
+                f,
+                "there is no algorithm \"{name}\"; the algorithms are none, skampi, nbcbench, jk, hca, hca2, hca3, \
+                 hca3-offset, prop, h2hca(...) and h3hca(...)"
+            ),
+            Self::FitPoints(found) => write!(
+                f,
+                "the number of fit points must be a positive number, not \"{found}\""
+            ),
+            Self::UnknownOffsetAlgorithm => {
+                f.write_str("the offset algorithms are skampi, mean-rtt and trace-collector")
+            }
+            Self::MissingExchanges => {
+                f.write_str("an offset algorithm has a number of exchanges, as in skampi/100")
+            }
+            Self::NoExchanges => f.write_str("an offset algorithm needs at least one exchange"),
+            Self::TooManyExchanges => {
+                f.write_str("an offset algorithm has at most 4294967295 exchanges")
+            }
+            Self::EarlyExit => f.write_str("only the offset algorithm skampi can stop early"),
+            Self::NotWeightable => f.write_str(
+                "only offsets measured by skampi can be weighted: the others have no error bound",
+            ),
+            Self::TrailingText(text) => write!(f, "unexpected \"{text}\" after the algorithm"),
+            Self::Levels { expected, found } => {
+                write!(f, "the hierarchy takes {expected} algorithms, not {found}")
+            }
+            Self::Share(share) => write!(
+                f,
+                "a share of the ranks must be above 0 and at most 1, not {share}"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for LabelError {}
+
+/// Error of running the ranks of a [`ThreadCluster`](crate::ThreadCluster) or a
+/// [`SimCluster`](crate::SimCluster).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// The number of threads is not between 1 and
+    /// [`ThreadCluster::MAX_RANKS`](crate::ThreadCluster::MAX_RANKS).
+    Ranks(u32),
+    /// A thread could not be started.
+    Start {
+        /// Rank of the thread.
+        rank: u32,
+        /// Error of the operating system.
+        why: String,
+    },
+    /// A thread could not be pinned; the program was not run.
+    Pin {
+        /// Rank of the thread.
+        rank: u32,
+        /// Error of the function given to [`ThreadCluster::pin`](crate::ThreadCluster::pin).
+        why: String,
+    },
+    /// A rank panicked; of several, the first to do so.
+    Panicked {
+        /// Rank that panicked.
+        rank: u32,
+        /// Message of the panic.
+        message: String,
+    },
+    /// A parameter of a simulation is out of range.
+    Parameter {
+        /// Name of the parameter.
+        name: String,
+        /// Condition that the parameter violates.
+        must: &'static str,
+    },
+    /// All simulated ranks that have not returned wait, and no message is on its way to any of them.
+    Deadlock {
+        /// Number of ranks that wait.
+        waiting: u32,
+        /// Lowest of the ranks that wait.
+        rank: u32,
+        /// Rank that the lowest one waits for; `None` if it waits for all ranks, or for something that is not simulated.
+        waits_for: Option<u32>,
+    },
+}
+
+impl fmt::Display for ClusterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ranks(ranks) => write!(f, "there can be 1 to {MAX_THREADS} ranks, not {ranks}"),
+            Self::Start { rank, why } => {
+                write!(f, "the thread of rank {rank} could not be started: {why}")
+            }
+            Self::Pin { rank, why } => write!(f, "rank {rank} could not be pinned: {why}"),
+            Self::Panicked { rank, message } => write!(f, "rank {rank} panicked: {message}"),
+            Self::Parameter { name, must } => write!(f, "{name} must be {must}"),
+            Self::Deadlock {
+                waiting,
+                rank,
+                waits_for,
+            } => {
+                write!(
+                    f,
+                    "{waiting} ranks are deadlocked: the first is rank {rank}"
+                )?;
+                match waits_for {
+                    Some(other) => write!(f, ", which waits for rank {other}"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+impl core::error::Error for ClusterError {}
+
+/// Maximum number of ranks of a [`ThreadCluster`](crate::ThreadCluster); their mailboxes take 40 MB.
+pub(crate) const MAX_THREADS: u32 = 512;

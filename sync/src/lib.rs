@@ -23,7 +23,7 @@
 //!
 //! ```
 //! use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Local, Timestamp};
-//! use downbeat_sync::{Algorithm, Comm, SyncError, ThreadCluster, Timekeeper};
+//! use downbeat_sync::{Algorithm, Comm, SyncError, ThreadCluster, LocalClock};
 //! use downbeat_timers::{SystemClock, SystemClockId};
 //!
 //! let clock = SystemClock::detect(SystemClockId::MonotonicRaw)?;
@@ -33,7 +33,7 @@
 //! let found = ThreadCluster::new(3).run(|comm| {
 //!     let belief = Timestamp::ORIGIN + Duration::from_secs(comm.rank().into());
 //!     let local = ClockModel::<Counter, Local>::through(start, belief, SystemClock::RATE)?;
-//!     algorithm.synchronize_blocking(&Timekeeper::new(&clock, local), comm)
+//!     algorithm.synchronize_blocking(&LocalClock::new(&clock, local), comm)
 //! })?;
 //!
 //! let ranks: Vec<_> = found.into_iter().collect::<Result<_, SyncError>>()?;
@@ -87,28 +87,29 @@ mod sim;
 mod thread;
 
 pub use algorithm::{
-    Algorithm, ClockPropSync, Flat, Hca, Hca2, Hca3, Hca3Offset, Hierarchy, Jk, LabelError,
-    NbcBench, Place, Skampi, Synchronized, Timekeeper,
+    Algorithm, ClockPropSync, FlatAlgorithm, Hca, Hca2, Hca3, Hca3Offset, Hierarchy, Jk,
+    LocalClock, NbcBench, RankPlacement, Skampi, Synchronized,
 };
-pub use check::{AccuracyCheck, RankSample, Seen, ShareError};
+pub use check::{AccuracyCheck, RankOffset, RankSample};
 pub use comm::{Comm, CommError};
-pub use error::SyncError;
-pub use line::{Learned, Line, Quality};
+pub use error::{ClusterError, LabelError, SyncError};
+pub use line::{LearnedModel, LineFit, Quality};
 #[cfg(feature = "mpi")]
 pub use mpi::{MpiComm, MpiError};
-pub use offset::{OffsetAlgorithm, OffsetLabelError};
+pub use offset::OffsetAlgorithm;
 pub use pair::{OffsetClient, answer, answer_blocking};
 pub use payload::{MAX_WORDS, Payload, Words};
 pub use ready::block_on_ready;
 pub use sim::{
-    Bursts, Card, Clocks, Drift, Link, Network, SimClock, SimCluster, SimComm, SimError, Simulated,
-    Tail, VirtualTime, Wander,
+    Bursts, Card, Clocks, DelayTail, Drift, DriftWalk, Network, NetworkLink, SimClock, SimCluster,
+    SimComm, Simulated, VirtualTime,
 };
-pub use thread::{ClusterError, Departure, Mailbox, Obstacle, Sleeper, ThreadCluster, ThreadComm};
+pub use thread::{ThreadCluster, ThreadComm};
 
-/// Parts that Downbeat's own crates share; not covered by semantic versioning.
+/// Items shared by Downbeat's own crates and tests; not covered by semantic versioning.
 #[doc(hidden)]
 pub mod internal {
-    pub use crate::scramble::{STEP, scramble};
-    pub use crate::sim::{NodeClock, exponential, not_negative, refuse_unless};
+    pub use crate::scramble::{SPLITMIX_STEP, scramble};
+    pub use crate::sim::{NodeClock, exponential, require, require_non_negative};
+    pub use crate::thread::{Departure, Mailbox, MailboxBlocked, Sleeper};
 }

@@ -10,7 +10,7 @@ use crate::{Comm, CommError, OffsetAlgorithm, OffsetClient, Payload, SyncError, 
 
 /// How a client learns a reference's clock: from how many offsets, and how each is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Line {
+pub struct LineFit {
     /// Offsets that the line is fitted to. A single one tells no drift.
     pub fit_points: NonZeroU32,
     /// How an offset is measured.
@@ -24,7 +24,7 @@ pub struct Line {
 
 /// What a client learned of a reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Learned<C: Domain, R: Domain> {
+pub struct LearnedModel<C: Domain, R: Domain> {
     /// From the client's time to the reference's.
     pub model: ClockModel<C, R>,
     /// What is known of its error.
@@ -109,7 +109,7 @@ fn is_drift(why: FitError, session: Duration) -> bool {
     matches!(why, FitError::Drifted { by } if by.as_nanos() <= session.as_nanos() / 1_000)
 }
 
-impl Line {
+impl LineFit {
     /// An offset without drift.
     pub const fn level(offset: OffsetAlgorithm) -> Self {
         Self {
@@ -138,7 +138,7 @@ impl Line {
         base: &ClockModel<Counter, C>,
         comm: &M,
         reference: u32,
-    ) -> Result<Result<Learned<C, R>, SyncError>, CommError> {
+    ) -> Result<Result<LearnedModel<C, R>, SyncError>, CommError> {
         let (mut client, mut failure) = OffsetClient::<C, R>::or_single(self.offset, reference);
         let mut line = Points::new(self.weighted);
         let mut contradiction = None;
@@ -223,7 +223,7 @@ impl<C: Domain> Points<C> {
         }
     }
 
-    fn learned<R: Domain>(&self, of_reference: Quality) -> Result<Learned<C, R>, SyncError> {
+    fn learned<R: Domain>(&self, of_reference: Quality) -> Result<LearnedModel<C, R>, SyncError> {
         let line = self.fit.line()?;
         let residual_deviation = line.residual_deviation();
         let uncertain = self.narrowest.as_nanos().saturating_mul(MUCH);
@@ -243,7 +243,7 @@ impl<C: Domain> Points<C> {
             half_width,
             ..self.quality
         };
-        Ok(Learned {
+        Ok(LearnedModel {
             model: line.model()?,
             quality: quality.and(of_reference),
         })

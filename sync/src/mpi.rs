@@ -109,7 +109,7 @@ impl MpiComm {
     }
 
     /// The lowest of the ranks that share memory with this one: equal on ranks of one node, and different on others, as
-    /// [`Place::node`](crate::Place::node) wants it. All ranks must call it.
+    /// [`RankPlacement::node`](crate::RankPlacement::node) wants it. All ranks must call it.
     ///
     /// # Errors
     /// When MPI fails.
@@ -213,7 +213,7 @@ impl MpiComm {
 
     fn split_now(&self, color: Option<u32>, key: u32) -> Result<Option<Self>, CommError> {
         let known = color
-            .map(|color| c_int::try_from(color).map_err(|_| MpiError::NoSuchColor(color)))
+            .map(|color| c_int::try_from(color).map_err(|_| MpiError::ColorTooLarge(color)))
             .transpose();
         // A rank whose color MPI does not have takes part without one: the others wait for it.
         let group = self

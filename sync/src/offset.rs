@@ -4,6 +4,8 @@ use core::fmt;
 use core::num::NonZeroU32;
 use core::str::FromStr;
 
+use crate::LabelError;
+
 /// What ends the label of an algorithm that may stop early.
 const EARLY: &str = "/early";
 
@@ -13,14 +15,14 @@ const EARLY: &str = "/early";
 ///
 /// ```
 /// use core::num::NonZeroU32;
-/// use downbeat_sync::{OffsetAlgorithm, OffsetLabelError};
+/// use downbeat_sync::{OffsetAlgorithm, LabelError};
 ///
 /// let exchanges = const { NonZeroU32::new(100).unwrap() };
 /// let algorithm: OffsetAlgorithm = "skampi/100".parse()?;
 /// assert_eq!(algorithm, OffsetAlgorithm::Skampi { exchanges, early_exit: false });
 /// assert_eq!(algorithm.to_string(), "skampi/100");
-/// assert_eq!("skampi/8abc".parse::<OffsetAlgorithm>(), Err(OffsetLabelError::NoNumber));
-/// # Ok::<(), OffsetLabelError>(())
+/// assert_eq!("skampi/8abc".parse::<OffsetAlgorithm>(), Err(LabelError::MissingExchanges));
+/// # Ok::<(), LabelError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -101,41 +103,11 @@ impl fmt::Display for OffsetAlgorithm {
     }
 }
 
-/// Why a text is not the label of an [`OffsetAlgorithm`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OffsetLabelError {
-    /// There is no such algorithm.
-    UnknownName,
-    /// There is no number of exchanges: not even a slash, or something else behind it.
-    NoNumber,
-    /// An offset cannot be told from no exchange at all.
-    NoExchanges,
-    /// The number of exchanges has more than 32 bits.
-    TooManyExchanges,
-    /// Only SKaMPI's can stop early.
-    NotEarly,
-}
-
-impl fmt::Display for OffsetLabelError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::UnknownName => "the offset algorithms are skampi, mean-rtt and trace-collector",
-            Self::NoNumber => "an offset algorithm has a number of exchanges, as in skampi/100",
-            Self::NoExchanges => "an offset algorithm needs at least one exchange",
-            Self::TooManyExchanges => "an offset algorithm has at most 4294967295 exchanges",
-            Self::NotEarly => "only the offset algorithm skampi can stop early",
-        })
-    }
-}
-
-impl core::error::Error for OffsetLabelError {}
-
 /// Reads exactly the form that is printed.
 impl FromStr for OffsetAlgorithm {
-    type Err = OffsetLabelError;
+    type Err = LabelError;
 
-    fn from_str(label: &str) -> Result<Self, OffsetLabelError> {
+    fn from_str(label: &str) -> Result<Self, LabelError> {
         let (label, early_exit) = label
             .strip_suffix(EARLY)
             .map_or((label, false), |label| (label, true));
@@ -143,14 +115,14 @@ impl FromStr for OffsetAlgorithm {
         let algorithm = Self::all(NonZeroU32::MIN)
             .into_iter()
             .find(|algorithm| algorithm.name() == name);
-        let algorithm = algorithm.ok_or(OffsetLabelError::UnknownName)?;
+        let algorithm = algorithm.ok_or(LabelError::UnknownOffsetAlgorithm)?;
         let exchanges = exchanges(number)?;
         Ok(match algorithm {
             Self::Skampi { .. } => Self::Skampi {
                 exchanges,
                 early_exit,
             },
-            _ if early_exit => return Err(OffsetLabelError::NotEarly),
+            _ if early_exit => return Err(LabelError::EarlyExit),
             Self::MeanRtt { .. } => Self::MeanRtt { exchanges },
             Self::TraceCollector { .. } => Self::TraceCollector { exchanges },
         })
@@ -158,20 +130,18 @@ impl FromStr for OffsetAlgorithm {
 }
 
 /// A number of exchanges: digits only, and no zeros in front, or one label would have several forms.
-fn exchanges(number: &str) -> Result<NonZeroU32, OffsetLabelError> {
+fn exchanges(number: &str) -> Result<NonZeroU32, LabelError> {
     if number == "0" {
-        return Err(OffsetLabelError::NoExchanges);
+        return Err(LabelError::NoExchanges);
     }
     if number.is_empty()
         || number.starts_with('0')
         || !number.bytes().all(|digit| digit.is_ascii_digit())
     {
-        return Err(OffsetLabelError::NoNumber);
+        return Err(LabelError::MissingExchanges);
     }
     // Only the length can be wrong.
-    number
-        .parse()
-        .map_err(|_| OffsetLabelError::TooManyExchanges)
+    number.parse().map_err(|_| LabelError::TooManyExchanges)
 }
 
 #[cfg(test)]
@@ -179,7 +149,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn parse(label: &str) -> Result<OffsetAlgorithm, OffsetLabelError> {
+    fn parse(label: &str) -> Result<OffsetAlgorithm, LabelError> {
         label.parse()
     }
 
@@ -206,25 +176,29 @@ mod tests {
             "100/skampi",
             "hca3/100",
         ] {
-            assert_eq!(parse(label), Err(OffsetLabelError::UnknownName), "{label}");
+            assert_eq!(
+                parse(label),
+                Err(LabelError::UnknownOffsetAlgorithm),
+                "{label}"
+            );
         }
         for number in [
             "", "/", "8abc", "NaN", "inf", "-1", "+1", "1.5", "1e3", " 1", "1 ", "1/", "1/2",
             "007", "00", "٣",
         ] {
             let label = format!("mean-rtt/{number}");
-            assert_eq!(parse(&label), Err(OffsetLabelError::NoNumber), "{label}");
+            assert_eq!(parse(&label), Err(LabelError::MissingExchanges), "{label}");
         }
-        assert_eq!(parse("skampi"), Err(OffsetLabelError::NoNumber));
-        assert_eq!(parse("skampi/0"), Err(OffsetLabelError::NoExchanges));
+        assert_eq!(parse("skampi"), Err(LabelError::MissingExchanges));
+        assert_eq!(parse("skampi/0"), Err(LabelError::NoExchanges));
         assert_eq!(
             parse("skampi/4294967296"),
-            Err(OffsetLabelError::TooManyExchanges)
+            Err(LabelError::TooManyExchanges)
         );
         for label in ["skampi/10/early/early", "skampi/10/late", "skampi/early"] {
-            assert_eq!(parse(label), Err(OffsetLabelError::NoNumber), "{label}");
+            assert_eq!(parse(label), Err(LabelError::MissingExchanges), "{label}");
         }
-        assert_eq!(parse("mean-rtt/10/early"), Err(OffsetLabelError::NotEarly));
+        assert_eq!(parse("mean-rtt/10/early"), Err(LabelError::EarlyExit));
     }
 
     proptest! {

@@ -1,7 +1,7 @@
 //! Numbers that look random and are not.
 
 /// What SplitMix64 adds for every number: the golden ratio, in units of 2^-64.
-pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+pub const SPLITMIX_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The last step of SplitMix64 (Steele, Lea and Flood 2014): every bit of the result depends on every bit.
 pub fn scramble(bits: u64) -> u64 {

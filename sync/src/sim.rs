@@ -3,10 +3,10 @@
 mod clock;
 mod comm;
 mod engine;
-mod error;
 mod group;
 mod messages;
 mod network;
+mod parameter;
 mod queue;
 mod random;
 mod rank;
@@ -17,15 +17,16 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::rc::Rc;
 
-pub use clock::{Clocks, Drift, NodeClock, SimClock, VirtualTime, Wander};
+pub use clock::{Clocks, Drift, DriftWalk, NodeClock, SimClock, VirtualTime};
 pub use comm::SimComm;
 use downbeat_clock_core::Timestamp;
 use engine::{Engine, World};
-pub use error::SimError;
-pub use error::{not_negative, refuse_unless};
 use group::Group;
-pub use network::{Bursts, Card, Link, Network, Tail};
+pub use network::{Bursts, Card, DelayTail, Network, NetworkLink};
+pub use parameter::{require, require_non_negative};
 pub use random::exponential;
+
+use crate::ClusterError;
 
 /// A cluster that exists in virtual time only: many ranks on one thread, with a network and clocks of which everything
 /// is known.
@@ -48,7 +49,7 @@ pub use random::exponential;
 /// let algorithm: Algorithm = "h2hca(hca3/10/skampi/10,prop)".parse()?;
 /// let found = cluster.run(async |comm| {
 ///     let clock = comm.clock();
-///     let synchronized = algorithm.synchronize(&comm.timekeeper(&clock)?, comm).await?;
+///     let synchronized = algorithm.synchronize(&comm.local_clock(&clock)?, comm).await?;
 ///     Ok::<_, downbeat_sync::SyncError>((synchronized.model, clock, comm.true_now()))
 /// })?;
 /// let ranks = found.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -98,25 +99,25 @@ enum Task<F, T> {
 
 impl SimCluster {
     /// The most ranks that there can be.
-    pub const MOST_RANKS: u32 = 1 << traffic::RANK_BITS;
+    pub const MAX_RANKS: u32 = 1 << traffic::RANK_BITS;
 
     /// Looks for a parameter that makes no sense.
     ///
     /// # Errors
     /// With its name.
-    pub fn validate(&self) -> Result<(), SimError> {
+    pub fn validate(&self) -> Result<(), ClusterError> {
         let name = |name: &str| name.to_owned();
-        refuse_unless(
-            (1..=Self::MOST_RANKS).contains(&self.ranks),
+        require(
+            (1..=Self::MAX_RANKS).contains(&self.ranks),
             || name("ranks"),
             "1 to 67,108,864",
         )?;
-        refuse_unless(
+        require(
             self.ranks_per_node > 0,
             || name("ranks_per_node"),
             "positive",
         )?;
-        refuse_unless(
+        require(
             self.sockets_per_node > 0,
             || name("sockets_per_node"),
             "positive",
@@ -131,7 +132,7 @@ impl SimCluster {
     ///
     /// # Errors
     /// When a parameter makes no sense, or the ranks wait for each other for ever.
-    pub fn run<T>(&self, program: impl AsyncFn(&SimComm) -> T) -> Result<Vec<T>, SimError> {
+    pub fn run<T>(&self, program: impl AsyncFn(&SimComm) -> T) -> Result<Vec<T>, ClusterError> {
         Ok(self.simulate(program)?.results)
     }
 
@@ -146,7 +147,7 @@ impl SimCluster {
     pub fn simulate<T>(
         &self,
         program: impl AsyncFn(&SimComm) -> T,
-    ) -> Result<Simulated<T>, SimError> {
+    ) -> Result<Simulated<T>, ClusterError> {
         self.validate()?;
         let world = Rc::new(World {
             engine: RefCell::new(Engine::new(self)),

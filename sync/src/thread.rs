@@ -12,8 +12,8 @@ use core::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
-pub use cluster::{ClusterError, ThreadCluster};
-pub use mailbox::{Departure, Mailbox, Obstacle};
+pub use cluster::ThreadCluster;
+pub use mailbox::{Departure, Mailbox, MailboxBlocked};
 pub use sleeper::Sleeper;
 use split::Meeting;
 
@@ -29,14 +29,14 @@ use crate::{Comm, CommError, Payload};
 pub struct ThreadComm {
     rank: u32,
     /// To every rank.
-    links: Box<[Link]>,
+    links: Box<[PeerLink]>,
     group: Arc<Group>,
     /// Both ends of a mailbox belong to one thread each, so a communicator is for one thread at a time.
     not_sync: PhantomData<Cell<()>>,
 }
 
 /// What one rank shares with another, or with itself.
-struct Link {
+struct PeerLink {
     outbox: Arc<Mailbox<MAX_WORDS>>,
     inbox: Arc<Mailbox<MAX_WORDS>>,
     /// Where the other one sleeps.
@@ -70,7 +70,7 @@ impl ThreadComm {
                 .collect::<Vec<_>>()
         };
         let mailboxes: Vec<_> = (0..ranks).map(row).collect();
-        let link = |from: usize, to: usize| Link {
+        let link = |from: usize, to: usize| PeerLink {
             outbox: Arc::clone(&mailboxes[from][to]),
             inbox: Arc::clone(&mailboxes[to][from]),
             sleeper: Arc::clone(&sleepers[to]),
@@ -85,7 +85,7 @@ impl ThreadComm {
     }
 
     #[inline]
-    fn link(&self, rank: u32) -> Result<&Link, CommError> {
+    fn link(&self, rank: u32) -> Result<&PeerLink, CommError> {
         self.links.get(rank as usize).ok_or(CommError::NoSuchRank {
             rank,
             size: self.links.len() as u32,
@@ -137,19 +137,23 @@ impl ThreadComm {
     fn wait_for<T>(
         &self,
         peer: u32,
-        mut attempt: impl FnMut() -> Result<T, Obstacle>,
+        mut attempt: impl FnMut() -> Result<T, MailboxBlocked>,
     ) -> Result<T, CommError> {
         self.links[self.rank as usize]
             .sleeper
             .wait_until(|| match attempt() {
                 Ok(done) => Some(Ok(done)),
-                Err(Obstacle::Gone(Departure::Left)) => Some(Err(CommError::Left { rank: peer })),
+                Err(MailboxBlocked::Gone(Departure::Left)) => {
+                    Some(Err(CommError::Left { rank: peer }))
+                }
                 // It may have panicked only because another did.
-                Err(Obstacle::Gone(Departure::Panicked)) => Some(Err(CommError::Panicked {
+                Err(MailboxBlocked::Gone(Departure::Panicked)) => Some(Err(CommError::Panicked {
                     rank: *self.group.casualty.get().unwrap_or(&peer),
                 })),
-                Err(Obstacle::NotYet) if peer == self.rank => Some(Err(CommError::WaitsForItself)),
-                Err(Obstacle::NotYet) => self
+                Err(MailboxBlocked::NotYet) if peer == self.rank => {
+                    Some(Err(CommError::WaitsForItself))
+                }
+                Err(MailboxBlocked::NotYet) => self
                     .group
                     .casualty
                     .get()

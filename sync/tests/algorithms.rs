@@ -11,7 +11,9 @@ mod common;
 
 use common::run;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Ticks, Timestamp};
-use downbeat_sync::{Algorithm, Comm, CommError, Place, SyncError, Synchronized, Timekeeper};
+use downbeat_sync::{
+    Algorithm, Comm, CommError, LocalClock, RankPlacement, SyncError, Synchronized,
+};
 use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId, Truth};
 
 type Skewed = SkewedClock<SystemClock>;
@@ -64,13 +66,18 @@ struct Outcome {
     took: Duration,
 }
 
-fn synchronize(label: &str, ranks: u32, drifting: bool, place: fn(u32) -> Place) -> Vec<Outcome> {
+fn synchronize(
+    label: &str,
+    ranks: u32,
+    drifting: bool,
+    place: fn(u32) -> RankPlacement,
+) -> Vec<Outcome> {
     let algorithm: Algorithm = label.parse().unwrap();
     let (raw, model) = truth();
     let found = run(ranks, move |comm| {
         let clock = Skewed::new(raw, model, skew(comm.rank(), drifting)).unwrap();
         let base = Skewed::nominal_model().unwrap();
-        let me = Timekeeper::new(&clock, base).place(place(comm.rank()));
+        let me = LocalClock::new(&clock, base).placement(place(comm.rank()));
         let began = clock.true_now();
         let result = algorithm.synchronize_blocking(&me, comm);
         (result, clock, began)
@@ -99,8 +106,8 @@ fn synchronize(label: &str, ranks: u32, drifting: bool, place: fn(u32) -> Place)
     ranks.iter().map(outcome).collect()
 }
 
-fn one_place(_: u32) -> Place {
-    Place::default()
+fn one_place(_: u32) -> RankPlacement {
+    RankPlacement::default()
 }
 
 /// Tries until the clocks could be fitted: on a busy machine eight points within some microseconds can be so far off that
@@ -110,7 +117,7 @@ fn synchronize_at_last(
     label: &str,
     ranks: u32,
     drifting: bool,
-    place: fn(u32) -> Place,
+    place: fn(u32) -> RankPlacement,
 ) -> Vec<Outcome> {
     for _ in 0..100 {
         let outcomes = synchronize(label, ranks, drifting, place);
@@ -141,7 +148,12 @@ fn synchronize_at_last(
 /// Each offset is off by its half width at most, and so is a line in the middle of its points. From there to now the
 /// line is off by its slope, which should be one. The slopes of the lines that a model was composed of are not known
 /// one by one; but each is the ratio of the rates of two ranks, and no model was composed of more than `hops`.
-fn assert_within_the_half_widths(label: &str, ranks: u32, hops: f64, place: fn(u32) -> Place) {
+fn assert_within_the_half_widths(
+    label: &str,
+    ranks: u32,
+    hops: f64,
+    place: fn(u32) -> RankPlacement,
+) {
     let outcomes = synchronize_at_last(label, ranks, false, place);
     let steepness =
         |outcome: &Outcome| (outcome.result.unwrap().model.rate().nanos_per_tick() - 1.0).abs();
@@ -206,7 +218,7 @@ fn a_line_learns_the_drift_and_an_offset_does_not() {
 #[test]
 fn a_hierarchy_synchronizes_nodes_first_and_then_the_ranks_within() {
     // Two sockets per node, and ranks dealt out like cards, as some launchers do.
-    let place = |rank: u32| Place {
+    let place = |rank: u32| RankPlacement {
         node: rank % 3,
         socket: rank / 3 % 2,
     };
@@ -227,7 +239,7 @@ fn a_hierarchy_synchronizes_nodes_first_and_then_the_ranks_within() {
 fn nodes_that_share_a_clock_need_only_be_told_within() {
     // Ranks of a node are ahead by the same amount, those of another by another.
     let ahead = |rank: u32| Duration::from_secs(i64::from(rank / 2) * 50);
-    let place = |rank: u32| Place {
+    let place = |rank: u32| RankPlacement {
         node: rank / 2,
         socket: 0,
     };
@@ -248,7 +260,7 @@ fn nodes_that_share_a_clock_need_only_be_told_within() {
         "h2hca(hca3/8/skampi/30,prop)",
         |_| 7,
         ahead,
-        |_| Place::default(),
+        |_| RankPlacement::default(),
     );
     assert!(
         matches!(found[2], Err(SyncError::OtherSource { .. })),
@@ -264,7 +276,7 @@ fn on_one_clock(
     label: &str,
     source: fn(u32) -> u64,
     ahead: fn(u32) -> Duration,
-    place: fn(u32) -> Place,
+    place: fn(u32) -> RankPlacement,
 ) -> Vec<Result<Synchronized, SyncError>> {
     let algorithm: Algorithm = label.parse().unwrap();
     let (raw, model) = truth();
@@ -280,9 +292,9 @@ fn on_one_clock(
         )
         .unwrap();
         let base = Skewed::nominal_model().unwrap();
-        let me = Timekeeper::new(&clock, base)
+        let me = LocalClock::new(&clock, base)
             .source(source(comm.rank()))
-            .place(place(comm.rank()));
+            .placement(place(comm.rank()));
         algorithm.synchronize_blocking(&me, comm)
     });
     found.unwrap()
@@ -360,7 +372,7 @@ fn ranks_that_are_asked_for_different_algorithms_all_hear_of_it() {
                 "jk/10/skampi/11"
             };
             let (clock, base) = (truth().0, Skewed::nominal_model().unwrap());
-            let me = Timekeeper::new(&clock, base);
+            let me = LocalClock::new(&clock, base);
             label
                 .parse::<Algorithm>()
                 .unwrap()
@@ -404,9 +416,9 @@ fn a_clock_that_steps_during_a_synchronization_fails_it_on_all_ranks() {
                     ClockModel::through(raw.ticks(), Timestamp::ORIGIN, SystemClock::RATE).unwrap();
                 if comm.rank() == stepping {
                     let clock = Stepping(raw, std::cell::Cell::new(0));
-                    return algorithm.synchronize_blocking(&Timekeeper::new(&clock, base), comm);
+                    return algorithm.synchronize_blocking(&LocalClock::new(&clock, base), comm);
                 }
-                algorithm.synchronize_blocking(&Timekeeper::new(&raw, base), comm)
+                algorithm.synchronize_blocking(&LocalClock::new(&raw, base), comm)
             });
             let found = found.unwrap();
             assert!(
@@ -433,7 +445,7 @@ fn a_rank_that_leaves_ends_it_for_all() {
                 return None;
             }
             let (clock, base) = (truth().0, Skewed::nominal_model().unwrap());
-            let me = Timekeeper::new(&clock, base);
+            let me = LocalClock::new(&clock, base);
             Some(algorithm.synchronize_blocking(&me, comm))
         });
         for result in found.unwrap().into_iter().flatten() {

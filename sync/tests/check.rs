@@ -11,7 +11,7 @@ use core::cell::Cell;
 
 use common::run;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Ticks, Timestamp};
-use downbeat_sync::{AccuracyCheck, Comm, RankSample, Seen, SyncError};
+use downbeat_sync::{AccuracyCheck, Comm, RankOffset, RankSample, SyncError};
 use downbeat_timers::{SystemClock, SystemClockId};
 
 /// Clocks that are one, but for a constant.
@@ -27,7 +27,7 @@ fn check(ranks: RankSample) -> AccuracyCheck {
 }
 
 /// What rank 0 sees of so many others.
-fn seen(ranks: u32, sample: RankSample) -> Vec<Seen> {
+fn seen(ranks: u32, sample: RankSample) -> Vec<RankOffset> {
     let clock = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
     let start = clock.ticks();
     let found = run(ranks, move |comm| {
@@ -38,7 +38,7 @@ fn seen(ranks: u32, sample: RankSample) -> Vec<Seen> {
         );
         check(sample).measure_blocking(&clock, model.unwrap(), comm)
     });
-    let found: Vec<Vec<Seen>> = found.unwrap().into_iter().map(Result::unwrap).collect();
+    let found: Vec<Vec<RankOffset>> = found.unwrap().into_iter().map(Result::unwrap).collect();
     assert!(found[1..].iter().all(Vec::is_empty), "only rank 0 is told");
     found.into_iter().next().unwrap()
 }
@@ -48,7 +48,7 @@ fn what_is_seen_is_the_truth_to_within_the_half_width() {
     for ranks in [1, 2, 3, 5, 8] {
         let seen = seen(ranks, RankSample::ALL);
         assert!(seen.iter().map(|seen| seen.rank).eq(1..ranks));
-        for Seen { rank, sample } in seen {
+        for RankOffset { rank, sample } in seen {
             let (sample, truth) = (sample.unwrap(), ahead(rank) - ahead(0));
             // A nanosecond for the rounding of stamps.
             let certain = sample.half_width.unwrap() + Duration::from_nanos(1);

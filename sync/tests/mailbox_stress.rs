@@ -5,7 +5,7 @@ use std::hint;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use downbeat_sync::{Departure, Mailbox, Obstacle};
+use downbeat_sync::internal::{Departure, Mailbox, MailboxBlocked};
 
 /// So many messages, or as many as there is time for: on busy cores most of it goes to other processes.
 const MESSAGES: u64 = 300_000;
@@ -17,13 +17,13 @@ fn message(number: u64) -> [u64; 6] {
 }
 
 /// Spins a little, because the other one may be on another core, and lets it run, because it may be not.
-fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Obstacle>) -> Result<T, Departure> {
+fn patiently<T>(mut attempt: impl FnMut() -> Result<T, MailboxBlocked>) -> Result<T, Departure> {
     loop {
         for _ in 0..100 {
             match attempt() {
                 Ok(done) => return Ok(done),
-                Err(Obstacle::Gone(how)) => return Err(how),
-                Err(Obstacle::NotYet) => hint::spin_loop(),
+                Err(MailboxBlocked::Gone(how)) => return Err(how),
+                Err(MailboxBlocked::NotYet) => hint::spin_loop(),
             }
         }
         thread::yield_now();

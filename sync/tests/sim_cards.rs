@@ -6,7 +6,9 @@ mod plain;
 mod simulated;
 
 use downbeat_clock_core::Duration;
-use downbeat_sync::{Card, Clocks, Comm, CommError, Link, Network, SimCluster, SimComm, Tail};
+use downbeat_sync::{
+    Card, Clocks, Comm, CommError, DelayTail, Network, NetworkLink, SimCluster, SimComm,
+};
 use plain::plain;
 use proptest::prelude::*;
 use simulated::{cluster, synchronize};
@@ -144,7 +146,7 @@ proptest! {
     #[test]
     fn slow_cards_make_nothing_earlier(ranks in 2_u32..20, rounds in 1_u32..20, seed: u64) {
         let found = |card| {
-            let network = Network { card, switch: Link { tail: Tail::None, ..Network::typical().switch }, ..plain() };
+            let network = Network { card, switch: NetworkLink { tail: DelayTail::None, ..Network::typical().switch }, ..plain() };
             let cluster = cluster(ranks, network, Clocks::perfect(), seed);
             let program = async |comm: &SimComm| {
                 for round in 1..=rounds {

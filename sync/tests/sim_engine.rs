@@ -9,8 +9,8 @@ use core::future::pending;
 
 use downbeat_clock_core::{Clock, Duration, Timestamp};
 use downbeat_sync::{
-    Bursts, Card, Clocks, Comm, CommError, Drift, Link, Network, Place, SimClock, SimCluster,
-    SimComm, SimError, Tail, VirtualTime, Wander,
+    Bursts, Card, Clocks, ClusterError, Comm, CommError, DelayTail, Drift, DriftWalk, Network,
+    NetworkLink, RankPlacement, SimClock, SimCluster, SimComm, VirtualTime,
 };
 use plain::plain;
 use simulated::{Outcome, cluster, synchronize};
@@ -51,12 +51,12 @@ fn equal_seeds_give_equal_results() {
 /// Each rank and each node has chances of its own, and other ones with another seed.
 #[test]
 fn nobody_shares_its_chances() {
-    let tail = Tail::LogNormal {
+    let tail = DelayTail::LogNormal {
         median: Duration::from_micros(100),
         sigma: 1.0,
     };
     let noise = Network {
-        switch: Link {
+        switch: NetworkLink {
             tail,
             ..plain().switch
         },
@@ -64,7 +64,7 @@ fn nobody_shares_its_chances() {
     };
     let asymmetry = Duration::from_millis(1);
     let asymmetric = Network {
-        switch: Link {
+        switch: NetworkLink {
             asymmetry,
             ..plain().switch
         },
@@ -99,7 +99,7 @@ fn nobody_shares_its_chances() {
 
 #[test]
 fn messages_of_a_pair_arrive_in_order_whatever_they_meet() {
-    let tail = Tail::Pareto {
+    let tail = DelayTail::Pareto {
         scale: Duration::from_micros(5),
         shape: 0.8,
     };
@@ -108,7 +108,7 @@ fn messages_of_a_pair_arrive_in_order_whatever_they_meet() {
         lasting: Duration::from_micros(20),
         mean: Duration::from_micros(30),
     };
-    let switch = Link {
+    let switch = NetworkLink {
         tail,
         bursts: spells,
         ..plain().switch
@@ -159,11 +159,11 @@ fn messages_of_a_pair_arrive_in_order_whatever_they_meet() {
 #[test]
 fn every_part_of_a_way_takes_its_time() {
     let network = Network {
-        socket: Link::steady(Duration::from_nanos(7)),
-        node: Link::steady(Duration::from_nanos(70)),
-        switch: Link {
+        socket: NetworkLink::steady(Duration::from_nanos(7)),
+        node: NetworkLink::steady(Duration::from_nanos(70)),
+        switch: NetworkLink {
             per_byte: 2.0,
-            ..Link::steady(Duration::from_nanos(700))
+            ..NetworkLink::steady(Duration::from_nanos(700))
         },
         send_overhead: Duration::from_nanos(10_000),
         receive_overhead: Duration::from_nanos(100_000),
@@ -185,7 +185,7 @@ fn every_part_of_a_way_takes_its_time() {
                 comm.recv::<[u64; 2]>(0).await?;
                 assert_eq!(comm.true_now(), at(10_000 + way + 100_000));
             }
-            Ok::<_, CommError>(comm.place())
+            Ok::<_, CommError>(comm.placement())
         };
         let places: Vec<_> = cluster
             .run(program)
@@ -193,8 +193,8 @@ fn every_part_of_a_way_takes_its_time() {
             .into_iter()
             .map(Result::unwrap)
             .collect();
-        let wanted =
-            [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0)].map(|(node, socket)| Place { node, socket });
+        let wanted = [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0)]
+            .map(|(node, socket)| RankPlacement { node, socket });
         assert_eq!(places, wanted);
     }
 }
@@ -373,7 +373,7 @@ fn a_rank_that_returned_has_left_also_where_it_kept_the_communicator() {
 #[test]
 fn ranks_that_wait_for_each_other_end_in_an_error() {
     let ring = async |comm: &SimComm| comm.recv::<u64>((comm.rank() + 2) % 3).await.map(|_| ());
-    let error = SimError::Deadlock {
+    let error = ClusterError::Deadlock {
         waiting: 3,
         rank: 0,
         waits_for: Some(2),
@@ -381,7 +381,7 @@ fn ranks_that_wait_for_each_other_end_in_an_error() {
     assert_eq!(simple(3).run(ring), Err(error.clone()));
     assert_eq!(
         error.to_string(),
-        "3 ranks wait for ever: the first is rank 0, for rank 2"
+        "3 ranks are deadlocked: the first is rank 0, which waits for rank 2"
     );
 
     // Rank 0 returns, but nobody waits for it.
@@ -391,7 +391,7 @@ fn ranks_that_wait_for_each_other_end_in_an_error() {
     };
     assert_eq!(
         simple(3).run(some),
-        Err(SimError::Deadlock {
+        Err(ClusterError::Deadlock {
             waiting: 2,
             rank: 1,
             waits_for: Some(2)
@@ -407,7 +407,7 @@ fn ranks_that_wait_for_each_other_end_in_an_error() {
     };
     assert_eq!(
         simple(2).run(meeting),
-        Err(SimError::Deadlock {
+        Err(ClusterError::Deadlock {
             waiting: 2,
             rank: 0,
             waits_for: Some(1)
@@ -416,7 +416,7 @@ fn ranks_that_wait_for_each_other_end_in_an_error() {
     let outside = async |_: &SimComm| pending::<()>().await;
     assert_eq!(
         simple(2).run(outside),
-        Err(SimError::Deadlock {
+        Err(ClusterError::Deadlock {
             waiting: 2,
             rank: 0,
             waits_for: None
@@ -503,7 +503,7 @@ fn a_pause_and_a_reading_take_time_and_the_truth_takes_none() {
         .abs_diff(clocks[2].ticks_at(later).0);
     assert!(apart > 0 && apart < 2 * (1_000_000 + 36_000_000), "{apart}");
     assert_eq!(
-        SimClock::believed().unwrap().apply(SimClock::ZERO),
+        SimClock::nominal_model().unwrap().apply(SimClock::ZERO),
         Timestamp::ORIGIN
     );
 }
@@ -528,13 +528,13 @@ fn what_makes_no_sense_is_refused_by_name() {
             c.network.switch.asymmetry = negative
         }),
         ("network.switch.tail.sigma", |c, _| {
-            c.network.switch.tail = Tail::LogNormal {
+            c.network.switch.tail = DelayTail::LogNormal {
                 median: Duration::ZERO,
                 sigma: -1.0,
             };
         }),
         ("network.switch.tail.shape", |c, _| {
-            c.network.switch.tail = Tail::Pareto {
+            c.network.switch.tail = DelayTail::Pareto {
                 scale: Duration::ZERO,
                 shape: 0.0,
             };
@@ -575,7 +575,7 @@ fn what_makes_no_sense_is_refused_by_name() {
         }),
         ("clocks.wander.lasting", |c, _| {
             let (interval, lasting) = (Duration::from_nanos(1), Duration::from_secs(1));
-            c.clocks.wander = Some(Wander {
+            c.clocks.wander = Some(DriftWalk {
                 drift_per_sqrt_second: 0.0,
                 interval,
                 lasting,
@@ -588,7 +588,7 @@ fn what_makes_no_sense_is_refused_by_name() {
         spoil(&mut cluster, negative);
         let found = cluster.run(async |_| ());
         assert!(
-            matches!(&found, Err(SimError::Parameter { name, .. }) if name == wanted),
+            matches!(&found, Err(ClusterError::Parameter { name, .. }) if name == wanted),
             "{wanted}: {found:?}"
         );
     }

@@ -11,19 +11,19 @@ use downbeat_clock_core::{
     BinomialTree, ClockModel, Counter, Duration, Global, Local, OffsetFit, OffsetLine, PairRole,
 };
 use downbeat_sync::{
-    Clocks, Comm, Drift, Link, Network, OffsetAlgorithm, OffsetClient, SimClock, SimCluster,
-    SimComm, SyncError, Tail, answer,
+    Clocks, Comm, DelayTail, Drift, Network, NetworkLink, OffsetAlgorithm, OffsetClient, SimClock,
+    SimCluster, SimComm, SyncError, answer,
 };
 
 const POINTS: u32 = 20;
 
 fn noisy(ranks: u32, seed: u64) -> SimCluster {
-    let tail = Tail::LogNormal {
+    let tail = DelayTail::LogNormal {
         median: Duration::from_nanos(300),
         sigma: 0.7,
     };
     let network = Network {
-        switch: Link {
+        switch: NetworkLink {
             tail,
             ..Network::noiseless().switch
         },
@@ -53,7 +53,7 @@ type Taught = (
 
 /// HCA3 by hand, because an algorithm does not hand out its lines.
 async fn hca3(comm: &SimComm, offset: OffsetAlgorithm) -> Result<Taught, SyncError> {
-    let (clock, base) = (comm.clock(), SimClock::believed()?);
+    let (clock, base) = (comm.clock(), SimClock::nominal_model()?);
     let (mut learned, mut model) = (None, base.renamed());
     let tree = BinomialTree::new(comm.size());
     for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
@@ -108,7 +108,7 @@ fn share_within_three_standard_errors(
             let (mut variance, mut rounding) = (0.0, 0.0);
             for hop in way {
                 let (line, _, clock) = &found[hop as usize];
-                let local = SimClock::believed().unwrap().apply(clock.ticks_at(at));
+                let local = SimClock::nominal_model().unwrap().apply(clock.ticks_at(at));
                 variance += line.unwrap().error_at(local).unwrap().powi(2);
                 rounding += 1.0;
             }
@@ -159,7 +159,7 @@ fn a_tenth_of_the_standard_error_is_too_little() {
             return false;
         };
         let error = model.apply(clock.ticks_at(at)) - root.apply(root_clock.ticks_at(at));
-        let local = SimClock::believed().unwrap().apply(clock.ticks_at(at));
+        let local = SimClock::nominal_model().unwrap().apply(clock.ticks_at(at));
         error.as_nanos().abs() as f64 > 0.3 * line.unwrap().error_at(local).unwrap()
     });
     assert!(beyond.count() > 50);

@@ -10,8 +10,8 @@ use core::cell::RefCell;
 
 use downbeat_clock_core::{Clock, Duration, Ticks, Timestamp};
 use downbeat_sync::{
-    Algorithm, Clocks, Comm, CommError, Drift, Link, Network, Payload, SimClock, SimCluster,
-    SimComm, Synchronized, Tail, VirtualTime,
+    Algorithm, Clocks, Comm, CommError, DelayTail, Drift, Network, NetworkLink, Payload, SimClock,
+    SimCluster, SimComm, Synchronized, VirtualTime,
 };
 
 /// Fit points and exchanges of all labels.
@@ -265,14 +265,14 @@ fn hca(record: &Record, ranks: u32) -> Vec<Model> {
 type Outcome = (Synchronized, SimClock, Vec<Step>, Timestamp<VirtualTime>);
 
 fn simulate(label: &str, ranks: u32, seed: u64) -> Vec<Outcome> {
-    let tail = Tail::LogNormal {
+    let tail = DelayTail::LogNormal {
         median: Duration::from_nanos(300),
         sigma: 1.0,
     };
-    let switch = Link {
+    let switch = NetworkLink {
         tail,
         asymmetry: Duration::from_nanos(100),
-        ..Link::steady(Duration::from_micros(3))
+        ..NetworkLink::steady(Duration::from_micros(3))
     };
     // Drifts that no quartz has, so that the products of slopes and intercepts matter.
     let clocks = Clocks {
@@ -300,7 +300,7 @@ fn simulate(label: &str, ranks: u32, seed: u64) -> Vec<Outcome> {
             steps: RefCell::default(),
         };
         let clock = &&scribe;
-        let me = downbeat_sync::Timekeeper::new(clock, SimClock::believed().unwrap());
+        let me = downbeat_sync::LocalClock::new(clock, SimClock::nominal_model().unwrap());
         let found = algorithm.synchronize(&me, clock).await.unwrap();
         (found, comm.clock(), scribe.steps.take(), comm.true_now())
     };

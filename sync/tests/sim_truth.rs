@@ -10,7 +10,7 @@
 mod simulated;
 
 use downbeat_clock_core::{Duration, Timestamp};
-use downbeat_sync::{Clocks, Drift, Link, Network, VirtualTime};
+use downbeat_sync::{Clocks, Drift, Network, NetworkLink, VirtualTime};
 use simulated::{Outcome, cluster, synchronize};
 
 const RANKS: [u32; 7] = [1, 2, 3, 5, 8, 13, 64];
@@ -34,7 +34,7 @@ fn clocks() -> Clocks {
 
 fn network() -> Network {
     Network {
-        switch: Link::steady(LATENCY),
+        switch: NetworkLink::steady(LATENCY),
         ..Network::noiseless()
     }
 }

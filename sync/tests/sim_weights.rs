@@ -6,7 +6,7 @@
 )]
 
 use downbeat_clock_core::Duration;
-use downbeat_sync::{Bursts, Clocks, Drift, Link, Network};
+use downbeat_sync::{Bursts, Clocks, Drift, Network, NetworkLink};
 
 #[path = "common/simulated.rs"]
 mod simulated;
@@ -20,7 +20,7 @@ fn disturbed() -> Network {
         mean: Duration::from_micros(20),
     };
     Network {
-        switch: Link {
+        switch: NetworkLink {
             bursts,
             ..Network::noiseless().switch
         },

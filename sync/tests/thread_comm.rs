@@ -334,7 +334,7 @@ fn who_drops_a_communicator_has_left_that_one_only() {
 
 #[test]
 fn numbers_of_ranks_that_cannot_be_are_refused() {
-    for ranks in [0, ThreadCluster::MOST_RANKS + 1, u32::MAX] {
+    for ranks in [0, ThreadCluster::MAX_RANKS + 1, u32::MAX] {
         assert!(
             matches!(ThreadCluster::new(ranks).run(|_| ()), Err(ClusterError::Ranks(found)) if found == ranks)
         );

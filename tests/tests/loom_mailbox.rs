@@ -11,7 +11,7 @@ mod explore;
 
 use std::sync::atomic::Ordering;
 
-use downbeat_sync::{Departure, Mailbox, Obstacle, Sleeper};
+use downbeat_sync::internal::{Departure, Mailbox, MailboxBlocked, Sleeper};
 use explore::explore;
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicU64;
@@ -23,12 +23,12 @@ fn words(number: u64) -> [u64; 2] {
 }
 
 /// Tries until there is no obstacle, or one for ever.
-fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Obstacle>) -> Result<T, Departure> {
+fn patiently<T>(mut attempt: impl FnMut() -> Result<T, MailboxBlocked>) -> Result<T, Departure> {
     loop {
         match attempt() {
             Ok(done) => return Ok(done),
-            Err(Obstacle::Gone(how)) => return Err(how),
-            Err(Obstacle::NotYet) => thread::yield_now(),
+            Err(MailboxBlocked::Gone(how)) => return Err(how),
+            Err(MailboxBlocked::NotYet) => thread::yield_now(),
         }
     }
 }
@@ -157,10 +157,10 @@ fn who_leaves_wakes_all_sleepers() {
 }
 
 /// What will not change any more.
-fn settled<T>(result: Result<T, Obstacle>) -> Option<Result<T, Departure>> {
+fn settled<T>(result: Result<T, MailboxBlocked>) -> Option<Result<T, Departure>> {
     match result {
         Ok(done) => Some(Ok(done)),
-        Err(Obstacle::Gone(how)) => Some(Err(how)),
-        Err(Obstacle::NotYet) => None,
+        Err(MailboxBlocked::Gone(how)) => Some(Err(how)),
+        Err(MailboxBlocked::NotYet) => None,
     }
 }

@@ -16,7 +16,8 @@ use std::thread;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, FitError, Ticks, Timestamp};
 use downbeat_sync::{
-    Algorithm, Comm, CommError, MpiComm, Payload, Place, SyncError, Synchronized, Timekeeper,
+    Algorithm, Comm, CommError, LocalClock, MpiComm, Payload, RankPlacement, SyncError,
+    Synchronized,
 };
 use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId, Truth};
 use job::job;
@@ -98,14 +99,14 @@ struct Ranks {
 #[derive(Clone, Copy)]
 struct Setting {
     skew: fn(u32) -> Skew,
-    place: fn(u32) -> Place,
+    place: fn(u32) -> RankPlacement,
     source: fn(u32) -> u64,
 }
 
 /// Ranks that do not differ.
 const ALIKE: Setting = Setting {
     skew: |_| Skew::default(),
-    place: |_| Place { node: 0, socket: 0 },
+    place: |_| RankPlacement { node: 0, socket: 0 },
     source: |_| 7,
 };
 
@@ -136,8 +137,8 @@ fn distinct(label: &str) -> fn(u32) -> Skew {
 }
 
 /// Two sockets per node, and ranks dealt out like cards, as some launchers do.
-fn dealt_out(rank: u32) -> Place {
-    Place {
+fn dealt_out(rank: u32) -> RankPlacement {
+    RankPlacement {
         node: rank % 3,
         socket: rank / 3 % 2,
     }
@@ -242,9 +243,9 @@ impl Ranks {
         } = setting;
         let clock = self.clock(skew(self.me()));
         let base = Skewed::nominal_model().unwrap();
-        let me = Timekeeper::new(&clock, base)
+        let me = LocalClock::new(&clock, base)
             .source(source(self.me()))
-            .place(place(self.me()));
+            .placement(place(self.me()));
         let began = clock.true_now();
         let result = label
             .parse::<Algorithm>()
@@ -358,7 +359,7 @@ impl Ranks {
     fn nodes_that_share_a_clock_need_only_be_told_within(&self) {
         let setting = Setting {
             skew: |rank| ahead(rank / 2),
-            place: |rank| Place {
+            place: |rank| RankPlacement {
                 node: rank / 2,
                 socket: 0,
             },
@@ -384,8 +385,8 @@ impl Ranks {
     }
 
     fn ranks_that_mpi_finds_on_one_node_share_its_clock(&self) {
-        let me = Timekeeper::new(&self.raw, self.truth.renamed());
-        let me = me.place(Place {
+        let me = LocalClock::new(&self.raw, self.truth.renamed());
+        let me = me.placement(RankPlacement {
             node: self.comm.node().unwrap(),
             socket: 0,
         });
@@ -408,7 +409,7 @@ impl Ranks {
             },
             ..Skew::default()
         });
-        let me = Timekeeper::new(&clock, Skewed::nominal_model().unwrap()).source(7);
+        let me = LocalClock::new(&clock, Skewed::nominal_model().unwrap()).source(7);
         let result = "prop"
             .parse::<Algorithm>()
             .unwrap()
@@ -433,7 +434,7 @@ impl Ranks {
             } else {
                 "jk/10/skampi/11"
             };
-            let me = Timekeeper::new(&self.raw, self.truth.renamed());
+            let me = LocalClock::new(&self.raw, self.truth.renamed());
             let result = label
                 .parse::<Algorithm>()
                 .unwrap()
@@ -461,7 +462,7 @@ impl Ranks {
                     steps,
                     reads: Cell::new(0),
                 };
-                let me = Timekeeper::new(&clock, self.truth.renamed());
+                let me = LocalClock::new(&clock, self.truth.renamed());
                 let result = label
                     .parse::<Algorithm>()
                     .unwrap()

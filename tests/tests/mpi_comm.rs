@@ -237,7 +237,7 @@ fn a_color_that_mpi_does_not_have_is_refused_to_its_rank_only(comm: &MpiComm) {
         ),
         Err(why) => assert_eq!(
             (unlucky, why),
-            (true, CommError::Mpi(MpiError::NoSuchColor(color)))
+            (true, CommError::Mpi(MpiError::ColorTooLarge(color)))
         ),
     }
 }

@@ -156,7 +156,7 @@ fn a_communicator_between_groups_is_refused(world: &SimpleCommunicator, comm: &M
     };
     // SAFETY: `between` is a communicator.
     let refused = unsafe { MpiComm::duplicate_raw(between) };
-    assert_eq!(refused.unwrap_err(), MpiError::BetweenGroups);
+    assert_eq!(refused.unwrap_err(), MpiError::InterCommunicator);
     // SAFETY: `side` is a communicator, and so is its duplicate.
     let comm = unsafe { MpiComm::duplicate_raw(side) }.unwrap();
     assert_eq!(

@@ -14,9 +14,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use downbeat_records::analysis::{Analysis, GroupAnalysis, Settings};
-use downbeat_records::{Factors, Group, GroupKey, Observations, Stamps, State};
-use downbeat_records::{Format, Journal, read_experiment};
+use downbeat_records::analysis::{Analysis, AnalysisSettings, GroupAnalysis};
+use downbeat_records::{
+    CallTimes, Factors, GroupKey, MeasuredGroup, ObservationState, Observations,
+};
+use downbeat_records::{Journal, RecordFormat, read_experiment};
 
 /// The argument that makes this program one of its own children: what to do and where follow.
 const CHILD: &str = "--row";
@@ -31,7 +33,7 @@ struct Bound {
     most_megabytes: f64,
 }
 
-fn bound(format: Format) -> Bound {
+fn bound(format: RecordFormat) -> Bound {
     match format.name() {
         "csv" => Bound {
             most_seconds: 4.0,
@@ -67,17 +69,17 @@ fn seen(group: usize) -> Observations {
     };
     let state = |i: usize| {
         if i % 1_000 == 999 {
-            State::Late
+            ObservationState::Late
         } else {
-            State::Valid
+            ObservationState::Valid
         }
     };
     let means = (0..CALLS).map(&mut nanos).collect();
-    Observations::new(1, (0..CALLS).map(state).collect(), Stamps::Means(means))
+    Observations::new(1, (0..CALLS).map(state).collect(), CallTimes::Means(means))
         .expect("one of one rank for each call")
 }
 
-fn write(folder: &Path, format: Format) {
+fn write(folder: &Path, format: RecordFormat) {
     let factors = Factors::default().with("ranks", &4);
     for launch in 0..LAUNCHES {
         let name = format!("launch-{launch:03}");
@@ -89,7 +91,7 @@ fn write(folder: &Path, format: Format) {
                 bytes: 8 << group,
                 ranks: 4,
             };
-            let group = Group {
+            let group = MeasuredGroup {
                 key,
                 nanos: vec![],
                 counts: vec![],
@@ -109,7 +111,7 @@ fn write(folder: &Path, format: Format) {
 /// Reads all and analyses it, and says how many valid observations there were.
 fn analyse(folder: &Path) -> usize {
     let found = read_experiment(folder).expect("what was just written");
-    let analysis = Analysis::of(&found.launches, &Settings::default())
+    let analysis = Analysis::new(&found.launches, &AnalysisSettings::default())
         .expect("launches with the same factors");
     analysis.groups.iter().map(GroupAnalysis::valid).sum()
 }
@@ -132,7 +134,7 @@ fn peak_megabytes() -> f64 {
 }
 
 /// Seconds, megabytes at the peak and observations.
-fn in_a_child(what: &str, format: Format, folder: &Path) -> [f64; 3] {
+fn in_a_child(what: &str, format: RecordFormat, folder: &Path) -> [f64; 3] {
     let this = std::env::current_exe().expect("this program has a file");
     let output = Command::new(this)
         .args([CHILD, what, format.name()])
@@ -147,7 +149,7 @@ fn in_a_child(what: &str, format: Format, folder: &Path) -> [f64; 3] {
     numbers.try_into().expect("three numbers")
 }
 
-fn child(what: &str, format: Format, folder: &Path) {
+fn child(what: &str, format: RecordFormat, folder: &Path) {
     let began = Instant::now();
     let observations = if what == "analyse" {
         analyse(folder)
@@ -185,7 +187,7 @@ fn main() -> ExitCode {
     println!(
         "| what | files, MB | s | must not exceed | peak, MB | must not exceed |\n|---|---|---|---|---|---|"
     );
-    for format in Format::ALL {
+    for format in RecordFormat::ALL {
         let folder = Folder(
             std::env::temp_dir().join(format!("downbeat-bench-{}-{format}", std::process::id())),
         );

@@ -6,11 +6,11 @@ use core::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_records::analysis::{Analysis, Settings};
+use downbeat_records::analysis::{Analysis, AnalysisSettings};
 use downbeat_records::stats::{
     Confidence, HodgesLehmann, MannWhitney, Sample, SampleSizeCheck, ShapiroWilk, WelchTest,
 };
-use downbeat_records::{Group, GroupKey, Launch, Observation, run_time};
+use downbeat_records::{GroupKey, Launch, MeasuredGroup, Observation, run_time};
 
 /// Run-times as they come from a machine: a narrow peak and a long tail.
 fn run_times(count: u64) -> Vec<f64> {
@@ -50,7 +50,7 @@ fn statistics(criterion: &mut Criterion) {
 /// Ten launches with ten groups each.
 fn analyses(criterion: &mut Criterion) {
     const COUNT: u64 = 10_000;
-    let group = |bytes| Group {
+    let group = |bytes| MeasuredGroup {
         key: GroupKey {
             operation: "allreduce".to_owned(),
             bytes,
@@ -72,7 +72,8 @@ fn analyses(criterion: &mut Criterion) {
         .sample_size(10);
     group.bench_function("analysis of a million observations", |bench| {
         bench.iter(|| {
-            Analysis::of(black_box(&launches), &Settings::default()).expect("they are times")
+            Analysis::new(black_box(&launches), &AnalysisSettings::default())
+                .expect("they are times")
         });
     });
     group.finish();
@@ -94,16 +95,16 @@ fn comparisons(criterion: &mut Criterion) {
         let second = Sample::new(&mut second).expect("finite");
         let both = || (black_box(&first), black_box(&second));
         group.bench_function(format!("Mann and Whitney, {count} each"), |bench| {
-            bench.iter(|| MannWhitney::of(both().0, both().1));
+            bench.iter(|| MannWhitney::new(both().0, both().1));
         });
         group.bench_function(format!("Hodges and Lehmann, {count} each"), |bench| {
-            bench.iter(|| HodgesLehmann::of(both().0, both().1, Confidence::USUAL));
+            bench.iter(|| HodgesLehmann::new(both().0, both().1, Confidence::USUAL));
         });
         group.bench_function(format!("Welch, {count} each"), |bench| {
-            bench.iter(|| WelchTest::of(both().0, both().1));
+            bench.iter(|| WelchTest::new(both().0, both().1));
         });
         group.bench_function(format!("Shapiro and Wilk, {count}"), |bench| {
-            bench.iter(|| ShapiroWilk::of(both().0));
+            bench.iter(|| ShapiroWilk::new(both().0));
         });
         group.bench_function(format!("interval of the mean, {count}"), |bench| {
             bench.iter(|| both().0.mean_interval(Confidence::USUAL));
@@ -118,7 +119,7 @@ fn comparisons(criterion: &mut Criterion) {
         ..SampleSizeCheck::as_published(1)
     };
     criterion.bench_function("500 means of 500 of 10,000", |bench| {
-        bench.iter(|| check.of(black_box(&sample)))
+        bench.iter(|| check.run(black_box(&sample)))
     });
 }
 

@@ -8,7 +8,7 @@
 use std::error::Error;
 
 use downbeat_records::stats::{
-    Averages, Comparison, Confidence, Sample, SampleSizeCheck, VarianceParts, stars,
+    Comparison, Confidence, ExperimentAverages, Sample, SampleSizeCheck, VarianceParts, stars,
 };
 use fastrand::Rng;
 
@@ -49,12 +49,12 @@ fn compare(random: &mut Rng, nanos: [f64; 2]) -> Result<Comparison, Box<dyn Erro
     }
     let mut experiments = Vec::new();
     for [medians, means] in &mut found {
-        experiments.push(Averages {
+        experiments.push(ExperimentAverages {
             medians: Sample::new(medians)?,
             means: Sample::new(means)?,
         });
     }
-    Ok(Comparison::of(
+    Ok(Comparison::new(
         &experiments[0],
         &experiments[1],
         Confidence::USUAL,
@@ -108,7 +108,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .map(|calls| Sample::new(calls))
         .collect::<Result<Vec<_>, _>>()?;
     let kept: Vec<Sample<'_>> = launches.iter().map(Sample::without_outliers).collect();
-    let parts = VarianceParts::of(&kept)?;
+    let parts = VarianceParts::new(&kept)?;
     let share = 100.0 * parts.between_share().unwrap_or_default();
     println!(
         "\n{share:.0} % of the variance of {} calls, outliers set aside, is between their {LAUNCHES} launches",

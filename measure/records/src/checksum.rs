@@ -10,7 +10,7 @@ const BEGIN: &[u8] = b"downbeat crc32 ";
 
 /// Puts the checksum into a file; false if it has no place for it.
 pub(super) fn seal(file: &mut [u8]) -> bool {
-    let Some((place, checksum)) = of(file) else {
+    let Some((place, checksum)) = compute(file) else {
         return false;
     };
     file[place..place + ZEROS.len()].copy_from_slice(format!("{checksum:08x}").as_bytes());
@@ -19,13 +19,13 @@ pub(super) fn seal(file: &mut [u8]) -> bool {
 
 /// Whether the file is as it was when it was sealed.
 pub(super) fn is_sound(file: &[u8]) -> bool {
-    of(file).is_some_and(|(place, checksum)| {
+    compute(file).is_some_and(|(place, checksum)| {
         file[place..].starts_with(format!("{checksum:08x}").as_bytes())
     })
 }
 
 /// Where the checksum stands, and what it should be.
-fn of(file: &[u8]) -> Option<(usize, u32)> {
+fn compute(file: &[u8]) -> Option<(usize, u32)> {
     let place = file.windows(BEGIN.len()).rposition(|part| part == BEGIN)? + BEGIN.len();
     let mut crc = crc32fast::Hasher::new();
     [&file[..place], ZEROS, file.get(place + ZEROS.len()..)?]

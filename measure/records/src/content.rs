@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::{Factors, Group, GroupKey, Launch, Observations, State};
+use crate::{Factors, GroupKey, Launch, MeasuredGroup, ObservationState, Observations};
 
 /// More factors, or facts, than this are nobody's.
 const MOST_NAMES: usize = 4_096;
@@ -13,7 +13,7 @@ const MOST_FIGURES: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
     /// Reads the factors and facts of the head, and no further.
-    Head,
+    Header,
     /// The run-times of those that are valid.
     Valid,
     /// All that the file has.
@@ -23,18 +23,18 @@ pub(super) enum Keep {
 
 /// The rows of a group as they stand in a file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Rows {
+pub(super) struct GroupRows {
     pub(super) calls: Vec<u64>,
-    pub(super) states: Vec<State>,
+    pub(super) states: Vec<ObservationState>,
     pub(super) nanos: Vec<f64>,
 }
 
-impl Rows {
+impl GroupRows {
     /// Those of observations: the valid ones, or all.
-    pub(super) fn of(seen: &Observations, all: bool) -> Self {
+    pub(super) fn from_observations(seen: &Observations, all: bool) -> Self {
         let mut rows = Self::default();
         for (call, state) in seen.states().iter().enumerate() {
-            if all || *state == State::Valid {
+            if all || *state == ObservationState::Valid {
                 rows.calls.push(call as u64);
                 rows.states.push(*state);
                 rows.nanos.push(seen.run_time(call));
@@ -43,7 +43,7 @@ impl Rows {
         rows
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, State, f64)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, ObservationState, f64)> {
         let states = self.states.iter().copied().zip(self.nanos.iter().copied());
         self.calls
             .iter()
@@ -55,14 +55,14 @@ impl Rows {
 /// The rows of a group, counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
-    of: [u64; State::ALL.len()],
+    counts: [u64; ObservationState::ALL.len()],
     next_call: u64,
 }
 
 impl Tally {
     /// One more row.
     #[inline]
-    pub(super) fn add(&mut self, call: u64, state: State) -> Result<(), String> {
+    pub(super) fn add(&mut self, call: u64, state: ObservationState) -> Result<(), String> {
         if call < self.next_call {
             return Err(format!(
                 "call {call} comes after call {}",
@@ -70,16 +70,16 @@ impl Tally {
             ));
         }
         self.next_call = call.saturating_add(1);
-        self.of[state as usize] += 1;
+        self.counts[state as usize] += 1;
         Ok(())
     }
 
     /// Whether these can be the rows of a group of so many observations.
-    fn check(&self, counts: &[(State, u64)]) -> Result<(), String> {
+    fn check(&self, counts: &[(ObservationState, u64)]) -> Result<(), String> {
         for (state, count) in counts {
-            let (rows, name) = (self.of[*state as usize], state.name());
+            let (rows, name) = (self.counts[*state as usize], state.name());
             // Those that do not count may have been left out.
-            if rows > *count || *state == State::Valid && rows < *count {
+            if rows > *count || *state == ObservationState::Valid && rows < *count {
                 return Err(format!(
                     "there are {rows} rows that are {name}, but {count} are said to be"
                 ));
@@ -100,16 +100,16 @@ impl Tally {
 
 /// A launch while its file is read: takes nothing that cannot be.
 #[derive(Debug, Default)]
-pub(super) struct Builder {
+pub(super) struct LaunchBuilder {
     launch: Launch,
-    rows: Vec<Rows>,
+    rows: Vec<GroupRows>,
     names: [HashSet<String>; 2],
     keys: HashSet<GroupKey>,
     /// They count when what comes after them does.
     later_facts: Vec<(String, String)>,
 }
 
-impl Builder {
+impl LaunchBuilder {
     pub(super) fn factor(&mut self, name: &str, value: &str) -> Result<(), String> {
         self.name(0, name)?;
         self.launch.factors.push(name, value);
@@ -156,9 +156,9 @@ impl Builder {
     /// A whole group. Its counts are of all states, each once.
     pub(super) fn group(
         &mut self,
-        group: Group,
+        group: MeasuredGroup,
         tally: &Tally,
-        rows: Option<Rows>,
+        rows: Option<GroupRows>,
     ) -> Result<(), String> {
         self.check_key(&group.key)?;
         check_figures(&group.figures)?;
@@ -182,8 +182,8 @@ impl Builder {
     }
 
     /// What was read until `end`: behind that, nothing was finished.
-    pub(super) fn found(self, end: u64) -> Found {
-        Found {
+    pub(super) fn found(self, end: u64) -> LaunchContent {
+        LaunchContent {
             launch: self.launch,
             rows: self.rows,
             end,
@@ -193,14 +193,14 @@ impl Builder {
 
 /// What a file holds.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct LaunchContent {
     pub(super) launch: Launch,
     /// Those of each group, if they were to be kept.
     #[cfg_attr(
         not(feature = "parquet"),
         expect(dead_code, reason = "only what is converted needs all rows")
     )]
-    pub(super) rows: Vec<Rows>,
+    pub(super) rows: Vec<GroupRows>,
     /// How many bytes the finished part has.
     pub(super) end: u64,
 }
@@ -219,7 +219,7 @@ pub(super) fn check_operation(name: &str) -> Result<(), String> {
 
 /// Whether factors, or facts, come back from a file as they are.
 pub(super) fn check_names(all: &Factors) -> Result<(), String> {
-    let mut builder = Builder::default();
+    let mut builder = LaunchBuilder::default();
     all.iter().try_for_each(|(name, value)| {
         builder.factor(name, value)?;
         let odd = name.contains('=');
@@ -256,10 +256,10 @@ pub(super) fn check_figures(all: &[(String, f64)]) -> Result<(), String> {
 
 /// What is written of a group: the counts complete, the rows those that count, or all.
 pub(super) fn to_write(
-    group: &Group,
+    group: &MeasuredGroup,
     seen: &Observations,
     all: bool,
-) -> Result<(Group, Rows), String> {
+) -> Result<(MeasuredGroup, GroupRows), String> {
     check_operation(&group.key.operation)?;
     check_figures(&group.figures)?;
     let count = |state| {
@@ -269,8 +269,8 @@ pub(super) fn to_write(
             given.map_or(seen.count(state) as u64, |(_, count)| *count),
         )
     };
-    let counts = State::ALL.map(count).to_vec();
-    let rows = Rows::of(seen, all);
+    let counts = ObservationState::ALL.map(count).to_vec();
+    let rows = GroupRows::from_observations(seen, all);
     let mut tally = Tally::default();
     rows.calls
         .iter()
@@ -283,9 +283,9 @@ pub(super) fn to_write(
             rows.calls[place], rows.nanos[place]
         ));
     }
-    let Group { key, figures, .. } = group;
+    let MeasuredGroup { key, figures, .. } = group;
     Ok((
-        Group {
+        MeasuredGroup {
             key: key.clone(),
             nanos: vec![],
             counts,

@@ -2,9 +2,9 @@
 
 use std::io::{self, Read, Write};
 
-use super::content::{Builder, Found, Keep, Rows, Tally};
-use super::error::Flaw;
-use crate::{Factors, Group, GroupKey, State};
+use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, Tally};
+use super::error::RecordFlaw;
+use crate::{Factors, GroupKey, MeasuredGroup, ObservationState};
 use downbeat_files::{Lines, number, shown};
 
 pub(super) const MAGIC: &str = "# downbeat launch ";
@@ -29,7 +29,11 @@ pub(super) fn named(kind: &str, name: &str, value: &str) -> String {
 }
 
 /// All lines of a group.
-pub(super) fn write_group(to: &mut impl Write, group: &Group, rows: &Rows) -> io::Result<()> {
+pub(super) fn write_group(
+    to: &mut impl Write,
+    group: &MeasuredGroup,
+    rows: &GroupRows,
+) -> io::Result<()> {
     let key = key(&group.key);
     for (call, state, nanos) in rows.iter() {
         writeln!(to, "{key},{call},{},{nanos}", state.name())?;
@@ -49,7 +53,7 @@ pub(super) fn key(
 }
 
 /// Counts and figures.
-pub(super) fn summary(group: &Group) -> String {
+pub(super) fn summary(group: &MeasuredGroup) -> String {
     let counts = group
         .counts
         .iter()
@@ -62,15 +66,15 @@ pub(super) fn summary(group: &Group) -> String {
 }
 
 /// Reads a file.
-pub(super) fn read(file: impl Read, keep: Keep) -> Result<Found, Flaw> {
+pub(super) fn read(file: impl Read, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
     let mut lines = Lines::new(file, LONGEST_LINE);
-    let mut builder = Builder::default();
-    read_head(&mut lines, &mut builder, COLUMNS)?;
+    let mut builder = LaunchBuilder::default();
+    read_header(&mut lines, &mut builder, COLUMNS)?;
     let mut end = lines.offset();
-    if keep == Keep::Head {
+    if keep == Keep::Header {
         return Ok(builder.found(end));
     }
-    let mut body = Body {
+    let mut body = CsvBody {
         builder,
         keep,
         prefix: vec![],
@@ -78,9 +82,9 @@ pub(super) fn read(file: impl Read, keep: Keep) -> Result<Found, Flaw> {
     };
     while let Some(line) = lines.next_line()? {
         match body.line(line).map_err(|why| lines.flaw(0, why))? {
-            Line::Row | Line::Fact => {}
-            Line::End => end = lines.offset(),
-            Line::Complete => {
+            CsvLine::Row | CsvLine::Fact => {}
+            CsvLine::End => end = lines.offset(),
+            CsvLine::Complete => {
                 lines.end()?;
                 end = lines.offset();
             }
@@ -90,11 +94,11 @@ pub(super) fn read(file: impl Read, keep: Keep) -> Result<Found, Flaw> {
 }
 
 /// Reads the lines above the first row.
-pub(super) fn read_head<R: Read>(
+pub(super) fn read_header<R: Read>(
     lines: &mut Lines<R>,
-    builder: &mut Builder,
+    builder: &mut LaunchBuilder,
     columns: &str,
-) -> Result<(), Flaw> {
+) -> Result<(), RecordFlaw> {
     let no_record = || format!("a record of a launch begins with \"{MAGIC}{VERSION}\"");
     let first = lines.next_line()?.map(|line| text(line).map(str::to_owned));
     match first {
@@ -104,7 +108,7 @@ pub(super) fn read_head<R: Read>(
         {
             return Err(lines.flaw(1, no_record()).into());
         }
-        None => return Err(Flaw::NoHead(1)),
+        None => return Err(RecordFlaw::NoHeader(1)),
         Some(first) => match first
             .ok()
             .as_deref()
@@ -125,7 +129,7 @@ pub(super) fn read_head<R: Read>(
     loop {
         let done = match lines.next_line()? {
             Some(line) => head_line(line, builder, columns),
-            None => return Err(Flaw::NoHead(lines.number() + 1)),
+            None => return Err(RecordFlaw::NoHeader(lines.number() + 1)),
         };
         if done.map_err(|why| lines.flaw(0, why))? {
             return Ok(());
@@ -134,7 +138,7 @@ pub(super) fn read_head<R: Read>(
 }
 
 /// Whether this was the last line of the head.
-fn head_line(line: &[u8], builder: &mut Builder, columns: &str) -> Result<bool, String> {
+fn head_line(line: &[u8], builder: &mut LaunchBuilder, columns: &str) -> Result<bool, String> {
     let line = text(line)?;
     if let Some(rest) = line.strip_prefix("# factor ") {
         named_value(rest)
@@ -154,7 +158,7 @@ fn head_line(line: &[u8], builder: &mut Builder, columns: &str) -> Result<bool, 
 }
 
 /// What may come after the head.
-enum Line {
+enum CsvLine {
     Row,
     Fact,
     End,
@@ -162,29 +166,29 @@ enum Line {
 }
 
 /// What comes after the head.
-struct Body {
-    builder: Builder,
+struct CsvBody {
+    builder: LaunchBuilder,
     keep: Keep,
     /// With what all rows of the group begin that is being read.
     prefix: Vec<u8>,
-    open: Option<Open>,
+    open: Option<OpenGroup>,
 }
 
 /// The group that is being read.
-struct Open {
+struct OpenGroup {
     key: GroupKey,
     tally: Tally,
     nanos: Vec<f64>,
-    rows: Rows,
+    rows: GroupRows,
 }
 
-impl Open {
+impl OpenGroup {
     fn new(key: GroupKey) -> Self {
         Self {
             key,
             tally: Tally::default(),
             nanos: vec![],
-            rows: Rows::default(),
+            rows: GroupRows::default(),
         }
     }
 
@@ -201,21 +205,21 @@ impl Open {
             self.rows.states.push(state);
             self.rows.nanos.push(nanos);
         }
-        if keep == Keep::Valid && state == State::Valid {
+        if keep == Keep::Valid && state == ObservationState::Valid {
             self.nanos.push(nanos);
         }
         Some(added)
     }
 }
 
-impl Body {
+impl CsvBody {
     #[inline]
-    fn line(&mut self, line: &[u8]) -> Result<Line, String> {
+    fn line(&mut self, line: &[u8]) -> Result<CsvLine, String> {
         if let Some(open) = &mut self.open
             && let Some(columns) = line.strip_prefix(self.prefix.as_slice())
         {
             return match open.row(columns, self.keep) {
-                Some(added) => added.map(|()| Line::Row),
+                Some(added) => added.map(|()| CsvLine::Row),
                 None => Err(why_no_row(line)),
             };
         }
@@ -223,36 +227,36 @@ impl Body {
     }
 
     /// All but the second and later rows of a group.
-    fn other_line(&mut self, line: &[u8]) -> Result<Line, String> {
+    fn other_line(&mut self, line: &[u8]) -> Result<CsvLine, String> {
         let Some(comment) = line.strip_prefix(b"# ") else {
             return self.first_row(line);
         };
         let comment = text(comment)?;
         if let Some(end) = comment.strip_prefix("end ") {
-            return self.end(end).map(|()| Line::End);
+            return self.end(end).map(|()| CsvLine::End);
         }
-        if let Some(Open { key, .. }) = &self.open {
+        if let Some(OpenGroup { key, .. }) = &self.open {
             return Err(format!("the group of {key} has not ended"));
         }
         if let Some(fact) = comment.strip_prefix("fact ") {
             let (name, value) = named_value(fact)?;
-            return self.builder.later_fact(name, value).map(|()| Line::Fact);
+            return self.builder.later_fact(name, value).map(|()| CsvLine::Fact);
         }
         if line == COMPLETE.as_bytes() {
             self.builder.complete();
-            return Ok(Line::Complete);
+            return Ok(CsvLine::Complete);
         }
         Err("this is neither the end of a group, nor a fact, nor the end of the record".to_owned())
     }
 
-    fn first_row(&mut self, line: &[u8]) -> Result<Line, String> {
+    fn first_row(&mut self, line: &[u8]) -> Result<CsvLine, String> {
         let (key, length) = row_key(line).ok_or_else(|| why_no_row(line))?;
-        if let Some(Open { key: open, .. }) = &self.open {
+        if let Some(OpenGroup { key: open, .. }) = &self.open {
             return Err(format!("a row of {key} stands in the group of {open}"));
         }
         self.builder.check_key(&key)?;
         self.prefix = line[..length].to_vec();
-        self.open = Some(Open::new(key));
+        self.open = Some(OpenGroup::new(key));
         self.line(line)
     }
 
@@ -260,14 +264,17 @@ impl Body {
         let (columns, summary) = line.split_once(' ').unwrap_or((line, ""));
         let key = read_key(columns)
             .ok_or_else(|| format!("\"{}\" names no group", columns.escape_debug()))?;
-        let open = self.open.take().unwrap_or_else(|| Open::new(key.clone()));
+        let open = self
+            .open
+            .take()
+            .unwrap_or_else(|| OpenGroup::new(key.clone()));
         if open.key != key {
             return Err(format!("the group of {} ends as one of {key}", open.key));
         }
         let (counts, figures) = read_summary(summary)?;
         let rows = (self.keep != Keep::Valid).then_some(open.rows);
         self.builder.group(
-            Group {
+            MeasuredGroup {
                 key,
                 nanos: open.nanos,
                 counts,
@@ -280,8 +287,8 @@ impl Body {
 }
 
 #[inline]
-fn state(text: &[u8]) -> Option<(State, &[u8])> {
-    State::ALL
+fn state(text: &[u8]) -> Option<(ObservationState, &[u8])> {
+    ObservationState::ALL
         .into_iter()
         .find_map(|state| Some((state, text.strip_prefix(state.name().as_bytes())?)))
 }
@@ -360,13 +367,13 @@ fn named_value(text: &str) -> Result<(&str, &str), String> {
 }
 
 /// Counts by state, and figures.
-pub(super) type Summary = (Vec<(State, u64)>, Vec<(String, f64)>);
+pub(super) type Summary = (Vec<(ObservationState, u64)>, Vec<(String, f64)>);
 
 /// Reads counts, of all states in their order, and figures.
 pub(super) fn read_summary(text: &str) -> Result<Summary, String> {
     let mut parts = text.split(' ');
     let mut counts = vec![];
-    for state in State::ALL {
+    for state in ObservationState::ALL {
         let name = state.name();
         let count = parts
             .next()

@@ -4,7 +4,9 @@ use core::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use downbeat_files::{FileError, Flaw as FileFlaw};
+use downbeat_files::{FileError, Flaw};
+
+use crate::GroupKey;
 
 /// An error of a record or of an experiment.
 #[derive(Debug)]
@@ -27,6 +29,29 @@ pub enum RecordError {
     InUse(PathBuf),
     /// This format is unknown, or the program was built without it.
     Format(String),
+    /// There are no launches to analyse.
+    NoLaunches,
+    /// A launch to analyse differs from the first one in a factor.
+    MixedFactors {
+        /// Name of the launch.
+        launch: String,
+        /// Name of the first factor that differs.
+        factor: String,
+    },
+    /// A launch to analyse has the same group twice.
+    DuplicateGroup {
+        /// Name of the launch.
+        launch: String,
+        /// Key of the group.
+        key: GroupKey,
+    },
+    /// A time to analyse is not a number, or longer than 292 years.
+    InvalidTime {
+        /// Name of the launch.
+        launch: String,
+        /// Key of the group.
+        key: GroupKey,
+    },
 }
 
 impl fmt::Display for RecordError {
@@ -51,11 +76,21 @@ impl fmt::Display for RecordError {
                 )?;
                 match second {
                     Some(second) => write!(f, "{}", second.display()),
-                    None => f.write_str("what is to be measured now"),
+                    None => f.write_str("the launch to be measured now"),
                 }
             }
             Self::InUse(path) => write!(f, "{}: another process is writing it", path.display()),
             Self::Format(why) => f.write_str(why),
+            Self::NoLaunches => f.write_str("there is no launch"),
+            Self::MixedFactors { launch, factor } => write!(
+                f,
+                "{launch}: the factor \"{factor}\" is not that of the first launch"
+            ),
+            Self::DuplicateGroup { launch, key } => write!(f, "{launch}: {key}: measured twice"),
+            Self::InvalidTime { launch, key } => write!(
+                f,
+                "{launch}: {key}: a time is not a number, or longer than 292 years"
+            ),
         }
     }
 }
@@ -85,41 +120,38 @@ impl RecordError {
 
 /// An error in a record, found by code that does not know the file's name.
 #[derive(Debug)]
-pub(crate) enum Flaw {
-    File(FileFlaw),
+pub(crate) enum RecordFlaw {
+    File(Flaw),
     /// The file ends on this line, within the header: nothing was measured yet.
-    NoHead(u64),
+    NoHeader(u64),
 }
 
-impl Flaw {
+impl RecordFlaw {
     /// The record as a whole is invalid.
     #[cfg(feature = "parquet")]
     pub(crate) fn whole(why: impl Into<String>) -> Self {
-        FileFlaw::Whole(why.into()).into()
+        Flaw::Whole(why.into()).into()
     }
 
     /// Adds the path of the file.
     pub(crate) fn in_file(self, path: &Path) -> RecordError {
         let flaw = match self {
             Self::File(flaw) => flaw,
-            Self::NoHead(line) => FileFlaw::Line(
-                line,
-                "the file ends before anything that was measured".to_owned(),
-            ),
+            Self::NoHeader(line) => Flaw::Line(line, "the file ends within the header".to_owned()),
         };
         flaw.in_file(path).into()
     }
 }
 
-impl From<FileFlaw> for Flaw {
-    fn from(flaw: FileFlaw) -> Self {
+impl From<Flaw> for RecordFlaw {
+    fn from(flaw: Flaw) -> Self {
         Self::File(flaw)
     }
 }
 
-impl From<io::Error> for Flaw {
+impl From<io::Error> for RecordFlaw {
     fn from(why: io::Error) -> Self {
-        FileFlaw::Io(why).into()
+        Flaw::Io(why).into()
     }
 }
 
@@ -142,7 +174,7 @@ mod tests {
         );
         assert_eq!(
             differ(None, None).to_string(),
-            "x/a.csv: the factor \"mpi\" is \"Open MPI\" here, but none in what is to be measured now"
+            "x/a.csv: the factor \"mpi\" is \"Open MPI\" here, but none in the launch to be measured now"
         );
     }
 }

@@ -4,10 +4,12 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::content::{Found, Keep};
-use super::error::Flaw;
+use downbeat_files::open;
+
+use super::content::{Keep, LaunchContent};
+use super::error::RecordFlaw;
 use super::format::ENDS;
-use super::{Format, RecordError, csv};
+use super::{RecordError, RecordFormat, csv};
 use crate::{Factors, Launch};
 
 /// Everything that the launches of an experiment measured.
@@ -131,16 +133,16 @@ fn has_end(file: &Path, end: &str) -> bool {
 /// # Errors
 /// When the file cannot be read or is damaged.
 pub fn read_launch(path: &Path) -> Result<Launch, RecordError> {
-    read(path, Format::of(path)?, Keep::Valid).map(|found| found.launch)
+    read(path, RecordFormat::from_path(path)?, Keep::Valid).map(|found| found.launch)
 }
 
 /// Reads the factors and the facts that a launch began with, and nothing of what it measured.
 ///
 /// # Errors
 /// When the file cannot be read or its head is damaged.
-pub fn read_head(path: &Path) -> Result<(Factors, Factors), RecordError> {
-    read(path, Format::of(path)?, Keep::Head)
-        .map(|Found { launch, .. }| (launch.factors, launch.facts))
+pub fn read_header(path: &Path) -> Result<(Factors, Factors), RecordError> {
+    read(path, RecordFormat::from_path(path)?, Keep::Header)
+        .map(|LaunchContent { launch, .. }| (launch.factors, launch.facts))
 }
 
 /// Whether a launch says that it is complete; nothing else is read.
@@ -148,13 +150,13 @@ pub fn read_head(path: &Path) -> Result<(Factors, Factors), RecordError> {
 /// # Errors
 /// When the file cannot be read.
 pub fn is_complete(path: &Path) -> Result<bool, RecordError> {
-    let last_line: &[u8] = match Format::of(path)? {
-        Format::Csv => b"\n# complete",
+    let last_line: &[u8] = match RecordFormat::from_path(path)? {
+        RecordFormat::Csv => b"\n# complete",
         #[cfg(feature = "json")]
-        Format::JsonLines => super::json::COMPLETE.as_bytes(),
+        RecordFormat::JsonLines => super::json::COMPLETE.as_bytes(),
         // There is none before.
         #[cfg(feature = "parquet")]
-        Format::Parquet => return read_head(path).map(|_| true),
+        RecordFormat::Parquet => return read_header(path).map(|_| true),
     };
     let last_bytes = |file: &mut File| {
         let length = file.seek(SeekFrom::End(0))?;
@@ -169,26 +171,25 @@ pub fn is_complete(path: &Path) -> Result<bool, RecordError> {
     Ok(last.is_some_and(|last| last.ends_with(last_line)))
 }
 
-pub(super) fn read(path: &Path, format: Format, keep: Keep) -> Result<Found, RecordError> {
+pub(super) fn read(
+    path: &Path,
+    format: RecordFormat,
+    keep: Keep,
+) -> Result<LaunchContent, RecordError> {
     read_open(&open(path)?, format, keep).map_err(|flaw| flaw.in_file(path))
 }
 
-/// Opens a file to be read.
-pub(crate) fn open(path: &Path) -> Result<File, RecordError> {
-    // What is no file might have no end.
-    if !fs::metadata(path).map_err(RecordError::io(path))?.is_file() {
-        return Err(RecordError::content(path, "it is not a file"));
-    }
-    File::open(path).map_err(RecordError::io(path))
-}
-
 /// Reads a file from where it stands.
-pub(super) fn read_open(file: &File, format: Format, keep: Keep) -> Result<Found, Flaw> {
+pub(super) fn read_open(
+    file: &File,
+    format: RecordFormat,
+    keep: Keep,
+) -> Result<LaunchContent, RecordFlaw> {
     match format {
-        Format::Csv => csv::read(file, keep),
+        RecordFormat::Csv => csv::read(file, keep),
         #[cfg(feature = "json")]
-        Format::JsonLines => super::json::read(file, keep),
+        RecordFormat::JsonLines => super::json::read(file, keep),
         #[cfg(feature = "parquet")]
-        Format::Parquet => super::parquet::read(file, keep),
+        RecordFormat::Parquet => super::parquet::read(file, keep),
     }
 }

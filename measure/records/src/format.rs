@@ -9,7 +9,7 @@ use super::RecordError;
 /// How records are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Format {
+pub enum RecordFormat {
     /// A line for each observation, with commas.
     #[default]
     Csv,
@@ -21,7 +21,7 @@ pub enum Format {
     Parquet,
 }
 
-impl Format {
+impl RecordFormat {
     /// All that this library was built with.
     pub const ALL: &[Self] = &[
         Self::Csv,
@@ -43,7 +43,7 @@ impl Format {
     }
 
     /// That of a file, by the end of its name.
-    pub(super) fn of(path: &Path) -> Result<Self, RecordError> {
+    pub(super) fn from_path(path: &Path) -> Result<Self, RecordError> {
         let end = path.extension().unwrap_or_default().to_string_lossy();
         let known = Self::ALL
             .iter()
@@ -57,7 +57,10 @@ impl Format {
 pub(super) const ENDS: [&str; 3] = ["csv", "jsonl", "parquet"];
 
 fn unknown(name: &str) -> String {
-    let known: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+    let known: Vec<&str> = RecordFormat::ALL
+        .iter()
+        .map(|format| format.name())
+        .collect();
     let known = known.join(", ");
     if ENDS.contains(&name) {
         return format!("this program was built without the format \"{name}\": it has {known}");
@@ -66,13 +69,13 @@ fn unknown(name: &str) -> String {
 }
 
 /// Its name.
-impl fmt::Display for Format {
+impl fmt::Display for RecordFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Format {
+impl FromStr for RecordFormat {
     type Err = RecordError;
 
     fn from_str(text: &str) -> Result<Self, RecordError> {
@@ -90,22 +93,25 @@ mod tests {
 
     #[test]
     fn a_format_is_named() {
-        for format in Format::ALL {
-            assert_eq!(format.to_string().parse::<Format>().unwrap(), *format);
+        for format in RecordFormat::ALL {
+            assert_eq!(format.to_string().parse::<RecordFormat>().unwrap(), *format);
         }
-        let error = "xml".parse::<Format>().unwrap_err().to_string();
+        let error = "xml".parse::<RecordFormat>().unwrap_err().to_string();
         assert!(
             error.starts_with("there is no format \"xml\": there are csv"),
             "{error}"
         );
-        assert_eq!(Format::of(Path::new("a/b.c.csv")).unwrap(), Format::Csv);
-        assert!(Format::of(Path::new("csv")).is_err());
+        assert_eq!(
+            RecordFormat::from_path(Path::new("a/b.c.csv")).unwrap(),
+            RecordFormat::Csv
+        );
+        assert!(RecordFormat::from_path(Path::new("csv")).is_err());
     }
 
     #[cfg(not(feature = "json"))]
     #[test]
     fn a_format_that_was_left_out_is_known_as_such() {
-        let error = "jsonl".parse::<Format>().unwrap_err().to_string();
+        let error = "jsonl".parse::<RecordFormat>().unwrap_err().to_string();
         assert!(
             error.starts_with("this program was built without the format \"jsonl\""),
             "{error}"

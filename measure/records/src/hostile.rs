@@ -5,9 +5,9 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::content::Keep;
-use super::tests::Folder;
 use super::*;
-use crate::{Factors, Group, GroupKey, Launch, Observations, Stamps, State};
+use crate::{CallTimes, Factors, GroupKey, Launch, MeasuredGroup, ObservationState, Observations};
+use downbeat_files::testing::Folder;
 
 const HEAD: &str = "# downbeat launch 1\n# factor ranks = 4\n# fact seed = 1\noperation,bytes,ranks,call,state,nanos\n";
 const GROUP: &str = "allreduce,8,4,0,valid,375\nallreduce,8,4,2,valid,381.25\n# end allreduce,8,4 valid=2 late=1 long=0 avg=378.125\n";
@@ -56,11 +56,11 @@ fn heads() {
     );
     assert_eq!(
         read_csv("").unwrap_err(),
-        "line 1: the file ends before anything that was measured"
+        "line 1: the file ends within the header"
     );
     assert_eq!(
         read_csv("# downbeat launch 1\n# fac").unwrap_err(),
-        "line 2: the file ends before anything that was measured"
+        "line 2: the file ends within the header"
     );
     assert_eq!(
         read_text("a.csv", &[0; 100]).unwrap_err(),
@@ -291,7 +291,7 @@ fn what_is_unusual_but_sound() {
     .unwrap();
     assert_eq!(
         (&odd.groups[0].nanos[..], odd.groups[1].counts[1]),
-        (&[-1e300][..], (State::Late, 7))
+        (&[-1e300][..], (ObservationState::Late, 7))
     );
 }
 
@@ -373,16 +373,20 @@ fn folders() {
     assert!(Experiment::default().factors().get("ranks").is_none());
 }
 
-fn measured() -> (Group, Observations) {
-    let seen =
-        Observations::new(1, vec![State::Valid; 2], Stamps::Means(vec![375.0, 1.5])).unwrap();
+fn measured() -> (MeasuredGroup, Observations) {
+    let seen = Observations::new(
+        1,
+        vec![ObservationState::Valid; 2],
+        CallTimes::Means(vec![375.0, 1.5]),
+    )
+    .unwrap();
     let key = GroupKey {
         operation: "allreduce".to_owned(),
         bytes: 8,
         ranks: 4,
     };
     (
-        Group {
+        MeasuredGroup {
             key,
             nanos: vec![],
             counts: vec![],
@@ -403,7 +407,7 @@ fn what_could_not_be_read_again_is_not_written() {
             told(Journal::open(
                 &folder.0,
                 name,
-                Format::Csv,
+                RecordFormat::Csv,
                 false,
                 &none,
                 &none
@@ -416,7 +420,7 @@ fn what_could_not_be_read_again_is_not_written() {
         told(Journal::open(
             &folder.0,
             "a",
-            Format::Csv,
+            RecordFormat::Csv,
             false,
             &twice,
             &none
@@ -428,7 +432,7 @@ fn what_could_not_be_read_again_is_not_written() {
         told(Journal::open(
             &folder.0,
             "a",
-            Format::Csv,
+            RecordFormat::Csv,
             false,
             &none,
             &equal
@@ -437,11 +441,13 @@ fn what_could_not_be_read_again_is_not_written() {
     );
     assert!(!folder.0.exists());
 
-    let mut journal = Journal::open(&folder.0, "a", Format::Csv, false, &none, &none).unwrap();
+    let mut journal =
+        Journal::open(&folder.0, "a", RecordFormat::Csv, false, &none, &none).unwrap();
     let (group, seen) = measured();
-    let mut refused =
-        |group: &Group, seen: &Observations| journal.append(group, seen).unwrap_err().to_string();
-    let named = |operation: &str| Group {
+    let mut refused = |group: &MeasuredGroup, seen: &Observations| {
+        journal.append(group, seen).unwrap_err().to_string()
+    };
+    let named = |operation: &str| MeasuredGroup {
         key: GroupKey {
             operation: operation.to_owned(),
             ..group.key.clone()
@@ -452,7 +458,7 @@ fn what_could_not_be_read_again_is_not_written() {
         assert!(refused(&named(operation), &seen).ends_with("is no name of an operation"));
     }
     let key = "allreduce, 8 bytes, 4 ranks";
-    let figures = |figures: &[(&str, f64)]| Group {
+    let figures = |figures: &[(&str, f64)]| MeasuredGroup {
         figures: figures
             .iter()
             .map(|(name, x)| ((*name).to_owned(), *x))
@@ -467,16 +473,20 @@ fn what_could_not_be_read_again_is_not_written() {
         refused(&figures(&[("a=b", 1.0)]), &seen),
         format!("{key}: \"a=b\" is no name of a figure")
     );
-    let miscounted = Group {
-        counts: vec![(State::Valid, 3)],
+    let miscounted = MeasuredGroup {
+        counts: vec![(ObservationState::Valid, 3)],
         ..group.clone()
     };
     assert_eq!(
         refused(&miscounted, &seen),
         format!("{key}: there are 2 rows that are valid, but 3 are said to be")
     );
-    let endless =
-        Observations::new(1, vec![State::Valid], Stamps::Means(vec![f64::INFINITY])).unwrap();
+    let endless = Observations::new(
+        1,
+        vec![ObservationState::Valid],
+        CallTimes::Means(vec![f64::INFINITY]),
+    )
+    .unwrap();
     assert_eq!(
         refused(&group, &endless),
         format!("{key}: call 0 took inf ns")
@@ -507,7 +517,7 @@ fn what_could_not_be_read_again_is_not_written() {
 #[test]
 fn what_cannot_be_written_is_named() {
     let none = Factors::default();
-    let open = |dir: &Path| Journal::open(dir, "a", Format::Csv, true, &none, &none);
+    let open = |dir: &Path| Journal::open(dir, "a", RecordFormat::Csv, true, &none, &none);
     let told = |dir: &Path| open(dir).map(|_| ()).unwrap_err().to_string();
     assert!(told(Path::new("/proc/nowhere")).starts_with("/proc/nowhere: "));
     let (folder, file) = Folder::with("file", b"");

@@ -3,23 +3,23 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::append_file::AppendFile;
 use super::content::{Keep, check_names, to_write};
-use super::error::Flaw;
-use super::experiment::{check_factors, launch_files, read, read_head, read_open};
+use super::error::RecordFlaw;
+use super::experiment::{check_factors, launch_files, read, read_header, read_open};
 use super::format::ENDS;
-use super::tail::Tail;
-use super::{Format, RecordError, csv, raw};
-use crate::{Factors, Group, GroupKey, Launch, Observations};
+use super::{RecordError, RecordFormat, csv, raw};
+use crate::{Factors, GroupKey, Launch, MeasuredGroup, Observations};
 
 /// The record of a launch while it measures: a new one, or one that an earlier launch did not complete.
 ///
 /// One process of a launch has it; for as long as it does, no other can open it.
 #[derive(Debug)]
 pub struct Journal {
-    format: Format,
+    format: RecordFormat,
     /// `None` when there is nothing left to do.
-    main: Option<Tail>,
-    raw: Option<Tail>,
+    main: Option<AppendFile>,
+    raw: Option<AppendFile>,
     groups: Vec<GroupKey>,
     /// The facts of a continuation. They are written with its first group, since without one they mean nothing.
     later_facts: Factors,
@@ -39,7 +39,7 @@ impl Journal {
     pub fn open(
         dir: &Path,
         name: &str,
-        format: Format,
+        format: RecordFormat,
         raw: bool,
         factors: &Factors,
         facts: &Factors,
@@ -49,39 +49,39 @@ impl Journal {
             .and_then(|()| check_names(facts));
         names.map_err(RecordError::unwritable)?;
         fs::create_dir_all(dir).map_err(RecordError::io(dir))?;
-        let place = Place { dir, name, format };
-        check_folder(&place, factors)?;
-        if let Some(done) = place.finished(factors)? {
+        let files = LaunchFiles { dir, name, format };
+        check_folder(&files, factors)?;
+        if let Some(done) = files.finished(factors)? {
             return Ok(done);
         }
-        let main = Tail::open(&place.written())?;
+        let main = AppendFile::open(&files.written())?;
         main.lock()?;
         // Another process may have finished it while this one opened what that one removed.
-        if let Some(done) = place.finished(factors)? {
+        if let Some(done) = files.finished(factors)? {
             return Ok(done);
         }
-        match read_open(&main.file, place.text(), Keep::Valid) {
-            Err(Flaw::NoHead(_)) => Self::begin(&place, main, raw, factors, facts),
+        match read_open(&main.file, files.text(), Keep::Valid) {
+            Err(RecordFlaw::NoHeader(_)) => Self::begin(&files, main, raw, factors, facts),
             Err(flaw) => Err(flaw.in_file(&main.path)),
             Ok(found) => {
                 check_factors(&main.path, &found.launch.factors, None, factors)?;
-                place.check_settings(&found.launch.facts, raw)?;
+                files.check_settings(&found.launch.facts, raw)?;
                 let groups = found
                     .launch
                     .groups
                     .into_iter()
                     .map(|group| group.key)
                     .collect();
-                let main = Tail {
+                let main = AppendFile {
                     end: found.end,
                     ..main
                 };
                 if found.launch.complete {
-                    place.finish()?;
+                    files.finish()?;
                     return Ok(Self::done(format, groups));
                 }
                 let raw = if raw {
-                    Some(continued_raw(&place, &groups)?)
+                    Some(continued_raw(&files, &groups)?)
                 } else {
                     None
                 };
@@ -99,30 +99,30 @@ impl Journal {
     }
 
     fn begin(
-        place: &Place<'_>,
-        mut main: Tail,
+        files: &LaunchFiles<'_>,
+        mut main: AppendFile,
         raw: bool,
         factors: &Factors,
         facts: &Factors,
     ) -> Result<Self, RecordError> {
-        let facts = place.marked(facts);
+        let facts = files.marked(facts);
         // Before the head of the record, so that a record that has one tells whether this is there, too.
         let raw = if raw {
-            let mut raw = Tail::open(&place.raw())?;
+            let mut raw = AppendFile::open(&files.raw())?;
             raw.append(csv::head(factors, &facts, raw::COLUMNS).as_bytes())?;
             Some(raw)
         } else {
             // One without a record says nothing.
-            let _ = fs::remove_file(place.raw());
+            let _ = fs::remove_file(files.raw());
             None
         };
-        let head = match place.text() {
+        let head = match files.text() {
             #[cfg(feature = "json")]
-            Format::JsonLines => super::json::head(factors, &facts),
+            RecordFormat::JsonLines => super::json::head(factors, &facts),
             _ => csv::head(factors, &facts, csv::COLUMNS),
         };
         main.append(head.as_bytes())?;
-        let format = place.format;
+        let format = files.format;
         Ok(Self {
             format,
             main: Some(main),
@@ -149,7 +149,11 @@ impl Journal {
     /// # Errors
     /// When it is there already or could not be read again, or when it cannot be written; what was written before
     /// stays readable.
-    pub fn append(&mut self, group: &Group, seen: &Observations) -> Result<(), RecordError> {
+    pub fn append(
+        &mut self,
+        group: &MeasuredGroup,
+        seen: &Observations,
+    ) -> Result<(), RecordError> {
         let of_group = |why: String| RecordError::unwritable(format!("{}: {why}", group.key));
         let main = self.main.as_ref().filter(|_| !self.ended);
         let main = main.ok_or_else(|| of_group("the record is complete".to_owned()))?;
@@ -160,7 +164,7 @@ impl Journal {
         let mut piece = vec![];
         let written = match self.format {
             #[cfg(feature = "json")]
-            Format::JsonLines => super::json::write_group(
+            RecordFormat::JsonLines => super::json::write_group(
                 &mut piece,
                 &self.later_facts,
                 &summary,
@@ -199,7 +203,7 @@ impl Journal {
             let line = format!("{}\n", csv::COMPLETE);
             match self.format {
                 #[cfg(feature = "json")]
-                Format::JsonLines => self.write(
+                RecordFormat::JsonLines => self.write(
                     format!("{}\n", super::json::COMPLETE).as_bytes(),
                     line.as_bytes(),
                 )?,
@@ -208,7 +212,7 @@ impl Journal {
             self.ended = true;
         }
         #[cfg(feature = "parquet")]
-        if let (Format::Parquet, Some(main)) = (self.format, &self.main) {
+        if let (RecordFormat::Parquet, Some(main)) = (self.format, &self.main) {
             super::parquet::replace(&main.path)?;
         }
         self.main = None;
@@ -234,7 +238,7 @@ impl Journal {
     }
 
     /// That of a record to which nothing can be added.
-    fn done(format: Format, groups: Vec<GroupKey>) -> Self {
+    fn done(format: RecordFormat, groups: Vec<GroupKey>) -> Self {
         Self {
             format,
             main: None,
@@ -247,16 +251,16 @@ impl Journal {
 }
 
 /// The files of a launch.
-struct Place<'a> {
+struct LaunchFiles<'a> {
     dir: &'a Path,
     name: &'a str,
-    format: Format,
+    format: RecordFormat,
 }
 
 /// The fact that tells a record that is to become Parquet from one that is to stay as it is.
 const BECOMES: (&str, &str) = ("record becomes", "parquet");
 
-impl Place<'_> {
+impl LaunchFiles<'_> {
     fn file(&self, end: &str) -> PathBuf {
         self.dir.join(format!("{}.{end}", self.name))
     }
@@ -266,10 +270,10 @@ impl Place<'_> {
     }
 
     /// The format while it is written.
-    fn text(&self) -> Format {
+    fn text(&self) -> RecordFormat {
         match self.format {
             #[cfg(feature = "parquet")]
-            Format::Parquet => Format::Csv,
+            RecordFormat::Parquet => RecordFormat::Csv,
             format => format,
         }
     }
@@ -281,7 +285,7 @@ impl Place<'_> {
 
     #[cfg(feature = "parquet")]
     fn becomes_parquet(&self) -> bool {
-        self.format == Format::Parquet
+        self.format == RecordFormat::Parquet
     }
 
     #[cfg(not(feature = "parquet"))]
@@ -354,21 +358,21 @@ impl Place<'_> {
 }
 
 /// Refuses a folder of another experiment. One launch speaks for all, since each was looked at in this way.
-fn check_folder(place: &Place<'_>, factors: &Factors) -> Result<(), RecordError> {
-    let files = launch_files(place.dir).unwrap_or_default();
-    let mut others = files.iter().filter(|(name, _)| name != place.name);
+fn check_folder(files: &LaunchFiles<'_>, factors: &Factors) -> Result<(), RecordError> {
+    let launches = launch_files(files.dir).unwrap_or_default();
+    let mut others = launches.iter().filter(|(name, _)| name != files.name);
     // One that cannot be read is not this launch's problem.
-    let head = others.find_map(|(_, file)| Some((file, read_head(file).ok()?.0)));
+    let head = others.find_map(|(_, file)| Some((file, read_header(file).ok()?.0)));
     head.map_or(Ok(()), |(file, of_file)| {
         check_factors(file, &of_file, None, factors)
     })
 }
 
 /// The raw file of a record that goes on: it may have a group more.
-fn continued_raw(place: &Place<'_>, groups: &[GroupKey]) -> Result<Tail, RecordError> {
-    let raw = Tail::open(&place.raw())?;
+fn continued_raw(files: &LaunchFiles<'_>, groups: &[GroupKey]) -> Result<AppendFile, RecordError> {
+    let raw = AppendFile::open(&files.raw())?;
     let end = raw::end_of(&raw.file, groups).map_err(|flaw| flaw.in_file(&raw.path))?;
-    Ok(Tail { end, ..raw })
+    Ok(AppendFile { end, ..raw })
 }
 
 /// Facts of the second, third... launch of the same name.

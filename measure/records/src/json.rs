@@ -7,9 +7,9 @@ use std::io::{self, Read, Write};
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::content::{Builder, Found, Keep, Rows, Tally};
-use super::error::Flaw;
-use crate::{Factors, Group, GroupKey, State};
+use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, Tally};
+use super::error::RecordFlaw;
+use crate::{Factors, GroupKey, MeasuredGroup, ObservationState};
 use downbeat_files::Lines;
 
 const SCHEMA: &str = "downbeat.launch";
@@ -20,37 +20,37 @@ const LONGEST_LINE: usize = 1 << 29;
 
 /// An object that keeps its order, and members of the same name.
 #[derive(Debug)]
-struct Pairs<V>(Vec<(String, V)>);
+struct OrderedMap<V>(Vec<(String, V)>);
 
-impl<V: Serialize> Serialize for Pairs<V> {
+impl<V: Serialize> Serialize for OrderedMap<V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
 }
 
-impl<'de, V: Deserialize<'de>> Deserialize<'de> for Pairs<V> {
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for OrderedMap<V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder<V>(PhantomData<V>);
-        impl<'de, V: Deserialize<'de>> Visitor<'de> for InOrder<V> {
-            type Value = Pairs<V>;
+        struct OrderedMapVisitor<V>(PhantomData<V>);
+        impl<'de, V: Deserialize<'de>> Visitor<'de> for OrderedMapVisitor<V> {
+            type Value = OrderedMap<V>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<V>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OrderedMap<V>, A::Error> {
                 let mut pairs = vec![];
                 while let Some(pair) = map.next_entry()? {
                     pairs.push(pair);
                 }
-                Ok(Pairs(pairs))
+                Ok(OrderedMap(pairs))
             }
         }
-        deserializer.deserialize_map(InOrder(PhantomData))
+        deserializer.deserialize_map(OrderedMapVisitor(PhantomData))
     }
 }
 
-impl From<&Factors> for Pairs<String> {
+impl From<&Factors> for OrderedMap<String> {
     fn from(factors: &Factors) -> Self {
         Self(
             factors
@@ -62,13 +62,13 @@ impl From<&Factors> for Pairs<String> {
 }
 
 /// As it is called in records.
-impl Serialize for State {
+impl Serialize for ObservationState {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
 }
 
-impl<'de> Deserialize<'de> for State {
+impl<'de> Deserialize<'de> for ObservationState {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = std::borrow::Cow::<str>::deserialize(deserializer)?;
         let known = Self::ALL.into_iter().find(|state| state.name() == name);
@@ -80,11 +80,11 @@ impl<'de> Deserialize<'de> for State {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Head {
+struct JsonHeader {
     schema: String,
     version: u32,
-    factors: Pairs<String>,
-    facts: Pairs<String>,
+    factors: OrderedMap<String>,
+    facts: OrderedMap<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -96,21 +96,21 @@ struct GroupLine {
     calls: Vec<u64>,
     /// Only where not all are valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    states: Option<Vec<State>>,
+    states: Option<Vec<ObservationState>>,
     nanos: Vec<f64>,
-    counts: Pairs<u64>,
-    figures: Pairs<f64>,
+    counts: OrderedMap<u64>,
+    figures: OrderedMap<f64>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FactsLine {
-    facts: Pairs<String>,
+    facts: OrderedMap<String>,
 }
 
 /// The first line.
 pub(super) fn head(factors: &Factors, facts: &Factors) -> String {
-    let head = Head {
+    let head = JsonHeader {
         schema: SCHEMA.to_owned(),
         version: VERSION,
         factors: factors.into(),
@@ -124,8 +124,8 @@ pub(super) fn head(factors: &Factors, facts: &Factors) -> String {
 pub(super) fn write_group(
     to: &mut impl Write,
     facts: &Factors,
-    group: &Group,
-    rows: &Rows,
+    group: &MeasuredGroup,
+    rows: &GroupRows,
     states: bool,
 ) -> io::Result<()> {
     if facts.iter().next().is_some() {
@@ -149,24 +149,26 @@ pub(super) fn write_group(
         calls: rows.calls.clone(),
         states: states.then(|| rows.states.clone()),
         nanos: rows.nanos.clone(),
-        counts: Pairs(
+        counts: OrderedMap(
             group
                 .counts
                 .iter()
                 .map(|(state, count)| (state.name().to_owned(), *count))
                 .collect(),
         ),
-        figures: Pairs(group.figures.clone()),
+        figures: OrderedMap(group.figures.clone()),
     };
     serde_json::to_writer(&mut *to, &line)?;
     writeln!(to)
 }
 
 /// Reads a file.
-pub(super) fn read(file: impl Read, keep: Keep) -> Result<Found, Flaw> {
+pub(super) fn read(file: impl Read, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
     let mut lines = Lines::new(file, LONGEST_LINE);
-    let mut builder = Builder::default();
-    let first = lines.next_line()?.map(|line| read_head(line, &mut builder));
+    let mut builder = LaunchBuilder::default();
+    let first = lines
+        .next_line()?
+        .map(|line| read_header(line, &mut builder));
     match first {
         // What comes before its version is known of a head that was cut off.
         None => {
@@ -174,7 +176,7 @@ pub(super) fn read(file: impl Read, keep: Keep) -> Result<Found, Flaw> {
             let common = lines.unfinished().len().min(begin.len());
             let cut_off = lines.unfinished()[..common] == begin.as_bytes()[..common];
             return Err(if cut_off {
-                Flaw::NoHead(1)
+                RecordFlaw::NoHeader(1)
             } else {
                 lines.flaw(1, no_record()).into()
             });
@@ -182,14 +184,14 @@ pub(super) fn read(file: impl Read, keep: Keep) -> Result<Found, Flaw> {
         Some(read) => read.map_err(|why| lines.flaw(0, why))?,
     }
     let mut end = lines.offset();
-    if keep == Keep::Head {
+    if keep == Keep::Header {
         return Ok(builder.found(end));
     }
     while let Some(line) = lines.next_line()? {
         match read_line(line, &mut builder).map_err(|why| lines.flaw(0, why))? {
-            Line::Fact => {}
-            Line::Group => end = lines.offset(),
-            Line::Complete => {
+            JsonLine::Fact => {}
+            JsonLine::MeasuredGroup => end = lines.offset(),
+            JsonLine::Complete => {
                 lines.end()?;
                 end = lines.offset();
             }
@@ -202,21 +204,21 @@ fn no_record() -> String {
     format!("a record of a launch begins with {{\"schema\":\"{SCHEMA}\",\"version\":{VERSION}")
 }
 
-fn read_head(line: &[u8], builder: &mut Builder) -> Result<(), String> {
+fn read_header(line: &[u8], builder: &mut LaunchBuilder) -> Result<(), String> {
     #[derive(Deserialize)]
-    struct Version {
+    struct RecordSchema {
         schema: String,
         version: u32,
     }
-    let found: Version = serde_json::from_slice(line).map_err(|_| no_record())?;
+    let found: RecordSchema = serde_json::from_slice(line).map_err(|_| no_record())?;
     match found {
-        Version { schema, .. } if schema != SCHEMA => return Err(no_record()),
-        Version { version, .. } if version != VERSION => {
+        RecordSchema { schema, .. } if schema != SCHEMA => return Err(no_record()),
+        RecordSchema { version, .. } if version != VERSION => {
             return Err(format!("version {version} is not known here"));
         }
         _ => {}
     }
-    let Head { factors, facts, .. } = parse(line)?;
+    let JsonHeader { factors, facts, .. } = parse(line)?;
     factors
         .0
         .iter()
@@ -227,30 +229,30 @@ fn read_head(line: &[u8], builder: &mut Builder) -> Result<(), String> {
         .try_for_each(|(name, value)| builder.fact(name, value))
 }
 
-enum Line {
-    Group,
+enum JsonLine {
+    MeasuredGroup,
     Fact,
     Complete,
 }
 
-fn read_line(line: &[u8], builder: &mut Builder) -> Result<Line, String> {
+fn read_line(line: &[u8], builder: &mut LaunchBuilder) -> Result<JsonLine, String> {
     if line == COMPLETE.as_bytes() {
         builder.complete();
-        Ok(Line::Complete)
+        Ok(JsonLine::Complete)
     } else if line.starts_with(b"{\"facts\"") {
         let FactsLine { facts } = parse(line)?;
         facts
             .0
             .iter()
             .try_for_each(|(name, value)| builder.later_fact(name, value))?;
-        Ok(Line::Fact)
+        Ok(JsonLine::Fact)
     } else {
         read_group(parse(line)?, builder)?;
-        Ok(Line::Group)
+        Ok(JsonLine::MeasuredGroup)
     }
 }
 
-fn read_group(line: GroupLine, builder: &mut Builder) -> Result<(), String> {
+fn read_group(line: GroupLine, builder: &mut LaunchBuilder) -> Result<(), String> {
     let GroupLine {
         operation,
         bytes,
@@ -258,7 +260,7 @@ fn read_group(line: GroupLine, builder: &mut Builder) -> Result<(), String> {
         calls,
         states,
         mut nanos,
-        counts: Pairs(counts),
+        counts: OrderedMap(counts),
         figures,
     } = line;
     let (count, of_states) = (calls.len(), states.as_ref().map_or(calls.len(), Vec::len));
@@ -268,25 +270,32 @@ fn read_group(line: GroupLine, builder: &mut Builder) -> Result<(), String> {
             nanos.len()
         ));
     }
-    let state = |i: usize| states.as_ref().map_or(State::Valid, |states| states[i]);
+    let state = |i: usize| {
+        states
+            .as_ref()
+            .map_or(ObservationState::Valid, |states| states[i])
+    };
     let mut tally = Tally::default();
     calls
         .iter()
         .enumerate()
         .try_for_each(|(i, call)| tally.add(*call, state(i)))?;
     let mut rows = 0..count;
-    nanos.retain(|_| rows.next().is_some_and(|i| state(i) == State::Valid));
+    nanos.retain(|_| {
+        rows.next()
+            .is_some_and(|i| state(i) == ObservationState::Valid)
+    });
     if !counts
         .iter()
         .map(|(name, _)| name.as_str())
-        .eq(State::ALL.map(State::name))
+        .eq(ObservationState::ALL.map(ObservationState::name))
     {
         return Err(format!(
             "the counts are not those of {}",
-            State::ALL.map(State::name).join(", ")
+            ObservationState::ALL.map(ObservationState::name).join(", ")
         ));
     }
-    let counts = State::ALL
+    let counts = ObservationState::ALL
         .into_iter()
         .zip(counts)
         .map(|(state, (_, count))| (state, count))
@@ -297,7 +306,7 @@ fn read_group(line: GroupLine, builder: &mut Builder) -> Result<(), String> {
         ranks,
     };
     builder.group(
-        Group {
+        MeasuredGroup {
             key,
             nanos,
             counts,
@@ -365,10 +374,7 @@ mod tests {
         ] {
             assert_eq!(error(text), none, "{text}");
         }
-        assert_eq!(
-            error(""),
-            "line 1: the file ends before anything that was measured"
-        );
+        assert_eq!(error(""), "line 1: the file ends within the header");
         assert_eq!(
             error(&HEAD.replace('1', "2")),
             "line 1: version 2 is not known here"

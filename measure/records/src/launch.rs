@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::State;
+use crate::ObservationState;
 
 /// Names and values, in the order in which they are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,13 +79,13 @@ impl fmt::Display for GroupKey {
 
 /// Everything that was observed of it in one launch.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Group {
+pub struct MeasuredGroup {
     /// What was measured.
     pub key: GroupKey,
     /// The run-times of the valid observations in nanoseconds, in the order in which they were made.
     pub nanos: Vec<f64>,
     /// How many observations ended in each state, also those that were not kept.
-    pub counts: Vec<(State, u64)>,
+    pub counts: Vec<(ObservationState, u64)>,
     /// What the processing made of it: names and nanoseconds. The first is the one to report.
     pub figures: Vec<(String, f64)>,
 }
@@ -98,7 +98,7 @@ pub struct Launch {
     /// What was found out or drawn by lot in this launch: when it began, its seed, the rate of its counter.
     pub facts: Factors,
     /// In the order in which they were measured; only whole ones.
-    pub groups: Vec<Group>,
+    pub groups: Vec<MeasuredGroup>,
     /// Whether all groups that were to be measured are there.
     pub complete: bool,
 }

@@ -19,26 +19,26 @@
 //! Lines may also end as on Windows, and those of one file need not be of one kind. A line has at most a mebibyte.
 //!
 //! ```
-//! use downbeat_records::{Format, Journal, read_experiment};
-//! use downbeat_records::{Factors, Group, GroupKey, Observations, Stamps, State};
+//! use downbeat_records::{RecordFormat, Journal, read_experiment};
+//! use downbeat_records::{Factors, MeasuredGroup, GroupKey, Observations, CallTimes, ObservationState};
 //!
 //! # fn main() -> Result<(), Box<dyn core::error::Error>> {
 //! let folder = std::env::temp_dir().join(format!("downbeat-example-{}", std::process::id()));
 //! let factors = Factors::default().with("ranks", &2);
-//! let mut journal = Journal::open(&folder, "launch-001", Format::Csv, false, &factors, &Factors::default())?;
+//! let mut journal = Journal::open(&folder, "launch-001", RecordFormat::Csv, false, &factors, &Factors::default())?;
 //!
-//! let states = vec![State::Valid, State::Late, State::Valid];
-//! let seen = Observations::new(1, states, Stamps::Means(vec![375.0, 9_000.0, 381.25])).ok_or("three of one rank")?;
+//! let states = vec![ObservationState::Valid, ObservationState::Late, ObservationState::Valid];
+//! let seen = Observations::new(1, states, CallTimes::Means(vec![375.0, 9_000.0, 381.25])).ok_or("three of one rank")?;
 //! let key = GroupKey { operation: "allreduce".to_owned(), bytes: 8, ranks: 2 };
 //! let figures = vec![("min".to_owned(), 375.0)];
-//! journal.append(&Group { key, nanos: seen.run_times(), counts: vec![], figures }, &seen)?;
+//! journal.append(&MeasuredGroup { key, nanos: seen.run_times(), counts: vec![], figures }, &seen)?;
 //! journal.complete()?;
 //!
 //! let found = read_experiment(&folder)?;
 //! let (name, launch) = &found.launches[0];
 //! assert_eq!((name.as_str(), launch.complete), ("launch-001", true));
 //! assert_eq!(launch.groups[0].nanos, [375.0, 381.25]);
-//! assert_eq!(launch.groups[0].counts, [(State::Valid, 2), (State::Late, 1), (State::Long, 0)]);
+//! assert_eq!(launch.groups[0].counts, [(ObservationState::Valid, 2), (ObservationState::Late, 1), (ObservationState::Long, 0)]);
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok(())
 //! # }
@@ -49,14 +49,14 @@
 //! one average, and two experiments are compared by these.
 //!
 //! ```
-//! use downbeat_records::stats::{Averages, Comparison, Confidence, RankMethod, Sample, stars};
+//! use downbeat_records::stats::{ExperimentAverages, Comparison, Confidence, RankMethod, Sample, stars};
 //!
 //! // The launches' medians and means, in microseconds, of an operation in two MPI libraries.
 //! let (mut a_medians, mut a_means) = ([10.1, 10.4, 10.2, 10.6, 10.3], [10.4, 10.7, 10.6, 11.2, 10.5]);
 //! let (mut b_medians, mut b_means) = ([10.9, 11.3, 11.0, 10.8, 11.1], [11.3, 11.6, 11.4, 11.0, 11.5]);
-//! let a = Averages { medians: Sample::new(&mut a_medians)?, means: Sample::new(&mut a_means)? };
-//! let b = Averages { medians: Sample::new(&mut b_medians)?, means: Sample::new(&mut b_means)? };
-//! let found = Comparison::of(&a, &b, Confidence::USUAL);
+//! let a = ExperimentAverages { medians: Sample::new(&mut a_medians)?, means: Sample::new(&mut a_means)? };
+//! let b = ExperimentAverages { medians: Sample::new(&mut b_medians)?, means: Sample::new(&mut b_means)? };
+//! let found = Comparison::new(&a, &b, Confidence::USUAL);
 //!
 //! // All of A's medians are below all of B's: of the 252 orders of ten values, one is like that.
 //! assert_eq!(found.mann_whitney.method, RankMethod::Exact);
@@ -69,7 +69,7 @@
 //! // With more sizes there are more chances to err, so that a p counts for less.
 //! let sizes = [found, found];
 //! assert_eq!(Comparison::adjusted(&sizes)[0].less, 2.0 / 252.0);
-//! # Ok::<(), downbeat_records::stats::SampleError>(())
+//! # Ok::<(), downbeat_records::stats::StatsError>(())
 //! ```
 //!
 //! [`stats::VarianceParts`] splits the variance into that between and that within launches, and says how many launches a
@@ -91,6 +91,7 @@
 #![forbid(unsafe_code)]
 
 pub mod analysis;
+mod append_file;
 #[cfg(feature = "parquet")]
 mod checksum;
 mod content;
@@ -110,16 +111,15 @@ mod observations;
 mod parquet;
 mod raw;
 pub mod stats;
-mod tail;
 #[cfg(test)]
 mod tests;
 
 pub use error::RecordError;
 pub use experiment::{
-    Experiment, is_complete, launch_files, read_experiment, read_head, read_launch,
+    Experiment, is_complete, launch_files, read_experiment, read_header, read_launch,
 };
-pub use format::Format;
+pub use format::RecordFormat;
 pub use journal::Journal;
-pub use launch::{Factors, Group, GroupKey, Launch};
+pub use launch::{Factors, GroupKey, Launch, MeasuredGroup};
 pub use observation::{Observation, local_run_time, run_time};
-pub use observations::{Basis, Observations, Stamps, State};
+pub use observations::{Basis, CallTimes, ObservationState, Observations};

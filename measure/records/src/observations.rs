@@ -6,7 +6,7 @@ use crate::{Observation, local_run_time, run_time};
 
 /// What became of one observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum State {
+pub enum ObservationState {
     /// It counts.
     Valid,
     /// A rank was not there in time for the common start.
@@ -15,7 +15,7 @@ pub enum State {
     Long,
 }
 
-impl State {
+impl ObservationState {
     /// All there are.
     pub const ALL: [Self; 3] = [Self::Valid, Self::Late, Self::Long];
 
@@ -31,7 +31,7 @@ impl State {
 
 /// By what clocks the ranks saw it. In each, those of one call stand together, in the order of the ranks.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Stamps {
+pub enum CallTimes {
     /// By one clock that all ranks share.
     Global(Vec<Observation<Global>>),
     /// By clocks of their own: nothing but their differences means anything.
@@ -52,7 +52,7 @@ pub enum Basis {
     Means,
 }
 
-impl Stamps {
+impl CallTimes {
     /// What kind they are.
     pub fn basis(&self) -> Basis {
         match self {
@@ -81,27 +81,27 @@ impl Stamps {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observations {
     ranks: usize,
-    states: Vec<State>,
-    stamps: Stamps,
+    states: Vec<ObservationState>,
+    call_times: CallTimes,
 }
 
 impl Observations {
     /// `None` unless there is a stamp for every call and rank, and at least one rank.
-    pub fn new(ranks: usize, states: Vec<State>, stamps: Stamps) -> Option<Self> {
-        (ranks > 0 && states.len().checked_mul(ranks) == Some(stamps.len())).then_some(Self {
+    pub fn new(ranks: usize, states: Vec<ObservationState>, call_times: CallTimes) -> Option<Self> {
+        (ranks > 0 && states.len().checked_mul(ranks) == Some(call_times.len())).then_some(Self {
             ranks,
             states,
-            stamps,
+            call_times,
         })
     }
 
     /// Appends observations of the same ranks by the same clocks; ignores others.
     pub fn append(&mut self, mut more: Self) {
-        match (&mut self.stamps, &mut more.stamps) {
+        match (&mut self.call_times, &mut more.call_times) {
             _ if self.ranks != more.ranks => return,
-            (Stamps::Global(all), Stamps::Global(more)) => all.append(more),
-            (Stamps::Local(all), Stamps::Local(more)) => all.append(more),
-            (Stamps::Means(all), Stamps::Means(more)) => all.append(more),
+            (CallTimes::Global(all), CallTimes::Global(more)) => all.append(more),
+            (CallTimes::Local(all), CallTimes::Local(more)) => all.append(more),
+            (CallTimes::Means(all), CallTimes::Means(more)) => all.append(more),
             _ => return,
         }
         self.states.append(&mut more.states);
@@ -123,23 +123,23 @@ impl Observations {
     }
 
     /// What became of each.
-    pub fn states(&self) -> &[State] {
+    pub fn states(&self) -> &[ObservationState] {
         &self.states
     }
 
     /// By what clocks they were seen.
-    pub fn stamps(&self) -> &Stamps {
-        &self.stamps
+    pub fn call_times(&self) -> &CallTimes {
+        &self.call_times
     }
 
     /// How many ended in this state.
-    pub fn count(&self, state: State) -> usize {
+    pub fn count(&self, state: ObservationState) -> usize {
         self.states.iter().filter(|found| **found == state).count()
     }
 
     /// The numbers of the valid calls.
     pub fn valid(&self) -> impl Iterator<Item = usize> {
-        (0..self.len()).filter(|call| self.states[*call] == State::Valid)
+        (0..self.len()).filter(|call| self.states[*call] == ObservationState::Valid)
     }
 
     /// How long one rank spent in a call, in nanoseconds.
@@ -149,10 +149,10 @@ impl Observations {
     pub fn time(&self, call: usize, rank: usize) -> f64 {
         assert!(rank < self.ranks, "rank {rank} of {}", self.ranks);
         let place = call * self.ranks + rank;
-        match &self.stamps {
-            Stamps::Global(all) => nanos(all[place].length()),
-            Stamps::Local(all) => nanos(all[place].length()),
-            Stamps::Means(all) => all[place],
+        match &self.call_times {
+            CallTimes::Global(all) => nanos(all[place].length()),
+            CallTimes::Local(all) => nanos(all[place].length()),
+            CallTimes::Means(all) => all[place],
         }
     }
 
@@ -164,10 +164,10 @@ impl Observations {
     pub fn run_time(&self, call: usize) -> f64 {
         let places = call * self.ranks..(call + 1) * self.ranks;
         // There is at least one rank.
-        match &self.stamps {
-            Stamps::Global(all) => run_time(&all[places]).map_or(0.0, nanos),
-            Stamps::Local(all) => local_run_time(&all[places]).map_or(0.0, nanos),
-            Stamps::Means(all) => all[places].iter().copied().fold(f64::MIN, f64::max),
+        match &self.call_times {
+            CallTimes::Global(all) => run_time(&all[places]).map_or(0.0, nanos),
+            CallTimes::Local(all) => local_run_time(&all[places]).map_or(0.0, nanos),
+            CallTimes::Means(all) => all[places].iter().copied().fold(f64::MIN, f64::max),
         }
     }
 
@@ -195,8 +195,12 @@ mod tests {
 
     #[test]
     fn run_times_are_by_the_clocks_that_there_are() {
-        let states = vec![State::Valid, State::Late, State::Valid];
-        let global = Stamps::Global(vec![
+        let states = vec![
+            ObservationState::Valid,
+            ObservationState::Late,
+            ObservationState::Valid,
+        ];
+        let global = CallTimes::Global(vec![
             seen(0, 40),
             seen(5, 50),
             seen(100, 900),
@@ -206,14 +210,18 @@ mod tests {
         ]);
         let global = Observations::new(2, states.clone(), global).unwrap();
         assert_eq!(
-            (global.len(), global.ranks(), global.count(State::Valid)),
+            (
+                global.len(),
+                global.ranks(),
+                global.count(ObservationState::Valid)
+            ),
             (3, 2, 2)
         );
         assert_eq!(global.run_times(), [50.0, 30.0]);
         assert_eq!(global.run_time(1), 810.0);
         assert_eq!(global.time(0, 1), 45.0);
 
-        let local = Stamps::Local(vec![
+        let local = CallTimes::Local(vec![
             seen(0, 40),
             seen(1_005, 1_050),
             seen(0, 1),
@@ -224,20 +232,36 @@ mod tests {
         let local = Observations::new(2, states.clone(), local).unwrap();
         assert_eq!(local.run_times(), [45.0, 30.0]);
 
-        let means = Observations::new(2, states, Stamps::Means(vec![1.5, 2.5, 0.0, 0.0, 4.0, 3.0]))
-            .unwrap();
+        let means = Observations::new(
+            2,
+            states,
+            CallTimes::Means(vec![1.5, 2.5, 0.0, 0.0, 4.0, 3.0]),
+        )
+        .unwrap();
         assert_eq!(means.run_times(), [2.5, 4.0]);
         assert_eq!(means.time(2, 1), 3.0);
     }
 
     #[test]
     fn there_is_a_stamp_for_every_call_and_rank() {
-        assert!(Observations::new(2, vec![State::Valid], Stamps::Means(vec![1.0])).is_none());
-        assert!(Observations::new(0, vec![], Stamps::Means(vec![])).is_none());
         assert!(
-            Observations::new(usize::MAX, vec![State::Valid; 2], Stamps::Means(vec![])).is_none()
+            Observations::new(
+                2,
+                vec![ObservationState::Valid],
+                CallTimes::Means(vec![1.0])
+            )
+            .is_none()
         );
-        let none = Observations::new(3, vec![], Stamps::Means(vec![])).unwrap();
+        assert!(Observations::new(0, vec![], CallTimes::Means(vec![])).is_none());
+        assert!(
+            Observations::new(
+                usize::MAX,
+                vec![ObservationState::Valid; 2],
+                CallTimes::Means(vec![])
+            )
+            .is_none()
+        );
+        let none = Observations::new(3, vec![], CallTimes::Means(vec![])).unwrap();
         assert!(none.is_empty() && none.run_times().is_empty());
     }
 }

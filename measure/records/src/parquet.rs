@@ -8,12 +8,13 @@
 //! do, is in dictionaries anyway.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::panic::catch_unwind;
 use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use downbeat_files::{NewFile, open};
 use parquet::basic::Encoding;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::ColumnWriterImpl;
@@ -25,11 +26,10 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
-use super::content::{Builder, Found, Keep, Rows, Tally};
-use super::error::Flaw;
-use super::experiment::read as read_as;
-use super::{Format, RecordError, checksum, csv};
-use crate::{Group, GroupKey, Launch, State};
+use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, Tally};
+use super::error::RecordFlaw;
+use super::{RecordError, checksum, csv};
+use crate::{GroupKey, Launch, MeasuredGroup, ObservationState};
 
 const SCHEMA: &str = "message launch {
     required binary operation (UTF8);
@@ -44,35 +44,20 @@ const VERSION: &str = "1";
 /// So many rows at a time.
 const CHUNK: usize = 1 << 16;
 
-/// Replaces a complete record in lines by one in columns.
+/// Replaces a complete record in CSV by one in Parquet.
 pub(super) fn replace(path: &Path) -> Result<(), RecordError> {
-    let found = read_as(path, Format::Csv, Keep::Rows)?;
-    let (target, partial) = (
-        path.with_extension("parquet"),
-        path.with_extension("parquet.partial"),
-    );
-    let written = write(&partial, &found)
-        .and_then(|()| fs::rename(&partial, &target).map_err(RecordError::io(&target)));
-    if written.is_err() {
-        // The record in lines is still there.
-        let _ = fs::remove_file(&partial);
-    }
-    written?;
+    let content = csv::read(open(path)?, Keep::Rows).map_err(|flaw| flaw.in_file(path))?;
+    let target = path.with_extension("parquet");
+    let columns = to_columns(&content.launch, &content.rows);
+    let mut columns = columns.map_err(|why| RecordError::content(&target, one_line(&why)))?;
+    let mut file = NewFile::create(&target)?;
+    file.write(&mut columns)?;
+    file.finish()?;
     fs::remove_file(path).map_err(RecordError::io(path))
 }
 
-fn write(path: &Path, found: &Found) -> Result<(), RecordError> {
-    let columns = to_columns(&found.launch, &found.rows);
-    let columns = columns.map_err(|why| RecordError::content(path, one_line(&why)))?;
-    let mut file = File::create(path).map_err(RecordError::io(path))?;
-    // It is on the disk before its name says that it is whole.
-    file.write_all(&columns)
-        .and_then(|()| file.sync_all())
-        .map_err(RecordError::io(path))
-}
-
 /// The bytes of the file.
-fn to_columns(launch: &Launch, rows: &[Rows]) -> Result<Vec<u8>, ParquetError> {
+fn to_columns(launch: &Launch, rows: &[GroupRows]) -> Result<Vec<u8>, ParquetError> {
     let properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_2_0)
         .set_column_dictionary_enabled("call".into(), false)
@@ -84,7 +69,7 @@ fn to_columns(launch: &Launch, rows: &[Rows]) -> Result<Vec<u8>, ParquetError> {
         Arc::new(parse_message_type(SCHEMA)?),
         Arc::new(properties),
     )?;
-    for (Group { key, .. }, rows) in launch.groups.iter().zip(rows) {
+    for (MeasuredGroup { key, .. }, rows) in launch.groups.iter().zip(rows) {
         let mut to = writer.next_row_group()?;
         column::<ByteArrayType, _>(&mut to, rows, |_| ByteArray::from(key.operation.as_str()))?;
         column::<Int64Type, _>(&mut to, rows, |_| key.bytes as i64)?;
@@ -108,7 +93,7 @@ fn to_columns(launch: &Launch, rows: &[Rows]) -> Result<Vec<u8>, ParquetError> {
 /// Writes the next column.
 fn column<T: DataType, F: Fn(usize) -> T::T>(
     to: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
-    rows: &Rows,
+    rows: &GroupRows,
     value: F,
 ) -> Result<(), ParquetError> {
     let missing = || ParquetError::General("there is no such column".to_owned());
@@ -155,31 +140,31 @@ fn metadata(launch: &Launch) -> Vec<KeyValue> {
 }
 
 /// Reads a file.
-pub(super) fn read(file: &File, keep: Keep) -> Result<Found, Flaw> {
+pub(super) fn read(file: &File, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
     // What was made wrong on purpose, checksum and all, is still only a file that cannot be read.
     let found = catch_unwind(|| {
-        if keep == Keep::Head {
-            read_head(file)
+        if keep == Keep::Header {
+            read_header(file)
         } else {
             read_all(file, keep)
         }
     });
-    found.unwrap_or_else(|_| Err(Flaw::whole("it is damaged".to_owned())))
+    found.unwrap_or_else(|_| Err(RecordFlaw::whole("it is damaged".to_owned())))
 }
 
 /// Without what was measured, and so without the checksum of everything.
-fn read_head(file: &File) -> Result<Found, Flaw> {
+fn read_header(file: &File) -> Result<LaunchContent, RecordFlaw> {
     read_from(
         &SerializedFileReader::new(file.try_clone()?).map_err(|why| flaw(&why))?,
-        Keep::Head,
+        Keep::Header,
     )
 }
 
-fn read_all(mut file: &File, keep: Keep) -> Result<Found, Flaw> {
+fn read_all(mut file: &File, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
     let mut bytes = vec![];
     file.read_to_end(&mut bytes)?;
     if !checksum::is_sound(&bytes) {
-        return Err(Flaw::whole(
+        return Err(RecordFlaw::whole(
             "it is no record of a launch, or is damaged: its checksum is wrong".to_owned(),
         ));
     }
@@ -189,10 +174,10 @@ fn read_all(mut file: &File, keep: Keep) -> Result<Found, Flaw> {
     )
 }
 
-fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<Found, Flaw> {
-    let mut builder = Builder::default();
-    let ends = read_metadata(reader, &mut builder).map_err(Flaw::whole)?;
-    if keep == Keep::Head {
+fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
+    let mut builder = LaunchBuilder::default();
+    let ends = read_metadata(reader, &mut builder).map_err(RecordFlaw::whole)?;
+    if keep == Keep::Header {
         return Ok(builder.found(0));
     }
     if ends.len() != reader.num_row_groups() {
@@ -201,18 +186,18 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<Found, Flaw> {
             reader.num_row_groups(),
             ends.len()
         );
-        return Err(Flaw::whole(why));
+        return Err(RecordFlaw::whole(why));
     }
     for (i, (key, (counts, figures))) in ends.into_iter().enumerate() {
-        let of_group = |why: String| Flaw::whole(format!("{key}: {why}"));
+        let of_group = |why: String| RecordFlaw::whole(format!("{key}: {why}"));
         let row_group = reader.get_row_group(i).map_err(|why| flaw(&why))?;
         let (rows, tally) = read_group(row_group.as_ref()).map_err(of_group)?;
         let nanos = rows
             .iter()
-            .filter(|(_, state, _)| *state == State::Valid)
+            .filter(|(_, state, _)| *state == ObservationState::Valid)
             .map(|(.., nanos)| nanos)
             .collect();
-        let group = Group {
+        let group = MeasuredGroup {
             key: key.clone(),
             nanos,
             counts,
@@ -229,7 +214,7 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<Found, Flaw> {
 /// The groups that end, in their order.
 fn read_metadata(
     reader: &dyn FileReader,
-    builder: &mut Builder,
+    builder: &mut LaunchBuilder,
 ) -> Result<Vec<(GroupKey, csv::Summary)>, String> {
     let all = reader
         .metadata()
@@ -267,7 +252,7 @@ fn read_metadata(
     Ok(ends)
 }
 
-fn read_group(row_group: &dyn RowGroupReader) -> Result<(Rows, Tally), String> {
+fn read_group(row_group: &dyn RowGroupReader) -> Result<(GroupRows, Tally), String> {
     let names = row_group
         .metadata()
         .columns()
@@ -277,7 +262,7 @@ fn read_group(row_group: &dyn RowGroupReader) -> Result<(Rows, Tally), String> {
         return Err(format!("the columns are not {}", csv::COLUMNS));
     }
     let column = |i| row_group.get_column_reader(i).map_err(|why| one_line(&why));
-    let mut rows = Rows::default();
+    let mut rows = GroupRows::default();
     match (column(3)?, column(4)?, column(5)?) {
         (
             ColumnReader::Int64ColumnReader(calls),
@@ -288,7 +273,7 @@ fn read_group(row_group: &dyn RowGroupReader) -> Result<(Rows, Tally), String> {
             read_column(
                 states,
                 |state| {
-                    State::ALL
+                    ObservationState::ALL
                         .into_iter()
                         .find(|one| state.data() == one.name().as_bytes())
                 },
@@ -302,7 +287,7 @@ fn read_group(row_group: &dyn RowGroupReader) -> Result<(Rows, Tally), String> {
         }
         _ => return Err("the columns are not of the right types".to_owned()),
     }
-    let Rows {
+    let GroupRows {
         calls,
         states,
         nanos,
@@ -343,8 +328,8 @@ fn read_column<T: DataType, V>(
     }
 }
 
-fn flaw(why: &ParquetError) -> Flaw {
-    Flaw::whole(one_line(why))
+fn flaw(why: &ParquetError) -> RecordFlaw {
+    RecordFlaw::whole(one_line(why))
 }
 
 fn one_line(why: &ParquetError) -> String {
@@ -358,7 +343,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Factors, Observations, Stamps};
+    use crate::{CallTimes, Factors, Observations, RecordFormat};
     use crate::{Journal, launch_files, read_launch};
     use downbeat_files::testing::Folder;
 
@@ -367,7 +352,7 @@ mod tests {
         Journal::open(
             &folder.0,
             "a",
-            Format::Parquet,
+            RecordFormat::Parquet,
             true,
             &factors,
             &Factors::default(),
@@ -379,14 +364,14 @@ mod tests {
         let states = (0..100)
             .map(|i| {
                 if i % 10 == 9 {
-                    State::Late
+                    ObservationState::Late
                 } else {
-                    State::Valid
+                    ObservationState::Valid
                 }
             })
             .collect();
         let means = (0..100).map(|i| f64::from(i * i % 17) + 400.0).collect();
-        let seen = Observations::new(1, states, Stamps::Means(means)).unwrap();
+        let seen = Observations::new(1, states, CallTimes::Means(means)).unwrap();
         let key = GroupKey {
             operation: "allreduce".to_owned(),
             bytes,
@@ -395,7 +380,7 @@ mod tests {
         let figures = vec![("min".to_owned(), 400.0)];
         journal
             .append(
-                &Group {
+                &MeasuredGroup {
                     key,
                     nanos: vec![],
                     counts: vec![],
@@ -479,7 +464,7 @@ mod tests {
             damage.iter().for_each(|(place, byte)| bytes[place.index(WRITTEN.len())] ^= byte);
             let (_folder, path) = Folder::with("a.parquet", &bytes);
             prop_assert_eq!(read_launch(&path).is_err(), bytes != *WRITTEN);
-            if let Err(why) = crate::read_head(&path) {
+            if let Err(why) = crate::read_header(&path) {
                 prop_assert!(!why.to_string().contains('\n'));
             }
         }

@@ -15,10 +15,10 @@
 
 use std::io::{self, Read, Write};
 
-use super::content::Builder;
+use super::content::LaunchBuilder;
 use super::csv;
-use super::error::Flaw;
-use crate::{Group, GroupKey, Observation, Observations, Stamps};
+use super::error::RecordFlaw;
+use crate::{CallTimes, GroupKey, MeasuredGroup, Observation, Observations};
 use downbeat_files::Lines;
 
 pub(super) const COLUMNS: &str = "operation,bytes,ranks,call,state,rank,start_ns,end_ns";
@@ -27,7 +27,7 @@ const LONGEST_LINE: usize = 1 << 20;
 /// All lines of a group.
 pub(super) fn write_group(
     to: &mut impl Write,
-    group: &Group,
+    group: &MeasuredGroup,
     seen: &Observations,
 ) -> io::Result<()> {
     let key = csv::key(&group.key);
@@ -35,14 +35,14 @@ pub(super) fn write_group(
         for rank in 0..seen.ranks() {
             let place = call * seen.ranks() + rank;
             write!(to, "{key},{call},{},{rank},", state.name())?;
-            match seen.stamps() {
-                Stamps::Global(all) => stamps(to, &all[place])?,
-                Stamps::Local(all) => stamps(to, &all[place])?,
-                Stamps::Means(all) => writeln!(to, "0,{}", all[place])?,
+            match seen.call_times() {
+                CallTimes::Global(all) => stamps(to, &all[place])?,
+                CallTimes::Local(all) => stamps(to, &all[place])?,
+                CallTimes::Means(all) => writeln!(to, "0,{}", all[place])?,
             }
         }
     }
-    let without_figures = Group {
+    let without_figures = MeasuredGroup {
         figures: vec![],
         nanos: vec![],
         ..group.clone()
@@ -58,9 +58,9 @@ fn stamps<D: downbeat_clock_core::Domain>(
 }
 
 /// How many bytes the head and the groups have that the record has, too.
-pub(super) fn end_of(file: impl Read, groups: &[GroupKey]) -> Result<u64, Flaw> {
+pub(super) fn end_of(file: impl Read, groups: &[GroupKey]) -> Result<u64, RecordFlaw> {
     let mut lines = Lines::new(file, LONGEST_LINE);
-    csv::read_head(&mut lines, &mut Builder::default(), COLUMNS)?;
+    csv::read_header(&mut lines, &mut LaunchBuilder::default(), COLUMNS)?;
     for key in groups {
         let expected = format!("# end {} ", csv::key(key));
         loop {

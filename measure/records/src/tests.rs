@@ -2,47 +2,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use downbeat_clock_core::{Global, Timestamp};
+use downbeat_files::testing::Folder;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Factors, Group, GroupKey, Launch, Observation, Observations, Stamps, State};
-
-/// A folder of its own, which goes away with it.
-pub(crate) struct Folder(pub(crate) PathBuf);
-
-impl Folder {
-    pub(crate) fn new() -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let name = format!(
-            "downbeat-{}-{}",
-            std::process::id(),
-            NUMBER.fetch_add(1, Ordering::Relaxed)
-        );
-        Self(std::env::temp_dir().join(name))
-    }
-
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    /// A file with this in it.
-    pub(crate) fn with(name: &str, content: &[u8]) -> (Self, PathBuf) {
-        let folder = Self::new();
-        fs::create_dir_all(&folder.0).unwrap();
-        let path = folder.file(name);
-        fs::write(&path, content).unwrap();
-        (folder, path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+use crate::{
+    CallTimes, Factors, GroupKey, Launch, MeasuredGroup, Observation, ObservationState,
+    Observations,
+};
 
 fn factors() -> Factors {
     Factors::default()
@@ -64,10 +33,10 @@ fn key(i: usize) -> GroupKey {
     }
 }
 
-pub(super) type Measured = Vec<(Group, Observations)>;
+pub(super) type MeasuredGroups = Vec<(MeasuredGroup, Observations)>;
 
-fn group(i: usize, seen: Observations, figures: &[f64]) -> (Group, Observations) {
-    let counts = State::ALL
+fn group(i: usize, seen: Observations, figures: &[f64]) -> (MeasuredGroup, Observations) {
+    let counts = ObservationState::ALL
         .map(|state| (state, seen.count(state) as u64))
         .to_vec();
     let figures = (0..)
@@ -75,7 +44,7 @@ fn group(i: usize, seen: Observations, figures: &[f64]) -> (Group, Observations)
         .map(|(i, value)| (format!("figure{i}"), *value))
         .collect();
     (
-        Group {
+        MeasuredGroup {
             key: key(i),
             nanos: seen.run_times(),
             counts,
@@ -93,8 +62,7 @@ fn finite() -> impl Strategy<Value = f64> {
 }
 
 fn seen() -> impl Strategy<Value = Observations> {
-    let state =
-        prop_oneof![4 => Just(State::Valid), 1 => Just(State::Late), 1 => Just(State::Long)];
+    let state = prop_oneof![4 => Just(ObservationState::Valid), 1 => Just(ObservationState::Late), 1 => Just(ObservationState::Long)];
     let call = (state, finite(), any::<i32>(), any::<u16>());
     (proptest::collection::vec(call, 0..12), any::<bool>()).prop_map(|(calls, global)| {
         let states = calls.iter().map(|(state, ..)| *state).collect();
@@ -106,15 +74,15 @@ fn seen() -> impl Strategy<Value = Observations> {
             let stamps = calls.iter().flat_map(|(.., start, length)| {
                 [at(*start, *length), at(start.wrapping_add(1), *length)]
             });
-            Observations::new(2, states, Stamps::Global(stamps.collect())).unwrap()
+            Observations::new(2, states, CallTimes::Global(stamps.collect())).unwrap()
         } else {
             let means = calls.iter().map(|(_, mean, ..)| *mean).collect();
-            Observations::new(1, states, Stamps::Means(means)).unwrap()
+            Observations::new(1, states, CallTimes::Means(means)).unwrap()
         }
     })
 }
 
-fn measured() -> impl Strategy<Value = Measured> {
+fn measured() -> impl Strategy<Value = MeasuredGroups> {
     let groups =
         proptest::collection::vec((seen(), proptest::collection::vec(finite(), 0..3)), 0..5);
     groups.prop_map(|groups| {
@@ -126,12 +94,12 @@ fn measured() -> impl Strategy<Value = Measured> {
     })
 }
 
-fn open(dir: &Path, format: Format, raw: bool) -> Result<Journal, RecordError> {
+fn open(dir: &Path, format: RecordFormat, raw: bool) -> Result<Journal, RecordError> {
     Journal::open(dir, "one", format, raw, &factors(), &facts())
 }
 
 /// Measures what is not there yet.
-fn go_on(journal: &mut Journal, measured: &Measured) {
+fn go_on(journal: &mut Journal, measured: &MeasuredGroups) {
     for (group, seen) in measured {
         if !journal.groups().contains(&group.key) {
             journal.append(group, seen).unwrap();
@@ -139,18 +107,18 @@ fn go_on(journal: &mut Journal, measured: &Measured) {
     }
 }
 
-fn write_all(dir: &Path, format: Format, raw: bool, measured: &Measured) {
+fn write_all(dir: &Path, format: RecordFormat, raw: bool, measured: &MeasuredGroups) {
     let mut journal = open(dir, format, raw).unwrap();
     go_on(&mut journal, measured);
     journal.complete().unwrap();
 }
 
-fn file_of(folder: &Folder, format: Format) -> PathBuf {
+fn file_of(folder: &Folder, format: RecordFormat) -> PathBuf {
     folder.file(&format!("one.{format}"))
 }
 
-fn text_formats() -> Vec<Format> {
-    Format::ALL
+fn text_formats() -> Vec<RecordFormat> {
+    RecordFormat::ALL
         .iter()
         .copied()
         .filter(|format| format.name() != "parquet")
@@ -162,7 +130,7 @@ proptest! {
 
     #[test]
     fn what_was_written_is_read(measured in measured(), raw in any::<bool>()) {
-        for format in Format::ALL {
+        for format in RecordFormat::ALL {
             let folder = Folder::new();
             write_all(&folder.0, *format, raw, &measured);
             let path = file_of(&folder, *format);
@@ -171,7 +139,7 @@ proptest! {
             prop_assert_eq!(found.facts.get("seed"), Some("123"));
             prop_assert!(found.complete && is_complete(&path).unwrap());
             prop_assert_eq!(&found.groups, &measured.iter().map(|(group, _)| group.clone()).collect::<Vec<_>>());
-            prop_assert_eq!(&read_head(&path).unwrap(), &(found.factors.clone(), found.facts.clone()));
+            prop_assert_eq!(&read_header(&path).unwrap(), &(found.factors.clone(), found.facts.clone()));
             prop_assert_eq!(read_experiment(&folder.0).unwrap().launches, [("one".to_owned(), found)]);
             let again = open(&folder.0, *format, raw).unwrap();
             prop_assert!(again.is_complete() && again.groups().len() == measured.len());
@@ -196,7 +164,7 @@ proptest! {
                     prop_assert_eq!(found.groups.len(), journal.groups().len());
                 }
                 // One that had no head was begun anew, with facts of its own.
-                let begun_anew = read_head(&path).unwrap().1.get("seed").is_none();
+                let begun_anew = read_header(&path).unwrap().1.get("seed").is_none();
                 go_on(&mut journal, &measured);
                 journal.complete().unwrap();
                 prop_assert_eq!(fs::read(&raw_path).unwrap_or_default() == whole_raw, !(begun_anew && raw));
@@ -209,12 +177,12 @@ proptest! {
     }
 }
 
-fn three_groups() -> Measured {
+fn three_groups() -> MeasuredGroups {
     let seen = |means: &[f64]| {
         let states = (0..means.len())
-            .map(|i| State::ALL[usize::from(i == 1)])
+            .map(|i| ObservationState::ALL[usize::from(i == 1)])
             .collect();
-        Observations::new(1, states, Stamps::Means(means.to_vec())).unwrap()
+        Observations::new(1, states, CallTimes::Means(means.to_vec())).unwrap()
     };
     vec![
         group(0, seen(&[375.0, 1e9, 381.25]), &[378.125, 375.0]),
@@ -245,7 +213,7 @@ fn a_file_cut_anywhere_is_an_error_or_the_groups_before_the_cut() {
                 match read_launch(&path) {
                     Ok(found) => {
                         assert!(!found.complete && before > 0);
-                        let expected: Vec<Group> = measured[..before - 1]
+                        let expected: Vec<MeasuredGroup> = measured[..before - 1]
                             .iter()
                             .map(|(group, _)| group.clone())
                             .collect();
@@ -295,7 +263,7 @@ fn facts_of_a_continuation_are_told_from_the_first_ones() {
 
 #[test]
 fn a_launch_goes_on_only_as_it_was_begun() {
-    for format in Format::ALL {
+    for format in RecordFormat::ALL {
         let folder = Folder::new();
         let path = folder.file(&format!(
             "one.{}",
@@ -329,7 +297,7 @@ fn a_launch_goes_on_only_as_it_was_begun() {
         assert_eq!(
             error,
             format!(
-                "{path}: the factor \"mpi\" is none here, but \"MPICH\" in what is to be measured now"
+                "{path}: the factor \"mpi\" is none here, but \"MPICH\" in the launch to be measured now"
             )
         );
         let error = told(Journal::open(
@@ -343,14 +311,14 @@ fn a_launch_goes_on_only_as_it_was_begun() {
         assert_eq!(
             error,
             format!(
-                "{path}: the factor \"mpi\" is none here, but \"MPICH\" in what is to be measured now"
+                "{path}: the factor \"mpi\" is none here, but \"MPICH\" in the launch to be measured now"
             )
         );
         assert_eq!(
             told(open(&folder.0, *format, false)),
             format!("{path}: this launch was begun with raw observations")
         );
-        for other in Format::ALL.iter().filter(|other| *other != format) {
+        for other in RecordFormat::ALL.iter().filter(|other| *other != format) {
             // Until it is complete, a record that becomes Parquet looks like CSV to those who do not read it.
             let shown = if format.name() == "parquet" && other.name() == "jsonl" {
                 "csv"

@@ -25,8 +25,8 @@ use std::time::Instant;
 use downbeat_clock_core::{DecimalBin, RegionEvent, RegionTimer, TickScale};
 use downbeat_regions::region;
 use downbeat_regions::{
-    ClockChoice, Overhead, Profile, Region, RegionProfile, Settings, TextOptions, ThreadEvent,
-    gather,
+    ClockChoice, Overhead, Profile, Region, RegionProfile, RegionSettings, TextOptions,
+    ThreadEvent, gather,
 };
 use downbeat_sync::{Clocks, Comm, Network, SimCluster};
 use downbeat_timers::{Duration, SystemClock, SystemClockId, TscClock, calibrate_during};
@@ -186,9 +186,9 @@ fn floors<'a>(ordered: bool) -> [Contestant<'a>; 2] {
 }
 
 fn ordered() -> Vec<String> {
-    let settings = Settings {
+    let settings = RegionSettings {
         clock: ClockChoice::OrderedTsc,
-        ..Settings::default()
+        ..RegionSettings::default()
     };
     downbeat_regions::configure(settings).expect("there was no region yet");
     let tsc = TscClock::detect().expect("it was found before");

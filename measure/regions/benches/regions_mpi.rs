@@ -107,7 +107,7 @@ fn bytes_of_a_rank(comm: &MpiComm, profile: &Profile) -> usize {
     block_on_ready(gather(profile, &counting)).expect("all ranks are there");
     let last = comm.rank() == comm.size() - 1;
     let bytes = if last { counting.sent.get() } else { 0 };
-    block_on_ready(collective::all_combine(comm, bytes, u64::max)).expect("all ranks are there")
+    block_on_ready(collective::all_reduce(comm, bytes, u64::max)).expect("all ranks are there")
         as usize
 }
 
@@ -181,7 +181,7 @@ fn time(comm: &MpiComm, clock: &SystemClock, work: &mut dyn FnMut()) -> f64 {
     let start = clock.ticks();
     work();
     let end = clock.ticks();
-    let first = block_on_ready(collective::all_combine(comm, start.0, u64::min))
+    let first = block_on_ready(collective::all_reduce(comm, start.0, u64::min))
         .expect("all ranks are there");
     (end.0 - first) as f64
 }

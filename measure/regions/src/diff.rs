@@ -1,14 +1,14 @@
 //! How two runs of a program differ: which regions grew or shrank, on which ranks, and whether their histograms moved.
 
 use core::cmp::Reverse;
-use core::fmt;
 use std::collections::BTreeMap;
 
 use downbeat_clock_core::{DecimalBin, Duration};
 
+use super::error::RegionError;
 use super::places::RankPlace;
 use super::ranks::RankSet;
-use super::report::{EventReport, RegionReport, Report};
+use super::report::{EventReport, ProfileReport, RegionReport};
 
 /// What a second report has otherwise than a first one.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,7 @@ pub struct RegionDiff<'a> {
     /// Which ranks moved from one group to another, most ranks first; none unless it has events in both.
     pub moves: Vec<RankMove>,
     /// Of how many ranks nobody can tell whether they moved, as lists of ranks are bounded.
-    pub untold: u32,
+    pub undetermined: u32,
 }
 
 /// How the histogram of a region moved.
@@ -57,26 +57,6 @@ pub struct RankMove {
     pub ranks: RankSet,
 }
 
-/// Why reports cannot be compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum DiffError {
-    /// They count in different units: what a bin of one holds may be in several bins of the other.
-    DifferentTicks([Duration; 2]),
-}
-
-impl fmt::Display for DiffError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::DifferentTicks([one, other]) => {
-                write!(f, "a tick is {one} in one report, and {other} in the other")
-            }
-        }
-    }
-}
-
-impl core::error::Error for DiffError {}
-
 /// With more ranks than these, their moves are not told: a report of a few bytes may say that it has 2^32.
 const MOST_RANKS: u32 = 1 << 24;
 
@@ -85,9 +65,9 @@ impl<'a> ReportDiff<'a> {
     ///
     /// # Errors
     /// When they count in different units.
-    pub fn of(first: &'a Report, second: &'a Report) -> Result<Self, DiffError> {
+    pub fn new(first: &'a ProfileReport, second: &'a ProfileReport) -> Result<Self, RegionError> {
         if first.tick != second.tick {
-            return Err(DiffError::DifferentTicks([first.tick, second.tick]));
+            return Err(RegionError::ReportTicksDiffer([first.tick, second.tick]));
         }
         let mut names: BTreeMap<&str, [Option<&RegionReport>; 2]> = BTreeMap::new();
         for (which, report) in [first, second].into_iter().enumerate() {
@@ -99,7 +79,7 @@ impl<'a> ReportDiff<'a> {
         let both = ranks[0].min(ranks[1]);
         let mut regions: Vec<_> = names
             .into_iter()
-            .map(|(name, found)| RegionDiff::of(name, found, both))
+            .map(|(name, found)| RegionDiff::new(name, found, both))
             .collect();
         // Of equals, those stay in front whose name does.
         regions.sort_by_key(|region| {
@@ -118,17 +98,17 @@ impl<'a> ReportDiff<'a> {
 }
 
 impl<'a> RegionDiff<'a> {
-    fn of(name: &'a str, found: [Option<&'a RegionReport>; 2], ranks: u32) -> Self {
+    fn new(name: &'a str, found: [Option<&'a RegionReport>; 2], ranks: u32) -> Self {
         let mut diff = Self {
             name,
             found,
             histogram: None,
             moves: vec![],
-            untold: 0,
+            undetermined: 0,
         };
         if let [Some(first), Some(second)] = diff.events() {
-            diff.histogram = HistogramShift::of(first, second);
-            (diff.moves, diff.untold) = if ranks <= MOST_RANKS {
+            diff.histogram = HistogramShift::new(first, second);
+            (diff.moves, diff.undetermined) = if ranks <= MOST_RANKS {
                 moves(first, second, ranks)
             } else {
                 (vec![], ranks)
@@ -168,7 +148,7 @@ impl<'a> RegionDiff<'a> {
 
 impl HistogramShift {
     /// `None` if there is nothing in one of them.
-    fn of(first: &EventReport, second: &EventReport) -> Option<Self> {
+    fn new(first: &EventReport, second: &EventReport) -> Option<Self> {
         let [one, other] = [first, second].map(together);
         let shares = |bins: &BTreeMap<DecimalBin, u64>| {
             let all: f64 = bins.values().map(|count| *count as f64).sum();
@@ -221,15 +201,15 @@ fn fullest(bins: &BTreeMap<DecimalBin, u64>) -> Option<DecimalBin> {
 /// Which of so many ranks moved, and of how many nobody can tell.
 fn moves(first: &EventReport, second: &EventReport, ranks: u32) -> (Vec<RankMove>, u32) {
     let mut moved: BTreeMap<[Option<DecimalBin>; 2], RankSet> = BTreeMap::new();
-    let mut untold = 0;
+    let mut undetermined = 0;
     for ((rank, from), to) in (0..).zip(first.places(ranks)).zip(second.places(ranks)) {
         match (known(from), known(to)) {
             (Some(from), Some(to)) if from != to => moved
                 .entry([from, to])
                 .or_default()
-                .append(&RankSet::of(rank)),
+                .append(&RankSet::single(rank)),
             (Some(_), Some(_)) => {}
-            _ => untold += 1,
+            _ => undetermined += 1,
         }
     }
     let mut moves: Vec<_> = moved
@@ -237,7 +217,7 @@ fn moves(first: &EventReport, second: &EventReport, ranks: u32) -> (Vec<RankMove
         .map(|([from, to], ranks)| RankMove { from, to, ranks })
         .collect();
     moves.sort_by_key(|moved| Reverse(moved.ranks.len()));
-    (moves, untold)
+    (moves, undetermined)
 }
 
 /// The group of a rank, or that it has none; `None` if nobody can tell.
@@ -252,15 +232,15 @@ fn known(place: RankPlace) -> Option<Option<DecimalBin>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made;
+    use crate::test_reports;
 
     /// Eight ranks, of which the last four have little to do; then six that share the work.
-    fn before() -> Report {
+    fn before() -> ProfileReport {
         let (much, little): (&[u64], &[u64]) = (&[6_100, 4_500, 4_700, 4_600], &[6_000, 7, 7, 6]);
         let solve = [much, much, much, much, little, little, little, little].map(Some);
         let (some, none) = (Some(&[50_u64, 60][..]), None);
         let output = [some, none, some, none, some, none, some, none];
-        made::report(
+        test_reports::report(
             1,
             &[
                 ("solve", &solve),
@@ -271,7 +251,7 @@ mod tests {
         )
     }
 
-    fn after() -> Report {
+    fn after() -> ProfileReport {
         let (one, other): (&[u64], &[u64]) =
             (&[6_100, 3_100, 3_200, 3_300], &[6_000, 3_900, 7, 3_000]);
         let solve = [one, one, one, other, other, one].map(Some);
@@ -283,7 +263,7 @@ mod tests {
             Some(&[50, 60]),
             None,
         ];
-        made::report(
+        test_reports::report(
             1,
             &[
                 ("solve", &solve),
@@ -306,7 +286,7 @@ mod tests {
     #[test]
     fn regions_are_sorted_by_the_change_of_their_total() {
         let (before, after) = (before(), after());
-        let diff = ReportDiff::of(&before, &after).unwrap();
+        let diff = ReportDiff::new(&before, &after).unwrap();
         assert_eq!(diff.ranks, [8, 6]);
         let changes: Vec<_> = diff
             .regions
@@ -361,7 +341,7 @@ mod tests {
     #[test]
     fn histograms_move_by_the_events_that_change_their_bin() {
         let (before, after) = (before(), after());
-        let diff = ReportDiff::of(&before, &after).unwrap();
+        let diff = ReportDiff::new(&before, &after).unwrap();
         let histogram = |name| {
             diff.regions
                 .iter()
@@ -394,10 +374,10 @@ mod tests {
         assert_eq!((histogram("setup"), histogram("check")), (None, None));
 
         let (short, long) = (
-            made::report(1, &[("r", &[Some(&[7])])]),
-            made::report(1, &[("r", &[Some(&[7_100])])]),
+            test_reports::report(1, &[("r", &[Some(&[7])])]),
+            test_reports::report(1, &[("r", &[Some(&[7_100])])]),
         );
-        let diff = ReportDiff::of(&short, &long).unwrap();
+        let diff = ReportDiff::new(&short, &long).unwrap();
         // From 7 over 8, 9, then 10, ..., 90, then 100, ..., 900, then 1000 to 7000.
         let found = diff.regions[0].histogram.unwrap();
         assert_eq!((found.share, found.bins()), (1.0, 27));
@@ -406,7 +386,7 @@ mod tests {
     #[test]
     fn ranks_that_moved_are_named_and_those_that_are_not_in_both_are_not() {
         let (before, after) = (before(), after());
-        let diff = ReportDiff::of(&before, &after).unwrap();
+        let diff = ReportDiff::new(&before, &after).unwrap();
         let found = |name| {
             diff.regions
                 .iter()
@@ -425,13 +405,13 @@ mod tests {
         ];
         assert_eq!(moves_of(found("output")), expected);
         assert!(found("same").moves.is_empty() && found("setup").moves.is_empty());
-        assert!(diff.regions.iter().all(|region| region.untold == 0));
+        assert!(diff.regions.iter().all(|region| region.undetermined == 0));
     }
 
     #[test]
     fn the_same_report_has_no_difference() {
         let report = before();
-        let diff = ReportDiff::of(&report, &report).unwrap();
+        let diff = ReportDiff::new(&report, &report).unwrap();
         assert!(
             diff.regions
                 .iter()
@@ -446,14 +426,17 @@ mod tests {
 
     #[test]
     fn ticks_must_agree_and_lists_that_were_cut_are_counted() {
-        let (fine, coarse) = (made::report(1, &[]), made::report(1_000, &[]));
-        let refused = ReportDiff::of(&fine, &coarse).unwrap_err();
+        let (fine, coarse) = (
+            test_reports::report(1, &[]),
+            test_reports::report(1_000, &[]),
+        );
+        let refused = ReportDiff::new(&fine, &coarse).unwrap_err();
         assert_eq!(
             refused.to_string(),
             "a tick is 1 ns in one report, and 1.000 us in the other"
         );
 
-        let mut cut = made::report(1, &[("r", &[Some(&[50])])]);
+        let mut cut = test_reports::report(1, &[("r", &[Some(&[50])])]);
         cut.ranks = 1_440_000;
         let mut whole = cut.clone();
         if let Some(events) = &mut cut.regions[0].events {
@@ -464,17 +447,17 @@ mod tests {
             events.ranks = (0..1_440_000).collect();
             events.groups[0].ranks = events.ranks.clone();
         }
-        let diff = ReportDiff::of(&cut, &whole).unwrap();
+        let diff = ReportDiff::new(&cut, &whole).unwrap();
         // The list ends with the square of 1000, as 0 and 1 are one run, and those beyond it may be squares or not.
         let region = &diff.regions[0];
-        assert_eq!(region.untold, 1_440_000 - 1_000_001);
+        assert_eq!(region.undetermined, 1_440_000 - 1_000_001);
         assert_eq!(region.moves.len(), 1);
         assert_eq!(region.moves[0].ranks.len(), 1_000_001 - 1_001);
         // More ranks than anybody has: at once, and without their moves.
         (cut.ranks, whole.ranks) = (u32::MAX, u32::MAX);
-        let diff = ReportDiff::of(&cut, &whole).unwrap();
+        let diff = ReportDiff::new(&cut, &whole).unwrap();
         assert_eq!(
-            (diff.regions[0].moves.len(), diff.regions[0].untold),
+            (diff.regions[0].moves.len(), diff.regions[0].undetermined),
             (0, u32::MAX)
         );
     }

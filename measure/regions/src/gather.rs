@@ -1,12 +1,12 @@
 //! One report of all ranks, in a logarithmic number of rounds.
 
 use core::borrow::Borrow;
-use core::fmt;
 
 use downbeat_sync::{Comm, CommError, collective};
 
+use super::error::RegionError;
 use super::profile::Profile;
-use super::report::{Appending, RegionReport, Report};
+use super::report::{ProfileReport, RegionAppender, RegionReport};
 use super::setup::Overhead;
 use super::wire::Wire;
 
@@ -15,41 +15,6 @@ const BLOCK: usize = 1 << 20;
 /// A block is one region too long; and a region has at most so many bins, groups and runs.
 const LONGEST_BLOCK: u64 = 1 << 26;
 
-/// Why there is no report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum GatherError {
-    /// A message did not get through.
-    Comm(CommError),
-    /// The ranks do not count in the same unit.
-    DifferentTicks,
-    /// A rank sent something else than a report.
-    NoReport {
-        /// Which.
-        from: u32,
-    },
-}
-
-impl fmt::Display for GatherError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Comm(why) => why.fmt(f),
-            Self::DifferentTicks => {
-                f.write_str("the ranks were not told the same length of a tick")
-            }
-            Self::NoReport { from } => write!(f, "rank {from} sent something else than a report"),
-        }
-    }
-}
-
-impl core::error::Error for GatherError {}
-
-impl From<CommError> for GatherError {
-    fn from(why: CommError) -> Self {
-        Self::Comm(why)
-    }
-}
-
 /// Makes one report of the profiles of all ranks; rank 0 gets it. All ranks must call it, and wait for each other.
 ///
 /// A rank adds to its own part those of the ranks after it, and passes the sum on: no rank holds more than two
@@ -57,12 +22,15 @@ impl From<CommError> for GatherError {
 ///
 /// # Errors
 /// When the ranks do not count in the same unit, which all of them are told, or a rank is gone.
-pub async fn gather<M: Comm>(profile: &Profile, comm: &M) -> Result<Option<Report>, GatherError> {
+pub async fn gather<M: Comm>(
+    profile: &Profile,
+    comm: &M,
+) -> Result<Option<ProfileReport>, RegionError> {
     // Each rank's part is of a block of ranks that begins with it: hence not the tree of synchronizations, which hangs
     // the last ranks on the first ones. Lists of ranks can then be appended.
     let (rank, size) = (u64::from(comm.rank()), u64::from(comm.size()));
-    let mut part = Part::new(profile);
-    let own = || RegionReport::of_rank(profile, comm.rank());
+    let mut part = RankBlock::new(profile);
+    let own = || RegionReport::for_rank(profile, comm.rank());
     let mut apart = 1;
     while apart < size && rank & apart == 0 {
         if rank + apart < size {
@@ -84,7 +52,7 @@ pub async fn gather<M: Comm>(profile: &Profile, comm: &M) -> Result<Option<Repor
     }
     // All the others wait for the last one anyway, but for those who are done early.
     if collective::broadcast(comm, u64::from(part.ticks_agree)).await? == 0 {
-        return Err(GatherError::DifferentTicks);
+        return Err(RegionError::TicksDiffer);
     }
     if part.report.ranks == 1 {
         part.report.regions = own().collect();
@@ -93,8 +61,8 @@ pub async fn gather<M: Comm>(profile: &Profile, comm: &M) -> Result<Option<Repor
 }
 
 /// What a rank knows of a block of ranks.
-struct Part {
-    report: Report,
+struct RankBlock {
+    report: ProfileReport,
     ticks_agree: bool,
     /// What came last, for its memory: as bytes, and the last region of it.
     block: Vec<u8>,
@@ -102,20 +70,20 @@ struct Part {
 }
 
 /// What is sent before the regions.
-type Head = [u64; 6];
+type BlockHeader = [u64; 6];
 
-impl Part {
+impl RankBlock {
     fn new(profile: &Profile) -> Self {
         Self {
-            report: Report::head_of(profile),
+            report: ProfileReport::head_of(profile),
             ticks_agree: true,
             block: vec![],
             region: RegionReport::blank(),
         }
     }
 
-    fn head(&self) -> Head {
-        let Report {
+    fn head(&self) -> BlockHeader {
+        let ProfileReport {
             ranks,
             tick,
             overhead,
@@ -156,9 +124,9 @@ impl Part {
     }
 
     /// Adds the part of higher ranks.
-    async fn receive<M: Comm>(&mut self, comm: &M, from: u32) -> Result<(), GatherError> {
-        let garbled = || GatherError::NoReport { from };
-        let [ranks, tick, agree, within_picos, whole_picos, subtracted]: Head =
+    async fn receive<M: Comm>(&mut self, comm: &M, from: u32) -> Result<(), RegionError> {
+        let garbled = || RegionError::NotAReport { from };
+        let [ranks, tick, agree, within_picos, whole_picos, subtracted]: BlockHeader =
             comm.recv(from).await?;
         let ranks = u32::try_from(ranks).map_err(|_| garbled())?;
         self.ticks_agree &= agree != 0 && tick == self.report.tick.as_nanos() as u64;
@@ -170,7 +138,7 @@ impl Part {
                 subtracted: subtracted != 0,
             },
         );
-        let mut appending = Appending::to(&mut self.report.regions);
+        let mut appending = RegionAppender::to(&mut self.report.regions);
         let mut more = true;
         while more {
             more = receive_block(&mut self.block, comm, from).await?;
@@ -196,11 +164,11 @@ async fn receive_block<M: Comm>(
     block: &mut Vec<u8>,
     comm: &M,
     from: u32,
-) -> Result<bool, GatherError> {
+) -> Result<bool, RegionError> {
     let [length, more]: [u64; 2] = comm.recv(from).await?;
     let length = Some(length)
         .filter(|length| *length <= LONGEST_BLOCK)
-        .ok_or(GatherError::NoReport { from })?;
+        .ok_or(RegionError::NotAReport { from })?;
     block.resize(length as usize, 0);
     comm.recv_bytes(from, block).await?;
     Ok(more != 0)

@@ -6,9 +6,9 @@ use downbeat_clock_core::{DecimalBin, Duration, RegionEvent};
 use downbeat_sync::{Clocks, Comm, Network, SimCluster, ThreadCluster, block_on_ready};
 
 use super::profile::{Profile, RegionProfile, Remarks, ThreadEvent};
-use super::report::Report;
+use super::report::ProfileReport;
 use super::setup::Overhead;
-use super::{GatherError, TextOptions, gather};
+use super::{RegionError, TextOptions, gather};
 
 const TICK: Duration = Duration::from_nanos(1);
 
@@ -80,11 +80,12 @@ fn profile(rank: u32, regions: u32, tick: Duration) -> Profile {
 }
 
 /// One after the other, without messages.
-fn directly(ranks: u32, regions: u32) -> Report {
-    let parts = (1..ranks).map(|rank| Report::of(&profile(rank, regions, TICK)));
-    parts.fold(Report::of(&profile(0, regions, TICK)), |all, part| {
-        all.beside(part).unwrap()
-    })
+fn directly(ranks: u32, regions: u32) -> ProfileReport {
+    let parts = (1..ranks).map(|rank| ProfileReport::new(&profile(rank, regions, TICK)));
+    parts.fold(
+        ProfileReport::new(&profile(0, regions, TICK)),
+        |all, part| all.merge(part).unwrap(),
+    )
 }
 
 fn cluster(ranks: u32) -> SimCluster {
@@ -98,7 +99,7 @@ fn cluster(ranks: u32) -> SimCluster {
     }
 }
 
-fn simulated(ranks: u32, regions: u32) -> Report {
+fn simulated(ranks: u32, regions: u32) -> ProfileReport {
     let program = async |comm: &_| {
         gather(&profile(Comm::rank(comm), regions, TICK), comm)
             .await
@@ -247,7 +248,7 @@ fn all_ranks_learn_that_their_ticks_differ() {
     assert!(
         results
             .iter()
-            .all(|result| *result == Err(GatherError::DifferentTicks))
+            .all(|result| matches!(result, Err(RegionError::TicksDiffer)))
     );
 }
 
@@ -263,15 +264,18 @@ fn a_rank_that_sends_something_else_is_named() {
         }
     };
     let results = cluster(2).run(program).unwrap();
-    assert_eq!(results[0], Err(GatherError::NoReport { from: 1 }));
+    assert!(matches!(
+        results[0],
+        Err(RegionError::NotAReport { from: 1 })
+    ));
 }
 
 #[test]
 fn reports_of_two_programs_stand_side_by_side() {
     let (one, other) = (directly(3, 4), directly(4, 6));
-    let both = one.clone().beside(other.clone()).unwrap();
+    let both = one.clone().merge(other.clone()).unwrap();
     assert_eq!((both.ranks, both.regions.len()), (7, 6));
-    let count = |report: &Report, name| {
+    let count = |report: &ProfileReport, name| {
         report
             .region(name)
             .and_then(|region| region.events.as_ref())
@@ -280,7 +284,7 @@ fn reports_of_two_programs_stand_side_by_side() {
     for name in ["region 000", "region 003", "region 005"] {
         assert_eq!(count(&both, name), count(&one, name) + count(&other, name));
     }
-    let longest = |report: &Report| {
+    let longest = |report: &ProfileReport| {
         report
             .region("region 005")
             .unwrap()
@@ -293,6 +297,6 @@ fn reports_of_two_programs_stand_side_by_side() {
         (longest(&both).rank, longest(&both).length),
         (longest(&other).rank + 3, longest(&other).length)
     );
-    let in_milliseconds = Report::of(&profile(0, 1, Duration::from_millis(1)));
-    assert!(one.beside(in_milliseconds).is_err());
+    let in_milliseconds = ProfileReport::new(&profile(0, 1, Duration::from_millis(1)));
+    assert!(one.merge(in_milliseconds).is_err());
 }

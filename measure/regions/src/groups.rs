@@ -37,9 +37,9 @@ pub struct BinCounts {
     #[cfg_attr(feature = "json", serde(with = "super::saved::bin"))]
     pub bin: DecimalBin,
     /// The most.
-    pub most: CountOf,
+    pub most: RankCount,
     /// The fewest, perhaps 0.
-    pub least: CountOf,
+    pub least: RankCount,
     /// Of all ranks of the group.
     pub sum: u64,
 }
@@ -51,14 +51,14 @@ pub struct BinCounts {
     derive(serde::Serialize, serde::Deserialize),
     serde(deny_unknown_fields)
 )]
-pub struct CountOf {
+pub struct RankCount {
     /// How many.
     pub count: u64,
     /// Which rank.
     pub rank: u32,
 }
 
-impl CountOf {
+impl RankCount {
     /// The larger; `self` is of lower ranks.
     pub(super) fn most(self, higher: Self) -> Self {
         if higher.count > self.count {
@@ -79,8 +79,8 @@ impl CountOf {
 }
 
 impl BinCounts {
-    const fn of(bin: DecimalBin, count: u64, rank: u32) -> Self {
-        let of = CountOf { count, rank };
+    const fn single_rank(bin: DecimalBin, count: u64, rank: u32) -> Self {
+        let of = RankCount { count, rank };
         Self {
             bin,
             most: of,
@@ -102,18 +102,18 @@ impl BinCounts {
 
 impl HistogramGroup {
     /// A single rank, with the bins that are not empty; `None` if all are.
-    pub(super) fn of(rank: u32, bins: &[(DecimalBin, u64)]) -> Option<Self> {
+    pub(super) fn single_rank(rank: u32, bins: &[(DecimalBin, u64)]) -> Option<Self> {
         let (fullest, _) = bins
             .iter()
             .copied()
             .max_by_key(|(bin, count)| (*count, Reverse(*bin)))?;
         let bins = bins
             .iter()
-            .map(|(bin, count)| BinCounts::of(*bin, *count, rank))
+            .map(|(bin, count)| BinCounts::single_rank(*bin, *count, rank))
             .collect();
         Some(Self {
             fullest,
-            ranks: RankSet::of(rank),
+            ranks: RankSet::single(rank),
             bins,
         })
     }
@@ -131,14 +131,14 @@ impl HistogramGroup {
                 of_higher.next_if(|higher| higher.bin < counts.bin)
             }));
             let same = of_higher.next_if(|higher| higher.bin == counts.bin);
-            *counts = counts.append(same.unwrap_or(BinCounts::of(counts.bin, 0, theirs)));
+            *counts = counts.append(same.unwrap_or(BinCounts::single_rank(counts.bin, 0, theirs)));
         }
         missing.extend(of_higher);
         if !missing.is_empty() {
             self.bins.extend(
                 missing
                     .into_iter()
-                    .map(|higher| BinCounts::of(higher.bin, 0, mine).append(higher)),
+                    .map(|higher| BinCounts::single_rank(higher.bin, 0, mine).append(higher)),
             );
             self.bins.sort_by_key(|counts| counts.bin);
         }

@@ -20,10 +20,10 @@
 //! assert_eq!(profile.region("physics").map(|found| found.events), Some(8));
 //! ```
 //!
-//! Ranks [`gather()`] one [`Report`] of their profiles, in a logarithmic number of rounds, and rank 0 shows it as the 2007
-//! paper on multi-resolution timers does: a [text](Report::text) that says which ranks took how long, and groups ranks by
+//! Ranks [`gather()`] one [`ProfileReport`] of their profiles, in a logarithmic number of rounds, and rank 0 shows it as the 2007
+//! paper on multi-resolution timers does: a [text](ProfileReport::text) that says which ranks took how long, and groups ranks by
 //! the bin of their [histograms](HistogramGroup) that has the most events. With the feature `json` it is
-//! saved (`Report::save`) for `downbeat regions show`. A [`ReportDiff`] says what another run has otherwise.
+//! saved (`ProfileReport::save`) for `downbeat regions show`. A [`ReportDiff`] says what another run has otherwise.
 //!
 //! ```
 //! use downbeat_regions;
@@ -114,13 +114,12 @@
 //! * The unordered counter, which is the default, may be read some nanoseconds early: see [`ClockChoice`].
 
 mod diff;
+mod error;
 #[cfg(feature = "ranks")]
 mod gather;
 #[cfg(all(test, feature = "ranks"))]
 mod gather_tests;
 mod groups;
-#[cfg(test)]
-mod made;
 mod name;
 mod places;
 mod profile;
@@ -132,22 +131,25 @@ mod report;
 mod saved;
 mod setup;
 #[cfg(test)]
+mod test_reports;
+#[cfg(test)]
 mod tests;
 mod text;
 #[cfg(feature = "ranks")]
 mod wire;
 
-pub use diff::{DiffError, HistogramShift, RankMove, RegionDiff, ReportDiff};
+pub use diff::{HistogramShift, RankMove, RegionDiff, ReportDiff};
+pub use error::RegionError;
 #[cfg(feature = "ranks")]
-pub use gather::{GatherError, gather};
-pub use groups::{BinCounts, CountOf, HistogramGroup};
+pub use gather::gather;
+pub use groups::{BinCounts, HistogramGroup, RankCount};
 pub use name::LONGEST_NAME;
 pub use places::RankPlace;
 pub use profile::{Profile, RegionProfile, Remarks, ThreadEvent};
-pub use ranks::{RankSet, Run};
+pub use ranks::{RankRun, RankSet};
 pub use region::Region;
-pub use report::{EventReport, MergeError, RankEvent, RankTotal, RegionReport, Report};
-pub use setup::{ClockChoice, Overhead, RegionClock, Settings, SetupError, configure};
+pub use report::{EventReport, ProfileReport, RankEvent, RankTotal, RegionReport};
+pub use setup::{ClockChoice, Overhead, RegionClock, RegionSettings, configure};
 pub use text::TextOptions;
 
 /// Times from here to the end of the scope, as an event of the region of this name.

@@ -76,7 +76,7 @@ fn beyond(set: &RankSet) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made;
+    use crate::test_reports;
 
     fn bin(length: u64) -> RankPlace {
         RankPlace::Group(DecimalBin::containing(length))
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn every_rank_is_in_its_group_or_in_none() {
-        let report = made::report(
+        let report = test_reports::report(
             1,
             &[(
                 "solve",
@@ -118,7 +118,7 @@ mod tests {
     fn what_is_not_listed_is_concluded_or_not_known() {
         let squares: Vec<u32> = (0..1_200).map(|i| i * i).collect();
         let ranks = 1_440_000;
-        let mut events = made::report(1, &[("r", &[Some(&[50])])])
+        let mut events = test_reports::report(1, &[("r", &[Some(&[50])])])
             .region("r")
             .unwrap()
             .events

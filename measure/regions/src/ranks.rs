@@ -7,13 +7,13 @@ use core::fmt;
 /// It is bounded: of a set that makes no runs, [`MOST_RUNS`](Self::MOST_RUNS) are listed, and the other ranks are counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankSet {
-    runs: Vec<Run>,
+    runs: Vec<RankRun>,
     count: u32,
 }
 
 /// Ranks of equal distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct RankRun {
     /// The lowest.
     pub first: u32,
     /// How many, at least 1.
@@ -25,7 +25,7 @@ pub struct Run {
 /// So many ranks of a distance beyond 1 make a run; fewer are listed one by one, as they read better.
 const LEAST_STRIDED: usize = 4;
 
-impl Run {
+impl RankRun {
     /// The highest; saturates.
     pub fn last(&self) -> u32 {
         self.first
@@ -57,9 +57,9 @@ impl RankSet {
     pub const MOST_RUNS: usize = 1_000;
 
     /// A single rank.
-    pub fn of(rank: u32) -> Self {
+    pub fn single(rank: u32) -> Self {
         Self {
-            runs: vec![Run {
+            runs: vec![RankRun {
                 first: rank,
                 count: 1,
                 stride: 1,
@@ -84,12 +84,12 @@ impl RankSet {
     }
 
     /// The runs, the lowest first.
-    pub fn runs(&self) -> &[Run] {
+    pub fn runs(&self) -> &[RankRun] {
         &self.runs
     }
 
     #[cfg(feature = "ranks")]
-    pub(super) fn into_runs(self) -> Vec<Run> {
+    pub(super) fn into_runs(self) -> Vec<RankRun> {
         self.runs
     }
 
@@ -112,7 +112,7 @@ impl RankSet {
     }
 
     /// Adds a run of higher ranks, if there is room.
-    fn push(&mut self, run: Run) -> bool {
+    fn push(&mut self, run: RankRun) -> bool {
         let run = self.absorb_singles(run);
         if let Some(last) = self.runs.last_mut()
             && let Some(joined) = last.joined(run)
@@ -133,13 +133,13 @@ impl RankSet {
     }
 
     /// A strided run takes over the single ranks that precede it in its stride.
-    fn absorb_singles(&mut self, mut run: Run) -> Run {
+    fn absorb_singles(&mut self, mut run: RankRun) -> RankRun {
         while run.is_strided()
             && let Some(last) = self.runs.last()
             && last.count == 1
             && last.first.checked_add(run.stride) == Some(run.first)
         {
-            run = Run {
+            run = RankRun {
                 first: last.first,
                 count: run.count + 1,
                 ..run
@@ -150,7 +150,7 @@ impl RankSet {
     }
 
     /// The last single ranks and this one, if they are at equal distances.
-    fn made_strided(&self, run: Run) -> Option<Run> {
+    fn made_strided(&self, run: RankRun) -> Option<RankRun> {
         let singles = self
             .runs
             .get(self.runs.len().checked_sub(LEAST_STRIDED - 1)?..)?;
@@ -164,7 +164,7 @@ impl RankSet {
             .windows(2)
             .all(|pair| pair[1].first.checked_sub(pair[0].first) == Some(stride));
         let first = singles.first()?.first;
-        (all_single && equal).then_some(Run {
+        (all_single && equal).then_some(RankRun {
             first,
             count: LEAST_STRIDED as u32,
             stride,
@@ -173,7 +173,7 @@ impl RankSet {
 
     /// The same ranks of a program whose ranks come after so many of another.
     pub(super) fn shifted(&self, by: u32) -> Self {
-        let shift = |run: &Run| Run {
+        let shift = |run: &RankRun| RankRun {
             first: run.first.saturating_add(by),
             ..*run
         };
@@ -185,7 +185,7 @@ impl RankSet {
 
     /// A set as it was written; `None` if it is none: runs must be in order, and no more than `ranks` in all.
     #[cfg(any(test, feature = "json", feature = "ranks"))]
-    pub(super) fn from_parts(runs: Vec<Run>, count: u32, ranks: u32) -> Option<Self> {
+    pub(super) fn from_parts(runs: Vec<RankRun>, count: u32, ranks: u32) -> Option<Self> {
         let mut listed: u32 = 0;
         let mut above: Option<u32> = None;
         for run in &runs {
@@ -219,7 +219,7 @@ impl RankSet {
 }
 
 /// `7`, `2-4`, `0-12:4`.
-impl fmt::Display for Run {
+impl fmt::Display for RankRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self {
@@ -252,7 +252,7 @@ impl FromIterator<u32> for RankSet {
         let mut last = None;
         for rank in ranks {
             if last.is_none_or(|last| rank > last) {
-                set.append(&Self::of(rank));
+                set.append(&Self::single(rank));
                 last = Some(rank);
             }
         }
@@ -299,12 +299,12 @@ mod tests {
 
     #[test]
     fn what_is_no_set_is_not_taken() {
-        let run = |first, count, stride| Run {
+        let run = |first, count, stride| RankRun {
             first,
             count,
             stride,
         };
-        let set = |runs: &[Run], count| RankSet::from_parts(runs.to_vec(), count, 100);
+        let set = |runs: &[RankRun], count| RankSet::from_parts(runs.to_vec(), count, 100);
         assert!(
             set(&[run(0, 10, 1), run(20, 6, 16)], 16).is_none(),
             "up to rank 100"
@@ -323,7 +323,7 @@ mod tests {
     fn ranks_that_are_not_higher_do_no_harm() {
         let mut set: RankSet = [10, 20, 31].into_iter().collect();
         for rank in [5, 5, 5, 5, 4] {
-            set.append(&RankSet::of(rank));
+            set.append(&RankSet::single(rank));
         }
         assert_eq!(set.to_string(), "10,20,31,5,5,5,5,4");
     }

@@ -4,15 +4,10 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
-use downbeat_clock_core::{RegionGuard, RegionTimer};
+use downbeat_clock_core::RegionGuard;
 
-use super::registry;
+use super::registry::{self, ThreadTimer, TimerTable};
 use super::setup::RegionClock;
-
-pub(super) type Timer = RegionTimer<RegionClock>;
-
-/// The timers of a thread, by the numbers of their regions; those that it has not used are missing.
-pub(super) type Timers = &'static [OnceLock<&'static Timer>];
 
 /// A region of a program that is timed: in each thread by a timer of its own.
 ///
@@ -40,7 +35,7 @@ pub struct Region {
 
 thread_local! {
     // Without a destructor, so that nothing has to be checked before it is read.
-    static TIMERS: Cell<Timers> = const { Cell::new(&[]) };
+    static TIMERS: Cell<TimerTable> = const { Cell::new(&[]) };
 }
 
 impl Region {
@@ -90,7 +85,7 @@ impl Region {
     }
 
     #[inline(always)]
-    fn timer(&self) -> &'static Timer {
+    fn timer(&self) -> &'static ThreadTimer {
         // The table is this thread's own, so that a number without its timer leads to the registry.
         match TIMERS
             .get()
@@ -104,7 +99,7 @@ impl Region {
 
     #[cold]
     #[inline(never)]
-    fn find_timer(&self) -> &'static Timer {
+    fn find_timer(&self) -> &'static ThreadTimer {
         let mut registry = registry::lock();
         let mut number = self.number.load(Ordering::Relaxed);
         if number == usize::MAX {
@@ -121,18 +116,18 @@ impl Region {
 }
 
 /// The timers of the thread that calls.
-pub(super) fn timers() -> Timers {
+pub(super) fn timers() -> TimerTable {
     TIMERS.get()
 }
 
 /// Hands the timers of a thread back when it ends.
-struct Leaving;
+struct ThreadExit;
 
 thread_local! {
-    static LEAVING: Leaving = const { Leaving };
+    static LEAVING: ThreadExit = const { ThreadExit };
 }
 
-impl Drop for Leaving {
+impl Drop for ThreadExit {
     fn drop(&mut self) {
         // Destructors that run later begin anew, and lose nothing either.
         registry::lock().leave(TIMERS.replace(&[]));

@@ -1,15 +1,22 @@
 //! All regions of the program and all timers of its threads.
 //!
-//! Timers are never freed, so that threads can keep references to them: those of a thread that ended serve the next one
+//! TimerTable are never freed, so that threads can keep references to them: those of a thread that ended serve the next one
 //! that begins. Their statistics are taken over before.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use downbeat_clock_core::RegionTimer;
+
 use super::name;
 use super::profile::{Profile, RegionProfile};
-use super::region::{Timer, Timers};
-use super::setup::{Setup, setup};
+use super::setup::{RegionClock, Setup, setup};
+
+/// The timer of one region in one thread.
+pub(super) type ThreadTimer = RegionTimer<RegionClock>;
+
+/// The timers of a thread, by the numbers of their regions; a region that the thread has not used has none.
+pub(super) type TimerTable = &'static [OnceLock<&'static ThreadTimer>];
 
 pub(super) struct Registry {
     setup: &'static Setup,
@@ -17,17 +24,17 @@ pub(super) struct Registry {
     numbers: HashMap<&'static str, usize>,
     /// How many threads there were.
     threads: u32,
-    living: Vec<Living>,
-    /// Timers of threads that ended, all of them stopped and reset.
-    spare: Vec<Timers>,
+    living: Vec<LivingThread>,
+    /// TimerTable of threads that ended, all of them stopped and reset.
+    spare: Vec<TimerTable>,
     /// What threads that ended had seen, by the number of the region, in ticks of the clock.
     ended: Vec<RegionProfile>,
 }
 
 /// A thread that has timers.
-struct Living {
+struct LivingThread {
     thread: u32,
-    timers: Timers,
+    timers: TimerTable,
 }
 
 /// Waits for other threads that use a region for the first time, end, or make a report.
@@ -65,7 +72,11 @@ impl Registry {
     }
 
     /// The timer of a thread that has `timers` so far, and all that it has from now on.
-    pub(super) fn timer(&mut self, timers: Timers, number: usize) -> (Timers, &'static Timer) {
+    pub(super) fn timer(
+        &mut self,
+        timers: TimerTable,
+        number: usize,
+    ) -> (TimerTable, &'static ThreadTimer) {
         let timers = if number < timers.len() {
             timers
         } else {
@@ -78,7 +89,7 @@ impl Registry {
     }
 
     /// A longer table, of twice as many timers, so that what is left behind is no more than what is used.
-    fn grow(&mut self, old: Timers, number: usize) -> Timers {
+    fn grow(&mut self, old: TimerTable, number: usize) -> TimerTable {
         if old.is_empty()
             && let Some(timers) = self.spare.pop()
         {
@@ -91,7 +102,7 @@ impl Registry {
         }
         let mut table = old.to_vec();
         table.resize_with((number + 1).next_power_of_two(), OnceLock::new);
-        let table: Timers = Vec::leak(table);
+        let table: TimerTable = Vec::leak(table);
         match self.place(old) {
             Some(place) => self.living[place].timers = table,
             None => self.enlist(table),
@@ -99,15 +110,15 @@ impl Registry {
         table
     }
 
-    fn enlist(&mut self, timers: Timers) {
-        self.living.push(Living {
+    fn enlist(&mut self, timers: TimerTable) {
+        self.living.push(LivingThread {
             thread: self.threads,
             timers,
         });
         self.threads = self.threads.saturating_add(1);
     }
 
-    fn place(&self, timers: Timers) -> Option<usize> {
+    fn place(&self, timers: TimerTable) -> Option<usize> {
         // Empty tables are no thread's.
         self.living
             .iter()
@@ -117,7 +128,7 @@ impl Registry {
     /// Takes over what a thread has seen, and its timers for the next one.
     ///
     /// A region that it left running keeps its timers as they are: somebody may still hold the guard.
-    pub(super) fn leave(&mut self, timers: Timers) {
+    pub(super) fn leave(&mut self, timers: TimerTable) {
         let running = timers
             .iter()
             .filter_map(OnceLock::get)
@@ -145,7 +156,7 @@ impl Registry {
     }
 
     /// What the thread has seen that has these timers.
-    pub(super) fn profile_of(&self, timers: Timers) -> Profile {
+    pub(super) fn profile_of(&self, timers: TimerTable) -> Profile {
         let mut regions: Vec<_> = self
             .names
             .iter()
@@ -171,7 +182,7 @@ impl Registry {
     }
 }
 
-fn add(regions: &mut [RegionProfile], living: &Living) {
+fn add(regions: &mut [RegionProfile], living: &LivingThread) {
     for (region, timer) in regions.iter_mut().zip(living.timers) {
         if let Some(timer) = timer.get() {
             region.add(living.thread, &timer.statistics());

@@ -1,11 +1,11 @@
 //! What all ranks have seen of their regions, in as little space as one of them needs.
 
 use core::cmp::Ordering;
-use core::fmt;
 
 use downbeat_clock_core::Duration;
 
-use super::groups::{self, CountOf, HistogramGroup};
+use super::error::RegionError;
+use super::groups::{self, HistogramGroup, RankCount};
 use super::profile::{Profile, RegionProfile, Remarks, ThreadEvent};
 use super::ranks::RankSet;
 use super::setup::Overhead;
@@ -14,7 +14,7 @@ use super::setup::Overhead;
 ///
 /// Its size does not depend on the number of ranks, but for lists of ranks, which are bounded.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Report {
+pub struct ProfileReport {
     /// How many ranks there are.
     pub ranks: u32,
     /// By which clock; of several, that of the lowest rank.
@@ -56,9 +56,9 @@ pub struct EventReport {
     /// Those that ran through it.
     pub ranks: RankSet,
     /// How many there were, on the rank that had the most.
-    pub most: CountOf,
+    pub most: RankCount,
     /// How many there were, on the rank that had the fewest.
-    pub fewest: CountOf,
+    pub fewest: RankCount,
     /// How many there were on all ranks.
     pub count: u64,
     /// The longest of all.
@@ -118,7 +118,7 @@ pub struct RankTotal {
 }
 
 impl RankEvent {
-    fn of(rank: u32, ThreadEvent { event, thread }: ThreadEvent) -> Self {
+    fn new(rank: u32, ThreadEvent { event, thread }: ThreadEvent) -> Self {
         Self {
             length: event.length,
             rank,
@@ -141,34 +141,11 @@ impl RankTotal {
     }
 }
 
-/// Why reports do not become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum MergeError {
-    /// They count in different units.
-    DifferentTicks([Duration; 2]),
-    /// There are more than 2^32 ranks.
-    TooManyRanks,
-}
-
-impl fmt::Display for MergeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::DifferentTicks([one, other]) => {
-                write!(f, "a tick is {one} in one report, and {other} in another")
-            }
-            Self::TooManyRanks => f.write_str("there are more than 2^32 ranks"),
-        }
-    }
-}
-
-impl core::error::Error for MergeError {}
-
-impl Report {
+impl ProfileReport {
     /// Of a program with a single rank.
-    pub fn of(profile: &Profile) -> Self {
+    pub fn new(profile: &Profile) -> Self {
         Self {
-            regions: RegionReport::of_rank(profile, 0).collect(),
+            regions: RegionReport::for_rank(profile, 0).collect(),
             ..Self::head_of(profile)
         }
     }
@@ -216,19 +193,19 @@ impl Report {
     ///
     /// # Errors
     /// When they count in different units, or the ranks cannot be numbered.
-    pub fn beside(mut self, mut other: Self) -> Result<Self, MergeError> {
+    pub fn merge(mut self, mut other: Self) -> Result<Self, RegionError> {
         if self.tick != other.tick {
-            return Err(MergeError::DifferentTicks([self.tick, other.tick]));
+            return Err(RegionError::ReportTicksDiffer([self.tick, other.tick]));
         }
         self.ranks
             .checked_add(other.ranks)
-            .ok_or(MergeError::TooManyRanks)?;
+            .ok_or(RegionError::TooManyRanks)?;
         other
             .regions
             .iter_mut()
             .for_each(|region| region.shift(self.ranks));
         self.append_head(other.ranks, &other.overhead);
-        let mut appending = Appending::to(&mut self.regions);
+        let mut appending = RegionAppender::to(&mut self.regions);
         other
             .regions
             .iter()
@@ -247,7 +224,7 @@ impl Report {
 }
 
 /// Adds regions of higher ranks to those of a report, in the order of their names, which both are in.
-pub(super) struct Appending<'a> {
+pub(super) struct RegionAppender<'a> {
     regions: &'a mut Vec<RegionReport>,
     /// So many were there; new ones come behind them.
     known: usize,
@@ -255,7 +232,7 @@ pub(super) struct Appending<'a> {
     place: usize,
 }
 
-impl<'a> Appending<'a> {
+impl<'a> RegionAppender<'a> {
     pub(super) fn to(regions: &'a mut Vec<RegionReport>) -> Self {
         Self {
             known: regions.len(),
@@ -285,19 +262,19 @@ impl<'a> Appending<'a> {
 
 impl RegionReport {
     /// The part of a rank among others.
-    pub(super) fn of_rank(profile: &Profile, rank: u32) -> impl Iterator<Item = Self> {
+    pub(super) fn for_rank(profile: &Profile, rank: u32) -> impl Iterator<Item = Self> {
         profile
             .regions()
             .iter()
-            .map(move |region| Self::of(rank, region))
+            .map(move |region| Self::new(rank, region))
     }
 
-    fn of(rank: u32, region: &RegionProfile) -> Self {
+    fn new(rank: u32, region: &RegionProfile) -> Self {
         Self {
             name: region.name.clone(),
             remarks: region.remarks,
             remarked: (region.remarks != Remarks::default()).then_some(rank),
-            events: EventReport::of(rank, region),
+            events: EventReport::new(rank, region),
         }
     }
 
@@ -321,8 +298,8 @@ impl RegionReport {
 }
 
 impl EventReport {
-    fn of(rank: u32, region: &RegionProfile) -> Option<Self> {
-        let count = CountOf {
+    fn new(rank: u32, region: &RegionProfile) -> Option<Self> {
+        let count = RankCount {
             count: region.events,
             rank,
         };
@@ -332,22 +309,24 @@ impl EventReport {
             rank,
         };
         Some(Self {
-            ranks: RankSet::of(rank),
+            ranks: RankSet::single(rank),
             most: count,
             fewest: count,
             count: region.events,
-            longest: RankEvent::of(rank, region.longest?),
+            longest: RankEvent::new(rank, region.longest?),
             second_longest: region
                 .second_longest
-                .map(|event| RankEvent::of(rank, event)),
-            shortest: RankEvent::of(rank, region.shortest?),
+                .map(|event| RankEvent::new(rank, event)),
+            shortest: RankEvent::new(rank, region.shortest?),
             longest_average: total,
             shortest_average: total,
             greatest_total: total,
             least_total: total,
             total: region.total.into(),
             threads: region.threads,
-            groups: HistogramGroup::of(rank, &region.bins).into_iter().collect(),
+            groups: HistogramGroup::single_rank(rank, &region.bins)
+                .into_iter()
+                .collect(),
         })
     }
 

@@ -1,7 +1,6 @@
 //! Reports in files: JSON, one document for each run of a program.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 
 use downbeat_clock_core::{DecimalBin, Duration};
@@ -9,16 +8,16 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::name;
-use super::ranks::{RankSet, Run};
-use super::report::{EventReport, RegionReport, Report};
+use super::ranks::{RankRun, RankSet};
+use super::report::{EventReport, ProfileReport, RegionReport};
 use super::setup::Overhead;
-use downbeat_files::FileError;
+use downbeat_files::{FileError, NewFile};
 
 const SCHEMA: &str = "downbeat.regions";
 const VERSION: u32 = 1;
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct SavedReport<'a> {
     schema: &'static str,
     version: u32,
     ranks: u32,
@@ -30,7 +29,7 @@ struct Written<'a> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Read {
+struct LoadedReport {
     #[serde(rename = "schema")]
     _schema: String,
     #[serde(rename = "version")]
@@ -44,13 +43,13 @@ struct Read {
 
 /// What is read before anything else.
 #[derive(Deserialize)]
-struct Version {
+struct ReportSchema {
     schema: String,
     version: u32,
 }
 
-/// As [`Report::save`] writes it. Regions are in the order in which they are listed.
-impl Serialize for Report {
+/// As [`ProfileReport::save`] writes it. Regions are in the order in which they are listed.
+impl Serialize for ProfileReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self {
             ranks,
@@ -61,7 +60,7 @@ impl Serialize for Report {
         } = self;
         let regions = self.regions();
         let tick_nanos = tick.as_nanos();
-        Written {
+        SavedReport {
             schema: SCHEMA,
             version: VERSION,
             ranks: *ranks,
@@ -74,31 +73,17 @@ impl Serialize for Report {
     }
 }
 
-impl Report {
+impl ProfileReport {
     /// Writes the report to a file, for one rank to do. What was there before is replaced once all is written.
     ///
     /// # Errors
     /// When the file cannot be written; what was there before is still there then.
     pub fn save(&self, path: &Path) -> Result<(), FileError> {
-        let failed = |why| FileError::Io {
-            path: path.to_owned(),
-            why,
-        };
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(".part");
-        let write = || {
-            let mut text = serde_json::to_string(self)?;
-            text.push('\n');
-            let mut file = fs::File::create(&beside)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&beside, path)
-        };
-        write().map_err(|why| {
-            // If it was not made, there is nothing to remove.
-            let _ = fs::remove_file(&beside);
-            failed(why)
-        })
+        let mut text = serde_json::to_vec(self).map_err(|why| FileError::io(path)(why.into()))?;
+        text.push(b'\n');
+        let mut file = NewFile::create(path)?;
+        file.write(&mut text)?;
+        file.finish()
     }
 
     /// Reads a report that was saved.
@@ -106,14 +91,8 @@ impl Report {
     /// # Errors
     /// When the file cannot be read, or is no such report.
     pub fn load(path: &Path) -> Result<Self, FileError> {
-        let bytes = fs::read(path).map_err(|why| FileError::Io {
-            path: path.to_owned(),
-            why,
-        })?;
-        Self::from_json(&bytes).map_err(|why| FileError::Content {
-            path: path.to_owned(),
-            why,
-        })
+        let bytes = fs::read(path).map_err(FileError::io(path))?;
+        Self::from_json(&bytes).map_err(|why| FileError::content(path, why))
     }
 
     fn from_json(bytes: &[u8]) -> Result<Self, String> {
@@ -121,8 +100,8 @@ impl Report {
             format!("this is no report of regions, which begins with {{\"schema\":\"{SCHEMA}\"")
         };
         match serde_json::from_slice(bytes) {
-            Ok(Version { schema, .. }) if schema != SCHEMA => return Err(no_report(())),
-            Ok(Version { version, .. }) if version != VERSION => {
+            Ok(ReportSchema { schema, .. }) if schema != SCHEMA => return Err(no_report(())),
+            Ok(ReportSchema { version, .. }) if version != VERSION => {
                 return Err(format!("version {version} is not known here"));
             }
             Ok(_) => {}
@@ -130,8 +109,8 @@ impl Report {
             Err(why) if why.is_eof() && !bytes.is_empty() => return Err(why.to_string()),
             Err(_) => return Err(no_report(())),
         }
-        let read: Read = serde_json::from_slice(bytes).map_err(|why| why.to_string())?;
-        let Read {
+        let read: LoadedReport = serde_json::from_slice(bytes).map_err(|why| why.to_string())?;
+        let LoadedReport {
             ranks,
             clock,
             tick_nanos,
@@ -285,7 +264,7 @@ impl<'de> Deserialize<'de> for RankSet {
         let JsonRanks { count, runs } = JsonRanks::deserialize(deserializer)?;
         let runs = runs
             .into_iter()
-            .map(|[first, count, stride]| Run {
+            .map(|[first, count, stride]| RankRun {
                 first,
                 count,
                 stride,
@@ -302,7 +281,7 @@ mod tests {
     use crate::profile::{Profile, RegionProfile, Remarks, ThreadEvent};
     use downbeat_clock_core::RegionEvent;
 
-    fn report() -> Report {
+    fn report() -> ProfileReport {
         let event = |length, number| {
             Some(ThreadEvent {
                 event: RegionEvent { length, number },
@@ -330,7 +309,7 @@ mod tests {
             ..RegionProfile::new("idle")
         };
         let of = |regions| {
-            Report::of(&Profile::new(
+            ProfileReport::new(&Profile::new(
                 "clock",
                 Duration::from_nanos(1),
                 Overhead::default(),
@@ -338,11 +317,11 @@ mod tests {
             ))
         };
         of(vec![solve.clone(), idle])
-            .beside(of(vec![solve]))
+            .merge(of(vec![solve]))
             .unwrap()
     }
 
-    fn json(report: &Report) -> String {
+    fn json(report: &ProfileReport) -> String {
         serde_json::to_string(report).unwrap()
     }
 
@@ -353,9 +332,9 @@ mod tests {
         let report = report();
         report.save(&path).unwrap();
         report.save(&path).unwrap();
-        assert_eq!(Report::load(&path).unwrap(), report);
+        assert_eq!(ProfileReport::load(&path).unwrap(), report);
         fs::remove_file(&path).unwrap();
-        let why = Report::load(&path).unwrap_err().to_string();
+        let why = ProfileReport::load(&path).unwrap_err().to_string();
         assert!(why.starts_with(&path.display().to_string()), "{why}");
         assert!(
             report
@@ -394,7 +373,7 @@ mod tests {
         let text = json(&report());
         let error = |from: &str, to: &str| {
             assert!(text.contains(from), "{from} in {text}");
-            Report::from_json(text.replacen(from, to, 1).as_bytes()).unwrap_err()
+            ProfileReport::from_json(text.replacen(from, to, 1).as_bytes()).unwrap_err()
         };
         assert_eq!(
             error("\"version\":1", "\"version\":2"),
@@ -405,13 +384,13 @@ mod tests {
         assert_eq!(error("downbeat.regions", "downbeat.launch"), none);
         for text in ["", "x", "[]", "{}", "null"] {
             assert_eq!(
-                Report::from_json(text.as_bytes()).unwrap_err(),
+                ProfileReport::from_json(text.as_bytes()).unwrap_err(),
                 none,
                 "{text}"
             );
         }
         assert!(
-            Report::from_json(&text.as_bytes()[..text.len() / 2])
+            ProfileReport::from_json(&text.as_bytes()[..text.len() / 2])
                 .unwrap_err()
                 .starts_with("EOF")
         );
@@ -433,6 +412,6 @@ mod tests {
         assert!(error("\"bin\":6000", "\"bin\":6001").contains("no bin begins with 6001"));
         assert!(error("\"sum\":2", "\"sum\":-2").contains("invalid value"));
         assert!(error("\"clock\"", "\"clocks\"").contains("unknown field"));
-        assert!(Report::from_json("[".repeat(100_000).as_bytes()).is_err());
+        assert!(ProfileReport::from_json("[".repeat(100_000).as_bytes()).is_err());
     }
 }

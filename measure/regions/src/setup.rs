@@ -1,13 +1,11 @@
 //! By which clock regions are timed, in what unit, and what that costs itself.
 
-use core::fmt;
 use std::sync::OnceLock;
 
-use downbeat_clock_core::{Clock, Duration, ModelError, RegionTimer, TickRate, TickScale, Ticks};
-use downbeat_timers::{
-    CalibrationError, SystemClock, SystemClockId, SystemClockUnavailable, TscClock, TscUnavailable,
-    UnorderedTsc, calibrate_during,
-};
+use downbeat_clock_core::{Clock, Duration, RegionTimer, TickRate, TickScale, Ticks};
+use downbeat_timers::{SystemClock, SystemClockId, TscClock, UnorderedTsc, calibrate_during};
+
+use super::error::RegionError;
 
 /// By which clock a program times its regions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -24,7 +22,7 @@ pub enum ClockChoice {
 
 /// What a program settles before its first region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct RegionSettings {
     /// By which clock.
     pub clock: ClockChoice,
     /// What a tick is: the unit of histograms and reports, equal on all ranks.
@@ -34,7 +32,7 @@ pub struct Settings {
 }
 
 /// The cheapest clock, ticks of a nanosecond, and nothing subtracted.
-impl Default for Settings {
+impl Default for RegionSettings {
     fn default() -> Self {
         Self {
             clock: ClockChoice::default(),
@@ -112,38 +110,6 @@ impl RegionClock {
     }
 }
 
-/// Why regions are not timed as they were to be.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum SetupError {
-    /// A region was entered already, and what it was timed by cannot be changed.
-    TooLate,
-    /// The counter cannot be used.
-    Tsc(TscUnavailable),
-    /// The clock of the system cannot be used.
-    System(SystemClockUnavailable),
-    /// How fast the counter counts could not be found out.
-    Calibration(CalibrationError),
-    /// There is no such unit.
-    Scale(ModelError),
-}
-
-impl fmt::Display for SetupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLate => {
-                f.write_str("a region was entered before it was settled how regions are timed")
-            }
-            Self::Tsc(why) => why.fmt(f),
-            Self::System(why) => why.fmt(f),
-            Self::Calibration(why) => why.fmt(f),
-            Self::Scale(why) => why.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for SetupError {}
-
 /// What all timers of the program have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setup {
@@ -159,41 +125,41 @@ static SETUP: OnceLock<Setup> = OnceLock::new();
 
 /// Settles how the regions of this program are timed; takes some 10 ms where a counter is calibrated.
 ///
-/// To be called before the first region. Otherwise that one settles it, by [`Settings::default`]: its first run is then
+/// To be called before the first region. Otherwise that one settles it, by [`RegionSettings::default`]: its first run is then
 /// preceded by that time, which it is not charged with, though a region of another library around it is.
 ///
 /// # Errors
 /// When that is settled already, or cannot be done.
-pub fn configure(settings: Settings) -> Result<(), SetupError> {
+pub fn configure(settings: RegionSettings) -> Result<(), RegionError> {
     if SETUP.get().is_some() {
-        return Err(SetupError::TooLate);
+        return Err(RegionError::TooLate);
     }
     SETUP
-        .set(Setup::of(settings)?)
-        .map_err(|_| SetupError::TooLate)
+        .set(Setup::new(settings)?)
+        .map_err(|_| RegionError::TooLate)
 }
 
 pub(super) fn setup() -> &'static Setup {
     SETUP.get_or_init(|| {
-        let usual = Settings::default();
+        let usual = RegionSettings::default();
         let system = || {
-            Setup::of(Settings {
+            Setup::new(RegionSettings {
                 clock: ClockChoice::System,
                 ..usual
             })
         };
         // The report names the clock, so that nobody is deceived.
-        Setup::of(usual)
+        Setup::new(usual)
             .or_else(|_| system())
             .unwrap_or_else(|_| Setup::missing())
     })
 }
 
 impl Setup {
-    fn of(settings: Settings) -> Result<Self, SetupError> {
+    fn new(settings: RegionSettings) -> Result<Self, RegionError> {
         let (clock, rate) = match settings.clock {
             ClockChoice::OrderedTsc => {
-                let tsc = TscClock::detect().map_err(SetupError::Tsc)?;
+                let tsc = TscClock::detect().map_err(RegionError::Tsc)?;
                 (RegionClock::OrderedTsc(tsc), calibrated(&tsc)?)
             }
             ClockChoice::Cheapest => match TscClock::detect() {
@@ -205,7 +171,7 @@ impl Setup {
             },
             ClockChoice::System => (RegionClock::System(steady()?), SystemClock::RATE),
         };
-        let scale = TickScale::new(rate, settings.tick).map_err(SetupError::Scale)?;
+        let scale = TickScale::new(rate, settings.tick).map_err(RegionError::Scale)?;
         let (within, whole) = empty_region(clock, scale);
         let picos = |ticks: f64| (ticks * rate.nanos_per_tick() * 1e3).round() as u64;
         let subtracted = settings.subtract_own;
@@ -224,7 +190,7 @@ impl Setup {
     }
 
     fn missing() -> Self {
-        let tick = Settings::default().tick;
+        let tick = RegionSettings::default().tick;
         let overhead = Overhead::default();
         Self {
             clock: RegionClock::Missing,
@@ -241,15 +207,15 @@ impl Setup {
 }
 
 /// The steady clock of the system that is not adjusted, or else the one that is.
-fn steady() -> Result<SystemClock, SetupError> {
+fn steady() -> Result<SystemClock, RegionError> {
     let [raw, adjusted] =
         [SystemClockId::MonotonicRaw, SystemClockId::Monotonic].map(SystemClock::detect);
-    raw.or(adjusted).map_err(SetupError::System)
+    raw.or(adjusted).map_err(RegionError::System)
 }
 
-fn calibrated(tsc: &TscClock) -> Result<TickRate, SetupError> {
+fn calibrated(tsc: &TscClock) -> Result<TickRate, RegionError> {
     let found = calibrate_during(tsc, &steady()?, Duration::from_millis(10))
-        .map_err(SetupError::Calibration)?;
+        .map_err(RegionError::Calibration)?;
     Ok(found.rate())
 }
 
@@ -278,6 +244,7 @@ fn empty_region(clock: RegionClock, scale: TickScale) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use downbeat_clock_core::ModelError;
 
     #[test]
     fn every_clock_times_regions() {
@@ -286,17 +253,17 @@ mod tests {
             ClockChoice::OrderedTsc,
             ClockChoice::System,
         ] {
-            let found = Setup::of(Settings {
+            let found = Setup::new(RegionSettings {
                 clock,
                 subtract_own: true,
-                ..Settings::default()
+                ..RegionSettings::default()
             });
             let setup = match found {
                 Ok(setup) => setup,
                 // Elsewhere than on x86 the reason is what can be tested.
                 Err(why) => {
                     assert!(
-                        clock == ClockChoice::OrderedTsc && matches!(why, SetupError::Tsc(_)),
+                        clock == ClockChoice::OrderedTsc && matches!(why, RegionError::Tsc(_)),
                         "{why}"
                     );
                     continue;
@@ -328,14 +295,14 @@ mod tests {
 
     #[test]
     fn what_is_no_tick_is_refused() {
-        let settings = Settings {
+        let settings = RegionSettings {
             clock: ClockChoice::System,
             tick: Duration::ZERO,
-            ..Settings::default()
+            ..RegionSettings::default()
         };
         assert!(matches!(
-            Setup::of(settings),
-            Err(SetupError::Scale(ModelError::TickNotPositive))
+            Setup::new(settings),
+            Err(RegionError::Scale(ModelError::TickNotPositive))
         ));
     }
 }

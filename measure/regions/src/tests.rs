@@ -1,7 +1,7 @@
 //! Regions of threads. Tests run side by side in one process: each has names of its own.
 
 use super::{
-    LONGEST_NAME, Profile, Region, RegionProfile, Settings, SetupError, configure, profile,
+    LONGEST_NAME, Profile, Region, RegionError, RegionProfile, RegionSettings, configure, profile,
 };
 use super::{profile_of_this_thread, setup};
 use crate::region;
@@ -267,8 +267,8 @@ fn a_profile_while_other_threads_run() {
 fn it_is_settled_once() {
     drop(region!("tests: settled"));
     assert!(matches!(
-        configure(Settings::default()),
-        Err(SetupError::TooLate)
+        configure(RegionSettings::default()),
+        Err(RegionError::TooLate)
     ));
     assert_eq!(profile().tick, setup::setup().tick);
     assert!(profile().overhead.whole_picos >= profile().overhead.within_picos);
@@ -283,7 +283,7 @@ fn regions_of_one_name_are_added_up() {
     let regions = vec![region("b", 1), region("a", 2), region("b", 4)];
     let profile = Profile::new(
         "",
-        Settings::default().tick,
+        RegionSettings::default().tick,
         super::Overhead::default(),
         regions,
     );

@@ -4,12 +4,12 @@
 
 use downbeat_clock_core::DecimalBin;
 
-use super::groups::{BinCounts, CountOf, HistogramGroup};
+use super::groups::{BinCounts, HistogramGroup, RankCount};
 use super::profile::Remarks;
-use super::ranks::{RankSet, Run};
+use super::ranks::{RankRun, RankSet};
 use super::report::{EventReport, RankEvent, RankTotal, RegionReport};
 
-/// What can be made of bytes again.
+/// A value that can be sent as bytes.
 pub(super) trait Wire: Sized {
     /// Something to read a value into.
     fn blank() -> Self;
@@ -190,8 +190,8 @@ macro_rules! fields {
 }
 
 fields! {
-    Run { first, count, stride }
-    CountOf { count, rank }
+    RankRun { first, count, stride }
+    RankCount { count, rank }
     BinCounts { bin, most, least, sum }
     HistogramGroup { fullest, ranks, bins }
     RankEvent { length, rank, thread, number }

@@ -7,9 +7,10 @@
 #[path = "../examples/heat/mod.rs"]
 mod heat;
 
-use downbeat_regions::{Overhead, Profile, RegionProfile, Report};
+use downbeat_regions::{Overhead, Profile, ProfileReport, RegionProfile};
 use downbeat_sync::{
-    Clocks, Comm, Link, Network, SimCluster, SimComm, ThreadCluster, ThreadComm, block_on_ready,
+    Clocks, Comm, Network, NetworkLink, SimCluster, SimComm, ThreadCluster, ThreadComm,
+    block_on_ready,
 };
 use downbeat_timers::Duration;
 use heat::{COLUMNS, Deal, ROWS, STEPS, Tile, alone, spread};
@@ -62,8 +63,8 @@ fn heat_spreads_alike_on_all_ranks() {
 }
 
 /// The same steps on simulated ranks, where a cell takes a nanosecond, and everything else six.
-fn simulated(deal: Deal, ranks: u32) -> Report {
-    let link = Link::steady(Duration::from_micros(1));
+fn simulated(deal: Deal, ranks: u32) -> ProfileReport {
+    let link = NetworkLink::steady(Duration::from_micros(1));
     let cluster = SimCluster {
         ranks,
         ranks_per_node: 1,

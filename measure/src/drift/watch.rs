@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Local};
 use downbeat_sync::{
-    AccuracyCheck, Comm, OffsetAlgorithm, RankSample, Seen, SyncError, collective,
+    AccuracyCheck, Comm, OffsetAlgorithm, RankOffset, RankSample, SyncError, collective,
 };
 
 /// Measures the offsets of the clocks of all ranks to that of rank 0, at regular times.
@@ -26,7 +26,7 @@ pub struct Round<'a> {
     /// When it began.
     pub after: Duration,
     /// What was seen of each rank. The times are those of its own clock.
-    pub seen: &'a [Seen],
+    pub seen: &'a [RankOffset],
 }
 
 impl Watch {
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::{Explained, OffsetSeries};
     use downbeat_clock_core::{Global, Timestamp};
-    use downbeat_sync::{Clocks, Drift, Network, SimClock, SimCluster, SimComm, Wander};
+    use downbeat_sync::{Clocks, Drift, DriftWalk, Network, SimClock, SimCluster, SimComm};
 
     fn cluster(clocks: Clocks) -> SimCluster {
         let network = Network::typical();
@@ -119,8 +119,11 @@ mod tests {
         takes: Duration,
     ) -> (Vec<(SimClock, OffsetSeries<Global>)>, Vec<u64>) {
         let program = async |comm: &SimComm| {
-            let (clock, local, began) =
-                (comm.clock(), SimClock::believed().unwrap(), comm.true_now());
+            let (clock, local, began) = (
+                comm.clock(),
+                SimClock::nominal_model().unwrap(),
+                comm.true_now(),
+            );
             let (mut seen, mut numbers) = (vec![vec![]; comm.size() as usize], vec![]);
             let take = |round: Round<'_>| {
                 numbers.push(round.number);
@@ -208,7 +211,7 @@ mod tests {
 
     #[test]
     fn clocks_that_wander_are_the_further_from_a_line_the_longer_it_is() {
-        let wander = Wander {
+        let wander = DriftWalk {
             drift_per_sqrt_second: 1e-6,
             interval: Duration::from_millis(100),
             lasting: Duration::from_secs(400),
@@ -249,7 +252,7 @@ mod tests {
     #[test]
     fn rank_0_can_end_it() {
         let program = async |comm: &SimComm| {
-            let (clock, local, mut looks) = (comm.clock(), SimClock::believed().unwrap(), 0);
+            let (clock, local, mut looks) = (comm.clock(), SimClock::nominal_model().unwrap(), 0);
             let take = |_: Round<'_>| {
                 looks += 1;
                 if looks == 3 {

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use downbeat_records::stats::SampleError;
+use downbeat_records::stats::StatsError;
 
 /// Why observations cannot be processed.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,10 +68,10 @@ impl fmt::Display for ProcessingError {
 
 impl core::error::Error for ProcessingError {}
 
-impl From<SampleError> for ProcessingError {
-    fn from(why: SampleError) -> Self {
+impl From<StatsError> for ProcessingError {
+    fn from(why: StatsError) -> Self {
         match why {
-            SampleError::Empty => Self::NothingValid { late: 0, long: 0 },
+            StatsError::Empty => Self::NothingValid { late: 0, long: 0 },
             // A later release may name other reasons; each is a value that cannot be ordered.
             _ => Self::NotFinite,
         }

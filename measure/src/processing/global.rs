@@ -2,14 +2,14 @@
 
 use super::{Figure, ProcessingError, interval_of_mean};
 use downbeat_records::stats::{Confidence, Sample};
-use downbeat_records::{Observations, Stamps};
+use downbeat_records::{CallTimes, Observations};
 
 pub(super) fn figures(
     observations: &Observations,
     root: usize,
     confidence: Confidence,
 ) -> Result<Vec<Figure>, ProcessingError> {
-    let Stamps::Global(stamps) = observations.stamps() else {
+    let CallTimes::Global(stamps) = observations.call_times() else {
         return Err(ProcessingError::NeedsGlobalClock);
     };
     let of_call = |call: usize| {

@@ -3,7 +3,7 @@
 use downbeat_clock_core::{Domain, Global, Local, Timestamp};
 
 use super::{Figure, Processing};
-use downbeat_records::{Observation, Observations, Stamps, State};
+use downbeat_records::{CallTimes, Observation, ObservationState, Observations};
 
 fn seen<D: Domain>(start: i64, end: i64) -> Observation<D> {
     Observation {
@@ -25,32 +25,32 @@ pub(super) fn local(calls: &[&[i64]]) -> Observations {
     let ranks = calls.first().map_or(1, |times| times.len());
     Observations::new(
         ranks,
-        vec![State::Valid; calls.len()],
-        Stamps::Local(stamps),
+        vec![ObservationState::Valid; calls.len()],
+        CallTimes::Local(stamps),
     )
     .unwrap()
 }
 
 /// Calls of two ranks by one clock: when each began and ended.
-pub(super) type Calls = Vec<(State, [(i64, i64); 2])>;
+pub(super) type Calls = Vec<(ObservationState, [(i64, i64); 2])>;
 
-pub(super) fn global(calls: &[(State, [(i64, i64); 2])]) -> Observations {
+pub(super) fn global(calls: &[(ObservationState, [(i64, i64); 2])]) -> Observations {
     let states = calls.iter().map(|(state, _)| *state).collect();
     let stamps = calls
         .iter()
         .flat_map(|(_, ranks)| ranks.map(|(start, end)| seen::<Global>(start, end)))
         .collect();
-    Observations::new(2, states, Stamps::Global(stamps)).unwrap()
+    Observations::new(2, states, CallTimes::Global(stamps)).unwrap()
 }
 
 /// Their run-times are 50, 30, -, 45 and 35.
 pub(super) fn five_calls() -> Calls {
     vec![
-        (State::Valid, [(0, 40), (5, 50)]),
-        (State::Valid, [(100, 130), (101, 120)]),
-        (State::Late, [(200, 900), (800, 990)]),
-        (State::Valid, [(300, 340), (295, 310)]),
-        (State::Valid, [(400, 410), (395, 430)]),
+        (ObservationState::Valid, [(0, 40), (5, 50)]),
+        (ObservationState::Valid, [(100, 130), (101, 120)]),
+        (ObservationState::Late, [(200, 900), (800, 990)]),
+        (ObservationState::Valid, [(300, 340), (295, 310)]),
+        (ObservationState::Valid, [(400, 410), (395, 430)]),
     ]
 }
 

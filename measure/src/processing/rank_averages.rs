@@ -11,13 +11,17 @@ pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, Proces
 #[cfg(test)]
 mod tests {
     use super::super::hand::expect;
-    use downbeat_records::{Observations, Stamps, State};
+    use downbeat_records::{CallTimes, ObservationState, Observations};
 
     #[test]
     fn series_that_are_valid_count_alike() {
-        let states = vec![State::Valid, State::Long, State::Valid];
+        let states = vec![
+            ObservationState::Valid,
+            ObservationState::Long,
+            ObservationState::Valid,
+        ];
         // Means of the ranks: 2.5 and 4.
-        let means = Stamps::Means(vec![2.0, 3.0, 99.0, 99.0, 3.0, 5.0]);
+        let means = CallTimes::Means(vec![2.0, 3.0, 99.0, 99.0, 3.0, 5.0]);
         let series = Observations::new(2, states, means).unwrap();
         expect(
             "rank-averages",

@@ -17,12 +17,16 @@ pub(super) fn figures(
 #[cfg(test)]
 mod tests {
     use super::super::hand::{expect, five_calls, global};
-    use downbeat_records::{Observations, Stamps, State};
+    use downbeat_records::{CallTimes, ObservationState, Observations};
 
     #[test]
     fn nobody_but_the_root_counts() {
-        let states = vec![State::Valid, State::Late, State::Valid];
-        let means = Stamps::Means(vec![2.5, 1.0, 0.1, 0.1, 2.25, 0.5]);
+        let states = vec![
+            ObservationState::Valid,
+            ObservationState::Late,
+            ObservationState::Valid,
+        ];
+        let means = CallTimes::Means(vec![2.5, 1.0, 0.1, 0.1, 2.25, 0.5]);
         expect(
             "root-best",
             &Observations::new(2, states, means).unwrap(),

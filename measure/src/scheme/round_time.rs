@@ -5,7 +5,7 @@ use downbeat_sync::{Comm, collective};
 
 use crate::stage::{Span, Stage, from_word, room_for, to_word};
 use crate::{MeasureError, Operation, Together};
-use downbeat_records::State;
+use downbeat_records::ObservationState;
 use downbeat_records::stats::Sample;
 
 /// Each round has a common start, and after it the ranks agree on whether all were there in time.
@@ -71,7 +71,7 @@ impl RoundTime {
         }
         let median = Sample::new(&mut took).map_or(0.0, |sample| sample.median());
         // A clock that is behind could have it arrive before it was sent; a cast saturates.
-        let slowest = collective::all_combine(stage.comm, median as u64, u64::max).await?;
+        let slowest = collective::all_reduce(stage.comm, median as u64, u64::max).await?;
         let broadcast = Duration::from_nanos((slowest as i64).max(1));
         Ok(Running {
             broadcast,
@@ -114,9 +114,9 @@ impl Running {
             }
             let word = stage.together.union(word).await?;
             let state = if word & LATE == 0 {
-                State::Valid
+                ObservationState::Valid
             } else {
-                State::Late
+                ObservationState::Late
             };
             spans.push(Span { state, ..span });
             self.adapt(word);

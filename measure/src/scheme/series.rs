@@ -5,7 +5,7 @@ use downbeat_sync::{Comm, collective};
 
 use crate::stage::{Span, Stage, room_for};
 use crate::{Barrier, MeasureError, Operation, Together};
-use downbeat_records::State;
+use downbeat_records::ObservationState;
 
 /// Several calls that are timed together, so that an observation is their mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl Series {
             spans.push(Span {
                 start,
                 end,
-                state: State::Valid,
+                state: ObservationState::Valid,
             });
         }
         Ok(spans)

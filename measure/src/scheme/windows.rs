@@ -7,7 +7,7 @@ use super::EachCall;
 use crate::stage::{Span, Stage, from_word, room_for, to_word};
 use crate::{MeasureError, Operation, Together};
 use downbeat_records::stats::Sample;
-use downbeat_records::{Observations, State};
+use downbeat_records::{ObservationState, Observations};
 
 /// Calls begin one window after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Windows {
             })
             .collect();
         let most = Sample::new(&mut lengths).map_or(0.0, |sample| sample.quantile(0.9));
-        let most = collective::all_combine(stage.comm, most as u64, u64::max).await?;
+        let most = collective::all_reduce(stage.comm, most as u64, u64::max).await?;
         Ok(Running {
             window: Duration::from_nanos((most * 2).max(1) as i64),
             fixed: false,
@@ -83,9 +83,9 @@ impl Running {
             let mut span = stage.timed(operation, number).await?;
             begin = begin + window;
             if late.is_some() {
-                span.state = State::Late;
+                span.state = ObservationState::Late;
             } else if span.end > model.invert(begin) {
-                span.state = State::Long;
+                span.state = ObservationState::Long;
             }
             spans.push(span);
         }
@@ -94,7 +94,7 @@ impl Running {
 
     /// Makes the windows longer if too many were too short. On rank 0, which tells the others.
     pub(super) fn adapt(&mut self, batch: &Observations) {
-        let spoiled = (batch.len() - batch.count(State::Valid)) as f64;
+        let spoiled = (batch.len() - batch.count(ObservationState::Valid)) as f64;
         if !self.fixed && spoiled > MOST_SPOILED * batch.len() as f64 {
             self.window = self.window + self.window;
         }

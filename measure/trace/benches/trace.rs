@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use downbeat_clock_core::{Duration, Timestamp};
-use downbeat_sync::SimError;
+use downbeat_sync::ClusterError;
 use downbeat_trace::{
     Action, ControlledLogicalClock, Matching, PreSynchronization, SyntheticEvent, SyntheticProgram,
     Trace, TraceBuilder, Verdict,
@@ -97,7 +97,7 @@ fn sizes(program: &SyntheticProgram) -> Vec<[usize; 2]> {
         let [events, marks] = &mut sizes[event.location.index()];
         *events += 1;
         *marks += usize::from(event.action != Action::Internal);
-        Ok::<(), SimError>(())
+        Ok::<(), ClusterError>(())
     });
     counted.expect("it is sound");
     sizes
@@ -134,7 +134,7 @@ fn matched(program: &SyntheticProgram, sizes: &[[usize; 2]]) -> (Trace, f64) {
         if waiting.len() == AT_ONCE {
             push(&mut waiting);
         }
-        Ok::<(), SimError>(())
+        Ok::<(), ClusterError>(())
     });
     made.expect("it is sound");
     push(&mut waiting);

@@ -135,7 +135,7 @@ mod tests {
                     .iter()
                     .filter(|(_, site)| site.location != receiver.location);
                 let expected = others
-                    .map(|(time, site)| time + latencies.of(*site, receiver).as_nanos())
+                    .map(|(time, site)| time + latencies.between_sites(*site, receiver).as_nanos())
                     .max();
                 assert_eq!(
                     extremes.reach(receiver, &latencies),

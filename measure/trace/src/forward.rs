@@ -259,7 +259,7 @@ impl<'a> Shared<'a> {
     #[inline]
     fn latency(&self, from: u32, to: u32) -> i64 {
         let [from, to] = [from, to].map(|location| self.forward.trace.site(LocationId(location)));
-        self.forward.latencies.of(from, to).as_nanos()
+        self.forward.latencies.between_sites(from, to).as_nanos()
     }
 }
 

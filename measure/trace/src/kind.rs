@@ -133,7 +133,7 @@ impl CollectiveKind {
     ];
 
     /// The kind of this number.
-    pub(super) fn of_number(number: u64) -> Option<Self> {
+    pub(super) fn from_number(number: u64) -> Option<Self> {
         Self::OF_MPI
             .into_iter()
             .chain([Self::Fork, Self::Join])

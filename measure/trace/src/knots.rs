@@ -36,7 +36,7 @@ pub struct TimeWindow {
 /// let found: Vec<_> = knots.knots().iter().map(|knot| (knot.at, knot.offset)).collect();
 /// assert_eq!(found, [(0, 10), (2_000, 10), (9_000, 80)]);
 /// assert_eq!(knots.apply(2_500), 2_515);
-/// # Ok::<(), crate::ClockOffsetError>(())
+/// # Ok::<(), downbeat_trace::ClockOffsetError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Knots(Vec<OffsetKnot>);

@@ -37,28 +37,8 @@ impl Latencies {
         (same_process >= Duration::ZERO && levels.is_sorted()).then_some(Self { levels })
     }
 
-    /// The smallest latencies that the messages of a trace seem to have, a level at a time.
-    ///
-    /// Where every message seems to take some time, the least that one takes. Otherwise clocks are wrong, and what one way
-    /// seems to take says nothing. Then it is half of the quickest round trip, a message and one back, less a tenth: what
-    /// one clock is ahead of the other cancels. A round trip counts if each receiver had waited for a quarter of it, with
-    /// no event in between, and if it was not interrupted for more than 10,000 times as long as it took: so clocks that
-    /// gain 10 ppm on each other do not make more of it than that tenth. The quickest message there and the quickest one
-    /// back within as long a time count as one, too.
-    ///
-    /// This is less than what messages take in truth, as long as they take as long one way as the other, and some of
-    /// either way were waited for. It is more, and does harm, where clocks or receivers are late in a way that no message
-    /// gives away: in every pair of processes, all messages one way. And a single message can be quicker, where few others
-    /// are nearly as quick, as on crowded cores.
-    ///
-    /// Collective operations do not count. A level without messages, or without round trips where clocks are wrong, has no
-    /// time, or the latency of the level below. What seems longer on one level than on the next is cut to that.
-    pub fn measured(trace: &Trace) -> Self {
-        Self::of_levels(round_trips::least(trace))
-    }
-
     /// What is longer on one level than on the next is cut to that, and what is not known is that of the level below.
-    pub(super) fn of_levels(mut least: [Option<Duration>; Self::LEVELS]) -> Self {
+    pub(super) fn from_levels(mut least: [Option<Duration>; Self::LEVELS]) -> Self {
         let mut beyond = Duration::MAX;
         for level in least.iter_mut().rev().flatten() {
             beyond = beyond.min(*level);
@@ -80,11 +60,11 @@ impl Latencies {
 
     /// Between two locations.
     pub fn between(&self, trace: &Trace, from: LocationId, to: LocationId) -> Duration {
-        self.of(trace.site(from), trace.site(to))
+        self.between_sites(trace.site(from), trace.site(to))
     }
 
     #[inline]
-    pub(super) fn of(&self, from: Site, to: Site) -> Duration {
+    pub(super) fn between_sites(&self, from: Site, to: Site) -> Duration {
         to.level(from)
             .map_or(Duration::ZERO, |level| self.levels[level])
     }

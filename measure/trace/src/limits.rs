@@ -45,7 +45,7 @@ pub(super) fn of_sends(
         .iter()
         .filter(|mark| mark.role() == Role::Receive)
     {
-        let latency = latencies.of(trace.site(LocationId(mark.peer())), to);
+        let latency = latencies.between_sites(trace.site(LocationId(mark.peer())), to);
         let limit = times[location][mark.event as usize] - latency;
         stamps
             .of(mark.peer(), mark.partner)

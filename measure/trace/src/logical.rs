@@ -44,7 +44,7 @@ impl ControlVariable {
 
     /// This share of a span, rounded down.
     #[inline(always)]
-    const fn of(self, span: u64) -> u64 {
+    const fn scale(self, span: u64) -> u64 {
         ((span as u128 * self.share as u128) >> 63) as u64
     }
 }
@@ -112,7 +112,11 @@ impl<D: Domain> LogicalClock<D> {
         } else {
             passed as u64
         };
-        let step = self.rule.control.of(passed).max(self.spacing.min(passed));
+        let step = self
+            .rule
+            .control
+            .scale(passed)
+            .max(self.spacing.min(passed));
         // The largest step is 2^64 - 1, which no signed number is.
         let moved = Timestamp::from_nanos(self.corrected.as_nanos().saturating_add_unsigned(step));
         self.measured = self.measured.max(time);

@@ -7,17 +7,14 @@ mod error;
 mod map;
 
 use downbeat_clock_core::{
-    ClockModel, Domain, Duration, FitError, Global, Knot, Local, OffsetFit, OffsetSample, TickRate,
+    ClockModel, Domain, Duration, FitError, Global, Local, OffsetFit, OffsetSample, TickRate,
     Timestamp,
 };
 pub use error::ClockOffsetError;
 use map::MapShape;
-pub use map::{ClockMap, ClockMaps, StreamedMaps};
+pub use map::{ClockMap, ClockMaps, ClockSample, StreamedMaps};
 
 use super::{LocationId, Place};
-
-/// What the clock of a location and that of the master showed at one instant.
-pub type ClockSample = Knot<Local, Global>;
 
 /// What is drawn through the sessions of a clock. A single session is too short to show a drift: there, only the mean of
 /// its samples counts, whatever is to be drawn.

@@ -8,7 +8,7 @@ use std::thread;
 
 use super::Trace;
 use super::primitives::{AtomicBool, AtomicUsize, Mutex, MutexGuard};
-use downbeat_sync::Sleeper;
+use downbeat_sync::internal::Sleeper;
 
 /// Neighbouring locations for each worker, so that all have about as many events; fewer workers, if there are fewer
 /// locations.

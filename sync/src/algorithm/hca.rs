@@ -2,8 +2,8 @@
 
 use downbeat_clock_core::{Clock, ClockModel, Global, Local, OffsetSample, Timestamp};
 
-use super::{Attempt, Hca2, Timekeeper};
-use crate::line::{Learned, Line, Quality};
+use super::{Attempt, Hca2, LocalClock};
+use crate::line::{LearnedModel, LineFit, Quality};
 use crate::pair::answer;
 use crate::{Comm, CommError, OffsetClient, SyncError};
 
@@ -12,13 +12,13 @@ use crate::{Comm, CommError, OffsetClient, SyncError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hca {
     /// How each rank learns its line.
-    pub line: Line,
+    pub line: LineFit,
 }
 
 impl Hca {
     pub(super) async fn attempt<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Attempt, CommError> {
         let to_root = Hca2 { line: self.line }.lines(me, comm).await?;
@@ -31,7 +31,7 @@ impl Hca {
         }
         let sample = self.measure(me, comm).await?;
         let of_root: Quality = comm.recv(0).await?;
-        Ok(to_root.and_then(|Learned { model, quality }| {
+        Ok(to_root.and_then(|LearnedModel { model, quality }| {
             let sample = sample?;
             // The offset was measured straight to rank 0: the hops no longer matter to it.
             let quality = Quality {
@@ -39,7 +39,7 @@ impl Hca {
                 ..quality
             }
             .and(of_root);
-            me.learned(Learned {
+            me.learned(LearnedModel {
                 model: moved(&model, sample)?,
                 quality,
             })
@@ -48,7 +48,7 @@ impl Hca {
 
     async fn measure<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Result<OffsetSample<Local>, SyncError>, CommError> {
         let (mut client, failure) = OffsetClient::<Local, Global>::or_single(self.line.offset, 0);

@@ -2,8 +2,8 @@
 
 use downbeat_clock_core::{BinomialTree, Clock, ClockModel, Duration, Local, PairRole};
 
-use super::{Attempt, Timekeeper};
-use crate::line::{Learned, Line, Quality};
+use super::{Attempt, LocalClock};
+use crate::line::{LearnedModel, LineFit, Quality};
 use crate::{Comm, CommError, SyncError};
 
 /// In every round, half of the ranks that are left learn a line from the other half. Lines are composed on the way up
@@ -11,14 +11,14 @@ use crate::{Comm, CommError, SyncError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hca2 {
     /// How each rank learns its line.
-    pub line: Line,
+    pub line: LineFit,
 }
 
 /// From a rank's own time to that of the root of a subtree.
-type Below = Learned<Local, Local>;
+type Below = LearnedModel<Local, Local>;
 
 /// To oneself.
-const ITSELF: Below = Learned {
+const ITSELF: Below = LearnedModel {
     model: ClockModel::IDENTITY,
     quality: Quality {
         residual_deviation: None,
@@ -30,12 +30,12 @@ const ITSELF: Below = Learned {
 impl Hca2 {
     pub(super) async fn attempt<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Attempt, CommError> {
         let to_root = self.lines(me, comm).await?;
-        Ok(to_root.and_then(|Learned { model, quality }| {
-            me.learned(Learned {
+        Ok(to_root.and_then(|LearnedModel { model, quality }| {
+            me.learned(LearnedModel {
                 model: model.renamed(),
                 quality,
             })
@@ -45,7 +45,7 @@ impl Hca2 {
     /// From this rank's time to that of rank 0.
     pub(super) async fn lines<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Result<Below, SyncError>, CommError> {
         // What is known of the root's own clock comes with the last line on every way there.
@@ -80,7 +80,7 @@ impl Hca2 {
     /// root alone.
     async fn gather<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         quality: Quality,
         comm: &M,
         failure: &mut Option<SyncError>,
@@ -134,7 +134,7 @@ async fn scatter<M: Comm>(subtree: Vec<Below>, comm: &M) -> Result<Below, CommEr
 }
 
 fn compose(line: Below, above: Below) -> Result<Below, SyncError> {
-    Ok(Learned {
+    Ok(LearnedModel {
         model: line.model.then(&above.model)?,
         quality: line.quality.and(above.quality),
     })
@@ -152,7 +152,7 @@ async fn send<M: Comm>(comm: &M, to: u32, line: Below) -> Result<(), CommError> 
 }
 
 async fn receive<M: Comm>(comm: &M, from: u32) -> Result<Below, CommError> {
-    Ok(Learned {
+    Ok(LearnedModel {
         model: comm.recv(from).await?,
         quality: comm.recv(from).await?,
     })

@@ -2,21 +2,21 @@
 
 use downbeat_clock_core::{BinomialTree, Clock, PairRole};
 
-use super::{Attempt, Synchronized, Timekeeper};
-use crate::line::Line;
+use super::{Attempt, LocalClock, Synchronized};
+use crate::line::LineFit;
 use crate::{Comm, CommError, OffsetAlgorithm};
 
 /// In every round, ranks that know global time teach as many that do not. Nothing is merged and nothing scattered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hca3 {
     /// How each rank learns its line.
-    pub line: Line,
+    pub line: LineFit,
 }
 
 impl Hca3 {
     pub(super) async fn attempt<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Attempt, CommError> {
         let tree = BinomialTree::new(comm.size());
@@ -50,11 +50,11 @@ pub struct Hca3Offset {
 impl Hca3Offset {
     pub(super) async fn attempt<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Attempt, CommError> {
         Hca3 {
-            line: Line::level(self.offset),
+            line: LineFit::level(self.offset),
         }
         .attempt(me, comm)
         .await

@@ -2,7 +2,7 @@
 
 use downbeat_clock_core::Clock;
 
-use super::{Attempt, Flat, Timekeeper};
+use super::{Attempt, FlatAlgorithm, LocalClock};
 use crate::{Comm, CommError};
 
 /// The first rank of every group takes part in the level above, and is the reference of its own group afterwards.
@@ -11,25 +11,25 @@ pub enum Hierarchy {
     /// `h2hca(NODES,RANKS)`: between nodes, then within each.
     Two {
         /// Between the first ranks of all nodes.
-        nodes: Flat,
+        nodes: FlatAlgorithm,
         /// Between the ranks of a node.
-        ranks: Flat,
+        ranks: FlatAlgorithm,
     },
     /// `h3hca(NODES,SOCKETS,RANKS)`: between nodes, then between the sockets of each, then within each socket.
     Three {
         /// Between the first ranks of all nodes.
-        nodes: Flat,
+        nodes: FlatAlgorithm,
         /// Between the first ranks of the sockets of a node.
-        sockets: Flat,
+        sockets: FlatAlgorithm,
         /// Between the ranks of a socket.
-        ranks: Flat,
+        ranks: FlatAlgorithm,
     },
 }
 
 impl Hierarchy {
     pub(super) async fn attempt<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Attempt, CommError> {
         let rank = comm.rank();
@@ -69,10 +69,10 @@ fn leads<M: Comm>(group: &M) -> Option<u32> {
 
 /// From the coarsest level to the finest: what a rank learned at one is what it starts from at the next.
 async fn descend<K: Clock, M: Comm, const LEVELS: usize>(
-    me: &Timekeeper<'_, K>,
-    levels: [(Option<&M>, &Flat); LEVELS],
+    me: &LocalClock<'_, K>,
+    levels: [(Option<&M>, &FlatAlgorithm); LEVELS],
 ) -> Result<Attempt, CommError> {
-    let mut me = Timekeeper { ..*me };
+    let mut me = LocalClock { ..*me };
     let mut failure = None;
     for (comm, algorithm) in levels {
         // A level that this rank has no part in, or all for itself.
@@ -81,7 +81,7 @@ async fn descend<K: Clock, M: Comm, const LEVELS: usize>(
         };
         match algorithm.attempt(&me, comm).await? {
             Ok(learned) => {
-                me = Timekeeper {
+                me = LocalClock {
                     base: learned.model.renamed(),
                     quality: learned.quality,
                     ..me

@@ -2,8 +2,8 @@
 
 use downbeat_clock_core::Clock;
 
-use super::{Attempt, Timekeeper};
-use crate::line::Line;
+use super::{Attempt, LocalClock};
+use crate::line::LineFit;
 use crate::pair::answer;
 use crate::{Comm, CommError};
 
@@ -12,13 +12,13 @@ use crate::{Comm, CommError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Jk {
     /// How each rank learns its line.
-    pub line: Line,
+    pub line: LineFit,
 }
 
 impl Jk {
     pub(super) async fn attempt<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Attempt, CommError> {
         if comm.rank() != 0 {

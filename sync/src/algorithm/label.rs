@@ -5,67 +5,18 @@ use core::num::NonZeroU32;
 use core::str::FromStr;
 
 use super::{
-    Algorithm, ClockPropSync, Flat, Hca, Hca2, Hca3, Hca3Offset, Hierarchy, Jk, NbcBench, Skampi,
+    Algorithm, ClockPropSync, FlatAlgorithm, Hca, Hca2, Hca3, Hca3Offset, Hierarchy, Jk, NbcBench,
+    Skampi,
 };
-use crate::line::Line;
-use crate::{OffsetAlgorithm, OffsetLabelError};
-
-/// Why a text is not the label of an [`Algorithm`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LabelError {
-    /// There is no such algorithm.
-    NoSuchAlgorithm(String),
-    /// The number of fit points is missing, zero or no number.
-    FitPoints(String),
-    /// The offset algorithm is not one.
-    Offset(OffsetLabelError),
-    /// Only the offsets of SKaMPI's algorithm say how certain they are.
-    NothingToWeighBy,
-    /// More follows than the algorithm takes.
-    TooMuch(String),
-    /// A hierarchy needs another number of algorithms.
-    Levels {
-        /// How many it takes.
-        wanted: usize,
-        /// How many there are.
-        found: usize,
-    },
-}
-
-impl fmt::Display for LabelError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSuchAlgorithm(name) => write!(
-                f,
-                "there is no algorithm \"{name}\"; there are none, skampi, nbcbench, jk, hca, hca2, hca3, hca3-offset, \
-                 prop, h2hca(...) and h3hca(...)"
-            ),
-            Self::FitPoints(found) => write!(f, "the number of fit points must be a positive number, not \"{found}\""),
-            Self::Offset(why) => why.fmt(f),
-            Self::NothingToWeighBy => f.write_str(
-                "only offsets measured by skampi can be weighted: the others do not say how certain they are",
-            ),
-            Self::TooMuch(rest) => write!(f, "\"{rest}\" is too much"),
-            Self::Levels { wanted, found } => write!(f, "the hierarchy takes {wanted} algorithms, not {found}"),
-        }
-    }
-}
-
-impl core::error::Error for LabelError {}
-
-impl From<OffsetLabelError> for LabelError {
-    fn from(why: OffsetLabelError) -> Self {
-        Self::Offset(why)
-    }
-}
+use crate::line::LineFit;
+use crate::{LabelError, OffsetAlgorithm};
 
 /// What follows in the label of a line whose options are on.
 const RECOMPUTE: &str = "/recompute";
 const WEIGHTED: &str = "/weighted";
 
 /// `1000/skampi/100`, or `1000/skampi/100/recompute/weighted`.
-impl fmt::Display for Line {
+impl fmt::Display for LineFit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let or_nothing = |label, on| if on { label } else { "" };
         let options = [
@@ -76,7 +27,7 @@ impl fmt::Display for Line {
     }
 }
 
-impl FromStr for Line {
+impl FromStr for LineFit {
     type Err = LabelError;
 
     fn from_str(text: &str) -> Result<Self, LabelError> {
@@ -90,7 +41,7 @@ impl FromStr for Line {
         let fit_points = fit_points.ok_or_else(|| LabelError::FitPoints(points.to_owned()))?;
         let offset = offset.parse()?;
         if weighted && !matches!(offset, OffsetAlgorithm::Skampi { .. }) {
-            return Err(LabelError::NothingToWeighBy);
+            return Err(LabelError::NotWeightable);
         }
         Ok(Self {
             fit_points,
@@ -101,7 +52,7 @@ impl FromStr for Line {
     }
 }
 
-impl fmt::Display for Flat {
+impl fmt::Display for FlatAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => f.write_str("none"),
@@ -117,7 +68,7 @@ impl fmt::Display for Flat {
     }
 }
 
-impl FromStr for Flat {
+impl FromStr for FlatAlgorithm {
     type Err = LabelError;
 
     fn from_str(text: &str) -> Result<Self, LabelError> {
@@ -126,11 +77,11 @@ impl FromStr for Flat {
             .map_or((text, None), |(name, rest)| (name, Some(rest)));
         let alone = |algorithm| {
             rest.map_or(Ok(algorithm), |rest| {
-                Err(LabelError::TooMuch(rest.to_owned()))
+                Err(LabelError::TrailingText(rest.to_owned()))
             })
         };
         let offset = || rest.unwrap_or_default().parse::<OffsetAlgorithm>();
-        let line = || rest.unwrap_or_default().parse::<Line>();
+        let line = || rest.unwrap_or_default().parse::<LineFit>();
         match name {
             "none" => alone(Self::None),
             "prop" => alone(Self::Prop(ClockPropSync)),
@@ -141,7 +92,7 @@ impl FromStr for Flat {
             "hca2" => Ok(Self::Hca2(Hca2 { line: line()? })),
             "hca3" => Ok(Self::Hca3(Hca3 { line: line()? })),
             "hca3-offset" => Ok(Self::Hca3Offset(Hca3Offset { offset: offset()? })),
-            _ => Err(LabelError::NoSuchAlgorithm(name.to_owned())),
+            _ => Err(LabelError::UnknownAlgorithm(name.to_owned())),
         }
     }
 }
@@ -149,7 +100,7 @@ impl FromStr for Flat {
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Flat(algorithm) => algorithm.fmt(f),
+            Self::FlatAlgorithm(algorithm) => algorithm.fmt(f),
             Self::Hierarchy(Hierarchy::Two { nodes, ranks }) => write!(f, "h2hca({nodes},{ranks})"),
             Self::Hierarchy(Hierarchy::Three {
                 nodes,
@@ -183,19 +134,19 @@ impl FromStr for Algorithm {
                 ranks,
             }));
         }
-        Ok(Self::Flat(text.parse()?))
+        Ok(Self::FlatAlgorithm(text.parse()?))
     }
 }
 
-fn parse_levels<const N: usize>(text: &str) -> Result<[Flat; N], LabelError> {
+fn parse_levels<const N: usize>(text: &str) -> Result<[FlatAlgorithm; N], LabelError> {
     let levels = text
         .split(',')
         .map(str::parse)
-        .collect::<Result<Vec<Flat>, _>>()?;
+        .collect::<Result<Vec<FlatAlgorithm>, _>>()?;
     levels
         .try_into()
-        .map_err(|levels: Vec<Flat>| LabelError::Levels {
-            wanted: N,
+        .map_err(|levels: Vec<FlatAlgorithm>| LabelError::Levels {
+            expected: N,
             found: levels.len(),
         })
 }
@@ -219,9 +170,9 @@ mod tests {
         })
     }
 
-    fn line() -> impl Strategy<Value = Line> {
+    fn line() -> impl Strategy<Value = LineFit> {
         (1_u32.., offset(), any::<bool>(), any::<bool>()).prop_map(
-            |(points, offset, recompute, weighted)| Line {
+            |(points, offset, recompute, weighted)| LineFit {
                 fit_points: NonZeroU32::new(points).unwrap(),
                 offset,
                 recompute,
@@ -230,23 +181,23 @@ mod tests {
         )
     }
 
-    fn flat() -> impl Strategy<Value = Flat> {
+    fn flat() -> impl Strategy<Value = FlatAlgorithm> {
         prop_oneof![
-            Just(Flat::None),
-            Just(Flat::Prop(ClockPropSync)),
-            offset().prop_map(|offset| Flat::Skampi(Skampi { offset })),
-            offset().prop_map(|offset| Flat::NbcBench(NbcBench { offset })),
-            offset().prop_map(|offset| Flat::Hca3Offset(Hca3Offset { offset })),
-            line().prop_map(|line| Flat::Jk(Jk { line })),
-            line().prop_map(|line| Flat::Hca(Hca { line })),
-            line().prop_map(|line| Flat::Hca2(Hca2 { line })),
-            line().prop_map(|line| Flat::Hca3(Hca3 { line })),
+            Just(FlatAlgorithm::None),
+            Just(FlatAlgorithm::Prop(ClockPropSync)),
+            offset().prop_map(|offset| FlatAlgorithm::Skampi(Skampi { offset })),
+            offset().prop_map(|offset| FlatAlgorithm::NbcBench(NbcBench { offset })),
+            offset().prop_map(|offset| FlatAlgorithm::Hca3Offset(Hca3Offset { offset })),
+            line().prop_map(|line| FlatAlgorithm::Jk(Jk { line })),
+            line().prop_map(|line| FlatAlgorithm::Hca(Hca { line })),
+            line().prop_map(|line| FlatAlgorithm::Hca2(Hca2 { line })),
+            line().prop_map(|line| FlatAlgorithm::Hca3(Hca3 { line })),
         ]
     }
 
     fn algorithm() -> impl Strategy<Value = Algorithm> {
         prop_oneof![
-            flat().prop_map(Algorithm::Flat),
+            flat().prop_map(Algorithm::FlatAlgorithm),
             [flat(), flat()]
                 .prop_map(|[nodes, ranks]| Algorithm::Hierarchy(Hierarchy::Two { nodes, ranks })),
             [flat(), flat(), flat()].prop_map(|[nodes, sockets, ranks]| Algorithm::Hierarchy(
@@ -276,14 +227,14 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_label_is_named() {
         let error = |label: &str| label.parse::<Algorithm>().unwrap_err();
-        assert_eq!(error(""), LabelError::NoSuchAlgorithm(String::new()));
+        assert_eq!(error(""), LabelError::UnknownAlgorithm(String::new()));
         assert_eq!(
             error("hca4/10/skampi/10"),
-            LabelError::NoSuchAlgorithm("hca4".into())
+            LabelError::UnknownAlgorithm("hca4".into())
         );
         assert_eq!(
             error("HCA3/10/skampi/10"),
-            LabelError::NoSuchAlgorithm("HCA3".into())
+            LabelError::UnknownAlgorithm("HCA3".into())
         );
         for points in ["0", "-1", "8abc", "", "NaN", "1e3", "+5", "99999999999"] {
             assert_eq!(
@@ -291,37 +242,34 @@ mod tests {
                 LabelError::FitPoints(points.into())
             );
         }
-        for offset in [
-            "skampi/0",
-            "skampi/8abc",
-            "skampi",
-            "",
-            "median/5",
-            "skampi/10/20",
-            "skampi/10/recompute/x",
-            "skampi/10/weighted/recompute",
+        for (offset, wanted) in [
+            ("skampi/0", LabelError::NoExchanges),
+            ("skampi/8abc", LabelError::MissingExchanges),
+            ("skampi", LabelError::MissingExchanges),
+            ("", LabelError::UnknownOffsetAlgorithm),
+            ("median/5", LabelError::UnknownOffsetAlgorithm),
+            ("skampi/10/20", LabelError::MissingExchanges),
+            ("skampi/10/recompute/x", LabelError::MissingExchanges),
+            ("skampi/10/weighted/recompute", LabelError::MissingExchanges),
         ] {
-            assert!(
-                matches!(error(&format!("jk/10/{offset}")), LabelError::Offset(_)),
-                "{offset}"
-            );
+            assert_eq!(error(&format!("jk/10/{offset}")), wanted, "{offset}");
         }
         assert_eq!(
             error("jk/10/mean-rtt/10/weighted"),
-            LabelError::NothingToWeighBy
+            LabelError::NotWeightable
         );
-        assert_eq!(error("prop/3"), LabelError::TooMuch("3".into()));
+        assert_eq!(error("prop/3"), LabelError::TrailingText("3".into()));
         assert_eq!(
             error("h2hca(prop)"),
             LabelError::Levels {
-                wanted: 2,
+                expected: 2,
                 found: 1
             }
         );
         assert_eq!(
             error("h3hca(prop,prop)"),
             LabelError::Levels {
-                wanted: 3,
+                expected: 3,
                 found: 2
             }
         );
@@ -332,7 +280,7 @@ mod tests {
             "h2hca(prop,h2hca(prop,prop))",
         ] {
             assert!(
-                matches!(error(unclosed), LabelError::NoSuchAlgorithm(_)),
+                matches!(error(unclosed), LabelError::UnknownAlgorithm(_)),
                 "{unclosed}"
             );
         }

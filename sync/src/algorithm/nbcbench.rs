@@ -2,8 +2,8 @@
 
 use downbeat_clock_core::Clock;
 
-use super::{Attempt, Hca2, Timekeeper};
-use crate::line::Line;
+use super::{Attempt, Hca2, LocalClock};
+use crate::line::LineFit;
 use crate::{Comm, CommError, OffsetAlgorithm};
 
 /// HCA2 with offsets instead of lines: drift is not looked at.
@@ -16,11 +16,11 @@ pub struct NbcBench {
 impl NbcBench {
     pub(super) async fn attempt<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Attempt, CommError> {
         Hca2 {
-            line: Line::level(self.offset),
+            line: LineFit::level(self.offset),
         }
         .attempt(me, comm)
         .await

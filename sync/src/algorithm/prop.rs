@@ -4,7 +4,7 @@ use core::num::NonZeroU32;
 
 use downbeat_clock_core::{Clock, Duration, Global};
 
-use super::{Attempt, Synchronized, Timekeeper};
+use super::{Attempt, LocalClock, Synchronized};
 use crate::collective::broadcast;
 use crate::line::Quality;
 use crate::pair::answer;
@@ -24,7 +24,7 @@ const CHECK: OffsetAlgorithm = OffsetAlgorithm::skampi(NonZeroU32::new(100).unwr
 impl ClockPropSync {
     pub(super) async fn attempt<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Attempt, CommError> {
         let model = broadcast(comm, me.own().model).await?;

@@ -2,8 +2,8 @@
 
 use downbeat_clock_core::Clock;
 
-use super::{Attempt, Jk, Timekeeper};
-use crate::line::Line;
+use super::{Attempt, Jk, LocalClock};
+use crate::line::LineFit;
 use crate::{Comm, CommError, OffsetAlgorithm};
 
 /// Every rank in turn measures its offset to rank 0; drift is not looked at.
@@ -16,11 +16,11 @@ pub struct Skampi {
 impl Skampi {
     pub(super) async fn attempt<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Attempt, CommError> {
         Jk {
-            line: Line::level(self.offset),
+            line: LineFit::level(self.offset),
         }
         .attempt(me, comm)
         .await

@@ -81,7 +81,7 @@ impl Context {
         let code = unsafe { ffi::MPI_Comm_test_inter(comm, &raw mut between_groups) };
         MpiError::check("MPI_Comm_test_inter", code)?;
         if between_groups != 0 {
-            return Err(MpiError::BetweenGroups);
+            return Err(MpiError::InterCommunicator);
         }
         let mut raw = nothing();
         // SAFETY: as above, with `raw`.

@@ -19,9 +19,9 @@ pub enum MpiError {
     /// MPI was initialized for the calls of one thread only, and that is another one.
     OtherThread,
     /// The communicator is one between two groups: it has no single order of ranks.
-    BetweenGroups,
+    InterCommunicator,
     /// MPI's colors end at 2^31 - 1.
-    NoSuchColor(u32),
+    ColorTooLarge(u32),
     /// A call failed.
     Failed {
         /// Which.
@@ -112,8 +112,8 @@ impl fmt::Display for MpiError {
             Self::NotInitialized => f.write_str("MPI is not initialized"),
             Self::Finalized => f.write_str("MPI is already finalized"),
             Self::OtherThread => f.write_str("MPI was initialized for another thread only"),
-            Self::BetweenGroups => f.write_str("the communicator is an inter-communicator"),
-            Self::NoSuchColor(color) => {
+            Self::InterCommunicator => f.write_str("the communicator is an inter-communicator"),
+            Self::ColorTooLarge(color) => {
                 write!(f, "MPI has no color {color}: they end at {}", c_int::MAX)
             }
             Self::Failed { call, code, class } => {

@@ -9,10 +9,10 @@ use downbeat_clock_core::{
 };
 use fastrand::Rng;
 
-use super::SimError;
 use super::engine::World;
-use super::error::{not_negative, positive, refuse_unless};
+use super::parameter::{positive, require, require_non_negative};
 use super::random::{Purpose, normal, stream};
+use crate::ClusterError;
 
 /// True time in a simulated cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,7 +30,7 @@ pub struct Clocks {
     /// The fraction of the time that passes by which each clock gains or loses.
     pub drift: Drift,
     /// How drifts change.
-    pub wander: Option<Wander>,
+    pub wander: Option<DriftWalk>,
     /// What reading takes of a rank's time. The reading is that of the end of it.
     pub read_cost: Duration,
     /// Readings are multiples of this many ticks.
@@ -48,7 +48,7 @@ pub enum Drift {
 
 /// A drift that walks at random: constant over each interval, then changed by a normally distributed amount.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wander {
+pub struct DriftWalk {
     /// The standard deviation of the change after one second; it grows with the square root of time.
     pub drift_per_sqrt_second: f64,
     /// How often the drift changes.
@@ -57,7 +57,7 @@ pub struct Wander {
     pub lasting: Duration,
 }
 
-impl Wander {
+impl DriftWalk {
     /// More would take more memory than anybody has.
     const MOST_LEGS: f64 = 1e7;
 }
@@ -80,7 +80,7 @@ impl Clocks {
         Self {
             offset: Duration::from_millis(500),
             drift: Drift::Normal(5e-6),
-            wander: Some(Wander {
+            wander: Some(DriftWalk {
                 drift_per_sqrt_second: 1e-8,
                 interval: Duration::from_millis(100),
                 lasting: Duration::from_secs(100),
@@ -94,32 +94,32 @@ impl Clocks {
     ///
     /// # Errors
     /// With its name.
-    pub fn validate(&self) -> Result<(), SimError> {
+    pub fn validate(&self) -> Result<(), ClusterError> {
         let name = |part: &str| format!("clocks.{part}");
-        not_negative(self.offset.as_nanos() as f64, || name("offset"))?;
-        refuse_unless(
+        require_non_negative(self.offset.as_nanos() as f64, || name("offset"))?;
+        require(
             self.offset < Duration::from_secs(1 << 29),
             || name("offset"),
             "less than 17 years",
         )?;
         let (Drift::Within(drift) | Drift::Normal(drift)) = self.drift;
-        not_negative(drift, || name("drift"))?;
-        refuse_unless(drift < 0.1, || name("drift"), "less than a tenth")?;
-        not_negative(self.read_cost.as_nanos() as f64, || name("read_cost"))?;
+        require_non_negative(drift, || name("drift"))?;
+        require(drift < 0.1, || name("drift"), "less than a tenth")?;
+        require_non_negative(self.read_cost.as_nanos() as f64, || name("read_cost"))?;
         positive(self.granularity as f64, || name("granularity"))?;
         let Some(wander) = self.wander else {
             return Ok(());
         };
-        not_negative(wander.drift_per_sqrt_second, || {
+        require_non_negative(wander.drift_per_sqrt_second, || {
             name("wander.drift_per_sqrt_second")
         })?;
         positive(wander.interval.as_nanos() as f64, || {
             name("wander.interval")
         })?;
-        not_negative(wander.lasting.as_nanos() as f64, || name("wander.lasting"))?;
+        require_non_negative(wander.lasting.as_nanos() as f64, || name("wander.lasting"))?;
         let legs = wander.lasting.as_nanos() as f64 / wander.interval.as_nanos() as f64;
-        refuse_unless(
-            legs <= Wander::MOST_LEGS,
+        require(
+            legs <= DriftWalk::MOST_LEGS,
             || name("wander.lasting"),
             "at most 10 million intervals",
         )
@@ -183,7 +183,7 @@ impl NodeClock {
     }
 
     /// What drift has made of the time from the beginning to `at`.
-    fn wandered(&mut self, at: f64, wander: &Wander) -> f64 {
+    fn wandered(&mut self, at: f64, wander: &DriftWalk) -> f64 {
         let interval = wander.interval.as_nanos() as f64;
         let mut index = (at / interval) as usize;
         if index >= self.legs.len() {
@@ -195,7 +195,7 @@ impl NodeClock {
 
     /// Walks as far as that leg, or to the last one, and returns which of them.
     #[cold]
-    fn walk_on(&mut self, wanted: usize, wander: &Wander) -> usize {
+    fn walk_on(&mut self, wanted: usize, wander: &DriftWalk) -> usize {
         let interval = wander.interval.as_nanos() as f64;
         let last = (wander.lasting.as_nanos() as f64 / interval) as usize;
         let change = wander.drift_per_sqrt_second * (interval / 1e9).sqrt();
@@ -251,7 +251,7 @@ impl SimClock {
     ///
     /// # Errors
     /// None in fact: the constants of this type are in range.
-    pub fn believed() -> Result<ClockModel<Counter, Local>, ModelError> {
+    pub fn nominal_model() -> Result<ClockModel<Counter, Local>, ModelError> {
         ClockModel::through(Self::ZERO, Timestamp::ORIGIN, Self::RATE)
     }
 }
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_walk_is_continuous_and_the_same_in_whatever_order_it_is_asked() {
-        let wander = Wander {
+        let wander = DriftWalk {
             drift_per_sqrt_second: 1e-6,
             interval: Duration::from_millis(10),
             lasting: Duration::from_secs(1),

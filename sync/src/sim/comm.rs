@@ -12,7 +12,7 @@ use super::clock::{SimClock, VirtualTime};
 use super::engine::{Route, World};
 use super::group::Group;
 use crate::payload::to_words;
-use crate::{Comm, CommError, Payload, Place, Timekeeper};
+use crate::{Comm, CommError, LocalClock, Payload, RankPlacement};
 
 /// One of the ranks of a [`SimCluster`](super::SimCluster), or of a group of them.
 ///
@@ -55,23 +55,23 @@ impl SimComm {
     }
 
     /// Where this rank is.
-    pub fn place(&self) -> Place {
-        self.world.engine.borrow().place(self.me())
+    pub fn placement(&self) -> RankPlacement {
+        self.world.engine.borrow().placement(self.me())
     }
 
     /// What this rank brings along to a synchronization: its clock, what it believes that to show, where it is, and that
     /// it shares the clock with the ranks of its node.
     ///
     /// # Errors
-    /// As [`SimClock::believed`].
-    pub fn timekeeper<'a>(
+    /// As [`SimClock::nominal_model`].
+    pub fn local_clock<'a>(
         &self,
         clock: &'a SimClock,
-    ) -> Result<Timekeeper<'a, SimClock>, ModelError> {
-        let place = self.place();
-        Ok(Timekeeper::new(clock, SimClock::believed()?)
+    ) -> Result<LocalClock<'a, SimClock>, ModelError> {
+        let place = self.placement();
+        Ok(LocalClock::new(clock, SimClock::nominal_model()?)
             .source(place.node.into())
-            .place(place))
+            .placement(place))
     }
 
     /// True time, as far as this rank has come. To ask takes none.

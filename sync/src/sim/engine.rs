@@ -8,14 +8,14 @@ use core::task::Poll;
 
 use downbeat_clock_core::Ticks;
 
+use super::SimCluster;
 use super::clock::{Clocks, NodeClock};
 use super::messages::{Message, Messages, NONE, Stage};
 use super::network::{Ends, Network};
 use super::random::{Purpose, stream};
 use super::rank::{Rank, Wait};
 use super::traffic::Traffic;
-use super::{SimCluster, SimError};
-use crate::{Place, Words};
+use crate::{ClusterError, RankPlacement, Words};
 
 /// What all ranks share.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Engine {
         let ranks_per_socket = ranks_per_node.div_ceil(sockets_per_node);
         let nodes = ranks.div_ceil(ranks_per_node);
         let rank = |rank: u32| {
-            let place = Place {
+            let place = RankPlacement {
                 node: rank / ranks_per_node,
                 socket: rank % ranks_per_node / ranks_per_socket,
             };
@@ -379,7 +379,9 @@ impl Engine {
     /// How long so many ranks take to agree on something: up a tree and down again, on the slowest of the links
     /// between the first and the last.
     pub(super) fn agreement(&self, ranks: u32, first: u32, last: u32) -> u64 {
-        let link = self.network.link(self.place(first), self.place(last));
+        let link = self
+            .network
+            .link(self.placement(first), self.placement(last));
         let rounds = 2 * u64::from(ranks.next_power_of_two().ilog2());
         rounds.saturating_mul(link.latency.as_nanos() as u64)
     }
@@ -388,7 +390,7 @@ impl Engine {
         self.ranks[rank as usize].now
     }
 
-    pub(super) fn place(&self, rank: u32) -> Place {
+    pub(super) fn placement(&self, rank: u32) -> RankPlacement {
         self.ranks[rank as usize].place
     }
 
@@ -415,7 +417,7 @@ impl Engine {
     }
 
     /// What the ranks wait for that have not returned, if there are any.
-    pub(super) fn check_all_gone(&self) -> Result<(), SimError> {
+    pub(super) fn check_all_gone(&self) -> Result<(), ClusterError> {
         let mut waiting = (0_u32..)
             .zip(&self.ranks)
             .filter(|(_, rank)| rank.wait != Wait::Gone);
@@ -426,7 +428,7 @@ impl Engine {
             Wait::Message { from: other, .. } | Wait::Taken { to: other, .. } => Some(other),
             _ => None,
         };
-        Err(SimError::Deadlock {
+        Err(ClusterError::Deadlock {
             waiting: 1 + waiting.count() as u32,
             rank,
             waits_for,

@@ -3,23 +3,23 @@
 use downbeat_clock_core::Duration;
 use fastrand::Rng;
 
-use super::SimError;
-use super::error::{not_negative, positive};
+use super::parameter::{positive, require_non_negative};
 use super::random::{Purpose, exponential, hash, normal, positive_unit, unit};
-use crate::Place;
+use crate::ClusterError;
+use crate::RankPlacement;
 
 /// How long messages take between any two ranks of a simulated cluster.
 ///
-/// A message takes the sender some time of its processor, then travels by the [`Link`] of the closest level that the
+/// A message takes the sender some time of its processor, then travels by the [`NetworkLink`] of the closest level that the
 /// two ranks share, and takes the receiver some time. What a rank sends to itself does not travel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     /// Between ranks that share a socket.
-    pub socket: Link,
+    pub socket: NetworkLink,
     /// Between ranks that share a node, but no socket.
-    pub node: Link,
+    pub node: NetworkLink,
     /// Between nodes.
-    pub switch: Link,
+    pub switch: NetworkLink,
     /// What sending takes of the sender's time, before the message leaves.
     pub send_overhead: Duration,
     /// What receiving takes of the receiver's time, after the message came.
@@ -32,7 +32,7 @@ pub struct Network {
 
 /// How long messages are under way at one level.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Link {
+pub struct NetworkLink {
     /// The shortest time under way.
     pub latency: Duration,
     /// Nanoseconds that every byte adds.
@@ -41,14 +41,14 @@ pub struct Link {
     /// node): so the two directions differ by up to this much, which no exchange of messages can show.
     pub asymmetry: Duration,
     /// What chance adds to every message.
-    pub tail: Tail,
+    pub tail: DelayTail,
     /// What bad luck adds to some.
     pub bursts: Bursts,
 }
 
 /// A delay that differs from message to message.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Tail {
+pub enum DelayTail {
     /// None.
     #[default]
     None,
@@ -101,43 +101,43 @@ pub struct Card {
     pub per_byte: f64,
 }
 
-impl Link {
+impl NetworkLink {
     /// A link on which every message takes the same time.
     pub const fn steady(latency: Duration) -> Self {
         Self {
             latency,
             per_byte: 0.0,
             asymmetry: Duration::ZERO,
-            tail: Tail::None,
+            tail: DelayTail::None,
             bursts: Bursts::None,
         }
     }
 
-    fn validate(&self, name: &str) -> Result<(), SimError> {
-        not_negative(self.latency.as_nanos() as f64, || format!("{name}.latency"))?;
-        not_negative(self.per_byte, || format!("{name}.per_byte"))?;
-        not_negative(self.asymmetry.as_nanos() as f64, || {
+    fn validate(&self, name: &str) -> Result<(), ClusterError> {
+        require_non_negative(self.latency.as_nanos() as f64, || format!("{name}.latency"))?;
+        require_non_negative(self.per_byte, || format!("{name}.per_byte"))?;
+        require_non_negative(self.asymmetry.as_nanos() as f64, || {
             format!("{name}.asymmetry")
         })?;
         match self.tail {
-            Tail::None => {}
-            Tail::LogNormal { median, sigma } => {
-                not_negative(median.as_nanos() as f64, || format!("{name}.tail.median"))?;
-                not_negative(sigma, || format!("{name}.tail.sigma"))?;
+            DelayTail::None => {}
+            DelayTail::LogNormal { median, sigma } => {
+                require_non_negative(median.as_nanos() as f64, || format!("{name}.tail.median"))?;
+                require_non_negative(sigma, || format!("{name}.tail.sigma"))?;
             }
-            Tail::Pareto { scale, shape } => {
-                not_negative(scale.as_nanos() as f64, || format!("{name}.tail.scale"))?;
+            DelayTail::Pareto { scale, shape } => {
+                require_non_negative(scale.as_nanos() as f64, || format!("{name}.tail.scale"))?;
                 positive(shape, || format!("{name}.tail.shape"))?;
             }
         }
         match self.bursts {
             Bursts::None => Ok(()),
             Bursts::Chance { probability, mean } => {
-                not_negative(probability, || format!("{name}.bursts.probability"))?;
-                not_negative(1.0 - probability, || {
+                require_non_negative(probability, || format!("{name}.bursts.probability"))?;
+                require_non_negative(1.0 - probability, || {
                     format!("1 - {name}.bursts.probability")
                 })?;
-                not_negative(mean.as_nanos() as f64, || format!("{name}.bursts.mean"))
+                require_non_negative(mean.as_nanos() as f64, || format!("{name}.bursts.mean"))
             }
             Bursts::Spells {
                 every,
@@ -145,13 +145,13 @@ impl Link {
                 mean,
             } => {
                 positive(every.as_nanos() as f64, || format!("{name}.bursts.every"))?;
-                not_negative(lasting.as_nanos() as f64, || {
+                require_non_negative(lasting.as_nanos() as f64, || {
                     format!("{name}.bursts.lasting")
                 })?;
-                not_negative((every - lasting).as_nanos() as f64, || {
+                require_non_negative((every - lasting).as_nanos() as f64, || {
                     format!("{name}.bursts.every - lasting")
                 })?;
-                not_negative(mean.as_nanos() as f64, || format!("{name}.bursts.mean"))
+                require_non_negative(mean.as_nanos() as f64, || format!("{name}.bursts.mean"))
             }
         }
     }
@@ -169,11 +169,11 @@ impl Link {
             nanos += self.asymmetry.as_nanos() as f64 * unit(bits);
         }
         nanos += match self.tail {
-            Tail::None => 0.0,
-            Tail::LogNormal { median, sigma } => {
+            DelayTail::None => 0.0,
+            DelayTail::LogNormal { median, sigma } => {
                 median.as_nanos() as f64 * (sigma * normal(random)).exp()
             }
-            Tail::Pareto { scale, shape } => {
+            DelayTail::Pareto { scale, shape } => {
                 scale.as_nanos() as f64 * (positive_unit(random).powf(-1.0 / shape) - 1.0)
             }
         };
@@ -225,9 +225,9 @@ impl Network {
     /// finds is right to the rounding.
     pub const fn noiseless() -> Self {
         Self {
-            socket: Link::steady(Duration::from_nanos(300)),
-            node: Link::steady(Duration::from_nanos(500)),
-            switch: Link::steady(Duration::from_nanos(1_500)),
+            socket: NetworkLink::steady(Duration::from_nanos(300)),
+            node: NetworkLink::steady(Duration::from_nanos(500)),
+            switch: NetworkLink::steady(Duration::from_nanos(1_500)),
             send_overhead: Duration::from_nanos(50),
             receive_overhead: Duration::from_nanos(50),
             header: 32,
@@ -244,11 +244,11 @@ impl Network {
             switch,
             ..
         } = Self::noiseless();
-        let within = Tail::LogNormal {
+        let within = DelayTail::LogNormal {
             median: Duration::from_nanos(20),
             sigma: 0.8,
         };
-        let between = Tail::LogNormal {
+        let between = DelayTail::LogNormal {
             median: Duration::from_nanos(180),
             sigma: 1.0,
         };
@@ -258,17 +258,17 @@ impl Network {
         };
         let asymmetry = Duration::from_nanos(15);
         Self {
-            socket: Link {
+            socket: NetworkLink {
                 per_byte: 0.05,
                 tail: within,
                 ..socket
             },
-            node: Link {
+            node: NetworkLink {
                 per_byte: 0.08,
                 tail: within,
                 ..node
             },
-            switch: Link {
+            switch: NetworkLink {
                 per_byte: 0.08,
                 asymmetry,
                 tail: between,
@@ -287,24 +287,24 @@ impl Network {
     ///
     /// # Errors
     /// With its name.
-    pub fn validate(&self) -> Result<(), SimError> {
+    pub fn validate(&self) -> Result<(), ClusterError> {
         self.socket.validate("network.socket")?;
         self.node.validate("network.node")?;
         self.switch.validate("network.switch")?;
-        not_negative(self.send_overhead.as_nanos() as f64, || {
+        require_non_negative(self.send_overhead.as_nanos() as f64, || {
             "network.send_overhead".to_owned()
         })?;
-        not_negative(self.receive_overhead.as_nanos() as f64, || {
+        require_non_negative(self.receive_overhead.as_nanos() as f64, || {
             "network.receive_overhead".to_owned()
         })?;
         self.card.map_or(Ok(()), |card| {
-            not_negative(card.gap.as_nanos() as f64, || "network.card.gap".to_owned())?;
-            not_negative(card.per_byte, || "network.card.per_byte".to_owned())
+            require_non_negative(card.gap.as_nanos() as f64, || "network.card.gap".to_owned())?;
+            require_non_negative(card.per_byte, || "network.card.per_byte".to_owned())
         })
     }
 
     /// The link between two places.
-    pub(super) fn link(&self, here: Place, there: Place) -> &Link {
+    pub(super) fn link(&self, here: RankPlacement, there: RankPlacement) -> &NetworkLink {
         if here.node != there.node {
             &self.switch
         } else if here.socket != there.socket {
@@ -333,7 +333,7 @@ mod tests {
         node: 1,
     };
 
-    fn delays(link: &Link, messages: u64) -> Vec<f64> {
+    fn delays(link: &NetworkLink, messages: u64) -> Vec<f64> {
         let mut random = stream(3, Purpose::Rank, 0);
         let mut delays: Vec<_> = (0..messages)
             .map(|i| link.delay(ENDS, 10, i * 1_000, &mut random) as f64)
@@ -346,15 +346,15 @@ mod tests {
     fn a_delay_is_the_sum_of_its_parts() {
         let latency = Duration::from_nanos(1_000);
         let mut random = stream(0, Purpose::Rank, 0);
-        let steady = Link {
+        let steady = NetworkLink {
             per_byte: 2.5,
-            ..Link::steady(latency)
+            ..NetworkLink::steady(latency)
         };
         assert_eq!(steady.delay(ENDS, 10, 0, &mut random), 1_025);
 
-        let asymmetric = Link {
+        let asymmetric = NetworkLink {
             asymmetry: Duration::from_micros(1_000),
-            ..Link::steady(latency)
+            ..NetworkLink::steady(latency)
         };
         let there = asymmetric.delay(ENDS, 0, 0, &mut random);
         let back = asymmetric.delay(
@@ -380,19 +380,19 @@ mod tests {
     fn tails_have_the_quantiles_that_their_parameters_say() {
         let quantile = |tail, share: f64| {
             let delays = delays(
-                &Link {
+                &NetworkLink {
                     tail,
-                    ..Link::steady(Duration::ZERO)
+                    ..NetworkLink::steady(Duration::ZERO)
                 },
                 100_000,
             );
             delays[(share * delays.len() as f64) as usize]
         };
-        let log_normal = Tail::LogNormal {
+        let log_normal = DelayTail::LogNormal {
             median: Duration::from_nanos(10_000),
             sigma: 0.5,
         };
-        let pareto = Tail::Pareto {
+        let pareto = DelayTail::Pareto {
             scale: Duration::from_nanos(10_000),
             shape: 2.0,
         };
@@ -423,9 +423,9 @@ mod tests {
         };
         for (bursts, share) in [(chance, 0.2), (spells, 0.3)] {
             let delays = delays(
-                &Link {
+                &NetworkLink {
                     bursts,
-                    ..Link::steady(Duration::ZERO)
+                    ..NetworkLink::steady(Duration::ZERO)
                 },
                 100_000,
             );

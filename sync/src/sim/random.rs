@@ -5,7 +5,7 @@ use core::f64::consts::TAU;
 
 use fastrand::Rng;
 
-use crate::scramble::{STEP, scramble};
+use crate::scramble::{SPLITMIX_STEP, scramble};
 
 /// What streams and hashes are for: no two of them share numbers.
 #[derive(Clone, Copy, Debug)]
@@ -18,8 +18,8 @@ pub(super) enum Purpose {
 
 /// A hash of two numbers. Every bit of the result depends on every bit of both.
 pub(super) fn hash(seed: u64, purpose: Purpose, a: u64, b: u64) -> u64 {
-    let seed = scramble(seed.wrapping_add((purpose as u64).wrapping_mul(STEP)));
-    scramble(scramble(seed ^ a) ^ b.wrapping_mul(STEP))
+    let seed = scramble(seed.wrapping_add((purpose as u64).wrapping_mul(SPLITMIX_STEP)));
+    scramble(scramble(seed ^ a) ^ b.wrapping_mul(SPLITMIX_STEP))
 }
 
 /// The stream of numbers that belongs to one owner.

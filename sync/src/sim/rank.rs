@@ -3,7 +3,7 @@
 use fastrand::Rng;
 
 use super::messages::NONE;
-use crate::Place;
+use crate::RankPlacement;
 
 /// A simulated rank, in one cache line.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(super) struct Rank {
     pub(super) now: u64,
     /// All its chance: so that is the same in whatever order ranks are simulated.
     pub(super) random: Rng,
-    pub(super) place: Place,
+    pub(super) place: RankPlacement,
     pub(super) wait: Wait,
     /// How many messages it has sent.
     pub(super) sent: u32,
@@ -51,7 +51,7 @@ pub(super) enum Wait {
 }
 
 impl Rank {
-    pub(super) fn new(random: Rng, place: Place) -> Self {
+    pub(super) fn new(random: Rng, place: RankPlacement) -> Self {
         Self {
             now: 0,
             random,

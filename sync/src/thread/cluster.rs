@@ -3,13 +3,14 @@
 use core::fmt;
 use std::any::Any;
 use std::error::Error;
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
 use super::split::Meeting;
 use super::{Departure, ThreadComm};
+use crate::ClusterError;
+use crate::error::MAX_THREADS;
 
 /// As many threads as there are ranks, which run one program.
 ///
@@ -37,54 +38,6 @@ type Pin<'a> = dyn Fn(u32) -> Result<(), BoxedError> + Sync + 'a;
 
 type BoxedError = Box<dyn Error + Send + Sync>;
 
-/// Why the ranks of a [`ThreadCluster`] did not do what they should.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum ClusterError {
-    /// There must be a rank, and not more than [`ThreadCluster::MOST_RANKS`].
-    Ranks(u32),
-    /// A thread could not be started.
-    Start {
-        /// Which.
-        rank: u32,
-        /// What the system said.
-        why: io::Error,
-    },
-    /// A thread could not be pinned; the program was not run.
-    Pin {
-        /// Which.
-        rank: u32,
-        /// What the function given to [`ThreadCluster::pin`] said.
-        why: BoxedError,
-    },
-    /// A rank panicked; of several, the first to do so.
-    Panicked {
-        /// Which.
-        rank: u32,
-        /// What it said.
-        message: String,
-    },
-}
-
-impl fmt::Display for ClusterError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ranks(ranks) => write!(
-                f,
-                "there can be 1 to {} ranks, not {ranks}",
-                ThreadCluster::MOST_RANKS
-            ),
-            Self::Start { rank, why } => {
-                write!(f, "the thread of rank {rank} could not be started: {why}")
-            }
-            Self::Pin { rank, why } => write!(f, "rank {rank} could not be pinned: {why}"),
-            Self::Panicked { rank, message } => write!(f, "rank {rank} panicked: {message}"),
-        }
-    }
-}
-
-impl Error for ClusterError {}
-
 impl fmt::Debug for ThreadCluster<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ThreadCluster")
@@ -95,7 +48,7 @@ impl fmt::Debug for ThreadCluster<'_> {
 
 impl<'a> ThreadCluster<'a> {
     /// The most ranks that there can be; the mailboxes between them take 40 MB.
-    pub const MOST_RANKS: u32 = 512;
+    pub const MAX_RANKS: u32 = MAX_THREADS;
 
     /// A cluster of so many ranks, on whatever cores the system puts them.
     pub fn new(ranks: u32) -> Self {
@@ -123,7 +76,7 @@ impl<'a> ThreadCluster<'a> {
         &self,
         program: impl Fn(&ThreadComm) -> T + Sync,
     ) -> Result<Vec<T>, ClusterError> {
-        if !(1..=Self::MOST_RANKS).contains(&self.ranks) {
+        if !(1..=Self::MAX_RANKS).contains(&self.ranks) {
             return Err(ClusterError::Ranks(self.ranks));
         }
         let door = Meeting::new(self.ranks as usize);
@@ -135,7 +88,10 @@ impl<'a> ThreadCluster<'a> {
                     .spawn_scoped(scope, move || self.be(rank, door, program))
                     .map_err(|why| {
                         door.leave(rank, Departure::Left);
-                        ClusterError::Start { rank, why }
+                        ClusterError::Start {
+                            rank,
+                            why: why.to_string(),
+                        }
                     })
             };
             // All are started before the first is waited for.
@@ -159,7 +115,10 @@ impl<'a> ThreadCluster<'a> {
         let mut group = None;
         // Nobody looks at what a panic may have left half done.
         let ended = catch_unwind(AssertUnwindSafe(|| {
-            (self.pin)(rank).map_err(|why| ClusterError::Pin { rank, why })?;
+            (self.pin)(rank).map_err(|why| ClusterError::Pin {
+                rank,
+                why: why.to_string(),
+            })?;
             // The door opens when all ranks stand before it, with a communicator for each.
             let Ok(Some(comm)) = door.attend(rank, Some(0), 0) else {
                 return Ok(None);

@@ -18,13 +18,13 @@ use core::sync::atomic::{AtomicU64, Ordering};
 /// has to move between two cores.
 ///
 /// ```
-/// use downbeat_sync::{Mailbox, Obstacle};
+/// use downbeat_sync::internal::{Mailbox, MailboxBlocked};
 ///
 /// let mailbox = Mailbox::<6>::new();
 /// assert_eq!(mailbox.try_put(&[7, 8, 0, 0, 0, 0], 2), Ok(()));
-/// assert_eq!(mailbox.try_put(&[9; 6], 6), Err(Obstacle::NotYet));
+/// assert_eq!(mailbox.try_put(&[9; 6], 6), Err(MailboxBlocked::NotYet));
 /// assert_eq!(mailbox.try_take(2), Ok(([7, 8, 0, 0, 0, 0], 2)));
-/// assert_eq!(mailbox.try_take(2), Err(Obstacle::NotYet));
+/// assert_eq!(mailbox.try_take(2), Err(MailboxBlocked::NotYet));
 /// ```
 #[derive(Debug)]
 #[repr(align(64))]
@@ -38,7 +38,7 @@ pub struct Mailbox<const N: usize> {
 
 /// Why a [`Mailbox`] could not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Obstacle {
+pub enum MailboxBlocked {
     /// It is still full, or still empty.
     NotYet,
     /// The other end has gone, and nothing will change any more.
@@ -70,7 +70,7 @@ impl Departure {
     }
 }
 
-impl Obstacle {
+impl MailboxBlocked {
     /// What stands in the way when the other end's word is this.
     const fn from_bits(word: u64) -> Self {
         if word & PANICKED != 0 {
@@ -102,7 +102,7 @@ impl<const N: usize> Mailbox<N> {
     /// # Errors
     /// What stands in the way.
     #[inline]
-    pub fn try_put(&self, words: &[u64; N], used: usize) -> Result<(), Obstacle> {
+    pub fn try_put(&self, words: &[u64; N], used: usize) -> Result<(), MailboxBlocked> {
         let count = self.sent.load(Ordering::Relaxed) & COUNT;
         // Acquire, with Release in `try_take`: the receiver has read the last message before this one overwrites it.
         // The words themselves cannot show that this is needed: x86, and loom, take the loads of a thread in their
@@ -110,7 +110,7 @@ impl<const N: usize> Mailbox<N> {
         // of the next message. Loom therefore watches something that the receiver *wrote* before it took a message.
         let taken = self.taken.load(Ordering::Acquire);
         if taken != count {
-            return Err(Obstacle::from_bits(taken));
+            return Err(MailboxBlocked::from_bits(taken));
         }
         let used = used.min(N);
         for (cell, word) in self.words.iter().zip(words).take(used) {
@@ -127,11 +127,11 @@ impl<const N: usize> Mailbox<N> {
     /// # Errors
     /// What stands in the way.
     #[inline]
-    pub fn try_take(&self, wanted: usize) -> Result<([u64; N], usize), Obstacle> {
+    pub fn try_take(&self, wanted: usize) -> Result<([u64; N], usize), MailboxBlocked> {
         let count = self.taken.load(Ordering::Relaxed) & COUNT;
         let sent = self.sent.load(Ordering::Acquire);
         if sent & COUNT == count {
-            return Err(Obstacle::from_bits(sent));
+            return Err(MailboxBlocked::from_bits(sent));
         }
         let words = array::from_fn(|i| {
             if i < wanted {
@@ -148,12 +148,12 @@ impl<const N: usize> Mailbox<N> {
     ///
     /// # Errors
     /// What stands in the way.
-    pub fn check_taken(&self) -> Result<(), Obstacle> {
+    pub fn check_taken(&self) -> Result<(), MailboxBlocked> {
         let taken = self.taken.load(Ordering::Acquire);
         if taken & COUNT == self.sent.load(Ordering::Relaxed) & COUNT {
             return Ok(());
         }
-        Err(Obstacle::from_bits(taken))
+        Err(MailboxBlocked::from_bits(taken))
     }
 
     /// The sender's: no message follows. What was sent can still be taken.
@@ -198,10 +198,10 @@ mod tests {
         let mailbox = Mailbox::<2>::new();
         assert_eq!(mailbox.check_taken(), Ok(()));
         for i in 0..5 {
-            assert_eq!(mailbox.try_take(2), Err(Obstacle::NotYet));
+            assert_eq!(mailbox.try_take(2), Err(MailboxBlocked::NotYet));
             assert_eq!(mailbox.try_put(&[i, !i], 2), Ok(()));
-            assert_eq!(mailbox.try_put(&[99, 99], 2), Err(Obstacle::NotYet));
-            assert_eq!(mailbox.check_taken(), Err(Obstacle::NotYet));
+            assert_eq!(mailbox.try_put(&[99, 99], 2), Err(MailboxBlocked::NotYet));
+            assert_eq!(mailbox.check_taken(), Err(MailboxBlocked::NotYet));
             assert_eq!(mailbox.try_take(2), Ok(([i, !i], 2)));
             assert_eq!(mailbox.check_taken(), Ok(()));
         }
@@ -224,7 +224,10 @@ mod tests {
         mailbox.try_put(&[5], 1).unwrap();
         mailbox.end_sending(Departure::Left);
         assert_eq!(mailbox.try_take(1), Ok(([5], 1)));
-        assert_eq!(mailbox.try_take(1), Err(Obstacle::Gone(Departure::Left)));
+        assert_eq!(
+            mailbox.try_take(1),
+            Err(MailboxBlocked::Gone(Departure::Left))
+        );
     }
 
     #[test]
@@ -237,13 +240,19 @@ mod tests {
         assert_eq!(mailbox.check_taken(), Ok(()));
         assert_eq!(
             mailbox.try_put(&[6], 1),
-            Err(Obstacle::Gone(Departure::Panicked))
+            Err(MailboxBlocked::Gone(Departure::Panicked))
         );
 
         let full = Mailbox::<1>::new();
         full.try_put(&[5], 1).unwrap();
         full.end_receiving(Departure::Left);
-        assert_eq!(full.check_taken(), Err(Obstacle::Gone(Departure::Left)));
-        assert_eq!(full.try_put(&[6], 1), Err(Obstacle::Gone(Departure::Left)));
+        assert_eq!(
+            full.check_taken(),
+            Err(MailboxBlocked::Gone(Departure::Left))
+        );
+        assert_eq!(
+            full.try_put(&[6], 1),
+            Err(MailboxBlocked::Gone(Departure::Left))
+        );
     }
 }

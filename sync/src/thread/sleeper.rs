@@ -40,7 +40,7 @@ const NAP: Duration = Duration::from_millis(1);
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
-/// use downbeat_sync::Sleeper;
+/// use downbeat_sync::internal::Sleeper;
 ///
 /// let (sleeper, answer) = (Sleeper::new(), AtomicU64::new(0));
 /// std::thread::scope(|scope| {

@@ -31,7 +31,7 @@ pub(crate) fn synchronize(cluster: &SimCluster, label: &str) -> Vec<Outcome> {
     let program = async |comm: &downbeat_sync::SimComm| {
         let clock = comm.clock();
         let result = algorithm
-            .synchronize(&comm.timekeeper(&clock).unwrap(), comm)
+            .synchronize(&comm.local_clock(&clock).unwrap(), comm)
             .await;
         Outcome {
             result,

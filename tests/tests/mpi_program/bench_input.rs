@@ -76,7 +76,7 @@ const CONTRADICTIONS: [(&str, &str); 17] = [
     ("--ranks 9", "--ranks: this job has 2 ranks, and not 9"),
     (
         "--operation ping-pong --ranks 1,2",
-        "ping-pong takes 2 ranks, and not 1",
+        "ping-pong needs at least 2 ranks, not 1",
     ),
     (
         "--operation bcast --in-place",

@@ -6,14 +6,14 @@ use clap::Args;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Local, Timestamp};
 use downbeat_common::bench::{
     BenchPlan, BenchResults, GlobalClockOptions, GlobalTime, MethodOptions, NearnessOptions,
-    OutputOptions, agree_on_measured, headline, measure_all,
+    OutputOptions, agree_on_measured, check_ranks, headline, measure_all, rank_counts,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{CalibrationOptions, Failure, SkewSpec, machine};
 use downbeat_measure::{ByMessages, Measured, OwnKind, OwnOperation, Stage, Time};
 use downbeat_records::GroupKey;
-use downbeat_sync::{Comm, Place, ThreadCluster, ThreadComm, Timekeeper, block_on_ready};
+use downbeat_sync::{Comm, LocalClock, RankPlacement, ThreadCluster, ThreadComm, block_on_ready};
 use downbeat_timers::{
     Duration, SkewedClock, SystemClock, SystemClockId, TickRate, TscClock, TscUnavailable,
     allowed_cores,
@@ -35,7 +35,7 @@ pub(crate) struct ThreadBenchOptions {
     #[arg(long, value_name = "NAMES", default_value = "all", value_parser = kinds)]
     operation: BenchOperations,
     /// Among how many ranks, with commas; each is a thread [default: as many as there are cores, but 2 at least]
-    #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=i64::from(ThreadCluster::MOST_RANKS)), allow_hyphen_values = true)]
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=i64::from(ThreadCluster::MAX_RANKS)), allow_hyphen_values = true)]
     ranks: Vec<u32>,
     #[command(flatten)]
     method: MethodOptions,
@@ -117,15 +117,8 @@ struct BenchCounter {
 
 impl ThreadBenchOptions {
     fn rank_counts(&self) -> Vec<u32> {
-        let all = (allowed_cores().len() as u32).clamp(2, ThreadCluster::MOST_RANKS);
-        let mut counts = if self.ranks.is_empty() {
-            vec![all]
-        } else {
-            self.ranks.clone()
-        };
-        counts.sort_unstable();
-        counts.dedup();
-        counts
+        let all = (allowed_cores().len() as u32).clamp(2, ThreadCluster::MAX_RANKS);
+        rank_counts(&self.ranks, all)
     }
 
     /// Everything that is to be measured.
@@ -135,16 +128,13 @@ impl ThreadBenchOptions {
             .0
             .iter()
             .flat_map(|kind| rank_counts.iter().map(move |ranks| (kind, *ranks)));
-        let group = |(kind, ranks): (&OwnKind, u32)| match kind.least_ranks() {
-            least if ranks < least => Err(Failure::option(
-                "--operation",
-                format!("{kind} takes {least} ranks, and not {ranks}"),
-            )),
-            _ => Ok(GroupKey {
+        let group = |(kind, ranks): (&OwnKind, u32)| {
+            check_ranks(kind, kind.least_ranks(), ranks)?;
+            Ok(GroupKey {
                 operation: kind.to_string(),
                 bytes: kind.bytes(),
                 ranks,
-            }),
+            })
         };
         pairs.map(group).collect()
     }
@@ -199,9 +189,9 @@ impl ThreadBench<'_> {
         let found = threads::pinned(self.ranks()).run(|all| {
             let (clock, which) = (&clocks[all.rank() as usize], which(all.rank()));
             // Ranks that share a clock make a node for those algorithms that tell nodes apart.
-            let me = Timekeeper::new(clock, base)
+            let me = LocalClock::new(clock, base)
                 .source(which.into())
-                .place(Place {
+                .placement(RankPlacement {
                     node: which,
                     socket: 0,
                 });

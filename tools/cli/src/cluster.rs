@@ -5,7 +5,7 @@ use std::path::Path;
 
 use downbeat_clock_core::Duration;
 use downbeat_common::Failure;
-use downbeat_sync::{Bursts, Card, Clocks, Drift, Link, Network, Tail, Wander};
+use downbeat_sync::{Bursts, Card, Clocks, DelayTail, Drift, DriftWalk, Network, NetworkLink};
 use serde::{Deserialize, Deserializer};
 
 /// A cluster as it stands in its file. What is left out does not disturb: no delay, no drift.
@@ -85,7 +85,7 @@ impl ClusterFile {
 
     pub(crate) fn clocks(&self) -> Clocks {
         let file = &self.clocks;
-        let wander = |wander: &WanderFile| Wander {
+        let wander = |wander: &WanderFile| DriftWalk {
             drift_per_sqrt_second: wander.ppm_after_a_second / 1e6,
             interval: wander.interval.0,
             lasting: wander.lasting.0,
@@ -215,18 +215,18 @@ struct WanderFile {
 }
 
 impl LinkFile {
-    fn link(&self) -> Link {
-        Link {
+    fn link(&self) -> NetworkLink {
+        NetworkLink {
             latency: self.latency.0,
             per_byte: self.per_byte,
             asymmetry: self.asymmetry.0,
             tail: match self.tail {
-                None => Tail::None,
-                Some(TailFile::LogNormal { median, sigma }) => Tail::LogNormal {
+                None => DelayTail::None,
+                Some(TailFile::LogNormal { median, sigma }) => DelayTail::LogNormal {
                     median: median.0,
                     sigma,
                 },
-                Some(TailFile::Pareto { scale, shape }) => Tail::Pareto {
+                Some(TailFile::Pareto { scale, shape }) => DelayTail::Pareto {
                     scale: scale.0,
                     shape,
                 },

@@ -12,7 +12,7 @@ use downbeat_common::Failure;
 use downbeat_common::cli::share;
 use downbeat_common::records::serialize_factors;
 use downbeat_files::FileError;
-use downbeat_records::analysis::{Analysis, Average, Outliers, Settings};
+use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, Outliers};
 use downbeat_records::stats::Confidence;
 use downbeat_records::{Experiment, RecordError, launch_files, read_experiment};
 use downbeat_records::{Factors, GroupKey};
@@ -61,11 +61,11 @@ fn confidence(text: &str) -> Result<Confidence, String> {
 }
 
 impl AnalysisOptions {
-    pub(crate) fn settings(&self) -> Settings {
-        Settings {
+    pub(crate) fn settings(&self) -> AnalysisSettings {
+        AnalysisSettings {
             outliers: self.outliers.into(),
             confidence: self.confidence,
-            ..Settings::default()
+            ..AnalysisSettings::default()
         }
     }
 
@@ -105,9 +105,9 @@ pub(crate) fn read(folder: &Path) -> Result<Experiment, Failure> {
 }
 
 /// What the launches of a folder say; they themselves are not kept.
-fn analyse(folder: &Path, settings: &Settings) -> Result<Analysis, Failure> {
+fn analyse(folder: &Path, settings: &AnalysisSettings) -> Result<Analysis, Failure> {
     let name = folder.display();
-    let analysis = Analysis::of(&read(folder)?.launches, settings);
+    let analysis = Analysis::new(&read(folder)?.launches, settings);
     let analysis = analysis.map_err(|why| Failure::Input(format!("{name}: {why}")))?;
     if analysis.groups.is_empty() {
         return Err(Failure::Input(format!(
@@ -229,7 +229,7 @@ fn key_cells(key: &GroupKey) -> [String; 3] {
 }
 
 /// The line of an explanation below a table that says what became of outliers.
-fn outliers_line(settings: &Settings) -> String {
+fn outliers_line(settings: &AnalysisSettings) -> String {
     format!("Outliers: {}.\n", settings.outliers.name())
 }
 

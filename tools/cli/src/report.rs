@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use downbeat_common::Failure;
-use downbeat_records::analysis::{Analysis, Settings};
+use downbeat_records::analysis::{Analysis, AnalysisSettings};
 
 use crate::experiments::{self, AnalysisOptions, AverageOption};
 use downbeat_common::page::Page;
@@ -54,13 +54,16 @@ pub(crate) fn run(options: &ReportOptions) -> Result<(), Failure> {
     page.write(&title, "-o", &options.output, options.svg.as_deref())
 }
 
-fn read(folders: &[PathBuf], settings: &Settings) -> Result<Vec<MeasuredExperiment>, Failure> {
+fn read(
+    folders: &[PathBuf],
+    settings: &AnalysisSettings,
+) -> Result<Vec<MeasuredExperiment>, Failure> {
     let names = measured::short_names(folders);
     let read = |(folder, name): (&PathBuf, String)| {
         let launches = experiments::read(folder)?.launches;
         let at_fault =
             |why: &dyn std::fmt::Display| Failure::Input(format!("{}: {why}", folder.display()));
-        let analysis = Analysis::of(&launches, settings).map_err(|why| at_fault(&why))?;
+        let analysis = Analysis::new(&launches, settings).map_err(|why| at_fault(&why))?;
         if analysis.groups.is_empty() {
             return Err(at_fault(&"no group was measured to its end"));
         }

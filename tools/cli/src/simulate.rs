@@ -25,7 +25,7 @@ use crate::cluster::ClusterFile;
 )]
 pub(crate) struct SimulateOptions {
     /// How many ranks
-    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=i64::from(SimCluster::MOST_RANKS)), allow_hyphen_values = true)]
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=i64::from(SimCluster::MAX_RANKS)), allow_hyphen_values = true)]
     ranks: u32,
     /// How many ranks a node has [default: what the cluster says]
     #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
@@ -127,7 +127,7 @@ fn factors(options: &SimulateOptions, cluster: &ClusterFile, sim: &SimCluster) -
 fn try_one(sim: &SimCluster, trial: &Trial, run: u32) -> Result<(RunRecord, u64), Failure> {
     let simulated = sim.simulate(async |comm: &SimComm| {
         let clock = comm.clock();
-        let me = comm.timekeeper(&clock)?;
+        let me = comm.local_clock(&clock)?;
         // When rank 0 began to look.
         let mut looked: Vec<Timestamp<VirtualTime>> = Vec::new();
         let pause = |time| {

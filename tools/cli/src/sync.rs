@@ -8,7 +8,7 @@ use downbeat_common::cli::not_negative;
 use downbeat_common::output::{self, Table};
 use downbeat_common::records::all_or_first_failure;
 use downbeat_common::{CalibrationOptions, Failure, SkewSpec};
-use downbeat_sync::{Algorithm, Comm as _, Synchronized, ThreadCluster, Timekeeper};
+use downbeat_sync::{Algorithm, Comm as _, LocalClock, Synchronized, ThreadCluster};
 use downbeat_timers::{
     Duration, SkewedClock, SystemClock, SystemClockId, TickRate, Truth, TscClock,
 };
@@ -24,7 +24,7 @@ use crate::threads;
 )]
 pub(crate) struct ThreadSyncOptions {
     /// How many ranks; each is a thread
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=i64::from(ThreadCluster::MOST_RANKS)), allow_hyphen_values = true)]
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=i64::from(ThreadCluster::MAX_RANKS)), allow_hyphen_values = true)]
     pub(crate) ranks: u32,
     /// How to synchronize: ALGORITHM/FIT POINTS/OFFSET ALGORITHM/EXCHANGES
     #[arg(long, value_name = "LABEL", default_value = "hca3/100/skampi/50")]
@@ -111,7 +111,7 @@ fn synchronize<K: Clock + Copy + Sync>(
         let began = clock.true_now();
         let synchronized = options
             .algorithm
-            .synchronize_blocking(&Timekeeper::new(clock, base), comm)?;
+            .synchronize_blocking(&LocalClock::new(clock, base), comm)?;
         Ok((synchronized, began, clock.true_now()))
     });
     let found = all_or_first_failure(found.map_err(Failure::run)?)?;

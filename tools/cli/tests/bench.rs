@@ -9,7 +9,7 @@ use std::fs::{self, OpenOptions};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use downbeat_records::State;
+use downbeat_records::ObservationState;
 use downbeat_records::{is_complete, read_experiment, read_launch};
 use serde_json::Value;
 
@@ -203,12 +203,9 @@ fn a_launch_is_recorded_and_gone_on_with() {
             (launch.factors.get("ranks"), launch.factors.get("scheme")),
             (Some("2"), Some("ms1"))
         );
-        assert!(
-            launch
-                .groups
-                .iter()
-                .all(|group| group.counts[0] == (State::Valid, 20) && group.nanos.len() == 20)
-        );
+        assert!(launch.groups.iter().all(
+            |group| group.counts[0] == (ObservationState::Valid, 20) && group.nanos.len() == 20
+        ));
     }
 
     // As if the program had been killed in the second group.
@@ -270,7 +267,10 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
     for operation in ["alltoall", "", "bcast,", "bcast, gather", "ALL"] {
         refuses(&["--operation", operation], "--operation");
     }
-    refuses(&["--ranks", "1"], "--operation: ping-pong takes 2 ranks");
+    refuses(
+        &["--ranks", "1"],
+        "--operation: ping-pong needs at least 2 ranks",
+    );
     for ranks in ["0", "-1", "2,0", "8abc", "", "513", "99999999999"] {
         refuses(&["--ranks", ranks], "--ranks");
     }

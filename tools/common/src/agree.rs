@@ -23,7 +23,7 @@ pub async fn agree<T, M: Comm>(comm: &M, mine: Result<T, Failure>) -> Result<T, 
         Err(Failure::Run(text) | Failure::Signal(_, text)) => (RUN, text.as_str()),
     };
     let of_speaker = |kind| if comm.rank() == speaker { kind } else { 0 };
-    let told = collective::all_combine(comm, of_speaker(kind), u64::max)
+    let told = collective::all_reduce(comm, of_speaker(kind), u64::max)
         .await
         .map_err(Failure::run)?;
     let text = send_text(comm, speaker, text).await.map_err(Failure::run)?;

@@ -5,8 +5,10 @@ mod method;
 mod nearness;
 mod output;
 
+use std::fmt::Display;
+
 use downbeat_measure::{MeasureError, Measured, Method, shuffle};
-use downbeat_records::{Factors, Group, GroupKey, State};
+use downbeat_records::{Factors, GroupKey, MeasuredGroup, ObservationState};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
 pub use global_time::{GlobalClockOptions, GlobalTime};
@@ -38,6 +40,30 @@ pub fn headline(who: &str, method: &Method) -> String {
         "{who}, scheme {}, processing {}",
         method.scheme, method.processing
     )
+}
+
+/// Returns the given numbers of ranks, or the default if there are none: ascending, without duplicates.
+pub fn rank_counts(given: &[u32], default: u32) -> Vec<u32> {
+    let mut counts = if given.is_empty() {
+        vec![default]
+    } else {
+        given.to_vec()
+    };
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+}
+
+/// Checks that there are enough ranks for an operation.
+///
+/// # Errors
+/// When there are fewer than the minimum.
+pub fn check_ranks(operation: &impl Display, min: u32, ranks: u32) -> Result<(), Failure> {
+    if ranks >= min {
+        return Ok(());
+    }
+    let why = format!("{operation} needs at least {min} ranks, not {ranks}");
+    Err(Failure::option("--operation", why))
 }
 
 /// Measures one group after the other, and keeps each as soon as it is known. All ranks call this, with equal groups; what
@@ -108,7 +134,7 @@ pub fn agree_on_measured<M: Comm>(
 }
 
 /// What is kept of a measurement.
-fn group_of(key: &GroupKey, measured: &Measured) -> Group {
+fn group_of(key: &GroupKey, measured: &Measured) -> MeasuredGroup {
     let figures = measured
         .figures
         .iter()
@@ -117,11 +143,11 @@ fn group_of(key: &GroupKey, measured: &Measured) -> Group {
         .found
         .iter()
         .map(|(name, time)| ((*name).to_owned(), time.as_nanos() as f64));
-    Group {
+    MeasuredGroup {
         key: key.clone(),
         // The journal takes them from the observations.
         nanos: Vec::new(),
-        counts: State::ALL
+        counts: ObservationState::ALL
             .map(|state| (state, measured.observations.count(state) as u64))
             .to_vec(),
         figures: figures.chain(found).collect(),

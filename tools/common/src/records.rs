@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use downbeat_clock_core::Duration;
 pub use downbeat_records::Factors;
 use downbeat_records::stats::Sample;
-use downbeat_sync::{Seen, SyncError};
+use downbeat_sync::{RankOffset, SyncError};
 use serde::Serialize;
 
 use crate::output::Table;
@@ -101,7 +101,7 @@ impl RunRecord {
         errors: &[Option<LargestDeviation>],
     ) -> Self {
         let check = |i: usize, after: &Duration| {
-            let seen: &[Seen] = tried.seen.get(i).map_or(&[], Vec::as_slice);
+            let seen: &[RankOffset] = tried.seen.get(i).map_or(&[], Vec::as_slice);
             let samples = seen
                 .iter()
                 .filter_map(|seen| Some((seen.rank, seen.sample?)));

@@ -3,8 +3,8 @@
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::{
-    AccuracyCheck, Algorithm, Comm, OffsetAlgorithm, Quality, RankSample, Seen, SyncError,
-    Synchronized, Timekeeper, collective,
+    AccuracyCheck, Algorithm, Comm, LocalClock, OffsetAlgorithm, Quality, RankOffset, RankSample,
+    SyncError, Synchronized, collective,
 };
 
 use crate::cli::not_negative;
@@ -57,7 +57,7 @@ pub struct TrialResult {
     /// The worst that any rank knows of its own clock.
     pub worst: Quality,
     /// What was seen, once for each wait; on rank 0 alone.
-    pub seen: Vec<Vec<Seen>>,
+    pub seen: Vec<Vec<RankOffset>>,
 }
 
 impl TrialOptions {
@@ -88,7 +88,7 @@ impl Trial {
     /// When the synchronization or a check fails, on all ranks.
     pub async fn run<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         comm: &M,
         mut pause: impl FnMut(Duration),
         mut look: impl AsyncFnMut(&Synchronized) -> Result<(), SyncError>,
@@ -112,14 +112,14 @@ impl Trial {
     /// What is known, and what is seen after each wait.
     async fn look_on<K: Clock, M: Comm>(
         &self,
-        me: &Timekeeper<'_, K>,
+        me: &LocalClock<'_, K>,
         comm: &M,
         synchronized: &Synchronized,
         pause: &mut impl FnMut(Duration),
         look: &mut impl AsyncFnMut(&Synchronized) -> Result<(), SyncError>,
-    ) -> Result<(Quality, Vec<Vec<Seen>>), SyncError> {
+    ) -> Result<(Quality, Vec<Vec<RankOffset>>), SyncError> {
         let ended = me.now();
-        let worst = collective::all_combine(comm, synchronized.quality, worse).await?;
+        let worst = collective::all_reduce(comm, synchronized.quality, worse).await?;
         let mut seen = Vec::new();
         for wait in &self.waits {
             pause((*wait - (me.now() - ended)).max(Duration::ZERO));

@@ -1,11 +1,12 @@
-//! `downbeat-mpi bench`: how long operations of the MPI library take.
+//! `downbeat-mpi bench`: run-times of operations of the MPI library.
 
 use std::fmt::Display;
 
 use clap::Args;
 use downbeat_clock_core::Clock;
 use downbeat_common::bench::{
-    BenchPlan, GlobalTime, MethodOptions, NearnessOptions, headline, measure_all,
+    BenchPlan, GlobalTime, MethodOptions, NearnessOptions, check_ranks, headline, measure_all,
+    rank_counts,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
@@ -15,14 +16,15 @@ use downbeat_measure::{
     Time,
 };
 use downbeat_records::GroupKey;
-use downbeat_sync::{Comm, MpiComm, Timekeeper};
+use downbeat_sync::{Comm, MpiComm};
 
-use crate::clock::{ClockUser, Kind, Timebase, Tsc};
-use crate::ranks::Ranks;
-use crate::session::SessionOptions;
+use crate::clock::{ClockUser, Timebase};
+use crate::factors;
+use crate::ranks::JobRanks;
+use crate::session::{SessionOptions, agree_on_measured};
 use crate::settings::{self, SettingsOptions};
 use crate::truth::Traceable;
-use crate::{factors, session};
+use crate::tsc::CalibratedTsc;
 
 #[derive(Args, Debug)]
 #[command(
@@ -30,12 +32,13 @@ use crate::{factors, session};
                   mpirun -np 4 downbeat-mpi bench --as osu --operation blocking --out results\n  \
                   mpirun -np 8 downbeat-mpi bench --operation alltoall --ranks 2,4,8 --verify --time-slice 1s"
 )]
-pub(crate) struct Options {
-    /// What to measure, with commas: names of MPI without MPI_ in small letters (allreduce, ibcast, ...), ping-pong, sendrecv,
-    /// empty; or all, blocking, nonblocking
-    #[arg(long, value_name = "NAMES", default_value = "allreduce", value_parser = kinds)]
-    operation: Kinds,
-    /// Sizes of messages in bytes: with commas, 2^10, 1Ki, and 2^10..2^20*2 for every second power between
+pub(crate) struct MpiBenchOptions {
+    /// Operations to measure, separated by commas: MPI functions without MPI_ in lower case (allreduce, ibcast, ...),
+    /// ping-pong, sendrecv, empty; or all, blocking, nonblocking
+    #[arg(long, value_name = "NAMES", default_value = "allreduce", value_parser = operation_kinds)]
+    operation: MpiOperationKinds,
+    /// Sizes of messages in bytes, separated by commas; also as 2^10, 1Ki, and 2^10..2^20*2 for every second power of two in
+    /// a range
     #[arg(
         long,
         value_name = "SIZES",
@@ -43,7 +46,7 @@ pub(crate) struct Options {
         allow_hyphen_values = true
     )]
     sizes: Sizes,
-    /// Among how many ranks, with commas [default: all]
+    /// Numbers of ranks that take part, separated by commas [default: all]
     #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
     ranks: Vec<u32>,
     #[command(flatten)]
@@ -52,38 +55,36 @@ pub(crate) struct Options {
     near: NearnessOptions,
     #[command(flatten)]
     settings: SettingsOptions,
-    /// Check that results are right, before each measurement
+    /// Verify the results of each operation before it is measured
     #[arg(long)]
     verify: bool,
     #[command(flatten)]
     session: SessionOptions,
 }
 
-/// Operations, each once.
+/// Distinct operations.
 #[derive(Clone, Debug)]
-struct Kinds(Vec<OperationKind>);
+struct MpiOperationKinds(Vec<OperationKind>);
 
-fn kinds(text: &str) -> Result<Kinds, String> {
+fn operation_kinds(text: &str) -> Result<MpiOperationKinds, String> {
     OperationKind::list(text)
-        .map(Kinds)
+        .map(MpiOperationKinds)
         .map_err(|why| why.to_string())
 }
 
-pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
-    let ranks = Ranks::find(comm, &options.session.place)?;
+pub(crate) fn run(options: &MpiBenchOptions, comm: &MpiComm) -> Result<(), Failure> {
+    let ranks = JobRanks::find(comm, &options.session.place)?;
     let sizes = options.rank_counts(comm.size())?;
     let groups = options.groups(&sizes)?;
     let settings = options.settings.settings(options.method.rotates_root())?;
     for key in &groups {
-        has_root(key.ranks, settings.root)?;
+        check_root(key.ranks, settings.root)?;
         options.method(key.bytes, &settings)?;
         let checked = MpiOperation::check(kind_of(key)?, key.ranks, key.bytes, &settings);
         checked.map_err(|why| Failure::Input(format!("{key}: {why}")))?;
     }
-    let tsc = match options.session.clock {
-        Kind::Tsc => Some(Tsc::calibrated(&ranks, &options.session.calibration)?),
-        _ => None,
-    };
+    let calibration = &options.session.calibration;
+    let tsc = options.session.clock.calibrate(&ranks, calibration)?;
     let parts = sizes
         .into_iter()
         .map(|size| Ok((size, MpiGroup::first(comm, size).map_err(Failure::run)?)));
@@ -91,7 +92,7 @@ pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
     options.session.clock.give(
         &ranks,
         tsc.as_ref(),
-        &Session {
+        &MpiBenchSession {
             options,
             ranks: &ranks,
             settings,
@@ -102,8 +103,8 @@ pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
     )
 }
 
-/// Also operations that have no root have one for what is made of the observations.
-fn has_root(ranks: u32, root: Root) -> Result<(), Failure> {
+/// Checks that the root exists. Operations without a root need it for the processing of the observations.
+fn check_root(ranks: u32, root: Root) -> Result<(), Failure> {
     match root {
         Root::Rank(root) if root >= ranks => {
             let among = count(ranks as usize, "rank");
@@ -116,13 +117,13 @@ fn has_root(ranks: u32, root: Root) -> Result<(), Failure> {
     }
 }
 
-/// By its name, which came from it.
+/// Returns the operation of a group by its name.
 fn kind_of(key: &GroupKey) -> Result<OperationKind, Failure> {
     key.operation.parse().map_err(Failure::run)
 }
 
-impl Options {
-    /// Among how many ranks to measure.
+impl MpiBenchOptions {
+    /// Returns the numbers of ranks among which to measure, in ascending order.
     fn rank_counts(&self, all: u32) -> Result<Vec<u32>, Failure> {
         if let Some(many) = self.ranks.iter().find(|ranks| **ranks > all) {
             let job = count(all as usize, "rank");
@@ -131,17 +132,10 @@ impl Options {
                 format!("this job has {job}, and not {many}"),
             ));
         }
-        let mut counts = if self.ranks.is_empty() {
-            vec![all]
-        } else {
-            self.ranks.clone()
-        };
-        counts.sort_unstable();
-        counts.dedup();
-        Ok(counts)
+        Ok(rank_counts(&self.ranks, all))
     }
 
-    /// Everything that is to be measured.
+    /// Returns all groups to measure.
     fn groups(&self, rank_counts: &[u32]) -> Result<Vec<GroupKey>, Failure> {
         let mut groups = Vec::new();
         for kind in &self.operation.0 {
@@ -151,13 +145,7 @@ impl Options {
                 &[0]
             };
             for ranks in rank_counts {
-                if *ranks < kind.least_ranks() {
-                    let least = kind.least_ranks();
-                    return Err(Failure::option(
-                        "--operation",
-                        format!("{kind} takes {least} ranks, and not {ranks}"),
-                    ));
-                }
+                check_ranks(kind, kind.least_ranks(), *ranks)?;
                 let key = |bytes: &u64| GroupKey {
                     operation: kind.to_string(),
                     bytes: *bytes,
@@ -170,7 +158,7 @@ impl Options {
     }
 
     fn method(&self, bytes: u64, settings: &OperationSettings) -> Result<Method, Failure> {
-        // Where every call has another root, there is none for the processing.
+        // With a rotating root, the processing uses rank 0.
         let root = if let Root::Rank(rank) = settings.root {
             rank
         } else {
@@ -183,17 +171,17 @@ impl Options {
     }
 }
 
-struct Session<'a> {
-    options: &'a Options,
-    ranks: &'a Ranks<'a>,
+struct MpiBenchSession<'a> {
+    options: &'a MpiBenchOptions,
+    ranks: &'a JobRanks<'a>,
     settings: OperationSettings,
-    tsc: Option<Tsc>,
+    tsc: Option<CalibratedTsc>,
     groups: Vec<GroupKey>,
-    /// A communicator for every number of ranks, where this rank is one of them.
+    /// A communicator for every number of ranks, `None` if this rank does not take part.
     parts: Vec<(u32, Option<MpiGroup>)>,
 }
 
-impl ClockUser for Session<'_> {
+impl ClockUser for MpiBenchSession<'_> {
     fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let method = options.method.method(0)?;
@@ -201,12 +189,10 @@ impl ClockUser for Session<'_> {
             groups: self.groups.clone(),
             seed: options.session.seed,
             factors: self.factors(&method)?,
-            facts: factors::of_tsc(self.tsc.as_ref(), Factors::default()),
-            headline: self.headline(&method),
+            facts: factors::add_tsc(self.tsc.as_ref(), Factors::default()),
+            headline: headline(&ranks.description(), &method),
         };
-        let me = Timekeeper::new(&base.clock, base.local)
-            .source(base.source)
-            .place(ranks.place);
+        let me = base.timekeeper(ranks);
         let mut global = GlobalTime::new(ranks.all, me, &options.session.sync, &method)?;
         let results = measure_all(ranks.all, &options.session.output, plan, |key| {
             options.near.while_near(ranks.all, || {
@@ -214,17 +200,12 @@ impl ClockUser for Session<'_> {
                 self.measure(key, &base.clock, time)
             })
         })?;
-        let shown = if ranks.all.rank() == 0 {
-            options.session.output.show(&results)
-        } else {
-            Ok(())
-        };
-        agree_blocking(ranks.all, shown)
+        ranks.on_first(|| options.session.output.show(&results))
     }
 }
 
-impl Session<'_> {
-    /// One group. Ranks that do not take part only hear how it went.
+impl MpiBenchSession<'_> {
+    /// Measures one group. Ranks that do not take part only learn if it failed.
     fn measure(
         &self,
         key: &GroupKey,
@@ -257,10 +238,10 @@ impl Session<'_> {
             };
             measured = method.measure_blocking(&stage, &mut operation);
         }
-        session::agree_on_measured(ranks, key, measured)
+        agree_on_measured(ranks, key, measured)
     }
 
-    /// An operation that does what it should, as far as that is asked for.
+    /// Prepares an operation, and verifies its results if that is wanted.
     fn prepare(&self, key: &GroupKey, part: &MpiGroup) -> Result<MpiOperation, Failure> {
         let failed = |why: &dyn Display| self.ranks.failure(format!("{key}: {why}"));
         let kind = kind_of(key)?;
@@ -272,23 +253,14 @@ impl Session<'_> {
         Ok(operation)
     }
 
-    /// Everything that the results depend on, as rank 0 knows it.
+    /// Returns the factors on which the results depend, as rank 0 knows them.
     fn factors(&self, method: &Method) -> Result<Factors, Failure> {
         let Self { options, ranks, .. } = self;
-        let factors = factors::of_machine(ranks, factors::of_job(ranks, options.session.clock));
+        let factors = factors::add_machine(ranks, factors::for_job(ranks, options.session.clock));
         let factors = options.session.sync.factors(
             options.near.factors(options.method.factors(factors)?),
             method,
         )?;
-        Ok(settings::factors(&self.settings, factors).with("verify", &options.verify))
-    }
-
-    fn headline(&self, method: &Method) -> String {
-        let Self { ranks, .. } = self;
-        let (size, nodes) = (
-            count(ranks.all.size() as usize, "rank"),
-            count(ranks.nodes(), "node"),
-        );
-        headline(&format!("{size} on {nodes}"), method)
+        Ok(settings::add_factors(&self.settings, factors).with("verify", &options.verify))
     }
 }

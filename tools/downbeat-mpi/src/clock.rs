@@ -1,23 +1,23 @@
-//! The clock that a rank reads, and the time that it believes in.
+//! Clocks of a rank, and its local time.
 
 use core::fmt;
 use std::fs;
 
 use clap::ValueEnum;
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Duration, Local, ModelError, TickRate, Ticks, Timestamp,
+    Clock, ClockModel, Counter, Local, ModelError, TickRate, Ticks, Timestamp,
 };
-use downbeat_common::{CalibrationOptions, Failure, SkewSpec, agree};
-use downbeat_sync::{Comm, block_on_ready, collective};
+use downbeat_common::{CalibrationOptions, Failure, SkewSpec, agree_blocking};
+use downbeat_sync::{Comm, LocalClock, block_on_ready, collective};
 use downbeat_timers::{SkewedClock, SystemClock, SystemClockId, Truth, TscClock, WtimeClock};
 
-use crate::ranks::{Ranks, number_of};
+use crate::ranks::{JobRanks, hash_of};
 use crate::truth::Traceable;
-use downbeat_common::block_on_ready_failure;
+use crate::tsc::CalibratedTsc;
 
-/// The clocks to choose from.
+/// Kinds of clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
+pub(crate) enum ClockKind {
     /// The time stamp counter
     Tsc,
     /// CLOCK_MONOTONIC
@@ -30,26 +30,37 @@ pub(crate) enum Kind {
     Wtime,
 }
 
-/// As on the command line.
-impl fmt::Display for Kind {
+/// Written as on the command line.
+impl fmt::Display for ClockKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.to_possible_value()
             .map_or(Ok(()), |value| f.write_str(value.get_name()))
     }
 }
 
-/// What works with any clock. Each is a type, and so what reads it is compiled for each.
+/// Work with a clock of any type; it is compiled for each of them.
 pub(crate) trait ClockUser {
-    /// Works with this one.
+    /// Works with this clock.
     fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure>;
 }
 
-impl Kind {
-    /// Has the user work with a clock of this kind. The time stamp counter must be calibrated.
+impl ClockKind {
+    /// Calibrates the time stamp counter if it is this clock.
+    pub(crate) fn calibrate(
+        self,
+        ranks: &JobRanks<'_>,
+        options: &CalibrationOptions,
+    ) -> Result<Option<CalibratedTsc>, Failure> {
+        (self == Self::Tsc)
+            .then(|| CalibratedTsc::new(ranks, options))
+            .transpose()
+    }
+
+    /// Calls the user with a clock of this kind. The time stamp counter must be calibrated.
     pub(crate) fn give(
         self,
-        ranks: &Ranks<'_>,
-        tsc: Option<&Tsc>,
+        ranks: &JobRanks<'_>,
+        tsc: Option<&CalibratedTsc>,
         user: &impl ClockUser,
     ) -> Result<(), Failure> {
         let system = |id| Timebase::system(ranks, id);
@@ -64,139 +75,103 @@ impl Kind {
     }
 }
 
-/// How long the time stamp counter is calibrated.
-const CALIBRATION: Duration = Duration::from_millis(50);
-
-/// The time stamp counter of a rank, and how fast it counts.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Tsc {
-    pub(crate) clock: TscClock,
-    pub(crate) rate: TickRate,
-    pub(crate) uncertainty: f64,
-}
-
-impl Tsc {
-    /// One rank of every node calibrates; the others, which would only disturb it, are told.
-    pub(crate) fn calibrated(
-        ranks: &Ranks<'_>,
-        options: &CalibrationOptions,
-    ) -> Result<Self, Failure> {
-        let clock = TscClock::detect();
-        let calibrated = || {
-            let tsc =
-                clock.map_err(|why| ranks.failure(format!("no time stamp counter: {why}")))?;
-            if ranks.of_node.rank() > 0 {
-                return Ok((tsc, None));
-            }
-            let raw = SystemClock::detect(SystemClockId::MonotonicRaw).map_err(Failure::run)?;
-            let known = options.calibrate(&clock, &raw, CALIBRATION)?;
-            Ok((
-                tsc,
-                known.map(|known| (known.calibration.rate(), known.calibration.uncertainty())),
-            ))
-        };
-        let (clock, known) = block_on_ready_failure(agree(ranks.all, calibrated()))?;
-        let (rate, uncertainty) = known.unwrap_or((TickRate::NANOSECOND, 0.0));
-        // A rate travels as a model.
-        let model = ClockModel::<Counter, Local>::through(Ticks(0), Timestamp::ORIGIN, rate)
-            .map_err(Failure::run)?;
-        let model =
-            block_on_ready(collective::broadcast(&ranks.of_node, model)).map_err(Failure::run)?;
-        Ok(Self {
-            clock,
-            rate: model.rate(),
-            uncertainty,
-        })
-    }
-}
-
-/// A clock, and what it shows.
+/// A clock, and the local time by it.
 #[derive(Clone, Debug)]
 pub(crate) struct Timebase<K> {
     pub(crate) clock: K,
-    /// The time that the rank believes in.
+    /// Model of the local time of the rank.
     pub(crate) local: ClockModel<Counter, Local>,
-    /// Equal where ranks read one source, as far as they know.
+    /// Identifier of the source of time, equal for ranks that share one as far as they know.
     pub(crate) source: u64,
 }
 
 impl Timebase<SystemClock> {
-    pub(crate) fn system(ranks: &Ranks<'_>, id: SystemClockId) -> Result<Self, Failure> {
+    pub(crate) fn system(ranks: &JobRanks<'_>, id: SystemClockId) -> Result<Self, Failure> {
         let clock = SystemClock::detect(id).map_err(|why| ranks.failure(why));
-        let clock = block_on_ready_failure(agree(ranks.all, clock))?;
-        // A container may have a time of its own.
+        let clock = agree_blocking(ranks.all, clock)?;
+        // A container can have its own time namespace.
         let namespace = fs::read_link("/proc/self/ns/time").unwrap_or_default();
-        let local = of_nanoseconds().map_err(Failure::run)?;
+        let local = nanosecond_model().map_err(Failure::run)?;
         Ok(Self {
             clock,
             local,
-            source: number_of(&(id.name(), ranks.boot, namespace)),
+            source: hash_of(&(id.name(), ranks.boot, namespace)),
         })
     }
 }
 
 impl Timebase<WtimeClock> {
-    pub(crate) fn wtime(ranks: &Ranks<'_>) -> Result<Self, Failure> {
+    pub(crate) fn wtime(ranks: &JobRanks<'_>) -> Result<Self, Failure> {
         let clock = WtimeClock::attach().map_err(Failure::run)?;
-        // Whether processes share it, only the check of whoever relies on that can tell.
-        let local = of_nanoseconds().map_err(Failure::run)?;
+        // Processes may not share it; algorithms that rely on that check it.
+        let local = nanosecond_model().map_err(Failure::run)?;
         Ok(Self {
             clock,
             local,
-            source: number_of(&("MPI_Wtime", ranks.boot)),
+            source: hash_of(&("MPI_Wtime", ranks.boot)),
         })
     }
 }
 
 impl Timebase<TscClock> {
-    pub(crate) fn tsc(ranks: &Ranks<'_>, tsc: &Tsc) -> Result<Self, Failure> {
+    pub(crate) fn tsc(ranks: &JobRanks<'_>, tsc: &CalibratedTsc) -> Result<Self, Failure> {
         let local = since_now(ranks, &tsc.clock, tsc.rate)?;
         Ok(Self {
             clock: tsc.clock,
             local,
-            source: number_of(&("TSC", ranks.boot)),
+            source: hash_of(&("TSC", ranks.boot)),
         })
+    }
+}
+
+impl<K: Clock> Timebase<K> {
+    /// Returns the parameters with which this rank synchronizes.
+    pub(crate) fn timekeeper(&self, ranks: &JobRanks<'_>) -> LocalClock<'_, K> {
+        LocalClock::new(&self.clock, self.local)
+            .source(self.source)
+            .placement(ranks.place)
     }
 }
 
 impl<K: Clock + Copy> Timebase<K> {
-    /// The same clock made wrong. Ranks of a node agree on what is true, so they can also be wrong together.
+    /// Returns the same clock with an artificial error. The ranks of a node agree on the true time, so that they can also
+    /// share the error.
     pub(crate) fn skewed(
         &self,
-        ranks: &Ranks<'_>,
+        ranks: &JobRanks<'_>,
         spec: &SkewSpec,
     ) -> Result<Timebase<SkewedClock<K>>, Failure> {
         let truth: ClockModel<Counter, Truth> =
             since_now(ranks, &self.clock, self.local.rate())?.renamed();
-        let which = if spec.is_per_node() {
+        let clock_index = if spec.is_per_node() {
             ranks.place.node
         } else {
             ranks.all.rank()
         };
-        let clock = SkewedClock::new(self.clock, truth, spec.for_clock(which))
+        let clock = SkewedClock::new(self.clock, truth, spec.for_clock(clock_index))
             .map_err(|why| Failure::option("--skew", why));
-        let clock = block_on_ready_failure(agree(ranks.all, clock))?;
+        let clock = agree_blocking(ranks.all, clock)?;
         let local = SkewedClock::<K>::nominal_model().map_err(Failure::run)?;
         Ok(Timebase {
             clock,
             local,
-            source: number_of(&(self.source, which)),
+            source: hash_of(&(self.source, clock_index)),
         })
     }
 }
 
-/// Time that a node's first rank begins now, for all ranks of the node.
+/// Returns a model of the time since now, the same on all ranks of a node.
 fn since_now(
-    ranks: &Ranks<'_>,
+    ranks: &JobRanks<'_>,
     clock: &impl Clock,
     rate: TickRate,
 ) -> Result<ClockModel<Counter, Local>, Failure> {
     let model =
         ClockModel::through(clock.ticks(), Timestamp::ORIGIN, rate).map_err(Failure::run)?;
-    block_on_ready(collective::broadcast(&ranks.of_node, model)).map_err(Failure::run)
+    block_on_ready(collective::broadcast(&ranks.node_comm, model)).map_err(Failure::run)
 }
 
-/// What a clock shows that counts nanoseconds.
-fn of_nanoseconds() -> Result<ClockModel<Counter, Local>, ModelError> {
+/// Returns the model of a clock that counts nanoseconds.
+fn nanosecond_model() -> Result<ClockModel<Counter, Local>, ModelError> {
     ClockModel::through(Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND)
 }

@@ -3,10 +3,10 @@
 use std::env;
 
 use clap::{Parser, Subcommand};
-use downbeat_common::{Failure, agree, block_on_ready_failure, cli};
+use downbeat_common::{Failure, agree_blocking, cli};
 use downbeat_sync::{MpiComm, block_on_ready, collective};
 
-use crate::ranks::number_of;
+use crate::ranks::hash_of;
 use crate::{bench, drift, imbalance, sync, trace_correct};
 
 /// One global clock for the ranks of an MPI job.
@@ -16,40 +16,40 @@ use crate::{bench, drift, imbalance, sync, trace_correct};
     version,
     after_help = "Example:\n  mpirun -np 4 downbeat-mpi sync --algorithm hca3/1000/skampi/100 --check 0,10s --repeat 10"
 )]
-struct Arguments {
+struct MpiArguments {
     #[command(subcommand)]
-    command: Command,
+    command: MpiCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    /// Gives all ranks one clock, by each of the algorithms asked for, and shows how far apart it is afterwards
-    Sync(Box<sync::Options>),
-    /// Measures how long operations of the MPI library take
-    Bench(Box<bench::Options>),
-    /// Shows how far apart ranks leave barriers, and what that does to measurements behind them
-    Imbalance(Box<imbalance::Options>),
-    /// Shows how the clocks of the ranks drift apart over minutes, and what a line leaves of that
-    Drift(Box<drift::Options>),
-    /// Corrects times of a trace, whose events the ranks share, so that no message arrives before it can have arrived
+enum MpiCommand {
+    /// Synchronizes all ranks with each of the given algorithms, and measures the offsets of their clocks afterwards
+    Sync(Box<sync::MpiSyncOptions>),
+    /// Measures the run-times of operations of the MPI library
+    Bench(Box<bench::MpiBenchOptions>),
+    /// Measures how far apart ranks leave barriers, and the effect on measurements behind these barriers
+    Imbalance(Box<imbalance::ImbalanceOptions>),
+    /// Measures the drift between the clocks of the ranks over minutes, and the residuals of linear models of it
+    Drift(Box<drift::DriftOptions>),
+    /// Corrects the timestamps of a trace, distributed over the ranks, so that no message arrives earlier than possible
     TraceCorrect(Box<trace_correct::Options>),
 }
 
-/// Does what the command line asks for. All ranks fail or none.
+/// Runs the command. Either all ranks fail or none.
 pub(crate) fn run(comm: &MpiComm) -> Result<(), Failure> {
-    let arguments: Arguments = block_on_ready_failure(agree(comm, cli::parse()))?;
+    let arguments: MpiArguments = agree_blocking(comm, cli::parse())?;
     // A launcher can start every rank with other options.
-    let options = number_of(&env::args().skip(1).collect::<Vec<_>>());
+    let options = hash_of(&env::args().skip(1).collect::<Vec<_>>());
     if !block_on_ready(collective::all_equal(comm, options)).map_err(Failure::run)? {
         return Err(Failure::Input(
             "the ranks were given different options".to_owned(),
         ));
     }
     match arguments.command {
-        Command::Sync(options) => sync::run(&options, comm),
-        Command::Bench(options) => bench::run(&options, comm),
-        Command::Imbalance(options) => imbalance::run(&options, comm),
-        Command::Drift(options) => drift::run(&options, comm),
-        Command::TraceCorrect(options) => trace_correct::run(&options, comm),
+        MpiCommand::Sync(options) => sync::run(&options, comm),
+        MpiCommand::Bench(options) => bench::run(&options, comm),
+        MpiCommand::Imbalance(options) => imbalance::run(&options, comm),
+        MpiCommand::Drift(options) => drift::run(&options, comm),
+        MpiCommand::TraceCorrect(options) => trace_correct::run(&options, comm),
     }
 }

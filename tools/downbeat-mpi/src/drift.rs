@@ -1,17 +1,17 @@
-//! `downbeat-mpi drift`: how the clocks of the ranks drift apart over minutes, and what a line leaves of that.
+//! `downbeat-mpi drift`: drift between the clocks of the ranks over minutes, and the residuals of linear models of it.
 
 mod report;
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration, Global};
 use downbeat_common::cli::positive;
+use downbeat_common::output;
 use downbeat_common::records::{CsvFile, Factors};
-use downbeat_common::{CalibrationOptions, Failure, ProgressBar, SkewSpec, agree_blocking};
+use downbeat_common::{Failure, ProgressBar, agree_blocking};
 use downbeat_measure::{
     Method, MpiGroup, MpiOperation, OffsetSeries, OperationKind, OperationSettings, Processing,
     Round, Scheme, Series, Stage, Stopping, Time, Watch,
@@ -19,30 +19,32 @@ use downbeat_measure::{
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, OffsetAlgorithm, SyncError, block_on_ready, collective};
 
-use crate::clock::{ClockUser, Kind, Timebase, Tsc};
-use crate::ranks::{PlaceOptions, Ranks};
+use crate::clock::{ClockKind, ClockUser, Timebase};
+use crate::factors;
+use crate::ranks::JobRanks;
+use crate::session::{ComparisonOptions, agree_on_measured};
 use crate::truth::Traceable;
-use crate::{factors, session};
-use report::{Latencies, Report};
+use crate::tsc::CalibratedTsc;
+use report::{DriftReport, TransferTimes};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Clocks are looked at as they are: nothing is synchronized. A drift of 1 ppm is a microsecond per second.\n\n\
+    after_help = "The clocks are not synchronized. A drift of 1 ppm is one microsecond per second.\n\n\
                   Examples:\n  mpirun -np 4 downbeat-mpi drift --during 10min --windows 10s,1min,5min --csv offsets.csv\n  \
                   mpirun -np 2 downbeat-mpi drift --skew drift=20ppm,wander=0.1ppm --during 30s --windows 5s,15s"
 )]
-pub(crate) struct Options {
-    /// How long to look at the clocks
+pub(crate) struct DriftOptions {
+    /// Duration of the measurement
     #[arg(long, value_name = "TIME", default_value = "2min", value_parser = positive, allow_hyphen_values = true)]
     during: Duration,
-    /// How often
+    /// Interval between two measurements of the offsets
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = positive, allow_hyphen_values = true)]
     every: Duration,
-    /// How long the windows are through which lines are laid, with commas; each holds three offsets at least [default: 10s
-    /// and 60s, as far as there is time for them, or all]
+    /// Lengths of the windows to which lines are fitted, separated by commas; each holds at least three offsets [default: 10s
+    /// and 60s as far as they fit into the duration, otherwise the whole duration]
     #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = positive, allow_hyphen_values = true)]
     windows: Vec<Duration>,
-    /// How to look at them: OFFSET ALGORITHM/EXCHANGES
+    /// How to measure offsets: OFFSET ALGORITHM/EXCHANGES
     #[arg(
         long,
         value_name = "LABEL",
@@ -50,30 +52,20 @@ pub(crate) struct Options {
         allow_hyphen_values = true
     )]
     check_by: OffsetAlgorithm,
-    /// The clock that every rank reads
-    #[arg(long, value_enum, default_value_t = Kind::Monotonic, ignore_case = true)]
-    clock: Kind,
-    #[arg(long, value_name = "SPEC", help = SkewSpec::HELP)]
-    skew: Option<SkewSpec>,
+    /// Clock that every rank reads
+    #[arg(long, value_enum, default_value_t = ClockKind::Monotonic, ignore_case = true)]
+    clock: ClockKind,
     #[command(flatten)]
-    place: PlaceOptions,
-    #[command(flatten)]
-    calibration: CalibrationOptions,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
-    /// Write a line for every offset, as soon as it is known
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
+    comparison: ComparisonOptions,
 }
 
-/// A look at all clocks more often than that is none: an offset takes some microseconds itself.
-const MOST_ROUNDS: u64 = 10_000_000;
+/// Maximum number of measurements of all clocks.
+const MAX_ROUNDS: u64 = 10_000_000;
 
-/// In a line through fewer offsets there is nothing to see.
-const LEAST_IN_WINDOW: i64 = 3;
+/// Minimum number of offsets to which a line is fitted; it always meets two of them.
+const MIN_OFFSETS: i64 = 3;
 
-impl Options {
+impl DriftOptions {
     fn windows(&self) -> Result<Vec<Duration>, Failure> {
         if self.every > self.during {
             let why = format!(
@@ -82,14 +74,17 @@ impl Options {
             );
             return Err(Failure::option("--every", why));
         }
-        if self.watch().rounds() > MOST_ROUNDS {
+        if self.watch().rounds() > MAX_ROUNDS {
             return Err(Failure::option(
                 "--every",
-                format!("{} is too often for {}", self.every, self.during),
+                format!(
+                    "{} is too short for {}: there are at most {MAX_ROUNDS} measurements",
+                    self.every, self.during
+                ),
             ));
         }
-        let least = Duration::from_nanos(self.every.as_nanos().saturating_mul(LEAST_IN_WINDOW));
-        let fits = |window: Duration| window >= least && window <= self.during;
+        let min = Duration::from_nanos(self.every.as_nanos().saturating_mul(MIN_OFFSETS));
+        let fits = |window: Duration| window >= min && window <= self.during;
         if let Some(window) = self.windows.iter().find(|window| !fits(**window)) {
             return Err(Failure::option(
                 "--windows",
@@ -97,20 +92,20 @@ impl Options {
                     true => format!("{window} is longer than the whole run of {}", self.during),
                     false => {
                         format!(
-                            "{window} does not hold {LEAST_IN_WINDOW} offsets: there is one every {}",
+                            "{window} is too short for {MIN_OFFSETS} offsets, one every {}",
                             self.every
                         )
                     }
                 },
             ));
         }
-        let usual = [10, 60]
+        let default = [10, 60]
             .map(Duration::from_secs)
             .into_iter()
             .filter(|window| fits(*window));
         let mut windows: Vec<Duration> = match self.windows.as_slice() {
-            [] => usual.collect(),
-            asked_for => asked_for.to_vec(),
+            [] => default.collect(),
+            given => given.to_vec(),
         };
         if windows.is_empty() && fits(self.during) {
             windows.push(self.during);
@@ -129,22 +124,20 @@ impl Options {
     }
 }
 
-pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
+pub(crate) fn run(options: &DriftOptions, comm: &MpiComm) -> Result<(), Failure> {
     if comm.size() < 2 {
         return Err(Failure::Input(
-            "clocks drift apart between ranks, and there is only one".to_owned(),
+            "drift is measured between ranks, and there is only one".to_owned(),
         ));
     }
     let windows = options.windows()?;
-    let ranks = Ranks::find(comm, &options.place)?;
-    let tsc = match options.clock {
-        Kind::Tsc => Some(Tsc::calibrated(&ranks, &options.calibration)?),
-        _ => None,
-    };
+    let ranks = JobRanks::find(comm, &options.comparison.place)?;
+    let calibration = &options.comparison.calibration;
+    let tsc = options.clock.calibrate(&ranks, calibration)?;
     options.clock.give(
         &ranks,
         tsc.as_ref(),
-        &Session {
+        &DriftSession {
             options,
             ranks: &ranks,
             windows,
@@ -153,50 +146,50 @@ pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
     )
 }
 
-struct Session<'a> {
-    options: &'a Options,
-    ranks: &'a Ranks<'a>,
+struct DriftSession<'a> {
+    options: &'a DriftOptions,
+    ranks: &'a JobRanks<'a>,
     windows: Vec<Duration>,
-    tsc: Option<Tsc>,
+    tsc: Option<CalibratedTsc>,
 }
 
-impl ClockUser for Session<'_> {
+impl ClockUser for DriftSession<'_> {
     fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
-        match &self.options.skew {
-            Some(spec) => self.look_on(&base.skewed(self.ranks, spec)?),
-            None => self.look_on(base),
+        match &self.options.comparison.skew {
+            Some(spec) => self.observe(&base.skewed(self.ranks, spec)?),
+            None => self.observe(base),
         }
     }
 }
 
-/// What rank 0 learns while it looks on.
+/// Offsets of all ranks, as rank 0 measured them.
 #[derive(Default)]
-struct Seen {
-    /// Of every rank.
+struct ObservedOffsets {
+    /// One list for each rank.
     samples: Vec<Vec<downbeat_clock_core::OffsetSample<Global>>>,
+    /// Number of measurements of each rank whose messages contradicted each other.
     contradictory: Vec<u64>,
-    looks: u64,
+    rounds: u64,
     failure: Option<Failure>,
 }
 
-impl Session<'_> {
-    fn look_on<K: Clock>(&self, base: &Timebase<K>) -> Result<(), Failure> {
+impl DriftSession<'_> {
+    fn observe<K: Clock>(&self, base: &Timebase<K>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let factors = self.factors();
-        let csv = options.csv.as_ref().filter(|_| ranks.all.rank() == 0);
-        let csv = csv.map(|path| {
+        let create = |path: &_| {
             CsvFile::with_columns(path, &factors, "after_s,rank,at_ns,offset_ns,half_width_ns")
-        });
-        let mut csv = agree_blocking(ranks.all, csv.transpose())?;
+        };
+        let mut csv = options.comparison.csv(ranks, create)?;
         let latencies = self.latencies(base)?;
-        let all = ranks.all.size() as usize;
-        let mut seen = Seen {
-            samples: vec![Vec::new(); all],
-            contradictory: vec![0; all],
-            ..Seen::default()
+        let size = ranks.all.size() as usize;
+        let mut offsets = ObservedOffsets {
+            samples: vec![Vec::new(); size],
+            contradictory: vec![0; size],
+            ..ObservedOffsets::default()
         };
         let watched = {
-            let progress = ProgressBar::new(if ranks.all.rank() == 0 {
+            let progress = ProgressBar::new(if ranks.is_first() {
                 options.during.as_secs_f64()
             } else {
                 0.0
@@ -208,29 +201,24 @@ impl Session<'_> {
             };
             let pause = |time: Duration| progress.sleep(time.max(Duration::ZERO));
             let clock = (&base.clock, &base.local);
-            let take = |round: Round<'_>| seen.take(round, csv.as_mut());
+            let take = |round: Round<'_>| offsets.add(round, csv.as_mut());
             block_on_ready(options.watch().run(clock, ranks.all, passed, pause, take))
         };
-        let mine = match watched {
-            Ok(()) => seen.failure.take().map_or(Ok(()), Err),
-            // The rank that failed itself has something to say.
+        let result = match watched {
+            Ok(()) => offsets.failure.take().map_or(Ok(()), Err),
+            // The rank that failed itself reports the failure.
             Err(SyncError::OtherRank(_)) => Ok(()),
             Err(why) => Err(ranks.failure(why)),
         };
-        agree_blocking(ranks.all, mine)?;
-        let shown = if ranks.all.rank() == 0 {
-            self.show(&factors, seen, latencies)
-        } else {
-            Ok(())
-        };
-        agree_blocking(ranks.all, shown)
+        agree_blocking(ranks.all, result)?;
+        ranks.on_first(|| self.show(&factors, offsets, latencies))
     }
 
-    /// How long a message takes from rank 0 to rank 1, and how long all ranks take to combine something: on rank 0.
-    fn latencies<K: Clock>(&self, base: &Timebase<K>) -> Result<Option<Latencies>, Failure> {
+    /// Measures the latency of a message from rank 0 to rank 1, and the run-time of an allreduce; returns them on rank 0.
+    fn latencies<K: Clock>(&self, base: &Timebase<K>) -> Result<Option<TransferTimes>, Failure> {
         let ranks = self.ranks;
         let group = MpiGroup::all(ranks.all).map_err(Failure::run)?;
-        // The mean of some calls, of which the median: neither depends on what any two clocks have in common.
+        // The median of means over several calls, measured with one clock: independent of the offsets between clocks.
         let scheme = Scheme::Series(Series::of(100));
         let stopping = Stopping::TimeSlice {
             slice: Duration::from_millis(500),
@@ -248,7 +236,7 @@ impl Session<'_> {
             let prepared = MpiOperation::prepare(
                 kind,
                 &group,
-                Latencies::BYTES,
+                TransferTimes::BYTES,
                 &OperationSettings::default(),
             );
             let mut operation =
@@ -263,22 +251,22 @@ impl Session<'_> {
             let measured = block_on_ready(method.measure(&stage, &mut operation));
             let key = GroupKey {
                 operation: name.to_owned(),
-                bytes: Latencies::BYTES,
+                bytes: TransferTimes::BYTES,
                 ranks: group.size(),
             };
-            let measured = session::agree_on_measured(ranks, &key, measured)?;
+            let measured = agree_on_measured(ranks, &key, measured)?;
             Ok(measured.and_then(|measured| measured.figures.first().map(|figure| figure.nanos)))
         };
         let (ping_pong, allreduce) = (measure("ping-pong")?, measure("allreduce")?);
         Ok(ping_pong
             .zip(allreduce)
-            .map(|(both_ways, allreduce_ns)| Latencies {
+            .map(|(both_ways, allreduce_ns)| TransferTimes {
                 message_ns: both_ways / 2.0,
                 allreduce_ns,
             }))
     }
 
-    /// Everything that the result depends on, as rank 0 knows it.
+    /// Returns the factors on which the results depend, as rank 0 knows them.
     fn factors(&self) -> Factors {
         let Self {
             options,
@@ -286,23 +274,20 @@ impl Session<'_> {
             tsc,
             ..
         } = self;
-        let mut factors = factors::of_machine(ranks, factors::of_job(ranks, options.clock))
+        let factors = factors::add_machine(ranks, factors::for_job(ranks, options.clock))
             .with("started", &downbeat_common::now())
             .with("during", &options.during)
             .with("every", &options.every)
             .with("check", &options.check_by);
-        factors = factors::of_tsc(tsc.as_ref(), factors);
-        match &options.skew {
-            Some(spec) => factors::of_skew(ranks, spec, factors),
-            None => factors,
-        }
+        let factors = factors::add_tsc(tsc.as_ref(), factors);
+        factors::add_skew(ranks, options.comparison.skew.as_ref(), factors)
     }
 
     fn show(
         &self,
         factors: &Factors,
-        seen: Seen,
-        latencies: Option<Latencies>,
+        offsets: ObservedOffsets,
+        latencies: Option<TransferTimes>,
     ) -> Result<(), Failure> {
         let latencies = latencies.ok_or_else(|| Failure::run("latencies were not measured"))?;
         let Self {
@@ -311,12 +296,12 @@ impl Session<'_> {
             windows,
             ..
         } = self;
-        let missed = options.watch().rounds() - seen.looks;
-        let mut report = Report::new(factors, latencies, missed);
-        for (rank, (samples, contradictory)) in seen
+        let missed = options.watch().rounds() - offsets.rounds;
+        let mut report = DriftReport::new(factors, latencies, missed);
+        for (rank, (samples, contradictory)) in offsets
             .samples
             .into_iter()
-            .zip(seen.contradictory)
+            .zip(offsets.contradictory)
             .enumerate()
             .skip(1)
         {
@@ -324,14 +309,28 @@ impl Session<'_> {
             let series = series.map_err(|why| Failure::Run(format!("rank {rank}: {why}")))?;
             report.add(rank, contradictory, &series, windows, options.every);
         }
-        report.show(options.json, ranks, options)
+        if options.comparison.json {
+            return output::print_json(&report);
+        }
+        let DriftOptions {
+            clock,
+            during,
+            every,
+            check_by,
+            ..
+        } = options;
+        let headline = format!(
+            "{}, clock {clock}, during {during} every {every}, offsets to rank 0 by {check_by}",
+            ranks.description()
+        );
+        output::print(&report.text(&headline))
     }
 }
 
-impl Seen {
-    /// Keeps and writes what was seen in a look.
-    fn take(&mut self, round: Round<'_>, csv: Option<&mut CsvFile>) -> ControlFlow<()> {
-        self.looks += 1;
+impl ObservedOffsets {
+    /// Adds the offsets of a round, and writes them to the CSV file.
+    fn add(&mut self, round: Round<'_>, csv: Option<&mut CsvFile>) -> ControlFlow<()> {
+        self.rounds += 1;
         let mut lines = String::new();
         for one in round.seen {
             // Writing to a string cannot fail.

@@ -1,4 +1,4 @@
-//! What the results of an MPI job depend on, as rank 0 knows it.
+//! Factors on which the results of an MPI job depend, as rank 0 knows them.
 
 use std::env;
 
@@ -6,12 +6,13 @@ use downbeat_common::records::Factors;
 use downbeat_common::{SkewSpec, machine};
 use downbeat_sync::Comm;
 
-use crate::clock::{Kind, Tsc};
-use crate::ranks::Ranks;
+use crate::clock::ClockKind;
+use crate::ranks::JobRanks;
+use crate::tsc::CalibratedTsc;
 
-/// Beginnings of the names of variables by which users tell MPI libraries and networks what to do. Launchers set others,
-/// which differ from one job to the next.
-const TOLD_BY_USERS: [&str; 15] = [
+/// Prefixes of the environment variables with which users configure MPI libraries and networks. Launchers set others, which
+/// differ from job to job.
+const USER_VARIABLES: [&str; 15] = [
     "OMPI_MCA_btl",
     "OMPI_MCA_coll",
     "OMPI_MCA_hwloc",
@@ -29,11 +30,11 @@ const TOLD_BY_USERS: [&str; 15] = [
     "HCOLL_",
 ];
 
-/// One that begins like these, but is a launcher's: where it runs.
-const TOLD_BY_LAUNCHERS: &str = "MPIR_CVAR_CH3_INTERFACE_HOSTNAME";
+/// Variable with such a prefix that launchers set: the host of the launcher.
+const LAUNCHER_VARIABLE: &str = "MPIR_CVAR_CH3_INTERFACE_HOSTNAME";
 
-/// Of the job and where it runs.
-pub(crate) fn of_job(ranks: &Ranks<'_>, clock: Kind) -> Factors {
+/// Returns the factors of every job: the program, the ranks, the MPI library and the clock.
+pub(crate) fn for_job(ranks: &JobRanks<'_>, clock: ClockKind) -> Factors {
     let library = mpi::environment::library_version().unwrap_or_else(|_| "unknown".to_owned());
     let library = library
         .trim_matches(|c: char| c.is_whitespace() || c == '\0')
@@ -52,32 +53,29 @@ pub(crate) fn of_job(ranks: &Ranks<'_>, clock: Kind) -> Factors {
         .with("clock", &clock)
 }
 
-/// Of the machine of rank 0 and of what was told to MPI, besides: for experiments that others are to repeat.
-pub(crate) fn of_machine(ranks: &Ranks<'_>, factors: Factors) -> Factors {
+/// Adds the machine of rank 0 and the configuration of MPI, for experiments that others can repeat.
+pub(crate) fn add_machine(ranks: &JobRanks<'_>, factors: Factors) -> Factors {
     let mut factors = machine::factors(factors).with("cores of ranks", &ranks.cores.join(" "));
-    let mut told: Vec<(String, String)> = env::vars_os()
+    let mut variables: Vec<(String, String)> = env::vars_os()
         .filter_map(|(name, value)| {
             Some((
                 name.into_string().ok()?,
                 value.to_string_lossy().into_owned(),
             ))
         })
-        .filter(|(name, _)| {
-            TOLD_BY_USERS
-                .iter()
-                .any(|beginning| name.starts_with(beginning))
-        })
-        .filter(|(name, _)| name != TOLD_BY_LAUNCHERS)
+        .filter(|(name, _)| USER_VARIABLES.iter().any(|prefix| name.starts_with(prefix)))
+        .filter(|(name, _)| name != LAUNCHER_VARIABLE)
         .collect();
-    told.sort();
-    for (name, value) in told {
+    variables.sort();
+    for (name, value) in variables {
         factors = factors.with(&format!("env {name}"), &value);
     }
     factors
 }
 
-/// Of clocks that are made wrong on purpose: of each how much.
-pub(crate) fn of_skew(ranks: &Ranks<'_>, spec: &SkewSpec, factors: Factors) -> Factors {
+/// Adds the artificial errors of the clocks, if there are any, with those of each rank.
+pub(crate) fn add_skew(ranks: &JobRanks<'_>, spec: Option<&SkewSpec>, factors: Factors) -> Factors {
+    let Some(spec) = spec else { return factors };
     let mut factors = factors.with("skew", spec);
     for (rank, place) in (0..).zip(&ranks.places) {
         let skew = spec.for_clock(if spec.is_per_node() { place.node } else { rank });
@@ -91,8 +89,8 @@ pub(crate) fn of_skew(ranks: &Ranks<'_>, spec: &SkewSpec, factors: Factors) -> F
     factors
 }
 
-/// Of the time stamp counter, if it was calibrated: another each time.
-pub(crate) fn of_tsc(tsc: Option<&Tsc>, factors: Factors) -> Factors {
+/// Adds the rate of the time stamp counter, if it was calibrated; it differs with each calibration.
+pub(crate) fn add_tsc(tsc: Option<&CalibratedTsc>, factors: Factors) -> Factors {
     let Some(tsc) = tsc else { return factors };
     factors
         .with("tsc_hz", &tsc.rate.hz())

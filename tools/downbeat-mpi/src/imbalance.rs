@@ -1,43 +1,46 @@
-//! `downbeat-mpi imbalance`: how far apart ranks leave barriers, and what that does to measurements behind them.
+//! `downbeat-mpi imbalance`: the time between the first and the last rank that leave a barrier, and its effect on
+//! measurements behind the barrier.
 
+mod job;
 mod table;
 mod timing;
 
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration};
-use downbeat_common::bench::{BenchPlan, BenchResults, GlobalTime, measure_all};
+use downbeat_common::bench::{BenchPlan, BenchResults, GlobalTime, check_ranks, measure_all};
 use downbeat_common::cli::positive;
-use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::{
-    Barrier, BarrierOperation, Imbalance, ImbalanceError, MeasureError, Measured, Method, MpiGroup,
+    Barrier, BarrierOperation, ImbalanceError, MeasureError, Measured, Method, MpiGroup,
     MpiOperation, OperationKind, OperationSettings, Processing, ProcessingError, Root, RoundTime,
     Scheme, Sizes, Stage, Stopping, Time,
 };
 use downbeat_records::GroupKey;
-use downbeat_sync::{Comm, MpiComm, Timekeeper, block_on_ready};
+use downbeat_sync::{Comm, MpiComm, block_on_ready};
 
-use crate::clock::{ClockUser, Kind, Timebase, Tsc};
-use crate::ranks::Ranks;
-use crate::session::SessionOptions;
+use crate::clock::{ClockUser, Timebase};
+use crate::factors;
+use crate::ranks::JobRanks;
+use crate::session::{SessionOptions, agree_on_measured};
 use crate::truth::Traceable;
-use crate::{factors, session};
-use table::Found;
-use timing::Timing;
+use crate::tsc::CalibratedTsc;
+use job::ImbalanceJob;
+use table::ImbalanceResults;
+use timing::{REPS, TimingMethod};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Imbalance is by the global clock: all ranks begin a barrier at one instant, and what is shown is the time \
-                  from when the first of them leaves it to when the last does. The library's barriers are chosen from \
-                  outside, and recorded.\n\n\
+    after_help = "All ranks begin a barrier at one instant of the global clock; its imbalance is the time from the first rank that \
+                  leaves it to the last. The barrier algorithm of the library is set with its own variables, which are \
+                  recorded.\n\n\
                   Examples:\n  mpirun -np 4 downbeat-mpi imbalance --latency\n  \
                   OMPI_MCA_coll_tuned_use_dynamic_rules=1 OMPI_MCA_coll_tuned_barrier_algorithm=4 mpirun -np 4 \
                   downbeat-mpi imbalance --barrier library --latency --out results/bruck\n  \
                   MPIR_CVAR_BARRIER_INTRA_ALGORITHM=k_dissemination mpirun -np 4 downbeat-mpi imbalance --barrier library"
 )]
-pub(crate) struct Options {
-    /// Which barriers, with commas
+pub(crate) struct ImbalanceOptions {
+    /// Barriers, separated by commas
     #[arg(
         long,
         value_name = "NAMES",
@@ -46,16 +49,17 @@ pub(crate) struct Options {
         allow_hyphen_values = true
     )]
     barrier: Vec<Barrier>,
-    /// So many rounds for each, valid or not; with --latency so many calls, of suites only if it is given [default: 500]
+    /// Number of rounds for each barrier, valid or not; with --latency also the number of calls, which replaces that of a suite
+    /// only if it is given [default: 500]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000), allow_hyphen_values = true)]
     reps: Option<u32>,
-    /// But no more than there is time for; a series of calls is not cut
+    /// Upper limit of the duration of each measurement; a series of calls is not cut
     #[arg(long, value_name = "TIME", value_parser = positive, allow_hyphen_values = true)]
     time_slice: Option<Duration>,
-    /// Measure an operation behind each barrier, too
+    /// Also measure an operation behind each barrier
     #[arg(long)]
     latency: bool,
-    /// How it is measured, with commas: ms1, ms2, ms3, ms4, round-time, or as suites do: osu, imb, ...
+    /// Methods with which it is measured, separated by commas: ms1, ms2, ms3, ms4, round-time, or those of suites: osu, imb, ...
     #[arg(
         long,
         value_name = "METHODS",
@@ -64,8 +68,8 @@ pub(crate) struct Options {
         requires = "latency",
         allow_hyphen_values = true
     )]
-    methods: Vec<Timing>,
-    /// Which operation, as for the command bench
+    methods: Vec<TimingMethod>,
+    /// Operation, named as for the command bench
     #[arg(
         long,
         value_name = "NAME",
@@ -74,42 +78,39 @@ pub(crate) struct Options {
         allow_hyphen_values = true
     )]
     operation: OperationKind,
-    /// The size of its messages in bytes
+    /// Size of its messages in bytes
     #[arg(long, value_name = "BYTES", default_value = "8", value_parser = size, requires = "latency", allow_hyphen_values = true)]
     size: u64,
     #[command(flatten)]
     session: SessionOptions,
 }
 
-/// One size, written as one of a list.
+/// Parses a single size.
 fn size(text: &str) -> Result<u64, String> {
     let sizes: Sizes = text
         .parse()
         .map_err(|why: downbeat_measure::SizesError| why.to_string())?;
     match sizes.as_slice() {
         [size] => Ok(*size),
-        _ => Err("one size is wanted".to_owned()),
+        _ => Err("expected a single size".to_owned()),
     }
 }
 
-const REPS: u32 = 500;
 const WARM_UP: u32 = 16;
 
-pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
+pub(crate) fn run(options: &ImbalanceOptions, comm: &MpiComm) -> Result<(), Failure> {
     if comm.size() < 2 {
         return Err(Failure::Input(ImbalanceError::OneRank.to_string()));
     }
-    let ranks = Ranks::find(comm, &options.session.place)?;
+    let ranks = JobRanks::find(comm, &options.session.place)?;
     let jobs = options.jobs(comm.size())?;
-    let tsc = match options.session.clock {
-        Kind::Tsc => Some(Tsc::calibrated(&ranks, &options.session.calibration)?),
-        _ => None,
-    };
+    let calibration = &options.session.calibration;
+    let tsc = options.session.clock.calibrate(&ranks, calibration)?;
     let group = MpiGroup::all(comm).map_err(Failure::run)?;
     options.session.clock.give(
         &ranks,
         tsc.as_ref(),
-        &Session {
+        &ImbalanceSession {
             options,
             ranks: &ranks,
             group,
@@ -119,30 +120,9 @@ pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
     )
 }
 
-/// One thing to be measured, and the name it has in records.
-#[derive(Clone, Debug)]
-struct Job {
-    key: GroupKey,
-    barrier: Barrier,
-    /// How the operation behind the barrier is measured; nothing where it is the barrier's imbalance that is.
-    timing: Option<Timing>,
-}
-
-impl Job {
-    /// The name of the operation behind the barrier.
-    fn operation(&self) -> String {
-        self.key
-            .operation
-            .split('/')
-            .next()
-            .unwrap_or_default()
-            .to_owned()
-    }
-}
-
-impl Options {
-    fn jobs(&self, ranks: u32) -> Result<Vec<Job>, Failure> {
-        let mut jobs: Vec<Job> = Vec::new();
+impl ImbalanceOptions {
+    fn jobs(&self, ranks: u32) -> Result<Vec<ImbalanceJob>, Failure> {
+        let mut jobs: Vec<ImbalanceJob> = Vec::new();
         let mut add = |operation: String, bytes, barrier, timing| {
             let key = GroupKey {
                 operation,
@@ -150,7 +130,7 @@ impl Options {
                 ranks,
             };
             if jobs.iter().all(|job| job.key != key) {
-                jobs.push(Job {
+                jobs.push(ImbalanceJob {
                     key,
                     barrier,
                     timing,
@@ -175,12 +155,8 @@ impl Options {
                 );
             }
         }
-        if self.latency && ranks < operation.least_ranks() {
-            let why = format!(
-                "{operation} takes {} ranks, and not {ranks}",
-                operation.least_ranks()
-            );
-            return Err(Failure::option("--operation", why));
+        if self.latency {
+            check_ranks(operation, operation.least_ranks(), ranks)?;
         }
         Ok(jobs)
     }
@@ -194,7 +170,7 @@ impl Options {
             })
     }
 
-    /// How imbalance is measured.
+    /// Returns the method that measures imbalance.
     fn rounds(&self) -> Method {
         Method {
             warm_up: WARM_UP,
@@ -205,7 +181,7 @@ impl Options {
         }
     }
 
-    fn method(&self, job: &Job) -> Method {
+    fn method(&self, job: &ImbalanceJob) -> Method {
         match job.timing {
             None => self.rounds(),
             Some(timing) => timing
@@ -215,25 +191,29 @@ impl Options {
     }
 }
 
-/// As the method would have them.
-fn settings(operation: OperationKind, timing: Timing) -> OperationSettings {
-    let usual = OperationSettings::default();
+/// Returns the settings that the method uses for the operation.
+fn settings(operation: OperationKind, timing: TimingMethod) -> OperationSettings {
+    let default = OperationSettings::default();
     let rotates = operation.has_root() && timing.rotates_root();
     OperationSettings {
-        root: if rotates { Root::Rotating } else { usual.root },
-        ..usual
+        root: if rotates {
+            Root::Rotating
+        } else {
+            default.root
+        },
+        ..default
     }
 }
 
-struct Session<'a> {
-    options: &'a Options,
-    ranks: &'a Ranks<'a>,
+struct ImbalanceSession<'a> {
+    options: &'a ImbalanceOptions,
+    ranks: &'a JobRanks<'a>,
     group: MpiGroup,
-    tsc: Option<Tsc>,
-    jobs: Vec<Job>,
+    tsc: Option<CalibratedTsc>,
+    jobs: Vec<ImbalanceJob>,
 }
 
-impl ClockUser for Session<'_> {
+impl ClockUser for ImbalanceSession<'_> {
     fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let rounds = options.rounds();
@@ -241,55 +221,49 @@ impl ClockUser for Session<'_> {
             groups: self.jobs.iter().map(|job| job.key.clone()).collect(),
             seed: options.session.seed,
             factors: self.factors(&rounds)?,
-            facts: factors::of_tsc(self.tsc.as_ref(), Factors::default()),
-            headline: self.headline(),
+            facts: factors::add_tsc(self.tsc.as_ref(), Factors::default()),
+            headline: format!("{}, clock {}", ranks.description(), options.session.clock),
         };
-        let me = Timekeeper::new(&base.clock, base.local)
-            .source(base.source)
-            .place(ranks.place);
+        let me = base.timekeeper(ranks);
         let mut global = GlobalTime::new(ranks.all, me, &options.session.sync, &rounds)?;
-        let mut found = Found::default();
+        let mut summary = ImbalanceResults::default();
         let results = measure_all(ranks.all, &options.session.output, plan, |key| {
             let job = self.jobs.iter().find(|job| job.key == *key);
-            let job = job.ok_or_else(|| Failure::run(format!("{key}: nobody asked for this")))?;
+            let job = job.ok_or_else(|| Failure::run(format!("{key}: unknown group")))?;
             let method = options.method(job);
-            // Methods that do with local clocks are to show what these see.
+            // Methods without a global clock measure with local clocks, as they do elsewhere.
             let time = if method.needs_global_time() {
                 global.time()?
             } else {
                 Time::Local(base.local)
             };
             let mut measured = self.measure(job, &method, &base.clock, time)?;
-            // Where cores are crowded, ranks may never be there in time: that is a result, too. But a record is not complete
-            // without a group, and can be gone on with.
+            // With more ranks than cores, all rounds may be late: that is a result, too. But a record needs all its groups,
+            // and can be resumed.
             if let Err(MeasureError::Processing(ProcessingError::NothingValid { late, .. })) =
                 measured
                 && !options.session.output.keeps_record()
             {
-                found.nothing(job, late);
+                summary.add_invalid(job, late);
                 measured = Ok(None);
             }
-            let measured = session::agree_on_measured(ranks, key, measured)?;
+            let measured = agree_on_measured(ranks, key, measured)?;
             agree_blocking(
                 ranks.all,
                 measured
-                    .map(|measured| found.take(job, measured))
+                    .map(|measured| summary.add(job, measured))
                     .transpose(),
             )
         })?;
-        let shown = match ranks.all.rank() {
-            0 => self.show(&mut found, &results),
-            _ => Ok(()),
-        };
-        agree_blocking(ranks.all, shown)
+        ranks.on_first(|| self.show(&mut summary, &results))
     }
 }
 
-impl Session<'_> {
-    /// What went wrong with the measurement itself is not agreed on yet.
+impl ImbalanceSession<'_> {
+    /// Measures one group. The ranks have not agreed on the inner result yet.
     fn measure(
         &self,
-        job: &Job,
+        job: &ImbalanceJob,
         method: &Method,
         clock: &impl Clock,
         time: Time,
@@ -321,23 +295,23 @@ impl Session<'_> {
         Ok(block_on_ready(method.measure(&stage, &mut operation)))
     }
 
-    fn show(&self, found: &mut Found, results: &BenchResults) -> Result<(), Failure> {
-        if found.is_nothing() {
-            let why =
-                "in no round were all ranks there in time: are there more of them than cores?";
+    fn show(&self, summary: &mut ImbalanceResults, results: &BenchResults) -> Result<(), Failure> {
+        if summary.is_all_invalid() {
+            let why = "some rank was late in every round; are there more ranks than cores?";
             return Err(Failure::run(why));
         }
-        found.sort_as(&self.jobs);
-        self.options
-            .session
-            .output
-            .show_as(results, &found.report(results), &found.text(results))
+        summary.sort_by_jobs(&self.jobs);
+        self.options.session.output.show_as(
+            results,
+            &summary.report(results),
+            &summary.text(results),
+        )
     }
 
-    /// Everything that the results depend on, as rank 0 knows it.
+    /// Returns the factors on which the results depend, as rank 0 knows them.
     fn factors(&self, rounds: &Method) -> Result<Factors, Failure> {
         let Self { options, ranks, .. } = self;
-        let factors = factors::of_machine(ranks, factors::of_job(ranks, options.session.clock));
+        let factors = factors::add_machine(ranks, factors::for_job(ranks, options.session.clock));
         let factors = options.session.sync.factors(factors, rounds)?;
         let factors = factors
             .with("stop", &rounds.stopping)
@@ -346,23 +320,5 @@ impl Session<'_> {
             Some(reps) if options.latency => factors.with("calls of suites", &reps),
             _ => factors,
         })
-    }
-
-    fn headline(&self) -> String {
-        let Self { options, ranks, .. } = self;
-        let (size, nodes) = (
-            count(ranks.all.size() as usize, "rank"),
-            count(ranks.nodes(), "node"),
-        );
-        format!("{size} on {nodes}, clock {}", options.session.clock)
-    }
-}
-
-/// Replaces the observations of a barrier by how far apart the ranks left it.
-fn leaving(measured: Measured, imbalance: &Imbalance) -> Measured {
-    Measured {
-        observations: imbalance.leaving().clone(),
-        figures: imbalance.figures(),
-        ..measured
     }
 }

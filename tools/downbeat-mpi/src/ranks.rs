@@ -1,67 +1,67 @@
-//! Where the ranks are.
+//! The ranks of the job, and their nodes, sockets and cores.
 
 use std::fmt::Display;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use clap::Args;
-use downbeat_common::{Failure, gather_texts, machine};
-use downbeat_sync::{Comm, MpiComm, Place, block_on_ready, collective};
+use downbeat_common::output::count;
+use downbeat_common::{Failure, agree_blocking, gather_texts, machine};
+use downbeat_sync::{Comm, MpiComm, RankPlacement, block_on_ready, collective};
 use downbeat_timers::{CoreId, allowed_cores, current_core, pin_to, socket_of};
-
-use downbeat_common::block_on_ready_failure;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PlaceOptions {
-    /// Take so many ranks in a row for a node, instead of those that share memory
+    /// Number of consecutive ranks that form a node [default: those that share memory]
     #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
     per_node: Option<u32>,
-    /// Take so many ranks in a row for a socket, instead of those whose core is on one
+    /// Number of consecutive ranks that form a socket [default: those on cores of one socket]
     #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
     per_socket: Option<u32>,
-    /// Keep every rank on a core of its own, as far as there are enough, instead of where the launcher put it
+    /// Pin every rank to a core of its own, as far as there are enough, instead of the cores set by the launcher
     #[arg(long)]
     pin: bool,
 }
 
-/// All ranks, and those of this node.
+/// Communicators of the job and of this node, and the places of all ranks.
 #[derive(Debug)]
-pub(crate) struct Ranks<'a> {
+pub(crate) struct JobRanks<'a> {
     pub(crate) all: &'a MpiComm,
-    pub(crate) of_node: MpiComm,
-    pub(crate) place: Place,
+    pub(crate) node_comm: MpiComm,
+    pub(crate) place: RankPlacement,
     /// The place of every rank, on rank 0.
-    pub(crate) places: Vec<Place>,
-    /// The names of all hosts, on rank 0.
+    pub(crate) places: Vec<RankPlacement>,
+    /// Host names of all ranks, on rank 0.
     pub(crate) hosts: Vec<String>,
-    /// The cores that every rank may run on, on rank 0.
+    /// Cores that each rank may run on, on rank 0.
     pub(crate) cores: Vec<String>,
-    /// Whether all ranks run under one kernel.
+    /// True if all ranks run under one kernel.
     pub(crate) one_machine: bool,
-    /// A number of that kernel.
+    /// Identifier of the kernel that runs this rank, until its next boot; 0 if unknown.
     pub(crate) boot: u64,
 }
 
-impl<'a> Ranks<'a> {
+impl<'a> JobRanks<'a> {
     pub(crate) fn find(all: &'a MpiComm, options: &PlaceOptions) -> Result<Self, Failure> {
         let node = match options.per_node {
             Some(ranks) => all.rank() / ranks,
             None => all.node().map_err(Failure::run)?,
         };
-        let of_node = block_on_ready(all.split(Some(node), all.rank())).map_err(Failure::run)?;
-        let of_node = of_node
-            .ok_or_else(|| Failure::run("MPI gave this rank no communicator for its node"))?;
-        block_on_ready_failure(downbeat_common::agree(all, pin(options, of_node.rank())))?;
+        let node_comm = block_on_ready(all.split(Some(node), all.rank())).map_err(Failure::run)?;
+        let node_comm = node_comm.ok_or_else(|| {
+            Failure::run("MPI returned no communicator for the node of this rank")
+        })?;
+        agree_blocking(all, pin(options, node_comm.rank()))?;
         let socket = match options.per_socket {
-            Some(ranks) => of_node.rank() / ranks,
+            Some(ranks) => node_comm.rank() / ranks,
             None => current_core().and_then(socket_of).unwrap_or(0),
         };
-        let boot = boot_number();
+        let boot = boot_hash();
         let one_machine =
             block_on_ready(collective::all_equal(all, boot)).map_err(Failure::run)? && boot != 0;
         let places = block_on_ready(collective::gather(all, [node.into(), socket.into()]))
             .map_err(Failure::run)?;
-        let places = places.into_iter().map(|[node, socket]| Place {
+        let places = places.into_iter().map(|[node, socket]| RankPlacement {
             node: node as u32,
             socket: socket as u32,
         });
@@ -69,10 +69,10 @@ impl<'a> Ranks<'a> {
             block_on_ready(gather_texts(all, &machine::host_name())).map_err(Failure::run)?;
         let cores =
             block_on_ready(gather_texts(all, &ranges(&allowed_cores()))).map_err(Failure::run)?;
-        let place = Place { node, socket };
+        let place = RankPlacement { node, socket };
         Ok(Self {
             all,
-            of_node,
+            node_comm,
             place,
             places: places.collect(),
             hosts,
@@ -82,12 +82,32 @@ impl<'a> Ranks<'a> {
         })
     }
 
-    /// What this rank has to say, though another may be the one that says it.
+    /// Returns true on rank 0.
+    pub(crate) fn is_first(&self) -> bool {
+        self.all.rank() == 0
+    }
+
+    /// Does work on rank 0; all ranks fail if it fails. All ranks call this.
+    pub(crate) fn on_first(
+        &self,
+        work: impl FnOnce() -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let done = if self.is_first() { work() } else { Ok(()) };
+        agree_blocking(self.all, done)
+    }
+
+    /// Returns a failure of this rank, which names it.
     pub(crate) fn failure(&self, why: impl Display) -> Failure {
         Failure::Run(format!("rank {}: {why}", self.all.rank()))
     }
 
-    /// How many nodes there are, as rank 0 knows.
+    /// Returns the numbers of ranks and nodes as text, as rank 0 knows them: `4 ranks on 2 nodes`.
+    pub(crate) fn description(&self) -> String {
+        let ranks = count(self.all.size() as usize, "rank");
+        format!("{ranks} on {}", count(self.nodes(), "node"))
+    }
+
+    /// Number of nodes, as rank 0 knows it.
     pub(crate) fn nodes(&self) -> usize {
         let mut nodes: Vec<u32> = self.places.iter().map(|place| place.node).collect();
         nodes.sort_unstable();
@@ -102,13 +122,13 @@ fn pin(options: &PlaceOptions, index: u32) -> Result<(), Failure> {
         Some(core) if options.pin => pin_to(*core).map_err(|why| Failure::option("--pin", why)),
         None if options.pin => Err(Failure::option(
             "--pin",
-            "the system does not say which cores there are",
+            "the system does not report its cores",
         )),
         _ => Ok(()),
     }
 }
 
-/// As in `0-3,8`.
+/// Writes cores as ranges: `0-3,8`.
 fn ranges(cores: &[CoreId]) -> String {
     let runs = cores.chunk_by(|a, b| a.0 + 1 == b.0);
     let text = runs.map(|run| match run {
@@ -118,14 +138,14 @@ fn ranges(cores: &[CoreId]) -> String {
     text.collect::<Vec<_>>().join(",")
 }
 
-/// Equal for processes under one kernel, until it is booted again; 0 where the system does not tell.
-fn boot_number() -> u64 {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").map_or(0, |boot| number_of(&boot))
+/// Returns a hash of the boot identifier, which processes under one kernel share; 0 if the system does not report one.
+fn boot_hash() -> u64 {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").map_or(0, |boot| hash_of(&boot))
 }
 
-/// Equal for equal things.
-pub(crate) fn number_of(thing: &(impl Hash + ?Sized)) -> u64 {
+/// Returns a hash that is equal for equal values in all processes.
+pub(crate) fn hash_of(value: &(impl Hash + ?Sized)) -> u64 {
     let mut hasher = DefaultHasher::new();
-    thing.hash(&mut hasher);
+    value.hash(&mut hasher);
     hasher.finish()
 }

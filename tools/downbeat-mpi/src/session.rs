@@ -1,26 +1,29 @@
-//! What all commands that measure operations have in common.
+//! Options and steps that several commands share.
+
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_common::bench::{GlobalClockOptions, OutputOptions};
-use downbeat_common::{CalibrationOptions, Failure, bench};
+use downbeat_common::records::CsvFile;
+use downbeat_common::{CalibrationOptions, Failure, SkewSpec, agree_blocking, bench};
 use downbeat_measure::{MeasureError, Measured};
 use downbeat_records::GroupKey;
 
-use crate::clock::Kind;
-use crate::end_all_ranks;
-use crate::ranks::{PlaceOptions, Ranks};
+use crate::abort::abort_all_ranks;
+use crate::clock::ClockKind;
+use crate::ranks::{JobRanks, PlaceOptions};
 
-/// Where and by what clocks ranks measure, in which order, and what becomes of it.
+/// Options of all commands that measure operations.
 #[derive(Args, Debug)]
 pub(crate) struct SessionOptions {
-    /// Draws the order of the measurements by lot [default: another each time]
+    /// Seed of the random order of the measurements [default: different each time]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) sync: GlobalClockOptions,
-    /// The clock that every rank reads
-    #[arg(long, value_enum, default_value_t = Kind::Tsc, ignore_case = true)]
-    pub(crate) clock: Kind,
+    /// Clock that every rank reads
+    #[arg(long, value_enum, default_value_t = ClockKind::Tsc, ignore_case = true)]
+    pub(crate) clock: ClockKind,
     #[command(flatten)]
     pub(crate) place: PlaceOptions,
     #[command(flatten)]
@@ -29,16 +32,45 @@ pub(crate) struct SessionOptions {
     pub(crate) output: OutputOptions,
 }
 
-/// All ranks go on with what they measured, or fail alike; where one is alone with its failure, that ends all of them.
+/// Options of all commands that compare clocks.
+#[derive(Args, Debug)]
+pub(crate) struct ComparisonOptions {
+    #[arg(long, value_name = "SPEC", help = SkewSpec::HELP)]
+    pub(crate) skew: Option<SkewSpec>,
+    #[command(flatten)]
+    pub(crate) place: PlaceOptions,
+    #[command(flatten)]
+    pub(crate) calibration: CalibrationOptions,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the results to a CSV file, each as soon as it is known
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+impl ComparisonOptions {
+    /// Creates the CSV file on rank 0, if it is wanted. All ranks call this.
+    pub(crate) fn csv(
+        &self,
+        ranks: &JobRanks<'_>,
+        create: impl FnOnce(&Path) -> Result<CsvFile, Failure>,
+    ) -> Result<Option<CsvFile>, Failure> {
+        let path = self.csv.as_deref().filter(|_| ranks.is_first());
+        agree_blocking(ranks.all, path.map(create).transpose())
+    }
+}
+
+/// Returns the measurement on all ranks, or the same failure. Ends the job if this rank fails while the others wait.
 pub(crate) fn agree_on_measured(
-    ranks: &Ranks<'_>,
+    ranks: &JobRanks<'_>,
     key: &GroupKey,
     measured: Result<Option<Measured>, MeasureError>,
 ) -> Result<Option<Measured>, Failure> {
     if let Err(why) = &measured
         && why.is_of_one_rank()
     {
-        end_all_ranks(ranks.failure(format!("{key}: {why}")));
+        abort_all_ranks(ranks.failure(format!("{key}: {why}")));
     }
     bench::agree_on_measured(ranks.all, key, measured)
 }

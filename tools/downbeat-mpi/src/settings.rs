@@ -1,4 +1,6 @@
-//! What the messages of measured operations are like.
+//! Options for the messages of measured operations.
+
+use std::fmt::Display;
 
 use clap::Args;
 use downbeat_common::Failure;
@@ -8,38 +10,38 @@ use downbeat_timers::{current_core, last_private_cache};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SettingsOptions {
-    /// What messages are made of: byte, int, long, float, double, ...
+    /// Datatype of the messages: byte, int, long, float, double, ...
     #[arg(long, value_name = "TYPE", default_value_t = OperationSettings::default().datatype)]
     datatype: Datatype,
-    /// How they are combined: sum, prod, min, max, band, bor, ... [default: bor, or sum for float and double]
+    /// Reduction operator: sum, prod, min, max, band, bor, ... [default: bor, or sum for float and double]
     #[arg(long, value_name = "NAME")]
     reduction: Option<Reduction>,
-    /// A rank, or "rotating": another with every call [default: as the suite has it, or 0]
+    /// Root: a rank, or "rotating" for another one with every call [default: that of the suite, or 0]
     #[arg(long, value_name = "ROOT", allow_hyphen_values = true)]
     root: Option<Root>,
-    /// Messages are where their results will be
+    /// Use MPI_IN_PLACE: results replace the messages
     #[arg(long)]
     in_place: bool,
-    /// Messages begin at multiples of so many bytes
+    /// Align messages to multiples of this number of bytes
     #[arg(long, value_name = "BYTES", default_value_t = Alignment::default(), allow_hyphen_values = true)]
     alignment: Alignment,
-    /// What the caches hold before a call: warm, cold-overwrite (something else is written over them) or cold-walk (each
-    /// message is elsewhere)
+    /// State of the caches before a call: warm, cold-overwrite (overwritten with other data) or cold-walk (each message is
+    /// in another buffer)
     #[arg(long, value_name = "STATE", default_value_t = CacheState::Warm)]
     cache: CacheState,
-    /// The size of the cache that is to be cold [default: of the last one that a core has for itself]
+    /// Size of the cache to make cold [default: that of the last private cache of a core]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=1 << 40), allow_hyphen_values = true)]
     cache_size: Option<u64>,
 }
 
 impl SettingsOptions {
-    /// The settings; with a root that changes if the method has one.
+    /// Returns the settings; with a rotating root if the method has one and no other is given.
     pub(crate) fn settings(&self, rotates_root: bool) -> Result<OperationSettings, Failure> {
-        let usual = OperationSettings::default();
+        let default = OperationSettings::default();
         let root = self.root.unwrap_or(if rotates_root {
             Root::Rotating
         } else {
-            usual.root
+            default.root
         });
         Ok(OperationSettings {
             datatype: self.datatype,
@@ -49,7 +51,7 @@ impl SettingsOptions {
             alignment: self.alignment,
             cache: self.cache,
             cache_bytes: self.cache_bytes()?,
-            ..usual
+            ..default
         })
     }
 
@@ -58,29 +60,26 @@ impl SettingsOptions {
             (CacheState::Warm, None) => Ok(0),
             (CacheState::Warm, Some(_)) => Err(Failure::option(
                 "--cache-size",
-                "has no meaning for warm caches",
+                "does not apply to warm caches",
             )),
             (_, Some(bytes)) => Ok(bytes as usize),
             (_, None) => {
-                let core =
-                    current_core().ok_or_else(|| of_cache(&"the system does not tell the core"))?;
+                let core = current_core()
+                    .ok_or_else(|| unknown_size(&"the system does not report the current core"))?;
                 Ok(last_private_cache(core)
-                    .map_err(|why| of_cache(&why))?
+                    .map_err(|why| unknown_size(&why))?
                     .bytes as usize)
             }
         }
     }
 }
 
-fn of_cache(why: &dyn std::fmt::Display) -> Failure {
-    Failure::option(
-        "--cache",
-        format!("{why}; --cache-size says how large it is"),
-    )
+fn unknown_size(why: &dyn Display) -> Failure {
+    Failure::option("--cache", format!("{why}; set the size with --cache-size"))
 }
 
-/// What the results depend on.
-pub(crate) fn factors(settings: &OperationSettings, factors: Factors) -> Factors {
+/// Adds the settings to the factors.
+pub(crate) fn add_factors(settings: &OperationSettings, factors: Factors) -> Factors {
     let factors = factors
         .with("datatype", &settings.datatype)
         .with("reduction", &settings.reduction)

@@ -23,7 +23,7 @@ use downbeat_trace::{
 };
 
 use self::source::Source;
-use crate::ranks::number_of;
+use crate::ranks::hash_of;
 
 #[derive(Args, Debug)]
 #[command(
@@ -89,7 +89,7 @@ impl Options {
         let mut builder = PartBuilder::new(matching, shares.clone(), comm.rank());
         let read = source::load(path, &mut builder, matching, apply_offsets);
         let after = read.as_ref().err().map_or(u64::MAX, |(after, _)| *after);
-        let first = collective::all_combine(comm, after, u64::min)
+        let first = collective::all_reduce(comm, after, u64::min)
             .await
             .map_err(Failure::run)?;
         let read = match read {
@@ -105,7 +105,7 @@ impl Options {
         let is_same = agree(comm, is_same.then_some(()).ok_or_else(|| changed(path)))
             .await
             .is_ok()
-            && collective::all_equal(comm, number_of(&loads))
+            && collective::all_equal(comm, hash_of(&loads))
                 .await
                 .map_err(Failure::run)?;
         if !is_same {
@@ -149,7 +149,7 @@ impl Options {
         let clock = self.correction.clock(latencies.latencies);
         let mut corrected = clock.forward_part(&file.trace, comm).await.map_err(fail)?;
         let jumps = corrected.jumps().count() as u64;
-        let jumps = collective::all_combine(comm, jumps, |a, b| a + b)
+        let jumps = collective::all_reduce(comm, jumps, |a, b| a + b)
             .await
             .map_err(Failure::run)?;
         if !self.correction.no_backward {
@@ -291,7 +291,7 @@ async fn slices_of<C: Comm>(part: &TracePart, comm: &C) -> Result<Slices, CommEr
             (a[1] as i64).max(b[1] as i64),
         ]
     };
-    let both = collective::all_combine(comm, [begin as u64, end as u64], |a, b| {
+    let both = collective::all_reduce(comm, [begin as u64, end as u64], |a, b| {
         widest(a, b).map(|at| at as u64)
     });
     let [begin, end] = both.await?.map(|at| Timestamp::from_nanos(at as i64));

@@ -1,47 +1,48 @@
-//! The true error of global clocks: where all ranks run on one machine, they share a counter.
+//! True errors of global clocks: ranks on one machine share a counter.
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Global, Ticks};
 use downbeat_common::records::LargestDeviation;
 use downbeat_sync::{CommError, collective};
 use downbeat_timers::{Bracket, SkewedClock, SystemClock, TscClock, WtimeClock};
 
-use crate::clock::Tsc;
-use crate::ranks::Ranks;
+use crate::ranks::JobRanks;
+use crate::tsc::CalibratedTsc;
 
-/// A clock of which it can be told what it showed when the shared counter showed something else than now.
+/// A clock whose reading at another reading of the shared counter can be computed.
 pub(crate) trait Traceable: Clock {
-    /// What it showed then, and how far that can be wrong, in nanoseconds; `None` if the two cannot be compared.
-    fn shown_when(&self, tsc: &Tsc, then: Ticks) -> Option<(Ticks, u64)>;
+    /// Returns the reading of this clock when the counter showed `then`, and the largest error of it in nanoseconds; `None`
+    /// if the two cannot be compared.
+    fn ticks_when(&self, tsc: &CalibratedTsc, then: Ticks) -> Option<(Ticks, u64)>;
 }
 
 /// The shared counter itself.
 impl Traceable for TscClock {
-    fn shown_when(&self, _: &Tsc, then: Ticks) -> Option<(Ticks, u64)> {
+    fn ticks_when(&self, _: &CalibratedTsc, then: Ticks) -> Option<(Ticks, u64)> {
         Some((then, 0))
     }
 }
 
 impl Traceable for SystemClock {
-    fn shown_when(&self, tsc: &Tsc, then: Ticks) -> Option<(Ticks, u64)> {
-        compared(self, tsc, then)
+    fn ticks_when(&self, tsc: &CalibratedTsc, then: Ticks) -> Option<(Ticks, u64)> {
+        compare(self, tsc, then)
     }
 }
 
 impl Traceable for WtimeClock {
-    fn shown_when(&self, tsc: &Tsc, then: Ticks) -> Option<(Ticks, u64)> {
-        compared(self, tsc, then)
+    fn ticks_when(&self, tsc: &CalibratedTsc, then: Ticks) -> Option<(Ticks, u64)> {
+        compare(self, tsc, then)
     }
 }
 
 impl<K: Traceable> Traceable for SkewedClock<K> {
-    fn shown_when(&self, tsc: &Tsc, then: Ticks) -> Option<(Ticks, u64)> {
-        let (ticks, half_width) = self.clock().shown_when(tsc, then)?;
+    fn ticks_when(&self, tsc: &CalibratedTsc, then: Ticks) -> Option<(Ticks, u64)> {
+        let (ticks, half_width) = self.clock().ticks_when(tsc, then)?;
         Some((self.ticks_at(self.truth().apply(ticks)), half_width))
     }
 }
 
-/// By reading both clocks now, and going back by the counter for the moment since.
-fn compared(clock: &impl Clock, tsc: &Tsc, then: Ticks) -> Option<(Ticks, u64)> {
+/// Reads both clocks now, and goes back by the time since `then` as the counter tells it.
+fn compare(clock: &impl Clock, tsc: &CalibratedTsc, then: Ticks) -> Option<(Ticks, u64)> {
     let now = Bracket::measure(&tsc.clock, clock)?;
     let since = now.middle().signed_since(then) as f64 * tsc.rate.nanos_per_tick();
     let half_width = now.width() as f64 * tsc.rate.nanos_per_tick() / 2.0;
@@ -55,27 +56,29 @@ fn compared(clock: &impl Clock, tsc: &Tsc, then: Ticks) -> Option<(Ticks, u64)> 
     ))
 }
 
-/// The largest true error of any rank's global clock, now, on rank 0. All ranks call this.
+/// Returns the largest current true error of the global clock of any rank, on rank 0. All ranks call this.
 pub(crate) async fn largest_error(
-    ranks: &Ranks<'_>,
-    tsc: &Tsc,
+    ranks: &JobRanks<'_>,
+    tsc: &CalibratedTsc,
     clock: &impl Traceable,
     global: &ClockModel<Counter, Global>,
 ) -> Result<Option<LargestDeviation>, CommError> {
     let then = collective::broadcast(ranks.all, tsc.clock.ticks()).await?;
-    let shown = clock.shown_when(tsc, then);
-    let mine = shown.map_or([0; 3], |(ticks, width)| {
+    let reading = clock.ticks_when(tsc, then);
+    let own = reading.map_or([0; 3], |(ticks, width)| {
         [1, global.apply(ticks).as_nanos() as u64, width]
     });
-    let all = collective::gather(ranks.all, mine).await?;
-    let Some([1, reference, its_width]) = all.first().copied() else {
+    let all = collective::gather(ranks.all, own).await?;
+    let Some([1, reference, reference_width]) = all.first().copied() else {
         return Ok(None);
     };
-    let known = (0..).zip(&all).filter(|(_, [known, ..])| *known == 1);
-    Ok(LargestDeviation::among(known.map(
-        |(rank, [_, shown, width])| LargestDeviation {
-            ns: (*shown as i64).saturating_sub(reference as i64),
-            half_width_ns: Some((width + if rank == 0 { 0 } else { its_width }) as i64),
+    let comparable = (0..)
+        .zip(&all)
+        .filter(|(_, [comparable, ..])| *comparable == 1);
+    Ok(LargestDeviation::among(comparable.map(
+        |(rank, [_, time, width])| LargestDeviation {
+            ns: (*time as i64).saturating_sub(reference as i64),
+            half_width_ns: Some((width + if rank == 0 { 0 } else { reference_width }) as i64),
             rank,
         },
     )))

@@ -1,14 +1,16 @@
 //! Two experiments compared, group by group: section 5.2 of the 2016 paper.
 
-use super::{Analysis, Average, FactorDifference, GroupAnalysis, factor_differences};
+use super::experiment::Analysis;
+use super::factors::{FactorDifference, factor_differences};
+use super::group::{Average, GroupAnalysis};
 use crate::GroupKey;
-use crate::stats::{Averages, Comparison, Confidence, PValues};
+use crate::stats::{Comparison, Confidence, ExperimentAverages, PValues};
 
 /// What can be said of two experiments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentComparison {
     /// Which average of the launches was compared. The t-test is of their means, unless this is what was reported.
-    pub of: Average,
+    pub average: Average,
     /// In what the experiments differ; if in nothing, a difference is chance, or something that was not recorded.
     pub factors: Vec<FactorDifference>,
     /// The groups that both have, by operation, size and ranks.
@@ -30,7 +32,12 @@ pub struct ComparedGroup {
 
 impl ExperimentComparison {
     /// Compares two experiments; the confidence is that of the shifts' intervals.
-    pub fn of(first: &Analysis, second: &Analysis, of: Average, confidence: Confidence) -> Self {
+    pub fn new(
+        first: &Analysis,
+        second: &Analysis,
+        average: Average,
+        confidence: Confidence,
+    ) -> Self {
         let mut keys: Vec<&GroupKey> = [first, second]
             .iter()
             .flat_map(|one| &one.groups)
@@ -40,10 +47,10 @@ impl ExperimentComparison {
         keys.dedup();
         let (mut compared, mut missing) = (Vec::new(), [Vec::new(), Vec::new()]);
         for key in keys {
-            let found =
-                [first, second].map(|one| one.group(key).and_then(|group| averages(group, of)));
+            let found = [first, second]
+                .map(|one| one.group(key).and_then(|group| averages(group, average)));
             if let [Some(first), Some(second)] = &found {
-                compared.push((key.clone(), Comparison::of(first, second, confidence)));
+                compared.push((key.clone(), Comparison::new(first, second, confidence)));
             }
             for (missing, found) in missing.iter_mut().zip(&found) {
                 if found.is_none() {
@@ -55,7 +62,7 @@ impl ExperimentComparison {
             compared.iter().map(|(_, comparison)| *comparison).collect();
         let groups = compared.into_iter().zip(Comparison::adjusted(&comparisons));
         Self {
-            of,
+            average,
             factors: factor_differences(&first.factors, &second.factors),
             groups: groups
                 .map(|((key, comparison), adjusted)| ComparedGroup {
@@ -70,36 +77,41 @@ impl ExperimentComparison {
 }
 
 /// Both averages of a group; where only one of them is asked for, it stands for both.
-fn averages(group: &GroupAnalysis, of: Average) -> Option<Averages<'_>> {
-    let means = if of == Average::Reported {
+fn averages(group: &GroupAnalysis, average: Average) -> Option<ExperimentAverages<'_>> {
+    let means = if average == Average::Reported {
         Average::Reported
     } else {
         Average::Mean
     };
-    Some(Averages {
-        medians: group.averages(of)?,
+    Some(ExperimentAverages {
+        medians: group.averages(average)?,
         means: group.averages(means)?,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Settings;
+    use super::super::AnalysisSettings;
     use super::super::examples::{experiment, group, key, launch};
     use super::*;
     use crate::Launch;
     use crate::stats::{Sample, WelchTest};
 
     fn analyse(launches: &[(String, Launch)]) -> Analysis {
-        Analysis::of(launches, &Settings::default()).unwrap()
+        Analysis::new(launches, &AnalysisSettings::default()).unwrap()
     }
 
     fn compare(
         first: &[(String, Launch)],
         second: &[(String, Launch)],
-        of: Average,
+        average: Average,
     ) -> ExperimentComparison {
-        ExperimentComparison::of(&analyse(first), &analyse(second), of, Confidence::USUAL)
+        ExperimentComparison::new(
+            &analyse(first),
+            &analyse(second),
+            average,
+            Confidence::USUAL,
+        )
     }
 
     /// All of the first's medians are below all of the second's: one order in 20.
@@ -123,7 +135,7 @@ mod tests {
             (0.05, 0.05)
         );
         let (mut means, mut others) = ([2.0, 3.0, 4.0], [4.0, 5.5, 6.0]);
-        let welch = WelchTest::of(
+        let welch = WelchTest::new(
             &Sample::new(&mut means).unwrap(),
             &Sample::new(&mut others).unwrap(),
         );

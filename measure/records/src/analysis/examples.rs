@@ -1,6 +1,6 @@
 //! Small experiments for tests.
 
-use crate::{Factors, Group, GroupKey, Launch, State};
+use crate::{Factors, GroupKey, Launch, MeasuredGroup, ObservationState};
 
 pub(super) fn key(bytes: u64) -> GroupKey {
     GroupKey {
@@ -11,13 +11,13 @@ pub(super) fn key(bytes: u64) -> GroupKey {
 }
 
 /// One of whose calls was late.
-pub(super) fn group(bytes: u64, nanos: &[f64]) -> Group {
+pub(super) fn group(bytes: u64, nanos: &[f64]) -> MeasuredGroup {
     let counts = vec![
-        (State::Valid, nanos.len() as u64),
-        (State::Late, 1),
-        (State::Long, 0),
+        (ObservationState::Valid, nanos.len() as u64),
+        (ObservationState::Late, 1),
+        (ObservationState::Long, 0),
     ];
-    Group {
+    MeasuredGroup {
         key: key(bytes),
         nanos: nanos.to_vec(),
         counts,
@@ -25,7 +25,7 @@ pub(super) fn group(bytes: u64, nanos: &[f64]) -> Group {
     }
 }
 
-pub(super) fn launch(name: &str, groups: &[Group]) -> (String, Launch) {
+pub(super) fn launch(name: &str, groups: &[MeasuredGroup]) -> (String, Launch) {
     let factors = Factors::default().with("ranks", &2);
     (
         name.to_owned(),

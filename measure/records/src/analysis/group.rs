@@ -1,8 +1,9 @@
 //! One group of an experiment: what all launches say about it.
 
-use super::{AnalysisError, Settings, is_time};
-use crate::stats::{GroupError, Sample, VarianceParts};
-use crate::{Group, GroupKey, Launch, State};
+use super::settings::{AnalysisSettings, is_time};
+use crate::RecordError;
+use crate::stats::{Sample, StatsError, VarianceParts};
+use crate::{GroupKey, Launch, MeasuredGroup, ObservationState};
 
 /// To what one launch comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,7 +40,7 @@ pub struct GroupAnalysis {
     /// The names of those that did not.
     pub missing: Vec<String>,
     /// Where the variance of the observations comes from, without outliers.
-    pub variance: Result<VarianceParts, GroupError>,
+    pub variance: Result<VarianceParts, StatsError>,
     /// How many launches like these the mean needs to be known as well as was asked for. `None` if nobody can tell, or
     /// there are not so many.
     pub launches_needed: Option<u64>,
@@ -53,7 +54,7 @@ pub struct LaunchAverages {
     /// The name of the launch.
     pub launch: String,
     /// How many observations ended in each state, also those that were not kept.
-    pub counts: Vec<(State, u64)>,
+    pub counts: Vec<(ObservationState, u64)>,
     /// How many observations are valid.
     pub valid: usize,
     /// How many of these were set aside.
@@ -77,7 +78,7 @@ impl LaunchAverages {
     }
 
     /// How many observations ended in this state.
-    pub fn count(&self, state: State) -> u64 {
+    pub fn count(&self, state: ObservationState) -> u64 {
         self.counts
             .iter()
             .filter(|(known, _)| *known == state)
@@ -87,14 +88,14 @@ impl LaunchAverages {
 }
 
 impl GroupAnalysis {
-    pub(super) fn of(
+    pub(super) fn new(
         key: &GroupKey,
         launches: &[(String, Launch)],
-        groups: &[Option<&Group>],
-        settings: &Settings,
-    ) -> Result<Self, AnalysisError> {
+        groups: &[Option<&MeasuredGroup>],
+        settings: &AnalysisSettings,
+    ) -> Result<Self, RecordError> {
         // The only copy of the observations, of one group at a time: they are sorted here, and stay in order there.
-        let mut observations: Vec<(&String, &Group, Vec<f64>)> = Vec::new();
+        let mut observations: Vec<(&String, &MeasuredGroup, Vec<f64>)> = Vec::new();
         let mut missing = Vec::new();
         for ((name, _), group) in launches.iter().zip(groups) {
             match group {
@@ -107,7 +108,7 @@ impl GroupAnalysis {
             let kept = settings.outliers.kept(name, key, nanos)?;
             let found = averages_of(name, group, kept.as_ref());
             if found.reported.is_some_and(|nanos| !is_time(nanos)) {
-                return Err(AnalysisError::NoTime {
+                return Err(RecordError::InvalidTime {
                     launch: (*name).clone(),
                     key: key.clone(),
                 });
@@ -115,7 +116,7 @@ impl GroupAnalysis {
             of_launches.push(found);
             samples.extend(kept);
         }
-        let variance = VarianceParts::of(&samples);
+        let variance = VarianceParts::new(&samples);
         let needed = |parts: &VarianceParts| {
             parts.launches_needed(
                 settings.interval,
@@ -159,12 +160,12 @@ impl GroupAnalysis {
     }
 
     /// How many observations of all launches ended in this state.
-    pub fn count(&self, state: State) -> u64 {
+    pub fn count(&self, state: ObservationState) -> u64 {
         self.launches.iter().map(|launch| launch.count(state)).sum()
     }
 }
 
-fn averages_of(launch: &str, group: &Group, kept: Option<&Sample<'_>>) -> LaunchAverages {
+fn averages_of(launch: &str, group: &MeasuredGroup, kept: Option<&Sample<'_>>) -> LaunchAverages {
     LaunchAverages {
         launch: launch.to_owned(),
         counts: group.counts.clone(),
@@ -190,11 +191,11 @@ mod tests {
     use crate::stats::{Confidence, Interval};
 
     fn analyse(launches: &[(String, Launch)], outliers: Outliers) -> Analysis {
-        Analysis::of(
+        Analysis::new(
             launches,
-            &Settings {
+            &AnalysisSettings {
                 outliers,
-                ..Settings::default()
+                ..AnalysisSettings::default()
             },
         )
         .unwrap()
@@ -230,8 +231,8 @@ mod tests {
             (
                 found.valid(),
                 found.outliers(),
-                found.count(State::Late),
-                found.count(State::Valid)
+                found.count(ObservationState::Late),
+                found.count(ObservationState::Valid)
             ),
             (9, 1, 3, 9)
         );
@@ -278,7 +279,7 @@ mod tests {
         .groups[0];
         let parts = found.variance.unwrap();
         assert_eq!((parts.within(), parts.between()), (1.0, 12.5 / 3.0));
-        let usual = Settings::default();
+        let usual = AnalysisSettings::default();
         assert_eq!(
             found.launches_needed,
             parts.launches_needed(usual.interval, usual.confidence, 3)
@@ -287,7 +288,7 @@ mod tests {
         let one = &analyse(&experiment(&[&[1.0, 2.0, 3.0]]), Outliers::Tukey).groups[0];
         assert_eq!(
             (one.variance, one.launches_needed),
-            (Err(GroupError::TooFewLaunches(1)), None)
+            (Err(StatsError::TooFewLaunches(1)), None)
         );
     }
 
@@ -319,7 +320,7 @@ mod tests {
             (
                 eight.launches.len(),
                 eight.launches[1].median,
-                eight.count(State::Late)
+                eight.count(ObservationState::Late)
             ),
             (2, None, 2)
         );
@@ -342,13 +343,7 @@ mod tests {
         );
         assert_eq!(analysis.groups[0].spread(Average::Reported), Some(0.5));
         launches[1].1.groups[0].figures[0].1 = f64::NAN;
-        let refused = Analysis::of(&launches, &Settings::default());
-        assert_eq!(
-            refused,
-            Err(AnalysisError::NoTime {
-                launch: "b".to_owned(),
-                key: key(8)
-            })
-        );
+        let refused = Analysis::new(&launches, &AnalysisSettings::default());
+        assert!(matches!(refused, Err(RecordError::InvalidTime { launch, .. }) if launch == "b"));
     }
 }

@@ -1,8 +1,9 @@
 //! How many observations a launch needs, so that its mean is normal: figure 2 of the 2016 paper, for an experiment.
 
-use super::{AnalysisError, Outliers};
-use crate::stats::{MeansOfSize, SampleSizeCheck, TestError};
-use crate::{Group, GroupKey};
+use super::settings::Outliers;
+use crate::RecordError;
+use crate::stats::{MeansOfSize, SampleSizeCheck, StatsError};
+use crate::{GroupKey, MeasuredGroup};
 
 /// How many observations one launch needs in one group.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,7 +13,7 @@ pub struct ObservationsNeeded {
     /// How many observations the launch has, without outliers if these are set aside.
     pub observations: usize,
     /// The first of the sizes whose means look normal; `None` if those of none do.
-    pub smallest: Result<Option<MeansOfSize>, TestError>,
+    pub smallest: Result<Option<MeansOfSize>, StatsError>,
 }
 
 impl ObservationsNeeded {
@@ -20,18 +21,18 @@ impl ObservationsNeeded {
     ///
     /// # Errors
     /// When an observation is no time; the launch has a name for this.
-    pub fn of(
+    pub fn new(
         launch: &str,
-        group: &Group,
+        group: &MeasuredGroup,
         check: &SampleSizeCheck,
         outliers: Outliers,
-    ) -> Result<Self, AnalysisError> {
+    ) -> Result<Self, RecordError> {
         let mut nanos = group.nanos.clone();
         let (observations, smallest) = match outliers.kept(launch, &group.key, &mut nanos)? {
             Some(kept) => (kept.len(), check.smallest(&kept)),
             None => (
                 0,
-                Err(TestError::TooFew {
+                Err(StatsError::TooFew {
                     needed: 1,
                     found: 0,
                 }),
@@ -47,7 +48,7 @@ impl ObservationsNeeded {
 
 #[cfg(test)]
 mod tests {
-    use super::super::examples::{group, key};
+    use super::super::examples::group;
     use super::*;
 
     #[test]
@@ -62,34 +63,28 @@ mod tests {
             seed: 1,
         };
         let found =
-            ObservationsNeeded::of("a", &group(8, &nanos), &check, Outliers::Tukey).unwrap();
+            ObservationsNeeded::new("a", &group(8, &nanos), &check, Outliers::Tukey).unwrap();
         assert_eq!(found.observations, 490);
         assert_eq!(found.smallest.unwrap().unwrap().size(), 10);
-        let all = ObservationsNeeded::of("a", &group(8, &nanos), &check, Outliers::Keep).unwrap();
+        let all = ObservationsNeeded::new("a", &group(8, &nanos), &check, Outliers::Keep).unwrap();
         assert_eq!((all.observations, all.smallest), (500, Ok(None)));
 
-        let none = ObservationsNeeded::of("a", &group(8, &[]), &check, Outliers::Keep).unwrap();
+        let none = ObservationsNeeded::new("a", &group(8, &[]), &check, Outliers::Keep).unwrap();
         assert_eq!(
             (none.observations, none.smallest),
             (
                 0,
-                Err(TestError::TooFew {
+                Err(StatsError::TooFew {
                     needed: 1,
                     found: 0
                 })
             )
         );
         let same =
-            ObservationsNeeded::of("a", &group(8, &[5.0; 9]), &check, Outliers::Keep).unwrap();
-        assert_eq!(same.smallest, Err(TestError::NoSpread));
+            ObservationsNeeded::new("a", &group(8, &[5.0; 9]), &check, Outliers::Keep).unwrap();
+        assert_eq!(same.smallest, Err(StatsError::NoSpread));
         let infinite =
-            ObservationsNeeded::of("a", &group(8, &[f64::INFINITY]), &check, Outliers::Keep);
-        assert_eq!(
-            infinite,
-            Err(AnalysisError::NoTime {
-                launch: "a".to_owned(),
-                key: key(8)
-            })
-        );
+            ObservationsNeeded::new("a", &group(8, &[f64::INFINITY]), &check, Outliers::Keep);
+        assert!(matches!(infinite, Err(RecordError::InvalidTime { launch, .. }) if launch == "a"));
     }
 }

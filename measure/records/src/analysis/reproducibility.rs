@@ -1,6 +1,7 @@
 //! How well a whole experiment can be repeated: figure 12 of the 2016 paper.
 
-use super::{Analysis, Average};
+use super::experiment::Analysis;
+use super::group::Average;
 use crate::GroupKey;
 
 /// How far repetitions of an experiment, called trials, are apart in one group.
@@ -29,7 +30,7 @@ pub struct TrialMean {
 
 impl Reproducibility {
     /// Looks at each group of any of the trials; each trial has a name.
-    pub fn of(trials: &[(String, Analysis)], of: Average) -> Vec<Self> {
+    pub fn for_trials(trials: &[(String, Analysis)], average: Average) -> Vec<Self> {
         let mut keys: Vec<&GroupKey> = trials
             .iter()
             .flat_map(|(_, trial)| &trial.groups)
@@ -38,14 +39,17 @@ impl Reproducibility {
         keys.sort_unstable();
         keys.dedup();
         keys.into_iter()
-            .map(|key| Self::of_group(key, trials, of))
+            .map(|key| Self::for_group(key, trials, average))
             .collect()
     }
 
-    fn of_group(key: &GroupKey, trials: &[(String, Analysis)], of: Average) -> Self {
+    fn for_group(key: &GroupKey, trials: &[(String, Analysis)], average: Average) -> Self {
         let (mut found, mut missing) = (Vec::new(), Vec::new());
         for (trial, analysis) in trials {
-            match analysis.group(key).and_then(|group| group.averages(of)) {
+            match analysis
+                .group(key)
+                .and_then(|group| group.averages(average))
+            {
                 Some(averages) => found.push((trial.clone(), averages.len(), averages.mean())),
                 None => missing.push(trial.clone()),
             }
@@ -86,13 +90,14 @@ impl Reproducibility {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Settings;
+    use super::super::AnalysisSettings;
     use super::super::examples::{experiment, group, key, launch};
     use super::*;
     use crate::Launch;
 
     fn trials(all: &[Vec<(String, Launch)>]) -> Vec<(String, Analysis)> {
-        let analyse = |launches: &Vec<_>| Analysis::of(launches, &Settings::default()).unwrap();
+        let analyse =
+            |launches: &Vec<_>| Analysis::new(launches, &AnalysisSettings::default()).unwrap();
         ["one", "two", "three"]
             .iter()
             .zip(all)
@@ -108,7 +113,7 @@ mod tests {
             experiment(&[&[12.0, 12.0], &[18.0]]),
             experiment(&[&[10.0, 12.0]]),
         ];
-        let found = Reproducibility::of(&trials(&all), Average::Median);
+        let found = Reproducibility::for_trials(&trials(&all), Average::Median);
         assert_eq!((found.len(), &found[0].key), (1, &key(8)));
         let shown: Vec<_> = found[0]
             .trials
@@ -123,9 +128,9 @@ mod tests {
         assert_eq!(shown, expected);
         assert_eq!(found[0].spread(), Some(15.0 / 11.0 - 1.0));
         // The mean of 9, 10 and 13 is not their median.
-        let means = Reproducibility::of(&trials(&all), Average::Mean);
+        let means = Reproducibility::for_trials(&trials(&all), Average::Mean);
         assert_eq!(means[0].trials[0].mean, (32.0 / 3.0 + 14.0) / 2.0);
-        let reported = Reproducibility::of(&trials(&all), Average::Reported);
+        let reported = Reproducibility::for_trials(&trials(&all), Average::Reported);
         assert_eq!((reported[0].missing.len(), reported[0].spread()), (3, None));
     }
 
@@ -135,7 +140,7 @@ mod tests {
             vec![launch("a", &[group(8, &[2.0])])],
             vec![launch("a", &[group(16, &[0.0])])],
         ];
-        let found = Reproducibility::of(&trials(&all), Average::Median);
+        let found = Reproducibility::for_trials(&trials(&all), Average::Median);
         assert_eq!(
             (found.len(), found[0].missing.join(" "), found[0].spread()),
             (2, "two".to_owned(), None)

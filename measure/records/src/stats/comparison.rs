@@ -1,13 +1,13 @@
 //! Two experiments side by side.
 
 use super::{
-    Confidence, HodgesLehmann, MannWhitney, PValues, Sample, ShapiroWilk, TestError, WelchTest,
+    Confidence, HodgesLehmann, MannWhitney, PValues, Sample, ShapiroWilk, StatsError, WelchTest,
     holm,
 };
 
 /// The averages of one experiment: of every launch, one median and one mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Averages<'a> {
+pub struct ExperimentAverages<'a> {
     /// The launches' medians.
     pub medians: Sample<'a>,
     /// The launches' means.
@@ -26,23 +26,27 @@ pub struct Comparison {
     /// By how much the first one's medians are larger: what is significant need not be large.
     pub shift: HodgesLehmann,
     /// Whether the means differ; to be believed only if they are normal.
-    pub welch: Result<WelchTest, TestError>,
+    pub welch: Result<WelchTest, StatsError>,
     /// Whether the means of each look normal.
-    pub normality: [Result<ShapiroWilk, TestError>; 2],
+    pub normality: [Result<ShapiroWilk, StatsError>; 2],
 }
 
 impl Comparison {
     /// Compares two experiments; the confidence is that of the shift's interval.
     #[must_use]
-    pub fn of(first: &Averages<'_>, second: &Averages<'_>, confidence: Confidence) -> Self {
+    pub fn new(
+        first: &ExperimentAverages<'_>,
+        second: &ExperimentAverages<'_>,
+        confidence: Confidence,
+    ) -> Self {
         let both = [first, second];
         Self {
             launches: both.map(|one| one.medians.len()),
             medians: both.map(|one| one.medians.median()),
-            mann_whitney: MannWhitney::of(&first.medians, &second.medians),
-            shift: HodgesLehmann::of(&first.medians, &second.medians, confidence),
-            welch: WelchTest::of(&first.means, &second.means),
-            normality: both.map(|one| ShapiroWilk::of(&one.means)),
+            mann_whitney: MannWhitney::new(&first.medians, &second.medians),
+            shift: HodgesLehmann::new(&first.medians, &second.medians, confidence),
+            welch: WelchTest::new(&first.means, &second.means),
+            normality: both.map(|one| ShapiroWilk::new(&one.means)),
         }
     }
 
@@ -103,13 +107,13 @@ mod tests {
             .map(|values| Sample::new(values).unwrap());
         let [first_means, second_means] =
             means.each_mut().map(|values| Sample::new(values).unwrap());
-        let first = Averages {
+        let first = ExperimentAverages {
             medians: first_medians,
             means: first_means,
         };
-        Comparison::of(
+        Comparison::new(
             &first,
-            &Averages {
+            &ExperimentAverages {
                 medians: second_medians,
                 means: second_means,
             },
@@ -131,8 +135,11 @@ mod tests {
             slow[..7].iter().map(|v| 2.0 * v).collect(),
         ];
         let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
-        assert_eq!(found.welch, WelchTest::of(&x, &y));
-        assert_eq!(found.normality, [ShapiroWilk::of(&x), ShapiroWilk::of(&y)]);
+        assert_eq!(found.welch, WelchTest::new(&x, &y));
+        assert_eq!(
+            found.normality,
+            [ShapiroWilk::new(&x), ShapiroWilk::new(&y)]
+        );
     }
 
     #[test]
@@ -144,7 +151,7 @@ mod tests {
         let too_few = compare(&FAST, &FAST[..2]);
         assert_eq!(
             too_few.normality[1],
-            Err(TestError::TooFew {
+            Err(StatsError::TooFew {
                 needed: 3,
                 found: 2
             })
@@ -152,7 +159,7 @@ mod tests {
         assert!(too_few.means_are_doubtful(0.05));
         assert_eq!(
             compare(&FAST, &[1.0]).welch,
-            Err(TestError::TooFew {
+            Err(StatsError::TooFew {
                 needed: 2,
                 found: 1
             })

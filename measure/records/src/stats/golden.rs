@@ -1,7 +1,7 @@
 //! Made by tests/golden/statistics.R with R version 4.2.2 Patched (2022-11-10 r83330).
 
 /// Two samples and what R knows about them.
-pub(super) struct Pair {
+pub(super) struct SamplePair {
     pub(super) name: &'static str,
     pub(super) x: &'static [f64],
     pub(super) y: &'static [f64],
@@ -21,8 +21,8 @@ pub(super) struct Pair {
     pub(super) shapiro: Option<(f64, f64)>,
 }
 
-pub(super) const PAIRS: &[Pair] = &[
-    Pair {
+pub(super) const PAIRS: &[SamplePair] = &[
+    SamplePair {
         name: "one and one",
         x: &[1.5],
         y: &[2.5],
@@ -34,7 +34,7 @@ pub(super) const PAIRS: &[Pair] = &[
         spread: None,
         shapiro: None,
     },
-    Pair {
+    SamplePair {
         name: "one and one, the same",
         x: &[7.0],
         y: &[7.0],
@@ -46,7 +46,7 @@ pub(super) const PAIRS: &[Pair] = &[
         spread: None,
         shapiro: None,
     },
-    Pair {
+    SamplePair {
         name: "one and five",
         x: &[3.25],
         y: &[1.0, 2.0, 3.0, 4.0, 5.0],
@@ -58,7 +58,7 @@ pub(super) const PAIRS: &[Pair] = &[
         spread: None,
         shapiro: None,
     },
-    Pair {
+    SamplePair {
         name: "two and three",
         x: &[10.5, 11.25],
         y: &[1.0, 2.0, 10.75],
@@ -80,7 +80,7 @@ pub(super) const PAIRS: &[Pair] = &[
         )),
         shapiro: None,
     },
-    Pair {
+    SamplePair {
         name: "two inside two",
         x: &[1.0, 4.0],
         y: &[2.0, 3.0],
@@ -98,7 +98,7 @@ pub(super) const PAIRS: &[Pair] = &[
         )),
         shapiro: None,
     },
-    Pair {
+    SamplePair {
         name: "the same three",
         x: &[1.0, 2.0, 3.0],
         y: &[1.0, 2.0, 3.0],
@@ -116,7 +116,7 @@ pub(super) const PAIRS: &[Pair] = &[
         )),
         shapiro: Some((1.0, 0.9999999999999933)),
     },
-    Pair {
+    SamplePair {
         name: "five and four, apart",
         x: &[1.0, 2.0, 3.0, 4.0, 5.5],
         y: &[11.0, 12.5, 13.0, 14.0],
@@ -142,7 +142,7 @@ pub(super) const PAIRS: &[Pair] = &[
         )),
         shapiro: Some((0.9890060616047568, 0.9760970945677303)),
     },
-    Pair {
+    SamplePair {
         name: "ten and twelve",
         x: &[
             400.356, 401.099, 401.442, 403.596, 404.132, 409.936, 402.779, 400.907, 402.92, 404.337,
@@ -177,7 +177,7 @@ pub(super) const PAIRS: &[Pair] = &[
         )),
         shapiro: Some((0.827701887508607, 0.03139371871026081)),
     },
-    Pair {
+    SamplePair {
         name: "thirty and thirty",
         x: &[
             403.523, 406.312, 415.235, 402.597, 408.245, 409.417, 398.086, 406.992, 402.771,
@@ -217,7 +217,7 @@ pub(super) const PAIRS: &[Pair] = &[
         )),
         shapiro: Some((0.9236386592908777, 0.033366614391362834)),
     },
-    Pair {
+    SamplePair {
         name: "49 and 7",
         x: &[
             401.701, 407.154, 403.657, 411.186, 407.241, 413.379, 406.133, 403.157, 403.482,
@@ -264,7 +264,7 @@ pub(super) const PAIRS: &[Pair] = &[
         )),
         shapiro: Some((0.9497864626918087, 0.03620455523744765)),
     },
-    Pair {
+    SamplePair {
         name: "49 and 49, apart",
         x: &[
             401.23, 402.769, 400.632, 400.652, 403.412, 398.276, 400.879, 400.245, 402.918,
@@ -308,7 +308,7 @@ pub(super) const PAIRS: &[Pair] = &[
         )),
         shapiro: Some((0.9239139210093783, 0.0036617857948241317)),
     },
-    Pair {
+    SamplePair {
         name: "49 and 50",
         x: &[
             402.348, 405.371, 401.091, 400.719, 402.005, 399.159, 405.242, 403.027, 403.53,
@@ -352,7 +352,7 @@ pub(super) const PAIRS: &[Pair] = &[
         )),
         shapiro: Some((0.9479682655289688, 0.030582365580452804)),
     },
-    Pair {
+    SamplePair {
         name: "60 and 60, far apart",
         x: &[
             901.315, 909.227, 898.215, 899.872, 903.742, 902.859, 901.115, 911.56, 901.987,
@@ -398,7 +398,7 @@ pub(super) const PAIRS: &[Pair] = &[
         )),
         shapiro: Some((0.9324041215834813, 0.002515352349492824)),
     },
-    Pair {
+    SamplePair {
         name: "60 and 3",
         x: &[
             406.471, 399.772, 400.187, 399.267, 402.346, 401.892, 400.322, 402.716, 401.349,
@@ -436,7 +436,7 @@ pub(super) const PAIRS: &[Pair] = &[
         )),
         shapiro: Some((0.9331141238399207, 0.002698746831195186)),
     },
-    Pair {
+    SamplePair {
         name: "ten and twelve with ties",
         x: &[
             406.0, 402.0, 396.0, 401.0, 399.0, 407.0, 402.0, 4.2e2, 401.0, 399.0,
@@ -470,7 +470,7 @@ pub(super) const PAIRS: &[Pair] = &[
         )),
         shapiro: Some((0.8075145133481072, 0.017888802241276234)),
     },
-    Pair {
+    SamplePair {
         name: "thirty and thirty with ties",
         x: &[
             401.0, 408.0, 404.0, 408.0, 4.1e2, 401.0, 419.0, 404.0, 408.0, 403.0, 409.0, 401.0,
@@ -508,7 +508,7 @@ pub(super) const PAIRS: &[Pair] = &[
         )),
         shapiro: Some((0.9428545918418332, 0.10858604314235974)),
     },
-    Pair {
+    SamplePair {
         name: "60 and 45 with ties",
         x: &[
             412.0, 407.0, 4e2, 409.0, 401.0, 401.0, 399.0, 404.0, 404.0, 407.0, 398.0, 399.0,
@@ -549,7 +549,7 @@ pub(super) const PAIRS: &[Pair] = &[
         )),
         shapiro: Some((0.911036999926377, 0.0003405073451465715)),
     },
-    Pair {
+    SamplePair {
         name: "nearly all the same",
         x: &[
             5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0,
@@ -585,7 +585,7 @@ pub(super) const PAIRS: &[Pair] = &[
         )),
         shapiro: Some((0.22840729806516746, 1.4005739305088341e-9)),
     },
-    Pair {
+    SamplePair {
         name: "equal and equal, apart",
         x: &[1.0, 1.0, 1.0, 1.0, 1.0],
         y: &[2.0, 2.0, 2.0, 2.0],
@@ -609,7 +609,7 @@ pub(super) const PAIRS: &[Pair] = &[
         spread: None,
         shapiro: None,
     },
-    Pair {
+    SamplePair {
         name: "far from zero",
         x: &[
             1000000395.75,
@@ -961,14 +961,14 @@ pub(super) const QQ: &[&[f64]] = &[
 ];
 
 /// Groups: mean squares between and within, and the launches that a mean needs to be known to 1 % with 95 %.
-pub(super) struct Launches {
+pub(super) struct LaunchesCase {
     pub(super) groups: &'static [&'static [f64]],
     pub(super) mean_squares: (f64, f64),
     pub(super) needed: u64,
 }
 
-pub(super) const LAUNCHES: &[Launches] = &[
-    Launches {
+pub(super) const LAUNCHES: &[LaunchesCase] = &[
+    LaunchesCase {
         groups: &[
             &[
                 399.59, 399.42, 394.66, 402.87, 403.54, 397.35, 398.6, 397.19,
@@ -988,7 +988,7 @@ pub(super) const LAUNCHES: &[Launches] = &[
         mean_squares: (242.19399708333088, 9.020674107142892),
         needed: 10,
     },
-    Launches {
+    LaunchesCase {
         groups: &[
             &[446.41, 445.58, 446.48, 443.13, 453.44],
             &[388.37, 389.04, 389.27, 383.93, 385.12],
@@ -998,7 +998,7 @@ pub(super) const LAUNCHES: &[Launches] = &[
         mean_squares: (6309.912764999997, 6.251610000000008),
         needed: 280,
     },
-    Launches {
+    LaunchesCase {
         groups: &[
             &[400.93, 400.58, 396.82],
             &[405.53, 402.54, 404.06, 400.18, 404.94, 409.0, 401.46],
@@ -1011,7 +1011,7 @@ pub(super) const LAUNCHES: &[Launches] = &[
         mean_squares: (1068.1578694532634, 15.062344886128335),
         needed: 43,
     },
-    Launches {
+    LaunchesCase {
         groups: &[
             &[
                 396.25, 399.55, 406.14, 400.5, 408.84, 407.33, 400.59, 399.26, 400.61,
@@ -1034,15 +1034,15 @@ pub(super) const LAUNCHES: &[Launches] = &[
     },
 ];
 /// Values, the bandwidth of their density, the density at a few places, and how many bins a histogram is to have.
-pub(super) struct Shape {
+pub(super) struct SampleShape {
     pub(super) values: &'static [f64],
     pub(super) bandwidth: f64,
     pub(super) density: &'static [(f64, f64)],
     pub(super) bins: usize,
 }
 
-pub(super) const SHAPES: &[Shape] = &[
-    Shape {
+pub(super) const SHAPES: &[SampleShape] = &[
+    SampleShape {
         values: &[1.0, 2.0, 4.0],
         bandwidth: 0.808732170430083,
         density: &[
@@ -1056,7 +1056,7 @@ pub(super) const SHAPES: &[Shape] = &[
         ],
         bins: 2,
     },
-    Shape {
+    SampleShape {
         values: &[
             401.963, 397.758, 400.947, 401.85, 398.968, 400.497, 401.852, 408.01, 403.004, 403.219,
             405.418, 399.129, 399.971, 408.032, 402.878, 407.278, 397.742, 402.939, 406.254,
@@ -1075,7 +1075,7 @@ pub(super) const SHAPES: &[Shape] = &[
         ],
         bins: 5,
     },
-    Shape {
+    SampleShape {
         values: &[
             401.962, 402.793, 400.039, 401.434, 399.905, 400.651, 405.567, 404.747, 401.662,
             406.681, 414.917, 402.87, 406.943, 404.963, 402.836, 400.65, 404.114, 400.512, 403.712,
@@ -1094,7 +1094,7 @@ pub(super) const SHAPES: &[Shape] = &[
         ],
         bins: 3,
     },
-    Shape {
+    SampleShape {
         values: &[
             407.0, 4e2, 407.0, 403.0, 402.0, 398.0, 401.0, 399.0, 409.0, 404.0, 402.0, 401.0, 4e2,
             4e2, 411.0, 403.0, 401.0, 404.0, 398.0, 408.0, 407.0, 405.0, 404.0, 406.0, 404.0, 4e2,
@@ -1113,7 +1113,7 @@ pub(super) const SHAPES: &[Shape] = &[
         ],
         bins: 8,
     },
-    Shape {
+    SampleShape {
         values: &[
             5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0,
             5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0,

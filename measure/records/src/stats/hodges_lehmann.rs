@@ -1,6 +1,6 @@
 //! By how much the values of two samples differ: the estimate of Hodges and Lehmann.
 
-use super::mann_whitney::{Ranks, cube_less_one, deviation};
+use super::mann_whitney::{RankedSamples, cube_less_one, deviation};
 use super::normal::normal_above;
 use super::rank_sum::RankSums;
 use super::{Confidence, Interval, RankMethod, Sample};
@@ -20,20 +20,20 @@ pub struct HodgesLehmann {
     /// The confidence that the interval has: at least the one asked for, unless the samples are so small that even
     /// all of the differences have less.
     pub confidence: f64,
-    /// How probabilities were found; exactly where [`MannWhitney::of`](super::MannWhitney::of) counts, too.
+    /// How probabilities were found; exactly where [`MannWhitney::new`](super::MannWhitney::new) counts, too.
     pub method: RankMethod,
 }
 
 impl HodgesLehmann {
     /// Estimates the shift; takes some hundred passes over both samples, and no memory.
     #[must_use]
-    pub fn of(first: &Sample<'_>, second: &Sample<'_>, confidence: Confidence) -> Self {
+    pub fn new(first: &Sample<'_>, second: &Sample<'_>, confidence: Confidence) -> Self {
         let differences = Differences {
             first: first.values(),
             second: second.values(),
         };
         let pairs = differences.count();
-        let (skipped, beyond, method) = if Ranks::of(first, second).countable() {
+        let (skipped, beyond, method) = if RankedSamples::new(first, second).countable() {
             let sums = RankSums::count(first.len(), second.len());
             let (skipped, beyond) = skip(pairs, confidence, |at_most| sums.at_most(at_most));
             (skipped, beyond, RankMethod::Exact)
@@ -177,7 +177,7 @@ mod tests {
             let (mut x, mut y) = (pair.x.to_vec(), pair.y.to_vec());
             let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
             for (level, (low, high)) in LEVELS.into_iter().zip(pair.intervals) {
-                let found = HodgesLehmann::of(&x, &y, Confidence::new(level).unwrap());
+                let found = HodgesLehmann::new(&x, &y, Confidence::new(level).unwrap());
                 assert_eq!(
                     found.method == RankMethod::Exact,
                     pair.wilcoxon.1,
@@ -216,7 +216,7 @@ mod tests {
     fn samples_too_small_for_a_confidence_say_so() {
         let (mut x, mut y) = ([1.0, 2.0, 3.5], [11.0, 12.25, 13.0]);
         let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
-        let found = HodgesLehmann::of(&x, &y, Confidence::USUAL);
+        let found = HodgesLehmann::new(&x, &y, Confidence::USUAL);
         // Of 20 orders, one has all of the first sample below the second.
         assert_eq!(
             (found.interval, found.confidence),
@@ -229,7 +229,7 @@ mod tests {
             )
         );
         assert!(found.is_evident());
-        let of_one = HodgesLehmann::of(
+        let of_one = HodgesLehmann::new(
             &Sample::new(&mut [1.0]).unwrap(),
             &Sample::new(&mut [1.0]).unwrap(),
             Confidence::USUAL,
@@ -248,7 +248,7 @@ mod tests {
             core::array::from_fn::<f64, 19, _>(|i| i as f64 + 1.0),
         );
         let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
-        let found = HodgesLehmann::of(&x, &y, Confidence::new(0.7).unwrap());
+        let found = HodgesLehmann::new(&x, &y, Confidence::new(0.7).unwrap());
         assert_eq!(
             (found.interval, found.confidence),
             (
@@ -302,13 +302,13 @@ mod tests {
                 x.iter_mut().chain(&mut y).for_each(|value: &mut f64| *value = (*value / step).floor() * step);
             }
             let samples = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
-            let found = HodgesLehmann::of(&samples.0, &samples.1, Confidence::USUAL);
+            let found = HodgesLehmann::new(&samples.0, &samples.1, Confidence::USUAL);
             prop_assume!(found.confidence >= 0.95);
             let mut p_of_shift = |shift: f64| {
                 let mut moved: Vec<f64> = x.iter().map(|value| value - shift).collect();
                 let (moved, y) = (Sample::new(&mut moved).unwrap(), Sample::new(&mut y).unwrap());
                 // Values that were tied only across the samples no longer are.
-                let test = if found.method == RankMethod::Exact { MannWhitney::of } else { MannWhitney::approximate };
+                let test = if found.method == RankMethod::Exact { MannWhitney::new } else { MannWhitney::approximate };
                 test(&moved, &y).p.two_sided
             };
             let Interval { low, high } = found.interval;
@@ -326,12 +326,12 @@ mod tests {
             let mut moved: Vec<f64> = x.iter().map(|value| 4.0 * (value + f64::from(by))).collect();
             let mut scaled: Vec<f64> = y.iter().map(|value| 4.0 * value).collect();
             let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
-            let found = HodgesLehmann::of(&x, &y, Confidence::USUAL);
+            let found = HodgesLehmann::new(&x, &y, Confidence::USUAL);
             let (moved, scaled) = (Sample::new(&mut moved).unwrap(), Sample::new(&mut scaled).unwrap());
-            let shifted = HodgesLehmann::of(&moved, &scaled, Confidence::USUAL);
+            let shifted = HodgesLehmann::new(&moved, &scaled, Confidence::USUAL);
             let follows = |after: f64, before: f64| (after - 4.0 * (before + f64::from(by))).abs() < 1e-9;
             prop_assert!(follows(shifted.shift, found.shift));
-            let back = HodgesLehmann::of(&y, &x, Confidence::USUAL);
+            let back = HodgesLehmann::new(&y, &x, Confidence::USUAL);
             prop_assert_eq!(back.interval, Interval { low: 0.0 - found.interval.high, high: 0.0 - found.interval.low });
             prop_assert!((back.shift + found.shift).abs() <= 1e-12 * found.shift.abs());
             prop_assert!(found.interval.contains(found.shift));

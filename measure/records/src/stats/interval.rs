@@ -1,7 +1,6 @@
 //! Intervals, and how confident one can be in them.
 
-use core::fmt;
-
+use super::StatsError;
 use super::student::student_beyond;
 
 /// Two ends, both included.
@@ -29,22 +28,6 @@ impl Interval {
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Confidence(f64);
 
-/// A share that is not above 0 and below 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ConfidenceError(f64);
-
-impl fmt::Display for ConfidenceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "a confidence is above 0 and below 1, which {} is not",
-            self.0
-        )
-    }
-}
-
-impl core::error::Error for ConfidenceError {}
-
 impl Confidence {
     /// What is usual: 95 %.
     pub const USUAL: Self = Self(0.95);
@@ -53,11 +36,11 @@ impl Confidence {
     ///
     /// # Errors
     /// When it is not above 0 and below 1.
-    pub fn new(share: f64) -> Result<Self, ConfidenceError> {
+    pub fn new(share: f64) -> Result<Self, StatsError> {
         if share > 0.0 && share < 1.0 {
             Ok(Self(share))
         } else {
-            Err(ConfidenceError(share))
+            Err(StatsError::Confidence(share))
         }
     }
 
@@ -87,8 +70,6 @@ mod tests {
         for share in [0.0, 1.0, -0.5, 95.0, f64::NAN] {
             assert!(Confidence::new(share).is_err(), "{share}");
         }
-        let told = Confidence::new(95.0).unwrap_err().to_string();
-        assert_eq!(told, "a confidence is above 0 and below 1, which 95 is not");
     }
 
     #[test]

@@ -33,15 +33,15 @@ impl MannWhitney {
     ///
     /// If all values of both samples are the same, there is no evidence for anything: p is 1, where R has no number.
     #[must_use]
-    pub fn of(first: &Sample<'_>, second: &Sample<'_>) -> Self {
-        let ranks = Ranks::of(first, second);
+    pub fn new(first: &Sample<'_>, second: &Sample<'_>) -> Self {
+        let ranks = RankedSamples::new(first, second);
         if !ranks.countable() {
             return Self::normal(&ranks);
         }
         // Without ties it is a whole number.
         let pairs = ranks.u as usize;
         let sums = RankSums::count(ranks.first, ranks.second);
-        let p = PValues::of_tails(sums.at_most(pairs), sums.at_least(pairs));
+        let p = PValues::from_tails(sums.at_most(pairs), sums.at_least(pairs));
         Self {
             u: ranks.u,
             method: RankMethod::Exact,
@@ -53,16 +53,16 @@ impl MannWhitney {
     /// have ties, so that all are of one kind.
     #[must_use]
     pub fn approximate(first: &Sample<'_>, second: &Sample<'_>) -> Self {
-        Self::normal(&Ranks::of(first, second))
+        Self::normal(&RankedSamples::new(first, second))
     }
 
-    fn normal(ranks: &Ranks) -> Self {
+    fn normal(ranks: &RankedSamples) -> Self {
         let deviation = ranks.deviation();
         let p = if deviation > 0.0 {
             let above_mean = ranks.u - 0.5 * ranks.pairs();
             // Half a step towards the mean, and past it for the tail on the other side.
             let less = normal_above(-(above_mean + 0.5) / deviation);
-            PValues::of_tails(less, normal_above((above_mean - 0.5) / deviation))
+            PValues::from_tails(less, normal_above((above_mean - 0.5) / deviation))
         } else {
             PValues::NO_EVIDENCE
         };
@@ -76,7 +76,7 @@ impl MannWhitney {
 
 /// Two samples put in one order.
 #[derive(Debug)]
-pub(super) struct Ranks {
+pub(super) struct RankedSamples {
     first: usize,
     second: usize,
     u: f64,
@@ -84,8 +84,8 @@ pub(super) struct Ranks {
     ties: f64,
 }
 
-impl Ranks {
-    pub(super) fn of(first: &Sample<'_>, second: &Sample<'_>) -> Self {
+impl RankedSamples {
+    pub(super) fn new(first: &Sample<'_>, second: &Sample<'_>) -> Self {
         let (mut rest, mut others) = (first.values(), second.values());
         let (mut u, mut ties) = (0.0, 0.0);
         let next = |rest: &[f64], others: &[f64]| match (rest.first(), others.first()) {
@@ -161,7 +161,7 @@ mod tests {
         for pair in golden::PAIRS {
             let (mut x, mut y) = (pair.x.to_vec(), pair.y.to_vec());
             let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
-            let found = MannWhitney::of(&x, &y);
+            let found = MannWhitney::new(&x, &y);
             let (u, exact, p) = pair.wilcoxon;
             assert_eq!(
                 (found.u, found.method == RankMethod::Exact),
@@ -193,7 +193,7 @@ mod tests {
                     exact: Option<[f64; 3]>,
                     normal: [f64; 3]| {
             let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
-            let (found, approximate) = (MannWhitney::of(&x, &y), MannWhitney::approximate(&x, &y));
+            let (found, approximate) = (MannWhitney::new(&x, &y), MannWhitney::approximate(&x, &y));
             assert_eq!(found.method == RankMethod::Exact, exact.is_some());
             assert_close(found.p, &exact.unwrap_or(normal), "SciPy");
             assert_close(approximate.p, &normal, "SciPy");
@@ -225,15 +225,15 @@ mod tests {
     fn equal_values_are_no_evidence() {
         let (mut x, mut y) = ([3.5; 4], [3.5; 60]);
         let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
-        let found = MannWhitney::of(&x, &y);
+        let found = MannWhitney::new(&x, &y);
         assert_eq!((found.u, sides(found.p)), (120.0, [1.0; 3]));
-        assert_eq!(MannWhitney::of(&y, &x).p, PValues::NO_EVIDENCE);
+        assert_eq!(MannWhitney::new(&y, &x).p, PValues::NO_EVIDENCE);
     }
 
     #[test]
     fn zeros_of_both_signs_are_tied() {
         let (mut x, mut y) = ([-0.0, 1.0], [0.0, 2.0]);
-        let found = MannWhitney::of(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap());
+        let found = MannWhitney::new(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap());
         assert_eq!((found.u, found.method), (1.5, RankMethod::Normal));
     }
 
@@ -282,7 +282,7 @@ mod tests {
         #[test]
         fn exact_p_values_are_those_of_all_divisions((mut x, mut y) in without_ties()) {
             let expected = enumerated(&x, &y);
-            let found = MannWhitney::of(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap());
+            let found = MannWhitney::new(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap());
             prop_assert_eq!(found.method, RankMethod::Exact);
             for (found, expected) in sides(found.p).into_iter().zip(expected) {
                 prop_assert!((found - expected).abs() < 1e-14);
@@ -291,7 +291,7 @@ mod tests {
 
         #[test]
         fn u_and_ties_are_those_of_the_definition(mut x in whole_numbers(), mut y in whole_numbers()) {
-            let ranks = Ranks::of(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap());
+            let ranks = RankedSamples::new(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap());
             let half_pairs = |a: &f64| y.iter().map(|b| 2 * u32::from(a > b) + u32::from(a == b)).sum::<u32>();
             prop_assert_eq!(2.0 * ranks.u, f64::from(x.iter().map(half_pairs).sum::<u32>()));
             let occurs = |value: i32| x.iter().chain(&y).filter(|other| **other == f64::from(value)).count() as f64;
@@ -301,7 +301,7 @@ mod tests {
         #[test]
         fn swapping_the_samples_swaps_less_and_greater(mut x in whole_numbers(), mut y in whole_numbers()) {
             let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
-            let (there, back) = (MannWhitney::of(&x, &y), MannWhitney::of(&y, &x));
+            let (there, back) = (MannWhitney::new(&x, &y), MannWhitney::new(&y, &x));
             prop_assert_eq!(there.u + back.u, (x.len() * y.len()) as f64);
             prop_assert_eq!(there.p.less, back.p.greater);
             prop_assert_eq!(there.p.greater, back.p.less);
@@ -312,8 +312,8 @@ mod tests {
         fn only_the_order_counts(mut x in whole_numbers(), mut y in whole_numbers()) {
             let stretch = |values: &[f64]| values.iter().map(|value| value.exp() * 3.0).collect::<Vec<_>>();
             let (mut a, mut b) = (stretch(&x), stretch(&y));
-            let found = MannWhitney::of(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap());
-            let stretched = MannWhitney::of(&Sample::new(&mut a).unwrap(), &Sample::new(&mut b).unwrap());
+            let found = MannWhitney::new(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap());
+            let stretched = MannWhitney::new(&Sample::new(&mut a).unwrap(), &Sample::new(&mut b).unwrap());
             prop_assert_eq!(found, stretched);
         }
     }

@@ -1,7 +1,7 @@
 //! The test of Shapiro and Wilk: do values look as if they came from a normal distribution?
 
 use super::normal::{normal_above, normal_quantile, polynomial};
-use super::{Sample, TestError};
+use super::{Sample, StatsError};
 
 /// What the test of Shapiro and Wilk says of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,16 +20,16 @@ impl ShapiroWilk {
     ///
     /// # Errors
     /// When there are fewer than 3 or more than 5,000 values, all are the same, or values are too far apart.
-    pub fn of(sample: &Sample<'_>) -> Result<Self, TestError> {
+    pub fn new(sample: &Sample<'_>) -> Result<Self, StatsError> {
         let found = sample.len();
         if found < *KNOWN.start() {
-            return Err(TestError::TooFew {
+            return Err(StatsError::TooFew {
                 needed: *KNOWN.start(),
                 found,
             });
         }
         if found > *KNOWN.end() {
-            return Err(TestError::TooMany {
+            return Err(StatsError::TooMany {
                 allowed: *KNOWN.end(),
                 found,
             });
@@ -48,14 +48,14 @@ impl ShapiroWilk {
 }
 
 /// `1 - w`, as such because in large samples `w` is so near to 1 that the difference would lose its digits.
-fn unexplained(sample: &Sample<'_>) -> Result<f64, TestError> {
+fn unexplained(sample: &Sample<'_>) -> Result<f64, StatsError> {
     let values = sample.values();
     let range = values[values.len() - 1] - values[0];
     if range == 0.0 {
-        return Err(TestError::NoSpread);
+        return Err(StatsError::NoSpread);
     }
     if !range.is_finite() {
-        return Err(TestError::TooWide);
+        return Err(StatsError::TooWide);
     }
     // The weights are antisymmetric, so a sum over all values is one over the pairs from both ends.
     let weights = weights(values.len());
@@ -149,7 +149,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn assert_found(mut values: Vec<f64>, w: f64, p: f64) {
-        let found = ShapiroWilk::of(&Sample::new(&mut values).unwrap()).unwrap();
+        let found = ShapiroWilk::new(&Sample::new(&mut values).unwrap()).unwrap();
         assert!(
             (found.w - w).abs() < 1e-12,
             "of {}: {found:?} is not {w}",
@@ -193,31 +193,32 @@ mod tests {
 
     #[test]
     fn it_says_what_it_cannot_test() {
-        let error =
-            |mut values: Vec<f64>| ShapiroWilk::of(&Sample::new(&mut values).unwrap()).unwrap_err();
+        let error = |mut values: Vec<f64>| {
+            ShapiroWilk::new(&Sample::new(&mut values).unwrap()).unwrap_err()
+        };
         assert_eq!(
             error(vec![1.0, 2.0]),
-            TestError::TooFew {
+            StatsError::TooFew {
                 needed: 3,
                 found: 2
             }
         );
         assert_eq!(
             error(vec![1.0; 5_001]),
-            TestError::TooMany {
+            StatsError::TooMany {
                 allowed: 5_000,
                 found: 5_001
             }
         );
-        assert_eq!(error(vec![0.1; 7]), TestError::NoSpread);
-        assert_eq!(error(vec![-1e308, 0.0, 1e308]), TestError::TooWide);
+        assert_eq!(error(vec![0.1; 7]), StatsError::NoSpread);
+        assert_eq!(error(vec![-1e308, 0.0, 1e308]), StatsError::TooWide);
     }
 
     #[test]
     fn one_outlier_among_equals_leaves_no_doubt() {
         let mut values = vec![1.0; 4_999];
         values.push(2.0);
-        let found = ShapiroWilk::of(&Sample::new(&mut values).unwrap()).unwrap();
+        let found = ShapiroWilk::new(&Sample::new(&mut values).unwrap()).unwrap();
         assert!(
             found.w < 0.01 && found.p < 1e-60 && !found.is_normal(1e-9),
             "{found:?}"
@@ -234,7 +235,7 @@ mod tests {
                 .chain(larger.iter().copied())
                 .collect();
             values.extend((count % 2 == 1).then_some(0.0));
-            let found = ShapiroWilk::of(&Sample::new(&mut values).unwrap()).unwrap();
+            let found = ShapiroWilk::new(&Sample::new(&mut values).unwrap()).unwrap();
             assert!(
                 found.w > 1.0 - 1e-14 && found.p > 0.999,
                 "of {count}: {found:?}"
@@ -246,7 +247,7 @@ mod tests {
     fn four_values_leave_little_enough_unexplained() {
         for far in [1.0, 2.0, 1e3, 1e300] {
             let mut values = [0.0, 0.0, 0.0, far];
-            let found = ShapiroWilk::of(&Sample::new(&mut values).unwrap()).unwrap();
+            let found = ShapiroWilk::new(&Sample::new(&mut values).unwrap()).unwrap();
             assert!(
                 (found.w - 0.629_8).abs() < 1e-3 && (found.p - 0.001_2).abs() < 1e-3,
                 "{found:?}"
@@ -262,7 +263,7 @@ mod tests {
             prop_assume!(values.iter().any(|value| *value != values[0]));
             let test = |to: &dyn Fn(i32) -> f64| {
                 let mut values: Vec<f64> = values.iter().map(|value| to(*value)).collect();
-                ShapiroWilk::of(&Sample::new(&mut values).unwrap()).unwrap()
+                ShapiroWilk::new(&Sample::new(&mut values).unwrap()).unwrap()
             };
             let found = test(&f64::from);
             prop_assert!(found.w > 0.0 && found.w <= 1.0 + 1e-15 && (0.0..=1.0).contains(&found.p), "{:?}", found);

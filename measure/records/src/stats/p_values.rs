@@ -20,7 +20,7 @@ impl PValues {
     };
 
     /// From the two tails; each of them includes the result itself.
-    pub(super) fn of_tails(less: f64, greater: f64) -> Self {
+    pub(super) fn from_tails(less: f64, greater: f64) -> Self {
         Self {
             two_sided: (2.0 * less.min(greater)).min(1.0),
             less,

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::{Sample, ShapiroWilk, TestError};
+use super::{Sample, ShapiroWilk, StatsError};
 
 /// How to look for the number of observations from which on means are normal: section 4.1 of the 2016 paper.
 ///
@@ -36,20 +36,20 @@ impl SampleSizeCheck {
     ///
     /// # Errors
     /// When there are too few or too many means for the test, or all are the same, as those of no observations are.
-    pub fn of(&self, observations: &Sample<'_>) -> Result<Vec<MeansOfSize>, TestError> {
+    pub fn run(&self, observations: &Sample<'_>) -> Result<Vec<MeansOfSize>, StatsError> {
         self.sizes
             .iter()
-            .map(|size| self.of_size(*size, observations))
+            .map(|size| self.run_size(*size, observations))
             .collect()
     }
 
     /// The first of the sizes whose means pass the test; `None` if none does.
     ///
     /// # Errors
-    /// As in [`of`](Self::of); sizes after the first that passes are not tried.
-    pub fn smallest(&self, observations: &Sample<'_>) -> Result<Option<MeansOfSize>, TestError> {
+    /// As in [`run`](Self::run); sizes after the first that passes are not tried.
+    pub fn smallest(&self, observations: &Sample<'_>) -> Result<Option<MeansOfSize>, StatsError> {
         for size in &self.sizes {
-            let tested = self.of_size(*size, observations)?;
+            let tested = self.run_size(*size, observations)?;
             if tested.normality.is_normal(self.level) {
                 return Ok(Some(tested));
             }
@@ -57,9 +57,9 @@ impl SampleSizeCheck {
         Ok(None)
     }
 
-    fn of_size(&self, size: usize, observations: &Sample<'_>) -> Result<MeansOfSize, TestError> {
+    fn run_size(&self, size: usize, observations: &Sample<'_>) -> Result<MeansOfSize, StatsError> {
         if size == 0 {
-            return Err(TestError::TooFew {
+            return Err(StatsError::TooFew {
                 needed: 1,
                 found: 0,
             });
@@ -75,12 +75,12 @@ impl SampleSizeCheck {
         let mut means: Vec<f64> = (0..self.means).map(|_| mean()).collect();
         means.sort_unstable_by(f64::total_cmp);
         if means.is_empty() {
-            return Err(TestError::TooFew {
+            return Err(StatsError::TooFew {
                 needed: 3,
                 found: 0,
             });
         }
-        let normality = ShapiroWilk::of(&Sample { sorted: &means })?;
+        let normality = ShapiroWilk::new(&Sample { sorted: &means })?;
         Ok(MeansOfSize {
             size,
             means,
@@ -140,7 +140,7 @@ mod tests {
     fn skewed_observations_need_more_of_them_than_a_textbook_says() {
         let mut values = skewed();
         let sample = Sample::new(&mut values).unwrap();
-        let tested = check(&[30, 20_000]).of(&sample).unwrap();
+        let tested = check(&[30, 20_000]).run(&sample).unwrap();
         assert!(
             !tested[0].normality().is_normal(1e-6),
             "{:?}",
@@ -153,7 +153,9 @@ mod tests {
         );
         // Even ones need few.
         let mut values: Vec<f64> = (0..2_000).map(f64::from).collect();
-        let even = check(&[30]).of(&Sample::new(&mut values).unwrap()).unwrap();
+        let even = check(&[30])
+            .run(&Sample::new(&mut values).unwrap())
+            .unwrap();
         assert!(
             even[0].normality().is_normal(0.001),
             "{:?}",
@@ -166,7 +168,7 @@ mod tests {
         let mut values = skewed();
         let sample = Sample::new(&mut values).unwrap();
         let check = check(&[10, 30, 100, 1_000, 5_000, 20_000]);
-        let all = check.of(&sample).unwrap();
+        let all = check.run(&sample).unwrap();
         let first = all.iter().find(|tested| tested.normality().p >= 0.05);
         assert_eq!(check.smallest(&sample).unwrap().as_ref(), first);
         assert!(
@@ -185,7 +187,7 @@ mod tests {
     fn means_are_those_of_the_observations() {
         let mut values = skewed();
         let sample = Sample::new(&mut values).unwrap();
-        let tested = check(&[100]).of(&sample).unwrap().remove(0);
+        let tested = check(&[100]).run(&sample).unwrap().remove(0);
         let (error, expected) = (sample.standard_deviation().unwrap() / 10.0, sample.mean());
         assert_eq!((tested.size(), tested.means().len()), (100, 500));
         assert!((tested.means().mean() - expected).abs() < 4.0 * error / 500_f64.sqrt());
@@ -202,7 +204,7 @@ mod tests {
                 means,
                 ..check(&[size])
             }
-            .of(&sample)
+            .run(&sample)
             .unwrap()
             .remove(0)
         };
@@ -221,7 +223,7 @@ mod tests {
     fn a_seed_draws_the_same_samples_whatever_else_is_tried() {
         let mut values = skewed();
         let sample = Sample::new(&mut values).unwrap();
-        let of = |check: SampleSizeCheck| check.of(&sample).unwrap().pop().unwrap();
+        let of = |check: SampleSizeCheck| check.run(&sample).unwrap().pop().unwrap();
         assert_eq!(of(check(&[10, 40])), of(check(&[40])));
         let other = SampleSizeCheck {
             seed: 2,
@@ -247,37 +249,37 @@ mod tests {
     #[test]
     fn what_cannot_be_tested_is_said() {
         let error = |check: SampleSizeCheck, mut values: Vec<f64>| {
-            check.of(&Sample::new(&mut values).unwrap()).unwrap_err()
+            check.run(&Sample::new(&mut values).unwrap()).unwrap_err()
         };
         assert_eq!(
             error(check(&[0]), skewed()),
-            TestError::TooFew {
+            StatsError::TooFew {
                 needed: 1,
                 found: 0
             }
         );
-        assert_eq!(error(check(&[10]), vec![5.0; 9]), TestError::NoSpread);
+        assert_eq!(error(check(&[10]), vec![5.0; 9]), StatsError::NoSpread);
         let means = |means| SampleSizeCheck {
             means,
             ..check(&[10])
         };
         assert_eq!(
             error(means(0), skewed()),
-            TestError::TooFew {
+            StatsError::TooFew {
                 needed: 3,
                 found: 0
             }
         );
         assert_eq!(
             error(means(2), skewed()),
-            TestError::TooFew {
+            StatsError::TooFew {
                 needed: 3,
                 found: 2
             }
         );
         assert_eq!(
             error(means(5_001), skewed()),
-            TestError::TooMany {
+            StatsError::TooMany {
                 allowed: 5_000,
                 found: 5_001
             }

@@ -1,7 +1,7 @@
 //! Welch's t-test: do the means of two samples differ?
 
 use super::student::student_above;
-use super::{PValues, Sample, TestError};
+use super::{PValues, Sample, StatsError};
 
 /// What Welch's t-test says of two samples, which need not have the same variance.
 ///
@@ -22,10 +22,10 @@ impl WelchTest {
     ///
     /// # Errors
     /// When a sample has fewer than two values, neither has any spread, or values are too far apart.
-    pub fn of(first: &Sample<'_>, second: &Sample<'_>) -> Result<Self, TestError> {
+    pub fn new(first: &Sample<'_>, second: &Sample<'_>) -> Result<Self, StatsError> {
         let of_mean = |sample: &Sample<'_>| match sample.variance() {
             Some(variance) => Ok(variance / sample.len() as f64),
-            None => Err(TestError::TooFew {
+            None => Err(StatsError::TooFew {
                 needed: 2,
                 found: sample.len(),
             }),
@@ -33,10 +33,10 @@ impl WelchTest {
         let (first_part, second_part) = (of_mean(first)?, of_mean(second)?);
         let variance = first_part + second_part;
         if variance <= 0.0 {
-            return Err(TestError::NoSpread);
+            return Err(StatsError::NoSpread);
         }
         if !variance.is_finite() {
-            return Err(TestError::TooWide);
+            return Err(StatsError::TooWide);
         }
         let t = (first.mean() - second.mean()) / variance.sqrt();
         // As shares of the sum, so that no square overflows or vanishes.
@@ -46,7 +46,7 @@ impl WelchTest {
         Ok(Self {
             t,
             freedom,
-            p: PValues::of_tails(student_above(-t, freedom), student_above(t, freedom)),
+            p: PValues::from_tails(student_above(-t, freedom), student_above(t, freedom)),
         })
     }
 }
@@ -61,7 +61,8 @@ mod tests {
     fn tests_are_those_of_r() {
         for pair in golden::PAIRS {
             let (mut x, mut y) = (pair.x.to_vec(), pair.y.to_vec());
-            let found = WelchTest::of(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap());
+            let found =
+                WelchTest::new(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap());
             let Some((t, freedom, p)) = pair.welch else {
                 assert!(found.is_err(), "{}", pair.name);
                 continue;
@@ -87,27 +88,27 @@ mod tests {
     #[test]
     fn it_needs_two_values_each_and_some_spread() {
         let error = |x: &mut [f64], y: &mut [f64]| {
-            WelchTest::of(&Sample::new(x).unwrap(), &Sample::new(y).unwrap()).unwrap_err()
+            WelchTest::new(&Sample::new(x).unwrap(), &Sample::new(y).unwrap()).unwrap_err()
         };
         assert_eq!(
             error(&mut [1.0, 2.0], &mut [3.0]),
-            TestError::TooFew {
+            StatsError::TooFew {
                 needed: 2,
                 found: 1
             }
         );
         assert_eq!(
             error(&mut [1.0], &mut [3.0, 4.0]),
-            TestError::TooFew {
+            StatsError::TooFew {
                 needed: 2,
                 found: 1
             }
         );
-        assert_eq!(error(&mut [0.1; 3], &mut [0.7; 5]), TestError::NoSpread);
-        assert_eq!(error(&mut [0.0, 1e200], &mut [0.7; 5]), TestError::TooWide);
+        assert_eq!(error(&mut [0.1; 3], &mut [0.7; 5]), StatsError::NoSpread);
+        assert_eq!(error(&mut [0.0, 1e200], &mut [0.7; 5]), StatsError::TooWide);
         let (mut x, mut y) = ([1.0, 2.0], [3.0; 5]);
         let found =
-            WelchTest::of(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap()).unwrap();
+            WelchTest::new(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap()).unwrap();
         assert_eq!((found.t, found.freedom), (-3.0, 1.0));
     }
 
@@ -123,7 +124,7 @@ mod tests {
             };
             let test = |to: &dyn Fn(f64) -> f64, x: &[u32], y: &[u32]| {
                 let (mut x, mut y) = (floats(x, to), floats(y, to));
-                WelchTest::of(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap()).unwrap()
+                WelchTest::new(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap()).unwrap()
             };
             let found = test(&|value| value, &x, &y);
             let swapped = test(&|value| value, &y, &x);

@@ -1,9 +1,7 @@
 //! How much of the spread comes from the launches, and how much is there within each of them.
 
-use core::fmt;
-
 use super::normal::normal_quantile;
-use super::{Confidence, Sample};
+use super::{Confidence, Sample, StatsError};
 
 /// The variance of observations divided by where it comes from, in the one-way model with random effects: an
 /// observation is a mean, plus what its launch does to it, plus what happens to it alone.
@@ -25,42 +23,18 @@ pub struct VarianceParts {
     pub typical_observations: f64,
 }
 
-/// Why variance cannot be divided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum GroupError {
-    /// There are fewer than two launches.
-    TooFewLaunches(usize),
-    /// No launch has two observations, so that nothing is known of the variance within.
-    NoRepetition,
-}
-
-impl fmt::Display for GroupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooFewLaunches(count) => write!(
-                f,
-                "two launches are needed to compare them, and there are {count}"
-            ),
-            Self::NoRepetition => f.write_str("no launch has two observations"),
-        }
-    }
-}
-
-impl core::error::Error for GroupError {}
-
 impl VarianceParts {
     /// Divides the variance of observations, one sample for each launch.
     ///
     /// # Errors
     /// When there are fewer than two launches, or none of them has two observations.
-    pub fn of(launches: &[Sample<'_>]) -> Result<Self, GroupError> {
+    pub fn new(launches: &[Sample<'_>]) -> Result<Self, StatsError> {
         let observations: usize = launches.iter().map(Sample::len).sum();
         if launches.len() < 2 {
-            return Err(GroupError::TooFewLaunches(launches.len()));
+            return Err(StatsError::TooFewLaunches(launches.len()));
         }
         if observations == launches.len() {
-            return Err(GroupError::NoRepetition);
+            return Err(StatsError::NoRepetition);
         }
         let (groups, all) = (launches.len() as f64, observations as f64);
         let sum = |term: &dyn Fn(&Sample<'_>) -> f64| launches.iter().map(term).sum::<f64>();
@@ -140,17 +114,17 @@ mod tests {
     use crate::stats::student::student_beyond;
     use proptest::prelude::*;
 
-    fn parts_of(groups: &mut [Vec<f64>]) -> Result<VarianceParts, GroupError> {
+    fn parts_of(groups: &mut [Vec<f64>]) -> Result<VarianceParts, StatsError> {
         let samples: Vec<Sample<'_>> = groups
             .iter_mut()
             .map(|group| Sample::new(group).unwrap())
             .collect();
-        VarianceParts::of(&samples)
+        VarianceParts::new(&samples)
     }
 
     #[test]
     fn mean_squares_and_plans_are_those_of_r() {
-        for golden::Launches {
+        for golden::LaunchesCase {
             groups,
             mean_squares: (between, within),
             needed,
@@ -206,19 +180,14 @@ mod tests {
 
     #[test]
     fn groups_that_tell_nothing_are_refused() {
-        assert_eq!(parts_of(&mut []), Err(GroupError::TooFewLaunches(0)));
+        assert_eq!(parts_of(&mut []), Err(StatsError::TooFewLaunches(0)));
         assert_eq!(
             parts_of(&mut [vec![1.0, 2.0]]),
-            Err(GroupError::TooFewLaunches(1))
+            Err(StatsError::TooFewLaunches(1))
         );
         assert_eq!(
             parts_of(&mut [vec![1.0], vec![2.0], vec![4.0]]),
-            Err(GroupError::NoRepetition)
-        );
-        let told = GroupError::TooFewLaunches(1).to_string();
-        assert_eq!(
-            told,
-            "two launches are needed to compare them, and there are 1"
+            Err(StatsError::NoRepetition)
         );
     }
 

@@ -169,7 +169,7 @@ pub(crate) struct Outcome {
 /// All steps, timed. All ranks call it.
 pub(crate) async fn spread<M: Comm>(deal: Deal, comm: &M) -> Result<Outcome, CommError> {
     let mut tile = Tile::new(deal, comm.rank(), comm.size());
-    let before = collective::all_combine(comm, tile.total(), u64::wrapping_add).await?;
+    let before = collective::all_reduce(comm, tile.total(), u64::wrapping_add).await?;
     let mut after = before;
     let mut kept = Vec::new();
     for step in 1..=STEPS {
@@ -185,14 +185,14 @@ pub(crate) async fn spread<M: Comm>(deal: Deal, comm: &M) -> Result<Outcome, Com
         if step % EVERY == 0 {
             // Whoever is early waits here for the others.
             let _sum = region!("sum of heat");
-            after = collective::all_combine(comm, tile.total(), u64::wrapping_add).await?;
+            after = collective::all_reduce(comm, tile.total(), u64::wrapping_add).await?;
         }
         if step % EVERY == 0 && tile.cells() > 0 {
             let _checkpoint = region!("checkpoint");
             kept.clone_from(&tile.heat);
         }
     }
-    let fingerprint = collective::all_combine(comm, tile.fingerprint(), u64::wrapping_add).await?;
+    let fingerprint = collective::all_reduce(comm, tile.fingerprint(), u64::wrapping_add).await?;
     Ok(Outcome {
         heat: [before, after],
         fingerprint,

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use downbeat_regions::{ClockChoice, Profile, Settings, TextOptions};
+use downbeat_regions::{ClockChoice, Profile, RegionSettings, TextOptions};
 use downbeat_sync::Comm;
 use downbeat_timers::Duration;
 
@@ -14,7 +14,7 @@ pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 /// Settles that a tick is a microsecond: nothing here needs a finer one. Now, and not where it would be timed.
 pub(crate) fn configure() -> Result<(), Failure> {
     let tick = Duration::from_micros(1);
-    Ok(downbeat_regions::configure(Settings {
+    Ok(downbeat_regions::configure(RegionSettings {
         clock: ClockChoice::Cheapest,
         tick,
         subtract_own: false,

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::TextOptions;
-use super::number::Unit;
-use crate::groups::{CountOf, HistogramGroup};
+use super::number::TickUnit;
+use super::options::TextOptions;
+use crate::groups::{HistogramGroup, RankCount};
 use crate::profile::Remarks;
 use crate::ranks::RankSet;
 use crate::report::{EventReport, RankEvent, RankTotal, RegionReport};
@@ -12,10 +12,10 @@ use crate::report::{EventReport, RankEvent, RankTotal, RegionReport};
 /// No line of ranks is longer.
 const LINE: usize = 88;
 
-pub(super) fn of(
+pub(super) fn write_region(
     region: &RegionReport,
     ranks: u32,
-    unit: &Unit,
+    unit: &TickUnit,
     options: &TextOptions,
     text: &mut String,
 ) {
@@ -56,7 +56,7 @@ fn list(title: &str, ranks: &RankSet, options: &TextOptions, text: &mut String) 
     let _ = writeln!(text, "{line}");
 }
 
-fn statistics(found: &EventReport, unit: &Unit, text: &mut String) {
+fn statistics(found: &EventReport, unit: &TickUnit, text: &mut String) {
     let tasks = found.ranks.len();
     let average = found.count / u64::from(tasks.max(1));
     let EventReport { most, fewest, .. } = found;
@@ -161,10 +161,10 @@ fn histogram(group: &HistogramGroup, ranks: u32, options: &TextOptions, text: &m
         .map(|counts| digits(counts.most.count))
         .max()
         .unwrap_or(1);
-    let of = |CountOf {
+    let of = |RankCount {
                   count: number,
                   rank,
-              }: CountOf,
+              }: RankCount,
               name| format!("{number:0count$} {name} (task {rank:0task$})");
     for counts in group.bins.iter().rev() {
         let unit = if counts.bin.low() == counts.bin.high() {

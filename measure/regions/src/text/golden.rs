@@ -3,9 +3,9 @@
 use downbeat_clock_core::{DecimalBin, Duration, RegionEvent};
 
 use super::TextOptions;
-use crate::groups::CountOf;
+use crate::groups::RankCount;
 use crate::profile::{Profile, RegionProfile, Remarks, ThreadEvent};
-use crate::report::{EventReport, RankEvent, RankTotal, RegionReport, Report};
+use crate::report::{EventReport, ProfileReport, RankEvent, RankTotal, RegionReport};
 use crate::setup::Overhead;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -35,20 +35,20 @@ fn region(name: &str, bins: &[(u64, u64)]) -> RegionProfile {
 }
 
 /// What all ranks saw, by their numbers.
-fn report(ranks: u32, region_of: impl Fn(u32) -> RegionProfile) -> Report {
+fn report(ranks: u32, region_of: impl Fn(u32) -> RegionProfile) -> ProfileReport {
     let of = |rank| {
-        Report::of(&Profile::new(
+        ProfileReport::new(&Profile::new(
             "clock",
             MILLISECOND,
             Overhead::default(),
             vec![region_of(rank)],
         ))
     };
-    (1..ranks).fold(of(0), |all, rank| all.beside(of(rank)).unwrap())
+    (1..ranks).fold(of(0), |all, rank| all.merge(of(rank)).unwrap())
 }
 
 /// Without the statistics, which the figures of histograms leave out.
-fn histograms(report: &Report) -> String {
+fn histograms(report: &ProfileReport) -> String {
     let text = report.text(&TextOptions::default());
     text.split_once("event histogram")
         .map(|(_, rest)| format!("event histogram{rest}"))
@@ -81,11 +81,11 @@ fn figures_1_and_2() {
     };
     let barotropic = EventReport {
         ranks: (0..360).collect(),
-        most: CountOf {
+        most: RankCount {
             count: 128,
             rank: 0,
         },
-        fewest: CountOf {
+        fewest: RankCount {
             count: 128,
             rank: 0,
         },
@@ -112,7 +112,7 @@ fn figures_1_and_2() {
             ..barotropic.clone()
         }),
     };
-    let report = Report {
+    let report = ProfileReport {
         ranks: 360,
         clock: "clock".to_owned(),
         tick: MILLISECOND,
@@ -362,7 +362,7 @@ fn a_region_without_events_and_a_program_without_regions() {
         text.ends_with("*** never run\nno events\n  note: stopped while not running 1 time(s); first on task 0\n"),
         "{text}"
     );
-    let none = Report::of(&Profile::new(
+    let none = ProfileReport::new(&Profile::new(
         "clock",
         MILLISECOND,
         Overhead::default(),

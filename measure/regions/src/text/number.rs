@@ -3,7 +3,7 @@
 use downbeat_clock_core::Duration;
 
 /// What a report counts in.
-pub(super) struct Unit {
+pub(super) struct TickUnit {
     nanos: u128,
     /// Digits of seconds after the point, as many as a tick has.
     digits: usize,
@@ -11,8 +11,8 @@ pub(super) struct Unit {
 
 const DIGITS: usize = 9;
 
-impl Unit {
-    pub(super) fn of(tick: Duration) -> Self {
+impl TickUnit {
+    pub(super) fn new(tick: Duration) -> Self {
         let nanos = u128::from(tick.as_nanos().unsigned_abs());
         let zeros = (1..=6)
             .take_while(|zeros| nanos.is_multiple_of(10_u128.pow(*zeros)))
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn seconds_have_as_many_digits_as_a_tick() {
-        let time = |nanos, ticks| Unit::of(Duration::from_nanos(nanos)).time(ticks);
+        let time = |nanos, ticks| TickUnit::new(Duration::from_nanos(nanos)).time(ticks);
         assert_eq!(time(1_000_000, 6_262), "6.262 sec (6262 ticks)");
         assert_eq!(time(1, 6_262), "0.000006262 sec (6262 ticks)");
         assert_eq!(time(1_000_000_000, 3), "3.000 sec (3 ticks)");
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn columns_have_two_digits_or_as_many_as_show_something() {
-        let digits = |nanos, ticks| Unit::of(Duration::from_nanos(nanos)).digits_for(ticks);
+        let digits = |nanos, ticks| TickUnit::new(Duration::from_nanos(nanos)).digits_for(ticks);
         assert_eq!(
             [
                 digits(1_000_000, 841_110),

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::number::{Unit, nanos};
-use crate::report::Report;
+use super::number::{TickUnit, nanos};
+use crate::report::ProfileReport;
 
-pub(super) fn of(report: &Report, unit: &Unit) -> String {
+pub(super) fn summary(report: &ProfileReport, unit: &TickUnit) -> String {
     let mut text = format!(
         "*** profile for {} task{} ***\n",
         report.ranks,
@@ -54,7 +54,7 @@ pub(super) fn of(report: &Report, unit: &Unit) -> String {
 }
 
 /// What the numbers mean, and what the timers cost.
-fn foot(report: &Report) -> String {
+fn foot(report: &ProfileReport) -> String {
     let overhead = &report.overhead;
     let mut text = format!(
         "seconds; a tick is {}; clock: {}\n",

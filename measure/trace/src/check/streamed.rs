@@ -88,9 +88,11 @@ impl<'a> StreamedVerdict<'a> {
                 };
                 let [from, to] = [send, id].map(|event| self.census.site(event.location.0));
                 let message = Message { send, receive: id };
-                let fault =
-                    self.verdict
-                        .message(message, [sent, time], self.latencies.of(from, to));
+                let fault = self.verdict.message(
+                    message,
+                    [sent, time],
+                    self.latencies.between_sites(from, to),
+                );
                 self.first[1].add(of_event, fault);
             }
             Link::Enter { of } => {

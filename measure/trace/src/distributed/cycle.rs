@@ -9,7 +9,7 @@ use super::TracePart;
 use super::exchange::heard;
 use super::forward::unfinished;
 use super::part::{event_of, word_of};
-use downbeat_sync::collective::all_combine;
+use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
 /// What a location waits for, as its rank tells the others: what that is, and words to it.
@@ -31,7 +31,7 @@ pub(super) async fn find<C: Comm>(
     comm: &C,
 ) -> Result<Cycle, CommError> {
     let stuck = unfinished(shared).next().map_or(u64::MAX, u64::from);
-    let mut at = all_combine(comm, stuck, u64::min).await? as u32;
+    let mut at = all_reduce(comm, stuck, u64::min).await? as u32;
     let mut seen: Vec<(u32, [EventId; 2])> = vec![];
     loop {
         if let Some(start) = seen.iter().position(|(location, _)| *location == at) {
@@ -44,12 +44,12 @@ pub(super) async fn find<C: Comm>(
         } else {
             [0; 3]
         };
-        let [kind, event, other] = all_combine(comm, mine, heard).await?;
+        let [kind, event, other] = all_reduce(comm, mine, heard).await?;
         let other = match kind {
             EVENT => Some(other),
             OPERATION => {
                 let absent = absent(part, shared, other).unwrap_or([u64::MAX; 2]);
-                let [rank, event] = all_combine(comm, absent, Ord::min).await?;
+                let [rank, event] = all_reduce(comm, absent, Ord::min).await?;
                 (rank != u64::MAX).then_some(event)
             }
             _ => None,

@@ -17,7 +17,7 @@ use super::super::{ControlledLogicalClock, Corrected, EventId, Gradient, Locatio
 use super::exchange::{Boxes, boxes, exchange};
 use super::part::{event_of, word_of};
 use super::{PartError, TracePart, backward, cycle};
-use downbeat_sync::collective::all_combine;
+use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
 /// What a correction makes of the events of one rank.
@@ -139,7 +139,7 @@ async fn run<C: Comm>(
         if schedule.is_to_look() {
             let unfinished = unfinished(&shared).next().is_some();
             let sent = std::mem::take(&mut mail.sent);
-            let [unfinished, sent] = all_combine(comm, [u64::from(unfinished), sent], |a, b| {
+            let [unfinished, sent] = all_reduce(comm, [u64::from(unfinished), sent], |a, b| {
                 [a[0] | b[0], a[1] + b[1]]
             })
             .await?;
@@ -156,7 +156,7 @@ async fn run<C: Comm>(
             .for_each(|words| mail.deliver(words, &mut ready));
     }
     let (replays, _) = shared.end();
-    let error = all_combine(comm, largest_error(&replays), Duration::max).await?;
+    let error = all_reduce(comm, largest_error(&replays), Duration::max).await?;
     Ok((error, corrected(replays)))
 }
 

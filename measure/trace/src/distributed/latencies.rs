@@ -11,7 +11,7 @@ use super::TracePart;
 use super::exchange::{boxes, exchange, others};
 use super::part::{event_of, word_of};
 use super::verdict::{messages, sent_elsewhere};
-use downbeat_sync::collective::all_combine;
+use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
 /// A message of a pair that is looked at here.
@@ -47,7 +47,7 @@ impl Latencies {
             let least = |one: [u64; 6], other: [u64; 6]| {
                 std::array::from_fn(|i| (one[i] as i64).min(other[i] as i64) as u64)
             };
-            let known = all_combine(
+            let known = all_reduce(
                 comm,
                 trips.known().map(|took| took.as_nanos() as u64),
                 least,
@@ -55,7 +55,7 @@ impl Latencies {
             .await?;
             trips.learn(known.map(|nanos| Duration::from_nanos(nanos as i64)));
             if !trips.has_another_pass() {
-                return Ok(Self::of_levels(trips.least()));
+                return Ok(Self::from_levels(trips.least()));
             }
         }
     }

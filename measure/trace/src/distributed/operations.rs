@@ -2,7 +2,7 @@
 
 use super::TracePart;
 use super::exchange::{boxes, exchange};
-use downbeat_sync::collective::all_combine;
+use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
 /// So many operations are gone through at once, so that what is told takes little memory.
@@ -31,7 +31,7 @@ pub(super) async fn go_through<C: Comm>(
     let (mut out, mut inbox, mut words) = (boxes(comm), boxes(comm), vec![]);
     let mut rest = &shared[..];
     loop {
-        let end = all_combine(comm, rest.get(BLOCK).map_or(u64::MAX, name), u64::min).await?;
+        let end = all_reduce(comm, rest.get(BLOCK).map_or(u64::MAX, name), u64::min).await?;
         let (block, others) = rest.split_at(rest.partition_point(|instance| name(instance) < end));
         rest = others;
         for instance in block {

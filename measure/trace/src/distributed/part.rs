@@ -11,7 +11,7 @@ use super::super::{
 use super::PartError;
 use super::exchange::{boxes, exchange, heard, in_turns};
 use super::keeping::{Keeping, Shares};
-use downbeat_sync::collective::all_combine;
+use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
 /// Makes a [`TracePart`] of the events of all locations: a [`TraceBuilder`] that keeps those of some of them. All ranks add
@@ -177,13 +177,13 @@ async fn agree<C: Comm>(
         }
         None => (NOTHING, None),
     };
-    let first = all_combine(comm, mine, Ord::min).await?;
+    let first = all_reduce(comm, mine, Ord::min).await?;
     if first == NOTHING {
         return Ok(());
     }
     let words = why.filter(|_| mine == first).map_or([0; 3], words_of);
     Err(PartError::Trace(error_of(
-        all_combine(comm, words, heard).await?,
+        all_reduce(comm, words, heard).await?,
     )))
 }
 

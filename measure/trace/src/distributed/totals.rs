@@ -8,7 +8,7 @@ use super::super::trace::{NONE, Role};
 use super::super::{Deviation, LeftOut, LocationId, Misfit, Relations, TruthComparison, Verdict};
 use super::exchange::gather_everywhere;
 use super::{PartError, TracePart};
-use downbeat_sync::collective::all_combine;
+use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
 /// How much there is in the parts of all ranks.
@@ -147,7 +147,7 @@ pub(super) async fn agree_on_fit<T: AsRef<[Timestamp<Global>]>, C: Comm>(
     let misfit = check_fit(&part.trace, times)
         .err()
         .map_or(u64::MAX, |of| of.location.0.into());
-    match all_combine(comm, misfit, u64::min).await? {
+    match all_reduce(comm, misfit, u64::min).await? {
         u64::MAX => Ok(()),
         misfit => Err(PartError::Misfit(Misfit {
             location: LocationId(misfit as u32),

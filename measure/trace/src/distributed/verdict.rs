@@ -301,7 +301,7 @@ fn placed_of([first, second, what, send, receive, by]: &[u64; 6]) -> Placed {
             send,
             receive,
             by,
-            kind: CollectiveKind::of_number(operation - OPERATION),
+            kind: CollectiveKind::from_number(operation - OPERATION),
         },
     };
     Placed {

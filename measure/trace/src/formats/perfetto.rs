@@ -60,11 +60,13 @@ mod decoder;
 mod flows;
 mod packets;
 mod protobuf;
+mod summary;
 mod survey;
 #[cfg(test)]
 mod tests;
 mod timeline;
 mod writer;
 
+pub use summary::PerfettoSummary;
 pub use survey::PerfettoSurvey;
-pub use writer::{PerfettoSummary, PerfettoWriter};
+pub use writer::PerfettoWriter;

@@ -1,6 +1,6 @@
 //! What processes, and threads, do together in a synthetic program.
 
-use super::SyntheticEvent;
+use super::program::SyntheticEvent;
 use super::replay::{ProgramRun, WORLD};
 use crate::{Action, CollectiveKind, CommunicatorId, LocationId, Pattern};
 
@@ -49,7 +49,7 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
     ) -> Result<(), E> {
         let mut entered = Vec::with_capacity(members.len());
         for member in members {
-            let at = self.soon(*member);
+            let at = self.shortly(*member);
             entered.push(self.event(*member, at, Action::Enter { communicator })?);
         }
         let latest = entered.iter().copied().max().unwrap_or(0);
@@ -63,7 +63,9 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
                 Pattern::FromRoot | Pattern::ToRoot => i64::MIN / 2,
             };
             so_far = so_far.max(*enter);
-            let at = self.soon(*member).max(waits_for + latency + self.jitter());
+            let at = self
+                .shortly(*member)
+                .max(waits_for + latency + self.jitter());
             let [sent, received] = [(); 2].map(|()| !may_be_empty(kind) || self.random.u8(..8) > 0);
             self.event(
                 *member,
@@ -88,13 +90,13 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
         let latency = self.latencies[0];
         for rank in (0..self.program.ranks()).map(LocationId) {
             let team = self.program.team_of(rank);
-            let at = self.soon(rank);
+            let at = self.shortly(rank);
             let forked = self.event(rank, at, Action::Fork { team })?;
             for thread in self.program.threads_of(rank) {
                 let begun = forked + latency + self.jitter();
                 self.event(thread, begun, Action::Begin { team })?;
                 for _ in 0..self.program.internal {
-                    let at = self.soon(thread);
+                    let at = self.shortly(thread);
                     self.event(thread, at, Action::Internal)?;
                 }
             }
@@ -105,7 +107,7 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
             self.together(&members, team, CollectiveKind::Barrier, 0, latency)?;
             let mut ended = i64::MIN / 2;
             for thread in self.program.threads_of(rank) {
-                let at = self.soon(thread);
+                let at = self.shortly(thread);
                 ended = ended.max(self.event(thread, at, Action::End { team })?);
             }
             let joined = ended + latency + self.jitter();

@@ -3,7 +3,9 @@
 use downbeat_clock_core::{Duration, Timestamp};
 use fastrand::Rng;
 
-use super::{SAMPLE_SPACING, SyntheticEvent, SyntheticProgram, SyntheticTraffic};
+use super::program::{
+    SAMPLE_SPACING, SyntheticEvent, SyntheticProgram, SyntheticTraffic, neighbours,
+};
 use crate::{Action, CommunicatorId, LocationId};
 use downbeat_sync::internal::{NodeClock, exponential};
 use downbeat_sync::{Clocks, SimClock};
@@ -160,7 +162,7 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
     }
 
     /// A while that is not long.
-    pub(super) fn soon(&mut self, location: LocationId) -> i64 {
+    pub(super) fn shortly(&mut self, location: LocationId) -> i64 {
         self.now[location.index()] + self.random.i64(20..200)
     }
 
@@ -209,7 +211,7 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
 
     fn send_one(&mut self, from: u32, to: u32, tag: i32) -> Result<(), E> {
         let sender = LocationId(from);
-        let at = self.soon(sender);
+        let at = self.shortly(sender);
         let truth = self.event(
             sender,
             at,
@@ -316,23 +318,4 @@ fn expected(program: &SyntheticProgram, clocks: &mut WrongClocks, node: u32) -> 
         offset,
         drift: (later - offset) / (to - from) as f64,
     }
-}
-
-/// The other processes that are next to one in a grid that is as square as it can be.
-pub(super) fn neighbours(rank: u32, ranks: u32) -> Vec<u32> {
-    let width = (1..=ranks.isqrt())
-        .rev()
-        .find(|width| ranks.is_multiple_of(*width))
-        .unwrap_or(1);
-    let (column, row, height) = (rank % width, rank / width, ranks / width);
-    let mut found = vec![
-        row * width + (column + 1) % width,
-        row * width + (column + width - 1) % width,
-        (row + 1) % height * width + column,
-        (row + height - 1) % height * width + column,
-    ];
-    found.sort_unstable();
-    found.dedup();
-    found.retain(|neighbour| *neighbour != rank);
-    found
 }

@@ -1,5 +1,10 @@
+use downbeat_clock_core::Duration;
+use downbeat_sync::Clocks;
+
 use super::*;
-use crate::{CollectiveKind, ControlledLogicalClock, Interpolation, PreSynchronization, Verdict};
+use crate::{
+    CollectiveKind, ControlledLogicalClock, Interpolation, LocationId, PreSynchronization, Verdict,
+};
 
 /// Some of everything.
 fn varied(seed: u64) -> SyntheticProgram {
@@ -258,7 +263,7 @@ fn a_grid_has_neighbours_on_all_sides() {
 }
 
 fn neighbours_of(rank: u32, ranks: u32) -> Vec<u32> {
-    replay::neighbours(rank, ranks)
+    program::neighbours(rank, ranks)
 }
 
 /// Every pair of every operation, and every message, one after the other.

@@ -38,18 +38,34 @@ struct TripWindow {
     least: [Option<Duration>; 2],
 }
 
-/// What is known of the latency of each level. The time is proportional to the messages, but for finding the next one
-/// among all locations; the memory, to locations and to pairs of processes that talk.
-pub(super) fn least(trace: &Trace) -> [Option<Duration>; Latencies::LEVELS] {
-    let mut trips = RoundTrips::default();
-    loop {
-        in_order(trace, |from, to, arrival| {
-            if let Some((pair, way)) = EndpointPair::between(from, to) {
-                trips.see(pair, way, arrival);
+impl Latencies {
+    /// The smallest latencies that the messages of a trace seem to have, a level at a time.
+    ///
+    /// Where every message seems to take some time, the least that one takes. Otherwise clocks are wrong, and what one way
+    /// seems to take says nothing. Then it is half of the quickest round trip, a message and one back, less a tenth: what
+    /// one clock is ahead of the other cancels. A round trip counts if each receiver had waited for a quarter of it, with
+    /// no event in between, and if it was not interrupted for more than 10,000 times as long as it took: so clocks that
+    /// gain 10 ppm on each other do not make more of it than that tenth. The quickest message there and the quickest one
+    /// back within as long a time count as one, too.
+    ///
+    /// This is less than what messages take in truth, as long as they take as long one way as the other, and some of
+    /// either way were waited for. It is more, and does harm, where clocks or receivers are late in a way that no message
+    /// gives away: in every pair of processes, all messages one way. And a single message can be quicker, where few others
+    /// are nearly as quick, as on crowded cores.
+    ///
+    /// Collective operations do not count. A level without messages, or without round trips where clocks are wrong, has no
+    /// time, or the latency of the level below. What seems longer on one level than on the next is cut to that.
+    pub fn measured(trace: &Trace) -> Self {
+        let mut trips = RoundTrips::default();
+        loop {
+            in_order(trace, |from, to, arrival| {
+                if let Some((pair, way)) = EndpointPair::between(from, to) {
+                    trips.see(pair, way, arrival);
+                }
+            });
+            if !trips.has_another_pass() {
+                return Self::from_levels(trips.least());
             }
-        });
-        if !trips.has_another_pass() {
-            return trips.least();
         }
     }
 }

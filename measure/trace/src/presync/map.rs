@@ -2,11 +2,15 @@
 
 use core::cmp::Ordering;
 
-use downbeat_clock_core::{ClockModel, ConstrainedSpline, Duration, Global, Local, Timestamp};
+use downbeat_clock_core::{
+    ClockModel, ConstrainedSpline, Duration, Global, Knot, Local, Timestamp,
+};
 
 use super::super::trace::check_time;
 use super::super::{Census, EventId, LocationId, Trace, TraceError};
-use super::ClockSample;
+
+/// What the clock of a location and that of the master showed at one instant.
+pub type ClockSample = Knot<Local, Global>;
 
 /// What a clock's times mean on the master's.
 #[derive(Clone, Debug)]

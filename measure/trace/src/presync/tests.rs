@@ -1,3 +1,5 @@
+use downbeat_clock_core::Knot;
+
 use super::*;
 use crate::{Action, Matching, TraceBuilder};
 

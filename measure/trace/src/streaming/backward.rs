@@ -126,7 +126,7 @@ impl<'a> StreamedBackward<'a> {
             Link::Send { message } => {
                 let (received, to) = self.received.remove(&message)?;
                 let [from, to] = [location, to].map(|location| self.census.site(location));
-                let latency = self.latencies.of(from, to);
+                let latency = self.latencies.between_sites(from, to);
                 Some((Timestamp::<Global>::from_nanos(received) - latency).as_nanos())
             }
             Link::Receive { message } => {

@@ -69,7 +69,7 @@ impl<'a> StreamedForward<'a> {
             }
             Link::Receive { message } => self.sent.remove(&message).map(|(sent, from)| {
                 let [from, to] = [from, location].map(|location| self.census.site(location));
-                sent.saturating_add(self.latencies.of(from, to).as_nanos())
+                sent.saturating_add(self.latencies.between_sites(from, to).as_nanos())
             }),
             Link::Enter { of } => {
                 let gate = self

@@ -131,6 +131,6 @@ impl<'a> StreamedLatencies<'a> {
 
     /// After the last pass.
     pub fn finish(self) -> Latencies {
-        Latencies::of_levels(self.trips.least())
+        Latencies::from_levels(self.trips.least())
     }
 }

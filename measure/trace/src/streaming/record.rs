@@ -90,7 +90,7 @@ impl Record {
                 let root = next()? as u32;
                 jump = next()? as i64;
                 let of = pop_operation(has(3), &mut next)?;
-                let Some(kind) = CollectiveKind::of_number(last >> 6 & 15) else {
+                let Some(kind) = CollectiveKind::from_number(last >> 6 & 15) else {
                     return Ok(None);
                 };
                 Link::Exit {

@@ -4,7 +4,7 @@ use crate::{
     Trace, TraceBuilder, Verdict,
 };
 use downbeat_clock_core::{Duration, Timestamp};
-use downbeat_sync::SimError;
+use downbeat_sync::ClusterError;
 use fastrand::Rng;
 
 const LENIENT: Matching = Matching {
@@ -67,7 +67,7 @@ fn remains(program: &SyntheticProgram, lost: impl Fn(usize) -> Option<usize>) ->
                 .push(location, Timestamp::from_nanos(local.as_nanos()), action)
                 .unwrap();
         }
-        Ok::<(), SimError>(())
+        Ok::<(), ClusterError>(())
     };
     program.run(see).unwrap();
     builder.finish().unwrap()

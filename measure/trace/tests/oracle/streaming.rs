@@ -267,7 +267,7 @@ fn a_stream_of_a_large_program_is_corrected_as_in_memory() {
                 Timestamp::from_nanos(event.local.as_nanos()),
                 event.action,
             ));
-            Ok::<_, downbeat_sync::SimError>(())
+            Ok::<_, downbeat_sync::ClusterError>(())
         };
         program.run(see).unwrap();
         let clock = ControlledLogicalClock::new(program.latencies);

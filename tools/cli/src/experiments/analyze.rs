@@ -7,9 +7,11 @@ use clap::Args;
 use downbeat_common::Failure;
 use downbeat_common::cli::share;
 use downbeat_common::output::{self, Table, percent, time, time_within};
-use downbeat_records::State;
-use downbeat_records::analysis::{Analysis, Average, GroupAnalysis, LaunchAverages, Settings};
-use downbeat_records::stats::{GroupError, Interval, MedianInterval, Sample, VarianceParts};
+use downbeat_records::ObservationState;
+use downbeat_records::analysis::{
+    Analysis, AnalysisSettings, Average, GroupAnalysis, LaunchAverages,
+};
+use downbeat_records::stats::{Interval, MedianInterval, Sample, StatsError, VarianceParts};
 use serde::Serialize;
 
 use super::{
@@ -41,7 +43,7 @@ pub(crate) struct AnalyzeOptions {
 }
 
 pub(crate) fn run(options: &AnalyzeOptions) -> Result<(), Failure> {
-    let settings = Settings {
+    let settings = AnalysisSettings {
         interval: options.interval,
         ..options.analysis.settings()
     };
@@ -57,7 +59,7 @@ pub(crate) fn run(options: &AnalyzeOptions) -> Result<(), Failure> {
     }
 }
 
-fn render(settings: &Settings, found: &[(PathBuf, Analysis)]) -> String {
+fn render(settings: &AnalysisSettings, found: &[(PathBuf, Analysis)]) -> String {
     let mut text = String::new();
     for (folder, analysis) in found {
         text += &experiment(folder, analysis);
@@ -168,7 +170,8 @@ fn launches(group: &GroupAnalysis) -> String {
 
 /// How many, for each reason.
 fn invalid(group: &GroupAnalysis) -> String {
-    let causes = [State::Late, State::Long].map(|state| (group.count(state), state.name()));
+    let causes = [ObservationState::Late, ObservationState::Long]
+        .map(|state| (group.count(state), state.name()));
     let causes = causes
         .iter()
         .filter(|(count, _)| *count > 0)
@@ -220,7 +223,7 @@ fn remarks(analysis: &Analysis) -> Vec<String> {
     for group in analysis
         .groups
         .iter()
-        .filter(|group| group.variance == Err(GroupError::NoRepetition))
+        .filter(|group| group.variance == Err(StatsError::NoRepetition))
     {
         remarks.push(format!(
             "{}: no launch has two observations, so that its variance cannot be divided",
@@ -323,7 +326,7 @@ struct AnalyzeLaunchReport<'a> {
 
 fn report<'a>(
     options: &AnalyzeOptions,
-    settings: &Settings,
+    settings: &AnalysisSettings,
     found: &'a [(PathBuf, Analysis)],
 ) -> AnalyzeReport<'a> {
     let experiment = |(folder, analysis): &'a (PathBuf, Analysis)| AnalyzeExperimentReport {
@@ -343,13 +346,16 @@ fn report<'a>(
     }
 }
 
-fn group_report<'a>(group: &'a GroupAnalysis, settings: &Settings) -> AnalyzeGroupReport<'a> {
+fn group_report<'a>(
+    group: &'a GroupAnalysis,
+    settings: &AnalysisSettings,
+) -> AnalyzeGroupReport<'a> {
     let parts = group.variance.as_ref().ok();
     AnalyzeGroupReport {
         key: (&group.key).into(),
         valid: group.valid(),
-        late: group.count(State::Late),
-        long: group.count(State::Long),
+        late: group.count(ObservationState::Late),
+        long: group.count(ObservationState::Long),
         outliers: group.outliers(),
         medians: averages(group, Average::Median, settings),
         means: averages(group, Average::Mean, settings),
@@ -363,7 +369,11 @@ fn group_report<'a>(group: &'a GroupAnalysis, settings: &Settings) -> AnalyzeGro
     }
 }
 
-fn averages(group: &GroupAnalysis, which: Average, settings: &Settings) -> Option<AnalyzeAverages> {
+fn averages(
+    group: &GroupAnalysis,
+    which: Average,
+    settings: &AnalysisSettings,
+) -> Option<AnalyzeAverages> {
     let of = group.averages(which)?;
     let interval = |Interval { low, high }, confidence| AnalyzeInterval {
         low_ns: low,
@@ -386,8 +396,8 @@ fn launch_report(launch: &LaunchAverages) -> AnalyzeLaunchReport<'_> {
     AnalyzeLaunchReport {
         launch: &launch.launch,
         valid: launch.valid,
-        late: launch.count(State::Late),
-        long: launch.count(State::Long),
+        late: launch.count(ObservationState::Late),
+        long: launch.count(ObservationState::Long),
         outliers: launch.outliers,
         median_ns: launch.median,
         mean_ns: launch.mean,

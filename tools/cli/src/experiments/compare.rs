@@ -54,7 +54,7 @@ pub(crate) fn run(options: &CompareOptions) -> Result<(), Failure> {
     ];
     let [first, second] = &analyses;
     let comparison =
-        ExperimentComparison::of(first, second, options.of.into(), settings.confidence);
+        ExperimentComparison::new(first, second, options.of.into(), settings.confidence);
     let compared = ComparedExperiments {
         folders: [options.first.clone(), options.second.clone()],
         alternative: options.alternative,
@@ -73,7 +73,7 @@ pub(crate) fn run(options: &CompareOptions) -> Result<(), Failure> {
 }
 
 fn nothing_in_common(compared: &ComparedExperiments) -> Failure {
-    let average = compared.comparison.of;
+    let average = compared.comparison.average;
     let first = |i: usize| {
         let (folder, analysis) = (compared.folders[i].display(), &compared.analyses[i]);
         let mut groups = analysis.groups.iter();
@@ -107,7 +107,7 @@ fn render(factor_differences: bool, compared: &ComparedExperiments) -> String {
     }
     text += &factors(factor_differences, comparison);
     text.push('\n');
-    let average = comparison.of.name();
+    let average = comparison.average.name();
     let (of_a, of_b) = (format!("{average} A"), format!("{average} B"));
     let mut table = Table::new([
         "operation",
@@ -208,7 +208,7 @@ fn remarks(compared: &ComparedExperiments) -> Vec<String> {
             let names: Vec<String> = missing.iter().map(ToString::to_string).collect();
             remarks.push(format!(
                 "{who} has no {} of {}",
-                plural(found.of),
+                plural(found.average),
                 names.join("; ")
             ));
         }
@@ -260,7 +260,7 @@ fn remarks(compared: &ComparedExperiments) -> Vec<String> {
 fn explanation(compared: &ComparedExperiments) -> String {
     let (confidence, of) = (
         percentage(compared.settings.confidence.share()),
-        compared.comparison.of,
+        compared.comparison.average,
     );
     format!(
         "A - B: Hodges and Lehmann's shift, with its {confidence} interval; negative where A takes less time.\n\

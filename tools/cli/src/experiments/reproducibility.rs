@@ -7,7 +7,7 @@ use clap::Args;
 use downbeat_common::Failure;
 use downbeat_common::output::{self, Table, percent, time};
 use downbeat_common::records::{Factors, serialize_factors};
-use downbeat_records::analysis::{Analysis, Average, Reproducibility, Settings, TrialMean};
+use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, Reproducibility, TrialMean};
 use downbeat_records::stats::Sample;
 use serde::Serialize;
 
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &ReproducibilityOptions) -> Result<(), Failure> {
         trials.push((folder.display().to_string(), analyse(&folder, &settings)?));
     }
     let of = Average::from(options.of);
-    let found = Reproducibility::of(&trials, of);
+    let found = Reproducibility::for_trials(&trials, of);
     if found.iter().all(|group| group.trials.is_empty()) {
         return Err(Failure::option(
             "--of",
@@ -69,7 +69,7 @@ pub(crate) fn run(options: &ReproducibilityOptions) -> Result<(), Failure> {
 
 fn render(
     of: Average,
-    settings: &Settings,
+    settings: &AnalysisSettings,
     trials: &[(String, Analysis)],
     found: &[Reproducibility],
 ) -> String {

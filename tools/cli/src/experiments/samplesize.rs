@@ -97,7 +97,7 @@ fn look<'a>(
     for (name, launch) in &experiment.launches {
         for group in &launch.groups {
             progress.say(&format!("{name}: {}", group.key));
-            let needed = ObservationsNeeded::of(name, group, check, outliers);
+            let needed = ObservationsNeeded::new(name, group, check, outliers);
             let needed =
                 needed.map_err(|why| Failure::Input(format!("{}: {why}", folder.display())))?;
             found

@@ -9,7 +9,7 @@ use clap::Args;
 use downbeat_clock_core::DecimalBin;
 use downbeat_common::Failure;
 use downbeat_common::output::{Table, count, percent, print, print_json, time};
-use downbeat_regions::{EventReport, RankSet, RegionDiff, Report, ReportDiff};
+use downbeat_regions::{EventReport, ProfileReport, RankSet, RegionDiff, ReportDiff};
 
 use super::show::load;
 use downbeat_common::page::bins::TickUnit;
@@ -41,7 +41,7 @@ pub(crate) struct RegionsDiffOptions {
 pub(crate) fn run(options: &RegionsDiffOptions) -> Result<(), Failure> {
     let reports = [load(&options.first)?, load(&options.second)?];
     let [first, second] = &reports;
-    let diff = ReportDiff::of(first, second).map_err(|why| {
+    let diff = ReportDiff::new(first, second).map_err(|why| {
         Failure::Input(format!(
             "{} and {}: {why}",
             options.first.display(),
@@ -55,7 +55,11 @@ pub(crate) fn run(options: &RegionsDiffOptions) -> Result<(), Failure> {
     }
 }
 
-fn render(options: &RegionsDiffOptions, reports: &[Report; 2], diff: &ReportDiff<'_>) -> String {
+fn render(
+    options: &RegionsDiffOptions,
+    reports: &[ProfileReport; 2],
+    diff: &ReportDiff<'_>,
+) -> String {
     let mut text = String::new();
     for (letter, file, report) in [
         ("A", &options.first, &reports[0]),
@@ -99,7 +103,7 @@ fn render(options: &RegionsDiffOptions, reports: &[Report; 2], diff: &ReportDiff
 }
 
 /// In what the runs differ as a whole.
-fn remarks(reports: &[Report; 2]) -> Vec<String> {
+fn remarks(reports: &[ProfileReport; 2]) -> Vec<String> {
     let mut remarks = vec![];
     let [first, second] = reports;
     if first.ranks != second.ranks {
@@ -289,8 +293,8 @@ fn both(
             place(moved.to)
         ));
     }
-    if region.untold > 0 {
-        let ranks = count(region.untold as usize, "rank");
+    if region.undetermined > 0 {
+        let ranks = count(region.undetermined as usize, "rank");
         lines.push(format!(
             "of {ranks} it is not known whether they moved, as lists of ranks are bounded"
         ));
@@ -315,7 +319,7 @@ mod tests {
     use downbeat_regions::{Overhead, Profile, RegionProfile, Remarks};
     use downbeat_timers::Duration;
 
-    fn report(clock: &str, overhead: Overhead, running: u64) -> Report {
+    fn report(clock: &str, overhead: Overhead, running: u64) -> ProfileReport {
         let remarks = Remarks {
             running,
             ..Remarks::default()
@@ -324,7 +328,7 @@ mod tests {
             remarks,
             ..RegionProfile::new("step")
         };
-        Report::of(&Profile::new(
+        ProfileReport::new(&Profile::new(
             clock,
             Duration::from_nanos(1),
             overhead,
@@ -332,7 +336,7 @@ mod tests {
         ))
     }
 
-    fn shown(reports: &[Report; 2]) -> String {
+    fn shown(reports: &[ProfileReport; 2]) -> String {
         let options = RegionsDiffOptions {
             first: "a.json".into(),
             second: "b.json".into(),
@@ -343,7 +347,7 @@ mod tests {
         render(
             &options,
             reports,
-            &ReportDiff::of(&reports[0], &reports[1]).unwrap(),
+            &ReportDiff::new(&reports[0], &reports[1]).unwrap(),
         )
     }
 
@@ -363,7 +367,7 @@ mod tests {
             },
             2,
         );
-        let text = shown(&[one.clone(), one.beside(other).unwrap()]);
+        let text = shown(&[one.clone(), one.merge(other).unwrap()]);
         for line in [
             "Note: the numbers of ranks differ: only of 0-0, which both have, is it said which moved\n",
             "Note: what timing costs itself is subtracted in B only\n",

@@ -5,13 +5,13 @@ mod histogram;
 mod strip;
 mod summary;
 
-use downbeat_regions::{Report, TextOptions};
+use downbeat_regions::{ProfileReport, TextOptions};
 
 use downbeat_common::page::Page;
 use downbeat_common::page::bins::TickUnit;
 
 /// The page of reports that have names of their own; of a single one, it is not said again and again.
-pub(super) fn of(reports: &[(String, Report)], options: &TextOptions) -> Page {
+pub(super) fn of(reports: &[(String, ProfileReport)], options: &TextOptions) -> Page {
     let mut page = Page::default();
     let several = reports.len() > 1;
     let id = |number: usize| format!("report-{number}");
@@ -48,7 +48,7 @@ pub(super) fn of(reports: &[(String, Report)], options: &TextOptions) -> Page {
 }
 
 /// What the page is called.
-pub(super) fn title(reports: &[(String, Report)]) -> String {
+pub(super) fn title(reports: &[(String, ProfileReport)]) -> String {
     match reports {
         [(name, _)] => format!("Regions of {name}"),
         several => format!("Regions of {} reports", several.len()),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat_common::Failure;
 use downbeat_common::output::{print, print_json};
-use downbeat_regions::{Report, TextOptions};
+use downbeat_regions::{ProfileReport, TextOptions};
 
 use super::page;
 
@@ -93,11 +93,11 @@ impl RegionsShowOptions {
     }
 }
 
-pub(super) fn load(file: &Path) -> Result<Report, Failure> {
-    Report::load(file).map_err(|why| Failure::Input(why.to_string()))
+pub(super) fn load(file: &Path) -> Result<ProfileReport, Failure> {
+    ProfileReport::load(file).map_err(|why| Failure::Input(why.to_string()))
 }
 
-fn merged(files: &[PathBuf], reports: Vec<Report>) -> Result<Report, Failure> {
+fn merged(files: &[PathBuf], reports: Vec<ProfileReport>) -> Result<ProfileReport, Failure> {
     let mut named = files.iter().zip(reports);
     let (first, report) = named
         .next()
@@ -105,11 +105,15 @@ fn merged(files: &[PathBuf], reports: Vec<Report>) -> Result<Report, Failure> {
     named.try_fold(report, |all, (file, report)| {
         let failed =
             |why| Failure::Input(format!("{} and {}: {why}", first.display(), file.display()));
-        all.beside(report).map_err(failed)
+        all.merge(report).map_err(failed)
     })
 }
 
-fn one_after_the_other(files: &[PathBuf], reports: &[Report], options: &TextOptions) -> String {
+fn one_after_the_other(
+    files: &[PathBuf],
+    reports: &[ProfileReport],
+    options: &TextOptions,
+) -> String {
     let shown = files
         .iter()
         .zip(reports)
@@ -123,7 +127,7 @@ mod tests {
     use downbeat_regions::{Overhead, Profile, RegionProfile, Remarks};
     use downbeat_timers::Duration;
 
-    fn report(tick: i64) -> Report {
+    fn report(tick: i64) -> ProfileReport {
         let remarks = Remarks {
             running: 1,
             ..Remarks::default()
@@ -132,7 +136,7 @@ mod tests {
             remarks,
             ..RegionProfile::new("step")
         };
-        Report::of(&Profile::new(
+        ProfileReport::new(&Profile::new(
             "clock",
             Duration::from_nanos(tick),
             Overhead::default(),
@@ -158,7 +162,7 @@ mod tests {
         };
         assert_eq!(
             why,
-            "a.json and b.json: a tick is 1 ns in one report, and 1.000 us in another"
+            "a.json and b.json: a tick is 1 ns in one report, and 1.000 us in the other"
         );
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use downbeat_records::analysis::{Analysis, Average, GroupAnalysis, Settings};
+use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, GroupAnalysis};
 use downbeat_records::stats::{MedianInterval, Sample};
 use downbeat_records::{GroupKey, Launch};
 
@@ -21,7 +21,7 @@ pub(crate) struct MeasuredExperiment {
 pub(crate) struct Experiments {
     /// At least one.
     pub(crate) all: Vec<MeasuredExperiment>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: AnalysisSettings,
     /// To what a launch comes.
     pub(crate) average: Average,
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use downbeat_common::Failure;
 use downbeat_files::FileError;
 use downbeat_records::Factors;
-use downbeat_records::{RecordError, is_complete, launch_files, read_head};
+use downbeat_records::{RecordError, is_complete, launch_files, read_header};
 
 /// The launches that a folder holds.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl LaunchRecords {
         });
         for (_, file) in &files {
             // One that has no head yet has nothing that differs; its program goes on with it, or begins anew.
-            if let Ok((factors, _)) = read_head(file) {
+            if let Ok((factors, _)) = read_header(file) {
                 records.admit(file, factors)?;
             }
         }
@@ -51,7 +51,7 @@ impl LaunchRecords {
     pub(super) fn add(&mut self, name: &str) -> Result<(), Failure> {
         let file = file(&self.folder, name)?;
         file.map_or(Ok(()), |file| {
-            self.admit(&file, read_head(&file).map_err(Failure::run)?.0)
+            self.admit(&file, read_header(&file).map_err(Failure::run)?.0)
         })
     }
 

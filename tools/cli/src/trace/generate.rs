@@ -8,7 +8,7 @@ use downbeat_common::output::{count, print};
 use downbeat_common::trace::{Unfinished, files};
 use downbeat_common::{Failure, cli};
 use downbeat_files::FileError;
-use downbeat_sync::SimError;
+use downbeat_sync::ClusterError;
 use downbeat_trace::formats::{Item, TraceFormat, TraceWriter, What};
 use downbeat_trace::{Latencies, SyntheticEvent, SyntheticProgram, SyntheticTraffic};
 
@@ -160,12 +160,12 @@ enum Times {
 
 /// Why a program cannot be written.
 enum Unwritten {
-    Program(SimError),
+    Program(ClusterError),
     File(FileError),
 }
 
-impl From<SimError> for Unwritten {
-    fn from(why: SimError) -> Self {
+impl From<ClusterError> for Unwritten {
+    fn from(why: ClusterError) -> Self {
         Self::Program(why)
     }
 }

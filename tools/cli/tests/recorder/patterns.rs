@@ -117,7 +117,7 @@ fn together<M: Comm>(recorder: &mut Recorder<M>, team: fn(&Recorder<M>) -> &Team
             block_on_ready(collective::gather(&team.comm, round)).unwrap();
         });
         recorder.together(team, CollectiveKind::Allreduce, 0, |team| {
-            block_on_ready(collective::all_combine(&team.comm, round, u64::max)).unwrap();
+            block_on_ready(collective::all_reduce(&team.comm, round, u64::max)).unwrap();
         });
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use downbeat_clock_core::{DecimalBin, RegionEvent};
-use downbeat_regions::{Overhead, Profile, RegionProfile, Remarks, Report, ThreadEvent};
+use downbeat_regions::{Overhead, Profile, ProfileReport, RegionProfile, Remarks, ThreadEvent};
 use downbeat_timers::Duration;
 
 /// A program run.
@@ -40,16 +40,16 @@ impl Made {
         self.report().save(file).expect("a test may write here");
     }
 
-    pub(crate) fn report(&self) -> Report {
-        let of_rank = |rank| Report::of(&self.profile(rank));
+    pub(crate) fn report(&self) -> ProfileReport {
+        let of_rank = |rank| ProfileReport::new(&self.profile(rank));
         // Neighbours first: whoever adds one rank after another copies the lists of ranks once for each.
-        let mut parts: Vec<Report> = (0..self.ranks).map(of_rank).collect();
+        let mut parts: Vec<ProfileReport> = (0..self.ranks).map(of_rank).collect();
         while parts.len() > 1 {
             let mut pairs = parts.into_iter();
             parts = Vec::new();
             while let Some(first) = pairs.next() {
                 parts.push(match pairs.next() {
-                    Some(second) => first.beside(second).expect("they count in the same ticks"),
+                    Some(second) => first.merge(second).expect("they count in the same ticks"),
                     None => first,
                 });
             }
@@ -156,11 +156,11 @@ pub(crate) fn region(name: &str, lengths: &[u64]) -> RegionProfile {
 }
 
 /// A program whose ranks are all in groups of their own.
-pub(crate) fn many_groups(ranks: usize) -> Report {
+pub(crate) fn many_groups(ranks: usize) -> ProfileReport {
     let of_rank = |rank: usize| {
         let length = DecimalBin::from_index(20 + rank).map_or(0, DecimalBin::low);
         let regions = vec![region("solve", &[length, length, length + 1, 5])];
-        Report::of(&Profile::new(
+        ProfileReport::new(&Profile::new(
             "TSC",
             Duration::from_nanos(1),
             Overhead::default(),
@@ -169,6 +169,6 @@ pub(crate) fn many_groups(ranks: usize) -> Report {
     };
     let more = (1..ranks).map(of_rank);
     more.fold(of_rank(0), |all, rank| {
-        all.beside(rank).expect("they count in the same ticks")
+        all.merge(rank).expect("they count in the same ticks")
     })
 }

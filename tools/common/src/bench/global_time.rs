@@ -5,7 +5,7 @@ use downbeat_clock_core::{Clock, Duration, Local, Timestamp};
 use downbeat_measure::{Method, Time};
 use downbeat_records::Factors;
 use downbeat_sync::{
-    Algorithm, Comm, SyncError, Synchronized, Timekeeper, block_on_ready, collective,
+    Algorithm, Comm, LocalClock, SyncError, Synchronized, block_on_ready, collective,
 };
 
 use crate::cli::not_negative;
@@ -55,7 +55,7 @@ impl GlobalClockOptions {
 #[derive(Debug)]
 pub struct GlobalTime<'a, M, K> {
     comm: &'a M,
-    me: Timekeeper<'a, K>,
+    me: LocalClock<'a, K>,
     algorithm: Option<Algorithm>,
     resync: Duration,
     /// And since when, by the rank's own clock.
@@ -69,7 +69,7 @@ impl<'a, M: Comm, K: Clock> GlobalTime<'a, M, K> {
     /// As [`GlobalClockOptions::algorithm`].
     pub fn new(
         comm: &'a M,
-        me: Timekeeper<'a, K>,
+        me: LocalClock<'a, K>,
         options: &GlobalClockOptions,
         method: &Method,
     ) -> Result<Self, Failure> {

@@ -5,8 +5,8 @@ use std::process;
 
 use clap::Args;
 use downbeat_measure::Measured;
-use downbeat_records::{Factors, GroupKey, State};
-use downbeat_records::{Format, Journal};
+use downbeat_records::{Factors, GroupKey, ObservationState};
+use downbeat_records::{Journal, RecordFormat};
 use serde::Serialize;
 
 use super::{BenchPlan, group_of};
@@ -26,7 +26,7 @@ pub struct OutputOptions {
     launch: Option<String>,
     /// How that file is written
     #[arg(long, value_name = "FORMAT", default_value = "csv", requires = "out")]
-    format: Format,
+    format: RecordFormat,
     /// Keep also observations that do not count, and in a second file the times of every rank
     #[arg(long, requires = "out")]
     raw: bool,
@@ -247,9 +247,9 @@ impl BenchResults {
             operation: key.operation.clone(),
             bytes: key.bytes,
             ranks: key.ranks,
-            valid: of(State::Valid),
-            late: of(State::Late),
-            long: of(State::Long),
+            valid: of(ObservationState::Valid),
+            late: of(ObservationState::Late),
+            long: of(ObservationState::Long),
             ended: measured.ended.to_string(),
             elapsed_s: measured.elapsed.as_secs_f64(),
             processed: measured.figures.len(),

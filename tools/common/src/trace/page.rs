@@ -12,11 +12,12 @@ use downbeat_clock_core::Duration;
 
 use super::{
     ArchiveReport, Contents, DeviationReport, Document, LatencyReport, Movement, PassReport,
-    TruthStages, Violations, files, percent,
+    TruthStages, files, percent,
 };
 use crate::Failure;
 use crate::page::units::{count, counted, time};
 use crate::page::{HtmlTable, Page};
+use violations::ViolationStage;
 
 /// Where the page is to be.
 #[derive(Args, Debug)]
@@ -28,9 +29,6 @@ pub struct PageOptions {
     #[arg(long, value_name = "DIR", requires = "page")]
     svg: Option<PathBuf>,
 }
-
-/// Times at one stage, and what is wrong with them.
-type ViolationStage<'a> = (&'static str, &'a Violations);
 
 /// What is on the page.
 #[derive(Debug)]

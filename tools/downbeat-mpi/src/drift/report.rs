@@ -1,94 +1,90 @@
-//! What was found about the drift of clocks: as tables, and as one document.
+//! Report on the drift of clocks: as tables, and as one JSON document.
 
 use std::fmt::Write as _;
 
 use downbeat_clock_core::{Domain, Duration};
-use downbeat_common::Failure;
-use downbeat_common::output::{self, Table, count, time};
+use downbeat_common::output::{Table, count, time};
 use downbeat_common::records::{Factors, serialize_factors};
 use downbeat_measure::{Explained, OffsetSeries, WindowFit};
 use downbeat_records::stats::Sample;
-use downbeat_sync::Comm;
 use serde::Serialize;
 
-use super::Options;
-use crate::ranks::Ranks;
-
-/// How long what is sent takes, where it is short.
+/// Run-times of communication with short messages.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Latencies {
-    /// From one rank to another.
+pub(super) struct TransferTimes {
+    /// Latency of a message from one rank to another.
     pub(super) message_ns: f64,
-    /// Until all ranks have the result.
+    /// Run-time of an allreduce among all ranks.
     pub(super) allreduce_ns: f64,
 }
 
-impl Latencies {
+impl TransferTimes {
+    /// Size of the messages.
     pub(super) const BYTES: u64 = 8;
 }
 
-/// Everything, as one JSON document.
+/// Report as one JSON document.
 #[derive(Debug, Serialize)]
-pub(super) struct Report<'a> {
+pub(super) struct DriftReport<'a> {
     schema: &'static str,
     version: u32,
     #[serde(serialize_with = "serialize_factors")]
     factors: &'a Factors,
     /// Messages of 8 bytes.
-    latency: Latencies,
-    /// Looks that did not take place, since the one before took so long.
+    latency: TransferTimes,
+    /// Number of measurements that were left out because the previous one took too long.
     missed: u64,
-    ranks: Vec<OfRank>,
+    ranks: Vec<RankDrift>,
 }
 
-/// What became of the clock of one rank.
+/// Drift of the clock of one rank.
 #[derive(Debug, Serialize)]
-struct OfRank {
+struct RankDrift {
     rank: usize,
     offsets: usize,
-    /// Looks at it whose messages contradicted each other.
+    /// Number of measurements whose messages contradicted each other.
     contradictory: u64,
     first_offset_ns: Option<i64>,
-    /// Over the whole run.
-    whole: Option<Fit>,
-    windows: Vec<Window>,
-    begin_to_end: Option<Left>,
+    /// Line fitted to all offsets.
+    whole: Option<LineFit>,
+    windows: Vec<DriftWindow>,
+    begin_to_end: Option<InterpolationResidual>,
 }
 
 /// All windows of one length.
 #[derive(Debug, Serialize)]
-struct Window {
+struct DriftWindow {
     length_s: f64,
-    fits: Vec<Fit>,
+    fits: Vec<LineFit>,
 }
 
-/// A line through offsets.
+/// A line fitted to offsets.
 #[derive(Debug, Serialize)]
-struct Fit {
-    /// By the rank's own clock, after its first offset.
+struct LineFit {
+    /// Time from the first offset of the rank to the first of this line, by the clock of the rank.
     began_s: f64,
     offsets: u64,
     drift_ppm: f64,
-    /// Nothing where it means nothing: `shown` says why.
+    /// `None` if it is undefined; `shown` then names the reason.
     r_squared: Option<f64>,
     shown: String,
     largest_residual_ns: i64,
 }
 
-/// What is left after begin-to-end interpolation.
+/// Largest residual after begin-to-end interpolation.
 #[derive(Debug, Serialize)]
-struct Left {
+struct InterpolationResidual {
     largest_ns: i64,
     after_s: f64,
-    /// Where offsets say how certain they are.
+    /// Limits of the residual, if the uncertainty of the offsets is known.
     least_ns: Option<i64>,
     most_ns: Option<i64>,
-    /// Nothing where that cannot be told.
+    /// `None` if the residual is too uncertain.
     exceeds_message: Option<bool>,
     exceeds_allreduce: Option<bool>,
 }
 
-impl Fit {
+impl LineFit {
     fn new<C: Domain>(fit: &WindowFit<C>, series: &OffsetSeries<C>) -> Self {
         let began = series
             .samples()
@@ -109,8 +105,8 @@ impl Fit {
     }
 }
 
-impl<'a> Report<'a> {
-    pub(super) fn new(factors: &'a Factors, latency: Latencies, missed: u64) -> Self {
+impl<'a> DriftReport<'a> {
+    pub(super) fn new(factors: &'a Factors, latency: TransferTimes, missed: u64) -> Self {
         Self {
             schema: "downbeat.drift",
             version: 1,
@@ -121,7 +117,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The next rank.
+    /// Adds the next rank.
     pub(super) fn add<C: Domain>(
         &mut self,
         rank: usize,
@@ -130,17 +126,17 @@ impl<'a> Report<'a> {
         windows: &[Duration],
         every: Duration,
     ) {
-        let of_length = |length: &Duration| Window {
+        let window = |length: &Duration| DriftWindow {
             length_s: length.as_secs_f64(),
             fits: series
                 .windows(*length, every)
                 .iter()
-                .map(|fit| Fit::new(fit, series))
+                .map(|fit| LineFit::new(fit, series))
                 .collect(),
         };
         let [message, allreduce] = [self.latency.message_ns, self.latency.allreduce_ns]
             .map(|nanos| Duration::from_nanos_f64(nanos).unwrap_or(Duration::MAX));
-        self.ranks.push(OfRank {
+        self.ranks.push(RankDrift {
             rank,
             offsets: series.samples().len(),
             contradictory,
@@ -148,75 +144,52 @@ impl<'a> Report<'a> {
                 .samples()
                 .first()
                 .map(|first| first.offset.as_nanos()),
-            whole: series.fit().map(|fit| Fit::new(&fit, series)),
-            windows: windows.iter().map(of_length).collect(),
-            begin_to_end: series.begin_to_end().map(|left| Left {
-                largest_ns: left.largest.as_nanos(),
-                after_s: left.after.as_secs_f64(),
-                least_ns: left.certain.map(|(least, _)| least.as_nanos()),
-                most_ns: left.certain.map(|(_, most)| most.as_nanos()),
-                exceeds_message: left.exceeds(message),
-                exceeds_allreduce: left.exceeds(allreduce),
+            whole: series.fit().map(|fit| LineFit::new(&fit, series)),
+            windows: windows.iter().map(window).collect(),
+            begin_to_end: series.begin_to_end().map(|residual| InterpolationResidual {
+                largest_ns: residual.largest.as_nanos(),
+                after_s: residual.after.as_secs_f64(),
+                least_ns: residual.certain.map(|(least, _)| least.as_nanos()),
+                most_ns: residual.certain.map(|(_, most)| most.as_nanos()),
+                exceeds_message: residual.exceeds(message),
+                exceeds_allreduce: residual.exceeds(allreduce),
             }),
         });
     }
 
-    pub(super) fn show(
-        &self,
-        json: bool,
-        ranks: &Ranks<'_>,
-        options: &Options,
-    ) -> Result<(), Failure> {
-        if json {
-            output::print_json(self)
-        } else {
-            output::print(&self.text(ranks, options))
-        }
-    }
-
-    fn text(&self, ranks: &Ranks<'_>, options: &Options) -> String {
-        let (size, nodes) = (
-            count(ranks.all.size() as usize, "rank"),
-            count(ranks.nodes(), "node"),
-        );
-        let Options {
-            clock,
-            during,
-            every,
-            check_by,
-            ..
-        } = options;
+    /// Returns the tables, below the headline.
+    pub(super) fn text(&self, headline: &str) -> String {
         let mut text = format!(
-            "{size} on {nodes}, clock {clock}, during {during} every {every}, offsets to rank 0 by {check_by}\n\n\
-             Lines through windows of time; R-squared is how much of the differences between offsets they explain:\n\n{}\n\
-             What a line from the first offset to the last leaves:\n\n{}\n",
+            "{headline}\n\n\
+             Lines fitted to windows of time; R-squared is the share of the variance of the offsets that they explain:\n\n{}\n\
+             Residuals of a line from the first offset to the last:\n\n{}\n",
             self.windows(),
-            self.left()
+            self.residuals()
         );
-        let Latencies {
+        let TransferTimes {
             message_ns,
             allreduce_ns,
         } = self.latency;
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "In this run a message of {} bytes takes {}, an allreduce {}. Where clocks corrected by such a line are further \
-             apart, messages can seem to arrive before they were sent.",
-            Latencies::BYTES,
+            "In this run a message of {} bytes takes {}, an allreduce {}. Where clocks corrected by such a line differ by more, \
+             messages can seem to arrive before they were sent.",
+            TransferTimes::BYTES,
             time(message_ns),
             time(allreduce_ns)
         );
         if self.missed > 0 {
             let _ = writeln!(
                 text,
-                "{} missed, as the one before took so long.",
-                count(self.missed as usize, "look")
+                "{} left out, because the previous one took too long.",
+                count(self.missed as usize, "measurement")
             );
         }
         text
     }
 
-    /// A row for each rank and length.
+    /// Returns a table with a row for each rank and length of windows.
     fn windows(&self) -> String {
         let headings = [
             "rank",
@@ -230,20 +203,21 @@ impl<'a> Report<'a> {
             "largest residual",
         ];
         let mut table = Table::new(headings);
-        for of_rank in &self.ranks {
-            let rank = of_rank.rank.to_string();
-            let lengths = of_rank.windows.iter();
+        for one in &self.ranks {
+            let rank = one.rank.to_string();
+            let lengths = one.windows.iter();
             for window in lengths {
-                let fits: Vec<&Fit> = window.fits.iter().collect();
+                let fits: Vec<&LineFit> = window.fits.iter().collect();
                 table.row(row(&rank, &format!("{} s", window.length_s), &fits));
             }
-            let whole: Vec<&Fit> = of_rank.whole.iter().collect();
+            let whole: Vec<&LineFit> = one.whole.iter().collect();
             table.row(row(&rank, "all", &whole));
         }
         table.render()
     }
 
-    fn left(&self) -> String {
+    /// Returns a table with a row for each rank.
+    fn residuals(&self) -> String {
         let headings = [
             "rank",
             "offsets",
@@ -270,26 +244,26 @@ impl<'a> Report<'a> {
             let first = one
                 .first_offset_ns
                 .map_or_else(|| "-".to_owned(), |nanos| time(nanos as f64));
-            let left = one.begin_to_end.as_ref().map_or_else(Vec::new, |left| {
-                let certainly = match (left.least_ns, left.most_ns) {
+            let residual = one.begin_to_end.as_ref().map_or_else(Vec::new, |residual| {
+                let certainly = match (residual.least_ns, residual.most_ns) {
                     (Some(least), Some(most)) => {
                         format!("{} to {}", time(least as f64), time(most as f64))
                     }
                     _ => "unknown".to_owned(),
                 };
                 vec![
-                    time(left.largest_ns as f64),
+                    time(residual.largest_ns as f64),
                     certainly,
-                    format!("{:.1} s", left.after_s),
-                    verdict(left.exceeds_message).to_owned(),
-                    verdict(left.exceeds_allreduce).to_owned(),
+                    format!("{:.1} s", residual.after_s),
+                    verdict(residual.exceeds_message).to_owned(),
+                    verdict(residual.exceeds_allreduce).to_owned(),
                 ]
             });
             table.row(
                 counts
                     .into_iter()
                     .chain([first])
-                    .chain(left)
+                    .chain(residual)
                     .collect::<Vec<_>>(),
             );
         }
@@ -297,8 +271,8 @@ impl<'a> Report<'a> {
     }
 }
 
-/// The lines of one length.
-fn row(rank: &str, length: &str, fits: &[&Fit]) -> Vec<String> {
+/// Returns the row for the lines of one length.
+fn row(rank: &str, length: &str, fits: &[&LineFit]) -> Vec<String> {
     let none = || "-".to_owned();
     let quantiles = |mut values: Vec<f64>, shown: fn(f64) -> String| {
         let sample = Sample::new(&mut values).ok();
@@ -310,7 +284,7 @@ fn row(rank: &str, length: &str, fits: &[&Fit]) -> Vec<String> {
             format!("{ppm:.4} ppm")
         });
     let explained: Vec<f64> = fits.iter().filter_map(|fit| fit.r_squared).collect();
-    // Where there is none to speak of, a table says why.
+    // If it is undefined for all lines, the table shows the reason.
     let without = fits
         .iter()
         .find(|fit| fit.r_squared.is_none())

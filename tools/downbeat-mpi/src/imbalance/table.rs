@@ -1,4 +1,4 @@
-//! What was found about barriers: as tables, and as one document.
+//! Report on the imbalance of barriers: as tables, and as one JSON document.
 
 use std::fmt::Write as _;
 
@@ -6,45 +6,45 @@ use downbeat_common::Failure;
 use downbeat_common::bench::{BenchResults, LaunchHeader};
 use downbeat_common::output::{Table, percent, time};
 use downbeat_measure::{Imbalance, Measured};
-use downbeat_records::State;
+use downbeat_records::ObservationState;
 use serde::Serialize;
 
-use super::{Job, leaving};
+use super::job::ImbalanceJob;
 
-/// What was measured so far, on rank 0.
+/// Results of all measurements, on rank 0.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    imbalance: Vec<Uneven>,
-    latency: Vec<Latency>,
+pub(super) struct ImbalanceResults {
+    imbalance: Vec<BarrierImbalance>,
+    latency: Vec<OperationLatency>,
 }
 
-/// How unevenly ranks leave a barrier.
+/// Imbalance of a barrier.
 #[derive(Debug, Serialize)]
-struct Uneven {
+struct BarrierImbalance {
     barrier: &'static str,
     valid: usize,
     late: usize,
-    /// Nothing where no round was valid.
+    /// `None` if no round was valid.
     #[serde(flatten)]
-    leaving: Option<Leaving>,
+    leaving: Option<BarrierExits>,
 }
 
 #[derive(Debug, Serialize)]
-struct Leaving {
-    /// Between the first rank that leaves and the last.
-    imbalance_ns: Quantiles,
-    /// Of the barrier itself, the median.
+struct BarrierExits {
+    /// Time from the first rank that leaves to the last.
+    imbalance_ns: ImbalanceQuantiles,
+    /// Median run-time of the barrier itself.
     run_time_ns: f64,
-    /// The rank that left last most often,
+    /// Rank that left last most often.
     leaves_last: usize,
-    /// and in what share of the rounds.
+    /// Share of the rounds in which it left last.
     leaves_last_share: f64,
-    /// How often each rank left last.
+    /// Number of rounds in which each rank left last.
     left_last: Vec<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Quantiles {
+struct ImbalanceQuantiles {
     median: f64,
     q1: f64,
     q3: f64,
@@ -52,40 +52,48 @@ struct Quantiles {
     max: f64,
 }
 
-/// How long an operation behind a barrier seems to take.
+/// Latency of an operation behind a barrier, as a method reports it.
 #[derive(Debug, Serialize)]
-struct Latency {
+struct OperationLatency {
     method: String,
     barrier: &'static str,
     operation: String,
     bytes: u64,
     valid: usize,
     late: usize,
-    /// What the method reports,
+    /// Name of the figure that the method reports.
     figure: &'static str,
-    /// and what that is; nothing where no observation was valid.
+    /// Value of that figure; `None` if no observation was valid.
     latency_ns: Option<f64>,
 }
 
-/// Everything, as one JSON document.
+/// Report as one JSON document.
 #[derive(Serialize)]
-pub(super) struct Report<'a> {
+pub(super) struct ImbalanceReport<'a> {
     #[serde(flatten)]
     head: LaunchHeader<'a>,
-    barriers: &'a [Uneven],
-    latencies: &'a [Latency],
+    barriers: &'a [BarrierImbalance],
+    latencies: &'a [OperationLatency],
 }
 
-impl Found {
-    /// Keeps what is to be shown of a measurement; returns what is to be recorded.
-    pub(super) fn take(&mut self, job: &Job, measured: Measured) -> Result<Measured, Failure> {
-        let [valid, late] =
-            [State::Valid, State::Late].map(|state| measured.observations.count(state));
+impl ImbalanceResults {
+    /// Adds a measurement to the report; returns the observations to record.
+    pub(super) fn add(
+        &mut self,
+        job: &ImbalanceJob,
+        measured: Measured,
+    ) -> Result<Measured, Failure> {
+        let [valid, late] = [ObservationState::Valid, ObservationState::Late]
+            .map(|state| measured.observations.count(state));
         let barrier = job.barrier.name();
         let Some(timing) = job.timing else {
             let imbalance = Imbalance::of(&measured.observations);
             let imbalance = imbalance.map_err(|why| Failure::run(format!("{}: {why}", job.key)))?;
-            let measured = leaving(measured, &imbalance);
+            let measured = Measured {
+                observations: imbalance.leaving().clone(),
+                figures: imbalance.figures(),
+                ..measured
+            };
             let figure = |name| {
                 measured
                     .figures
@@ -95,8 +103,8 @@ impl Found {
             };
             let [median, q1, q3, p95, max] = ["median", "q1", "q3", "p95", "max"].map(figure);
             let (leaves_last, leaves_last_share) = imbalance.usually_last();
-            let leaving = Leaving {
-                imbalance_ns: Quantiles {
+            let leaving = BarrierExits {
+                imbalance_ns: ImbalanceQuantiles {
                     median,
                     q1,
                     q3,
@@ -108,7 +116,7 @@ impl Found {
                 leaves_last_share,
                 left_last: imbalance.left_last().to_vec(),
             };
-            self.imbalance.push(Uneven {
+            self.imbalance.push(BarrierImbalance {
                 barrier,
                 valid,
                 late,
@@ -119,7 +127,7 @@ impl Found {
         let reported = measured.figures.first();
         let reported =
             reported.ok_or_else(|| Failure::run(format!("{}: there is no figure", job.key)))?;
-        self.latency.push(Latency {
+        self.latency.push(OperationLatency {
             method: timing.to_string(),
             barrier,
             operation: job.operation(),
@@ -132,11 +140,11 @@ impl Found {
         Ok(measured)
     }
 
-    /// No observation of it was valid.
-    pub(super) fn nothing(&mut self, job: &Job, late: usize) {
+    /// Adds a measurement without valid observations.
+    pub(super) fn add_invalid(&mut self, job: &ImbalanceJob, late: usize) {
         let barrier = job.barrier.name();
         let Some(timing) = job.timing else {
-            return self.imbalance.push(Uneven {
+            return self.imbalance.push(BarrierImbalance {
                 barrier,
                 valid: 0,
                 late,
@@ -144,7 +152,7 @@ impl Found {
             });
         };
         let (operation, bytes, method) = (job.operation(), job.key.bytes, timing.to_string());
-        self.latency.push(Latency {
+        self.latency.push(OperationLatency {
             method,
             barrier,
             operation,
@@ -156,8 +164,8 @@ impl Found {
         });
     }
 
-    /// Whether something was measured, but nothing of it was valid.
-    pub(super) fn is_nothing(&self) -> bool {
+    /// Returns true if something was measured, but no observation was valid.
+    pub(super) fn is_all_invalid(&self) -> bool {
         let valid = self
             .imbalance
             .iter()
@@ -166,8 +174,8 @@ impl Found {
         valid.max() == Some(0)
     }
 
-    /// As they were asked for, whatever the order in which they were measured.
-    pub(super) fn sort_as(&mut self, jobs: &[Job]) {
+    /// Sorts the results by the order of the options instead of that of the measurements.
+    pub(super) fn sort_by_jobs(&mut self, jobs: &[ImbalanceJob]) {
         let barrier = |name| jobs.iter().position(|job| job.barrier.name() == name);
         let method = |name: &str| {
             jobs.iter()
@@ -178,9 +186,9 @@ impl Found {
             .sort_by_key(|one| (method(&one.method), barrier(one.barrier)));
     }
 
-    pub(super) fn report<'a>(&'a self, results: &'a BenchResults) -> Report<'a> {
+    pub(super) fn report<'a>(&'a self, results: &'a BenchResults) -> ImbalanceReport<'a> {
         let (barriers, latencies) = (&self.imbalance, &self.latency);
-        Report {
+        ImbalanceReport {
             head: results.head("downbeat.imbalance", 1),
             barriers,
             latencies,
@@ -193,7 +201,7 @@ impl Found {
             "{headline}, synchronized by {}\n",
             factors.get("sync").unwrap_or_default()
         );
-        // What a user told the library to do for barriers.
+        // Variables with which a user configured the barriers of the library.
         for (name, value) in factors
             .iter()
             .filter(|(name, _)| name.to_ascii_lowercase().contains("barrier"))
@@ -203,11 +211,11 @@ impl Found {
         }
         let _ = write!(
             text,
-            "\nImbalance, from the first rank that leaves a barrier to the last:\n\n{}",
+            "\nImbalance: time from the first rank that leaves a barrier to the last:\n\n{}",
             self.barriers()
         );
         if let Some(first) = self.latency.first() {
-            let Latency {
+            let OperationLatency {
                 operation, bytes, ..
             } = first;
             let _ = write!(
@@ -216,7 +224,7 @@ impl Found {
                 self.latencies()
             );
             if self.latency.iter().any(|one| one.method == "round-time") {
-                text.push_str("\nround-time has no barrier: how its columns differ is chance.\n");
+                text.push_str("\nround-time has no barrier: its columns differ by chance.\n");
             }
         }
         text
@@ -243,7 +251,7 @@ impl Found {
                 (one.valid + one.late).to_string(),
             ];
             let leaving = one.leaving.as_ref().map_or_else(Vec::new, |leaving| {
-                let Quantiles {
+                let ImbalanceQuantiles {
                     median,
                     q1,
                     q3,
@@ -263,7 +271,7 @@ impl Found {
         table.render()
     }
 
-    /// A row for each method, a column for each barrier.
+    /// Returns a table with a row for each method and a column for each barrier.
     fn latencies(&self) -> String {
         let (mut methods, mut barriers): (Vec<(&str, &str)>, Vec<&str>) = (Vec::new(), Vec::new());
         for one in &self.latency {
@@ -282,7 +290,7 @@ impl Found {
                 .chain(barriers.iter().copied()),
         );
         for (method, figure) in methods {
-            let of_barrier = |barrier: &&str| {
+            let cell = |barrier: &&str| {
                 let found = self
                     .latency
                     .iter()
@@ -292,11 +300,7 @@ impl Found {
                     .map_or_else(|| "-".to_owned(), time)
             };
             let cells = [method.to_owned(), figure.to_owned()].into_iter();
-            table.row(
-                cells
-                    .chain(barriers.iter().map(of_barrier))
-                    .collect::<Vec<_>>(),
-            );
+            table.row(cells.chain(barriers.iter().map(cell)).collect::<Vec<_>>());
         }
         table.render()
     }

@@ -1,4 +1,4 @@
-//! How an operation behind a barrier is measured: by a scheme, or as a suite of benchmarks does.
+//! Methods that measure an operation behind a barrier: schemes, or those of benchmark suites.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,16 +8,19 @@ use downbeat_measure::{
     Barrier, EachCall, Method, Preset, RoundTime, Scheme, Series, Stopping, Windows,
 };
 
-/// A scheme, or a suite.
+/// A measurement scheme, or the method of a benchmark suite.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Timing {
+pub(super) enum TimingMethod {
     Scheme(&'static str),
     Suite(Preset),
 }
 
+/// Default number of observations.
+pub(super) const REPS: u32 = 500;
+
 const SCHEMES: [&str; 5] = ["ms1", "ms2", "ms3", "ms4", "round-time"];
 
-impl FromStr for Timing {
+impl FromStr for TimingMethod {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -27,15 +30,15 @@ impl FromStr for Timing {
         text.parse().map(Self::Suite).map_err(|_| {
             let suites = Preset::ALL.map(Preset::name).join(", ");
             format!(
-                "there is no method \"{text}\": there are {} and {suites}",
+                "unknown method \"{text}\": expected {} or one of {suites}",
                 SCHEMES.join(", ")
             )
         })
     }
 }
 
-/// As it is written in options and records.
-impl fmt::Display for Timing {
+/// Written as in options and records.
+impl fmt::Display for TimingMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Scheme(name) => f.write_str(name),
@@ -44,10 +47,10 @@ impl fmt::Display for Timing {
     }
 }
 
-/// A method of which the barrier is not settled yet.
-pub(super) struct Open(Method);
+/// A method whose barrier is not set yet.
+pub(super) struct MethodBehind(Method);
 
-impl Open {
+impl MethodBehind {
     pub(super) fn behind(self, barrier: Barrier) -> Method {
         Method {
             scheme: self.0.scheme.behind(barrier),
@@ -56,29 +59,29 @@ impl Open {
     }
 }
 
-impl Timing {
+impl TimingMethod {
     pub(super) fn rotates_root(self) -> bool {
         matches!(self, Self::Suite(suite) if suite.rotates_root())
     }
 
-    /// Schemes are as `usual` but for their name. What was asked for goes before what a suite has.
+    /// Returns the method. Schemes take the other parameters from `default`; `reps` and `slice` override those of a suite.
     pub(super) fn method(
         self,
-        usual: &Method,
+        default: &Method,
         bytes: u64,
         reps: Option<u32>,
         slice: Option<Duration>,
-    ) -> Open {
-        let most = reps.unwrap_or(super::REPS);
+    ) -> MethodBehind {
+        let most = reps.unwrap_or(REPS);
         let series = Series::of(most);
         let one_series = Stopping::Count { most: 1 };
         let scheme = |scheme, stopping| Method {
             scheme,
             stopping,
-            ..usual.clone()
+            ..default.clone()
         };
-        Open(match self {
-            Self::Scheme("ms1") => scheme(Scheme::EachCall(EachCall::default()), usual.stopping),
+        MethodBehind(match self {
+            Self::Scheme("ms1") => scheme(Scheme::EachCall(EachCall::default()), default.stopping),
             Self::Scheme("ms2") => scheme(Scheme::Series(series), one_series),
             Self::Scheme("ms3") => scheme(
                 Scheme::Series(Series {
@@ -88,15 +91,15 @@ impl Timing {
                 one_series,
             ),
             Self::Scheme("ms4") => {
-                scheme(Scheme::Windows(Windows { window: None }), usual.stopping)
+                scheme(Scheme::Windows(Windows { window: None }), default.stopping)
             }
-            Self::Scheme(_) => scheme(Scheme::RoundTime(RoundTime::default()), usual.stopping),
+            Self::Scheme(_) => scheme(Scheme::RoundTime(RoundTime::default()), default.stopping),
             Self::Suite(suite) => {
                 let mut method = suite.method(bytes);
                 match (&mut method.scheme, reps, slice) {
                     (_, None, None) => {}
                     (Scheme::Series(series), ..) => series.calls = reps.unwrap_or(series.calls),
-                    _ => method.stopping = usual.stopping,
+                    _ => method.stopping = default.stopping,
                 }
                 method
             }
@@ -110,8 +113,8 @@ mod tests {
     use downbeat_measure::Processing;
 
     #[test]
-    fn what_was_asked_for_goes_before_what_a_suite_has() {
-        let usual = Method {
+    fn options_override_the_method_of_a_suite() {
+        let default = Method {
             warm_up: 16,
             scheme: Scheme::RoundTime(RoundTime::default()),
             stopping: Stopping::Count { most: 7 },
@@ -119,9 +122,9 @@ mod tests {
             root: 0,
         };
         let method = |name: &str, reps| {
-            name.parse::<Timing>()
+            name.parse::<TimingMethod>()
                 .unwrap()
-                .method(&usual, 8, reps, None)
+                .method(&default, 8, reps, None)
                 .behind(Barrier::Tree)
         };
         assert_eq!(
@@ -143,11 +146,16 @@ mod tests {
                 })
             );
         }
-        assert_eq!(method("round-time", None), usual);
+        assert_eq!(method("round-time", None), default);
         for timing in SCHEMES.into_iter().chain(Preset::ALL.map(Preset::name)) {
-            assert_eq!(timing.parse::<Timing>().unwrap().to_string(), timing);
+            assert_eq!(timing.parse::<TimingMethod>().unwrap().to_string(), timing);
             assert_eq!(method(timing, Some(3)).check(), Ok(()), "{timing}");
         }
-        assert!("ms5".parse::<Timing>().unwrap_err().contains("reprompi"));
+        assert!(
+            "ms5"
+                .parse::<TimingMethod>()
+                .unwrap_err()
+                .contains("reprompi")
+        );
     }
 }

@@ -52,7 +52,7 @@ pub(super) async fn write<C: Comm>(
         let own = own.map_or([0; 2], |(knots, is_rewritten)| {
             [knots as u64, is_rewritten.into()]
         });
-        let sum = collective::all_combine(comm, own, |a, b| [a[0] + b[0], a[1] + b[1]]);
+        let sum = collective::all_reduce(comm, own, |a, b| [a[0] + b[0], a[1] + b[1]]);
         let [knots, rewritten] = sum.await.map_err(Failure::run)?;
         all.push((knots as usize, rewritten > 0));
     }

@@ -59,7 +59,7 @@ impl ArchiveAnchor {
         let [kind, order] = rest.take(2)? else {
             return Err(None);
         };
-        rest.order = Order::of(*order)
+        rest.order = Order::from_byte(*order)
             .filter(|_| *kind == CHUNK_HEADER)
             .ok_or(None)?;
         if rest.take(MAGIC.len())? != MAGIC {

@@ -9,14 +9,15 @@ use super::Otf2Error;
 use super::anchor::ArchiveAnchor;
 use super::clock::Otf2Clock;
 use super::definitions::Otf2Definitions;
-use super::event_file::{EventFile, EventRecord};
+use super::event_file::EventFile;
 use super::events::{Mappings, Otf2Event, is_in_trace};
 use super::files::{globals, local};
 use super::handover::hand_over;
 use super::reader::ArchiveReader;
+use super::record::EventRecord;
 use super::sink::{ReadError, Sink};
-use super::stream::{HeldEvents, LocationStream, StreamError};
-use super::teams::{Otf2Teams, TeamError};
+use super::stream::{HeldEvents, LocationStream};
+use super::teams::Otf2Teams;
 use crate::formats::Sessions;
 
 /// An archive that is open for reading. It is never changed.
@@ -194,7 +195,7 @@ impl Archive {
             ..=1 => self.read_into(reading, &mut builder),
             _ => hand_over(&mut builder, |sink| self.read_into(reading, sink)),
         };
-        let (locations, _) = found.map_err(|why| why.or_else(|why| self.trace_error(why)))?;
+        let (locations, _) = found.map_err(|why| why.into_error(|why| self.trace_error(why)))?;
         let trace = builder.finish().map_err(|why| self.trace_error(why))?;
         Ok(ArchiveTrace {
             trace,
@@ -212,12 +213,7 @@ impl Archive {
         reading: &ReadOptions,
         sink: &mut S,
     ) -> Result<(Vec<LocationId>, u64), ReadError<S::Error>> {
-        let mut teams = Otf2Teams::new(&self.definitions, sink).map_err(|why| match why {
-            TeamError::Sink(why) => ReadError::Sink(why),
-            TeamError::Otf2Definitions(why) => {
-                Otf2Error::content(&globals(&self.anchor), why).into()
-            }
-        })?;
+        let mut teams = Otf2Teams::new(&self.definitions, &globals(&self.anchor), sink)?;
         sink.begin_events().map_err(ReadError::Sink)?;
         let mut left_out = 0;
         for index in 0..self.locations.len() {
@@ -247,6 +243,8 @@ impl Archive {
         };
         let mut stream = LocationStream {
             location: teams.locations[index],
+            path: &path,
+            event: 0,
             definitions: &self.definitions,
             teams,
             sink,
@@ -254,36 +252,26 @@ impl Archive {
             init: reading.init,
             held: HeldEvents::default(),
         };
-        let at_fault = |event: u64, why: StreamError<S::Error>| match why {
-            StreamError::Sink(why) => ReadError::Sink(why),
-            StreamError::Event(why) => {
-                Otf2Error::content(&path, format!("event {event}: {why}")).into()
-            }
-        };
         let (mut read, mut left_out) = (0, 0);
         if events > 0 {
             let mut file = EventFile::open(&path, self.chunks.events)?;
             let order = file.order();
             while let Some(record) = file.next()? {
+                stream.event = read;
                 read += 1;
                 if !is_in_trace(record.kind) {
                     left_out += 1;
                     continue;
                 }
-                let taken = match (
-                    self.time(&record, &offsets),
-                    Otf2Event::of(&record, order, &self.mappings[index]),
-                ) {
-                    (Some(time), Some(event)) => stream.take(time, event),
-                    (None, _) => Err(StreamError::Event(
-                        "its time is more than 146 years from the origin".into(),
-                    )),
-                    (_, None) => Err(StreamError::Event("its data make no sense".into())),
-                };
-                taken.map_err(|why| at_fault(read - 1, why))?;
+                let time = self.time(&record, &offsets).ok_or_else(|| {
+                    stream.error("its time is more than 146 years from the origin")
+                })?;
+                let event = Otf2Event::from_record(&record, order, &self.mappings[index])
+                    .ok_or_else(|| stream.error("its data cannot be decoded"))?;
+                stream.take(time, event)?;
             }
         }
-        let open = stream.end().map_err(|why| at_fault(read, why))?;
+        let open = stream.end().map_err(ReadError::Sink)?;
         if read != events {
             let why =
                 format!("there are {read} events, but the archive has {events} of this location");
@@ -311,6 +299,7 @@ impl Archive {
     pub(super) fn teams(&self) -> Option<Otf2Teams> {
         Otf2Teams::new(
             &self.definitions,
+            &globals(&self.anchor),
             &mut TraceBuilder::new(Matching::default()),
         )
         .ok()

@@ -9,21 +9,9 @@ use std::path::{Path, PathBuf};
 use super::Otf2Error;
 use super::events::is_in_trace;
 use super::record::{
-    ATTRIBUTES, CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, HEADER, LONG, Order,
-    TIMESTAMP, data,
+    ATTRIBUTES, CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, EventRecord, HEADER, LONG,
+    Order, TIMESTAMP, data,
 };
-
-/// An event, of any kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EventRecord<'a> {
-    /// When it was, in ticks, as recorded.
-    pub(super) time: u64,
-    pub(super) kind: u8,
-    /// All of it, with its attributes.
-    pub(super) bytes: &'a [u8],
-    /// What it says besides its kind.
-    pub(super) data: &'a [u8],
-}
 
 /// Whether events of this kind, which are as old as OTF2, have one number and no length: the number has its own.
 fn is_number(kind: u8) -> bool {
@@ -168,7 +156,7 @@ impl EventFile {
             .read_to_end(&mut self.chunk);
         read.map_err(Otf2Error::io(&self.path))?;
         let order = match self.chunk[..] {
-            [CHUNK_HEADER, order, ..] if self.chunk.len() > HEADER => Order::of(order),
+            [CHUNK_HEADER, order, ..] if self.chunk.len() > HEADER => Order::from_byte(order),
             _ => None,
         };
         self.order = order.ok_or_else(|| self.cut())?;

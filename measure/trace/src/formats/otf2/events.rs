@@ -2,8 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::event_file::EventRecord;
-use super::record::Order;
+use super::record::{EventRecord, Order};
 
 /// An event, as far as it may matter to other locations. References are the archive's global ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +105,11 @@ impl Otf2Event {
 
     /// What a record of a kind that is in a trace says; `None` if its data make no sense.
     #[inline]
-    pub(super) fn of(record: &EventRecord<'_>, order: Order, mappings: &Mappings) -> Option<Self> {
+    pub(super) fn from_record(
+        record: &EventRecord<'_>,
+        order: Order,
+        mappings: &Mappings,
+    ) -> Option<Self> {
         let mut data = RecordData {
             bytes: record.data,
             order,

@@ -41,7 +41,7 @@ pub(super) fn collect() {
 }
 
 /// The failure of what was done to a file since [`collect`].
-pub(super) fn of(path: &Path, code: c_int) -> Otf2Error {
+pub(super) fn error(path: &Path, code: c_int) -> Otf2Error {
     let code = Some(FIRST.replace(ffi::SUCCESS))
         .filter(|&first| first != ffi::SUCCESS)
         .unwrap_or(code);
@@ -66,6 +66,6 @@ pub(super) fn check(path: &Path, code: c_int) -> Result<(), Otf2Error> {
     if code == ffi::SUCCESS {
         Ok(())
     } else {
-        Err(of(path, code))
+        Err(error(path, code))
     }
 }

@@ -1,6 +1,6 @@
 //! What an archive says, one thing at a time, as the file of a trace would say it.
 
-use crate::{Action, CommunicatorId, LocationId, Matching, Place, TraceBuilder, TraceError};
+use crate::{Action, CommunicatorId, LocationId, Matching, Place, TraceBuilder};
 use downbeat_clock_core::{Global, Knot, Timestamp};
 use rustc_hash::FxHashMap;
 
@@ -9,19 +9,6 @@ use super::sink::Sink;
 use super::{Archive, Otf2Error, ReadOptions};
 use crate::formats::definitions::LONGEST_NAME;
 use crate::formats::{Item, What};
-
-/// Why an archive is not handed over to its end.
-enum ItemError<E> {
-    Trace(TraceError),
-    /// Of who takes it.
-    Taker(E),
-}
-
-impl<E> From<TraceError> for ItemError<E> {
-    fn from(why: TraceError) -> Self {
-        Self::Trace(why)
-    }
-}
 
 /// Makes [`Item`]s of an archive.
 struct Items<'a, F> {
@@ -72,19 +59,14 @@ impl Archive {
             },
             &mut items,
         );
-        let (_, left_out) = read.map_err(|why| {
-            why.or_else(|why| match why {
-                ItemError::Trace(why) => self.trace_error(why).into(),
-                ItemError::Taker(why) => why,
-            })
-        })?;
+        let (_, left_out) = read.map_err(|why| why.into_error(|why| why))?;
         Ok(left_out)
     }
 }
 
-impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
-    fn take(&mut self, item: &Item<'_>) -> Result<(), ItemError<E>> {
-        (self.take)(item).map_err(ItemError::Taker)
+impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
+    fn take(&mut self, item: &Item<'_>) -> Result<(), E> {
+        (self.take)(item)
     }
 
     fn location_name(&mut self, index: usize) -> String {
@@ -94,14 +76,14 @@ impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
     }
 
     /// The number of a region; it is defined here, if it never was.
-    fn region(&mut self, region: u32) -> Result<u32, ItemError<E>> {
+    fn region(&mut self, region: u32) -> Result<u32, E> {
         match self.regions.get(&region) {
             Some(known) => Ok(*known),
             None => self.add_region(region, ""),
         }
     }
 
-    fn add_region(&mut self, region: u32, text: &str) -> Result<u32, ItemError<E>> {
+    fn add_region(&mut self, region: u32, text: &str) -> Result<u32, E> {
         let number = self.regions.len() as u32;
         self.regions.insert(region, number);
         self.take(&Item::Region {
@@ -111,7 +93,7 @@ impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
     }
 
     /// What clocks showed, where the archive says what is to be added to it.
-    fn add_sessions(&mut self) -> Result<(), ItemError<E>> {
+    fn add_sessions(&mut self) -> Result<(), E> {
         for (location, index) in (0..).zip(self.locations.clone()) {
             for (session, samples) in (0..).zip(self.archive.sessions_of(index)) {
                 for Knot {
@@ -132,18 +114,24 @@ impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
     }
 }
 
-impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
-    type Error = ItemError<E>;
+impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
+    type Error = E;
 
-    fn add_location(&mut self, index: usize, place: Place) -> Result<LocationId, ItemError<E>> {
-        let id = self.builder.add_location(place)?;
+    fn add_location(&mut self, index: usize, place: Place) -> Result<LocationId, E> {
+        let id = self
+            .builder
+            .add_location(place)
+            .map_err(|why| self.archive.trace_error(why))?;
         let name = self.location_name(index);
         self.take(&Item::Location { place, name: &name })?;
         Ok(id)
     }
 
-    fn add_thread(&mut self, index: usize, rank: LocationId) -> Result<LocationId, ItemError<E>> {
-        let id = self.builder.add_thread(rank)?;
+    fn add_thread(&mut self, index: usize, rank: LocationId) -> Result<LocationId, E> {
+        let id = self
+            .builder
+            .add_thread(rank)
+            .map_err(|why| self.archive.trace_error(why))?;
         let name = self.location_name(index);
         self.take(&Item::Thread {
             rank: rank.index() as u32,
@@ -152,14 +140,17 @@ impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
         Ok(id)
     }
 
-    fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, ItemError<E>> {
-        let id = self.builder.add_communicator(members)?;
+    fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, E> {
+        let id = self
+            .builder
+            .add_communicator(members)
+            .map_err(|why| self.archive.trace_error(why))?;
         let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
         self.take(&Item::Communicator { members: &members })?;
         Ok(id)
     }
 
-    fn begin_events(&mut self) -> Result<(), ItemError<E>> {
+    fn begin_events(&mut self) -> Result<(), E> {
         let definitions = &self.archive.definitions;
         for (region, name) in &definitions.region_names {
             self.add_region(*region, definitions.string(*name))?;
@@ -177,7 +168,7 @@ impl<E, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
         time: Timestamp<Global>,
         action: Action,
         event: Otf2Event,
-    ) -> Result<(), ItemError<E>> {
+    ) -> Result<(), E> {
         let location = location.index() as u32;
         let what = What::from_action(action);
         let take = |items: &mut Self, what| {

@@ -41,7 +41,7 @@ pub(super) fn with_offsets(
 
 /// The order of bytes in a file of definitions.
 pub(super) fn order(file: &[u8]) -> Option<Order> {
-    file.get(1).and_then(|order| Order::of(*order))
+    file.get(1).and_then(|order| Order::from_byte(*order))
 }
 
 fn clock_offset(knot: OffsetKnot, order: Order) -> [u8; 2 + CLOCK_OFFSET_DATA as usize] {

@@ -57,7 +57,7 @@ impl ArchiveReader {
         failures::collect();
         // SAFETY: the path ends with a zero.
         let raw = unsafe { ffi::OTF2_Reader_Open(path.as_ptr()) };
-        let raw = NonNull::new(raw).ok_or_else(|| failures::of(anchor, 1))?;
+        let raw = NonNull::new(raw).ok_or_else(|| failures::error(anchor, 1))?;
         let reader = Self {
             raw,
             anchor: anchor.to_owned(),
@@ -77,9 +77,9 @@ impl ArchiveReader {
         // SAFETY: the reader is open.
         let globals = unsafe { ffi::OTF2_Reader_GetGlobalDefReader(self.raw.as_ptr()) };
         if globals.is_null() {
-            return Err(failures::of(&path, 1));
+            return Err(failures::error(&path, 1));
         }
-        let callbacks = Callbacks::new().ok_or_else(|| failures::of(&path, 1))?;
+        let callbacks = Callbacks::new().ok_or_else(|| failures::error(&path, 1))?;
         let mut definitions = Otf2Definitions::default();
         let data = (&raw mut definitions).cast::<c_void>();
         // SAFETY: reader and callbacks are there, and these are what the callbacks expect as data.
@@ -135,12 +135,12 @@ impl ArchiveReader {
         // SAFETY: the files are open.
         let local = unsafe { ffi::OTF2_Reader_GetDefReader(self.raw.as_ptr(), location) };
         if local.is_null() {
-            return Err(failures::of(&path, 1));
+            return Err(failures::error(&path, 1));
         }
         // SAFETY: has no conditions.
         let callbacks = unsafe { ffi::OTF2_DefReaderCallbacks_New() };
         if callbacks.is_null() {
-            return Err(failures::of(&path, 1));
+            return Err(failures::error(&path, 1));
         }
         // SAFETY: these are callbacks, and the function is one for clock offsets.
         unsafe { ffi::OTF2_DefReaderCallbacks_SetClockOffsetCallback(callbacks, clock_offset) };

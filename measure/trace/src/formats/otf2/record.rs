@@ -26,7 +26,7 @@ pub(super) enum Order {
 
 impl Order {
     /// The one that a header names.
-    pub(super) fn of(byte: u8) -> Option<Self> {
+    pub(super) fn from_byte(byte: u8) -> Option<Self> {
         [Self::Little, Self::Big]
             .into_iter()
             .find(|order| *order as u8 == byte)
@@ -57,6 +57,18 @@ impl Order {
             Self::Big => number.to_be_bytes(),
         }
     }
+}
+
+/// An event, of any kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EventRecord<'a> {
+    /// When it was, in ticks, as recorded.
+    pub(super) time: u64,
+    pub(super) kind: u8,
+    /// All of it, with its attributes.
+    pub(super) bytes: &'a [u8],
+    /// What it says besides its kind.
+    pub(super) data: &'a [u8],
 }
 
 /// Where the data of the record begin that begins at `at`, and where they end; `None` if not all of it is there.

@@ -35,7 +35,7 @@ impl Archive {
             let (from, time) = match (ahead.next_in_trace()?, times.next()) {
                 (Some(from), Some(time)) => (from, *time),
                 (None, None) => return Ok(None),
-                _ => return Err(self.other(index)),
+                _ => return Err(self.wrong_times(index)),
             };
             let [first, end] = self.ticks_between(index, time, time)?;
             // The last one is not negative.
@@ -56,7 +56,7 @@ impl Archive {
             let time = if is_in_trace(record.kind) {
                 before = next;
                 next = next_moved()?;
-                before.ok_or_else(|| self.other(index))?.to
+                before.ok_or_else(|| self.wrong_times(index))?.to
             } else {
                 between(before, record.time, next)
             };

@@ -87,7 +87,7 @@ impl<E> From<Otf2Error> for ReadError<E> {
 
 impl<E> ReadError<E> {
     /// As an error of the archive.
-    pub(super) fn or_else<F: From<Otf2Error>>(self, sink: impl FnOnce(E) -> F) -> F {
+    pub(super) fn into_error<F: From<Otf2Error>>(self, sink: impl FnOnce(E) -> F) -> F {
         match self {
             Self::Archive(why) => why.into(),
             Self::Sink(why) => sink(why),

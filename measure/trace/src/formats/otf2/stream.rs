@@ -1,11 +1,14 @@
 //! The events of one location, on their way from an archive to a trace.
 
+use std::path::Path;
+
 use crate::{Action, CollectiveKind, CommunicatorId, LocationId};
 use downbeat_clock_core::{Global, Timestamp};
 
+use super::Otf2Error;
 use super::definitions::{Otf2Definitions, Otf2Region};
 use super::events::Otf2Event;
-use super::sink::Sink;
+use super::sink::{ReadError, Sink};
 use super::teams::Otf2Teams;
 
 /// What is held back, as a later event says what it was.
@@ -17,22 +20,12 @@ enum Begun {
     Fork,
 }
 
-/// Why an event cannot follow.
-pub(super) enum StreamError<E> {
-    Sink(E),
-    /// In words, after the number of the event.
-    Event(String),
-}
-
-impl<E> From<E> for StreamError<E> {
-    fn from(why: E) -> Self {
-        Self::Sink(why)
-    }
-}
-
 /// What becomes of the events of a location.
 pub(super) struct LocationStream<'a, S> {
     pub(super) location: LocationId,
+    /// File of the events, and index of the one that is taken, for errors.
+    pub(super) path: &'a Path,
+    pub(super) event: u64,
     pub(super) definitions: &'a Otf2Definitions,
     pub(super) teams: &'a mut Otf2Teams,
     pub(super) sink: &'a mut S,
@@ -65,7 +58,7 @@ impl<S: Sink> LocationStream<'_, S> {
         &mut self,
         time: Timestamp<Global>,
         event: Otf2Event,
-    ) -> Result<(), StreamError<S::Error>> {
+    ) -> Result<(), ReadError<S::Error>> {
         let action = match event {
             Otf2Event::Other(_) => Action::Internal,
             Otf2Event::Enter { region } => self.enter(region),
@@ -108,30 +101,33 @@ impl<S: Sink> LocationStream<'_, S> {
             | Otf2Event::TeamEnd { .. } => self.thread(event),
         };
         if self.held.events.is_empty() && self.held.begun.is_empty() {
-            return Ok(self.sink.push(self.location, time, action, event)?);
+            return self
+                .sink
+                .push(self.location, time, action, event)
+                .map_err(ReadError::Sink);
         }
         self.held.events.push((time, action, event));
         if self.held.begun.is_empty() {
-            self.let_go()
+            self.flush().map_err(ReadError::Sink)
         } else {
             Ok(())
         }
     }
 
     /// After the last event: the number of collective operations that were begun but not ended.
-    pub(super) fn end(&mut self) -> Result<usize, StreamError<S::Error>> {
+    pub(super) fn end(&mut self) -> Result<usize, S::Error> {
         let open = self
             .held
             .begun
             .iter()
             .filter(|(_, begun)| *begun == Begun::Collective)
             .count();
-        self.let_go()?;
+        self.flush()?;
         Ok(open)
     }
 
     /// Hands over what was held back; what is not known is nothing to others.
-    fn let_go(&mut self) -> Result<(), StreamError<S::Error>> {
+    fn flush(&mut self) -> Result<(), S::Error> {
         for (time, action, event) in self.held.events.drain(..) {
             self.sink.push(self.location, time, action, event)?;
         }
@@ -145,7 +141,7 @@ impl<S: Sink> LocationStream<'_, S> {
     }
 
     /// What the last event that was held back for this reason was; `false` if there is none.
-    fn was(&mut self, reason: impl Fn(Begun) -> bool, action: Action) -> bool {
+    fn resolve(&mut self, reason: impl Fn(Begun) -> bool, action: Action) -> bool {
         let Some(last) = self
             .held
             .begun
@@ -196,7 +192,7 @@ impl<S: Sink> LocationStream<'_, S> {
             return Action::Internal;
         };
         let entered = Action::Enter { communicator };
-        if self.was(|begun| begun == Begun::Start(communicator), entered) {
+        if self.resolve(|begun| begun == Begun::Start(communicator), entered) {
             left_barrier(communicator)
         } else {
             Action::Internal
@@ -209,20 +205,20 @@ impl<S: Sink> LocationStream<'_, S> {
         communicator: u32,
         root: u32,
         [sent, received]: [u64; 2],
-    ) -> Result<Action, StreamError<S::Error>> {
+    ) -> Result<Action, ReadError<S::Error>> {
         let known = self.teams.within(communicator).zip(kind(operation));
         let enter = known.map_or(Action::Internal, |(communicator, _)| Action::Enter {
             communicator,
         });
-        if !self.was(|begun| begun == Begun::Collective, enter) {
-            return Err(StreamError::Event(
-                "a collective operation ends that has not begun".into(),
-            ));
+        if !self.resolve(|begun| begun == Begun::Collective, enter) {
+            return Err(self
+                .error("a collective operation ends that has not begun")
+                .into());
         }
         let Some((communicator, kind)) = known else {
             return Ok(Action::Internal);
         };
-        self.was(|begun| matches!(begun, Begun::Start(_)), Action::Internal);
+        self.resolve(|begun| matches!(begun, Begun::Start(_)), Action::Internal);
         Ok(Action::Exit {
             communicator,
             kind,
@@ -247,7 +243,7 @@ impl<S: Sink> LocationStream<'_, S> {
                 };
                 if let Some(fork @ None) = self.held.forks.last_mut() {
                     *fork = Some(team);
-                    self.was(|begun| begun == Begun::Fork, Action::Fork { team });
+                    self.resolve(|begun| begun == Begun::Fork, Action::Fork { team });
                 }
                 Action::Begin { team }
             }
@@ -258,7 +254,7 @@ impl<S: Sink> LocationStream<'_, S> {
             _ => match self.held.forks.pop() {
                 Some(Some(team)) => Action::Join { team },
                 Some(None) => {
-                    self.was(|begun| begun == Begun::Fork, Action::Internal);
+                    self.resolve(|begun| begun == Begun::Fork, Action::Internal);
                     Action::Internal
                 }
                 None => Action::Internal,
@@ -266,18 +262,25 @@ impl<S: Sink> LocationStream<'_, S> {
         }
     }
 
+    /// Error of the event that is taken.
+    pub(super) fn error(&self, why: &str) -> Otf2Error {
+        Otf2Error::content(self.path, format!("event {}: {why}", self.event))
+    }
+
     fn peer(
         &mut self,
         communicator: u32,
         rank: u32,
-    ) -> Result<(LocationId, CommunicatorId), StreamError<S::Error>> {
+    ) -> Result<(LocationId, CommunicatorId), ReadError<S::Error>> {
         let found = self
             .teams
-            .peer(self.sink, self.location, communicator, rank)?;
+            .peer(self.sink, self.location, communicator, rank)
+            .map_err(ReadError::Sink)?;
         found.ok_or_else(|| {
-            StreamError::Event(format!(
+            self.error(&format!(
                 "there is no rank {rank} in communicator {communicator}"
             ))
+            .into()
         })
     }
 }

@@ -1,12 +1,14 @@
 //! Communicators and teams of an archive as those of a trace, and who is where in them.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use crate::{CommunicatorId, LocationId, Place};
 use rustc_hash::FxHashMap;
 
+use super::Otf2Error;
 use super::definitions::{Otf2Communicator, Otf2Definitions, PARADIGM_MPI};
-use super::sink::Sink;
+use super::sink::{ReadError, Sink};
 
 /// A communicator of the archive.
 #[derive(Debug)]
@@ -38,25 +40,13 @@ pub(super) struct Otf2Teams {
     pub(super) ends: Option<CommunicatorId>,
 }
 
-/// Why locations or communicators cannot be taken over.
-pub(super) enum TeamError<E> {
-    Sink(E),
-    /// In words.
-    Otf2Definitions(String),
-}
-
-impl<E> From<E> for TeamError<E> {
-    fn from(why: E) -> Self {
-        Self::Sink(why)
-    }
-}
-
 impl Otf2Teams {
     /// Adds all locations and communicators of the archive.
     pub(super) fn new<S: Sink>(
         definitions: &Otf2Definitions,
+        path: &Path,
         sink: &mut S,
-    ) -> Result<Self, TeamError<S::Error>> {
+    ) -> Result<Self, ReadError<S::Error>> {
         let mpi = definitions.ranks(PARADIGM_MPI);
         let at: HashMap<u64, usize> = definitions
             .locations
@@ -67,7 +57,7 @@ impl Otf2Teams {
         let mut rank_of_process: HashMap<u32, usize> = HashMap::new();
         for rank in mpi {
             let Some(&i) = at.get(rank) else {
-                return Err(undefined("MPI's ranks", *rank));
+                return Err(undefined(path, "MPI's ranks", *rank).into());
             };
             rank_of_process
                 .entry(definitions.locations[i].process)
@@ -85,14 +75,16 @@ impl Otf2Teams {
             let process = definitions.locations[i].process;
             let rank = rank_of_process.get(&process).and_then(|&rank| ids[rank]);
             let id = match rank {
-                Some(rank) if !is_rank[i] => sink.add_thread(i, rank)?,
-                _ => sink.add_location(
-                    i,
-                    Place {
-                        node: definitions.node_of(process),
-                        process,
-                    },
-                )?,
+                Some(rank) if !is_rank[i] => sink.add_thread(i, rank).map_err(ReadError::Sink)?,
+                _ => sink
+                    .add_location(
+                        i,
+                        Place {
+                            node: definitions.node_of(process),
+                            process,
+                        },
+                    )
+                    .map_err(ReadError::Sink)?,
             };
             ids[i] = Some(id);
             if is_rank[i] || rank.is_some() {
@@ -100,14 +92,14 @@ impl Otf2Teams {
             }
         }
         let locations: Vec<LocationId> = ids.into_iter().flatten().collect();
-        let members = |group: u32| -> Result<Option<Vec<LocationId>>, TeamError<S::Error>> {
+        let members = |group: u32| -> Result<Option<Vec<LocationId>>, ReadError<S::Error>> {
             let Some(members) = definitions.members(group) else {
                 return Ok(None);
             };
             let known = |id: &u64| {
                 at.get(id)
                     .map(|&i| locations[i])
-                    .ok_or_else(|| undefined("a communicator", *id))
+                    .ok_or_else(|| undefined(path, "a communicator", *id).into())
             };
             members
                 .iter()
@@ -122,7 +114,7 @@ impl Otf2Teams {
             let team = match *communicator {
                 Otf2Communicator::Within(group) => match members(group)? {
                     Some(members) => Otf2Team::Within {
-                        id: sink.add_communicator(&members)?,
+                        id: sink.add_communicator(&members).map_err(ReadError::Sink)?,
                         members,
                     },
                     None => Otf2Team::Own,
@@ -133,7 +125,9 @@ impl Otf2Teams {
                         members(b)?.unwrap_or_default(),
                     ];
                     Otf2Team::Between {
-                        id: sink.add_communicator(&sides.concat())?,
+                        id: sink
+                            .add_communicator(&sides.concat())
+                            .map_err(ReadError::Sink)?,
                         sides,
                     }
                 }
@@ -145,11 +139,11 @@ impl Otf2Teams {
             .filter_map(|rank| at.get(rank))
             .map(|&i| locations[i])
             .collect();
-        let mut of_all = || sink.add_communicator(&all);
+        let mut add_all = || sink.add_communicator(&all).map_err(ReadError::Sink);
         let [starts, ends] = if all.is_empty() {
             [None; 2]
         } else {
-            [Some(of_all()?), Some(of_all()?)]
+            [Some(add_all()?), Some(add_all()?)]
         };
         Ok(Self {
             teams,
@@ -209,8 +203,9 @@ impl Otf2Teams {
     }
 }
 
-fn undefined<E>(whose: &str, location: u64) -> TeamError<E> {
-    TeamError::Otf2Definitions(format!(
-        "{whose} include location {location}, which is not defined"
-    ))
+fn undefined(path: &Path, group: &str, location: u64) -> Otf2Error {
+    Otf2Error::content(
+        path,
+        format!("{group} include location {location}, which is not defined"),
+    )
 }

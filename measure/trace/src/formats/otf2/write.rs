@@ -152,7 +152,7 @@ impl Archive {
                 .locations
                 .get(index)
                 .and_then(|&location| Some((location, times.get(location.index())?)));
-            let (location, times) = found.ok_or_else(|| self.other(index))?;
+            let (location, times) = found.ok_or_else(|| self.wrong_times(index))?;
             let offsets = origin.offsets.then(|| &self.offsets[index]);
             self.write_location(
                 index,
@@ -217,9 +217,9 @@ impl Archive {
             let (at, [earliest, latest]) = match (file.next_in_trace()?, leeway.next()) {
                 (Some(at), Some(between)) => (at, between),
                 (None, None) => return Ok(None),
-                _ => return Err(self.other(index)),
+                _ => return Err(self.wrong_times(index)),
             };
-            let at = i64::try_from(at).map_err(|_| self.other(index))?;
+            let at = i64::try_from(at).map_err(|_| self.wrong_times(index))?;
             let [earliest, latest] = self.ticks_between(index, earliest, latest)?;
             Ok(Some(TimeWindow {
                 at,
@@ -268,7 +268,7 @@ impl Archive {
         ))
     }
 
-    pub(super) fn other(&self, index: usize) -> Otf2Error {
+    pub(super) fn wrong_times(&self, index: usize) -> Otf2Error {
         let path = local(&self.anchor, self.locations()[index].id, "evt");
         Otf2Error::content(&path, "the corrected times are not those of this archive")
     }

@@ -39,7 +39,7 @@ impl Flows {
     pub(super) fn take(&mut self, item: &Item<'_>) -> Option<u64> {
         match *item {
             Item::Location { .. } => self.speaks_for.push(self.speaks_for.len() as u32),
-            Item::Thread { rank, .. } => self.speaks_for.push(self.of(rank)),
+            Item::Thread { rank, .. } => self.speaks_for.push(self.process_of(rank)),
             Item::Event {
                 location,
                 what:
@@ -51,8 +51,8 @@ impl Flows {
                 ..
             } => {
                 let channel = FlowChannel {
-                    from: self.of(location),
-                    to: self.of(to),
+                    from: self.process_of(location),
+                    to: self.process_of(to),
                     communicator,
                     tag,
                 };
@@ -69,8 +69,8 @@ impl Flows {
                 ..
             } => {
                 let channel = FlowChannel {
-                    from: self.of(from),
-                    to: self.of(location),
+                    from: self.process_of(from),
+                    to: self.process_of(location),
                     communicator,
                     tag,
                 };
@@ -81,7 +81,7 @@ impl Flows {
         None
     }
 
-    fn of(&self, location: u32) -> u32 {
+    fn process_of(&self, location: u32) -> u32 {
         self.speaks_for
             .get(location as usize)
             .copied()

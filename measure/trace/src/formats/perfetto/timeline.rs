@@ -1,7 +1,7 @@
 //! The events of one location as Perfetto nests them: what ends is always what began last.
 
-use super::PerfettoSummary;
 use super::packets::{self, Annotation, Category, InternedName, TrackEvent, TrackEventKind};
+use super::summary::PerfettoSummary;
 
 /// Perfetto drops what is nested deeper than 512, and then takes its end for that of something else.
 pub(super) const DEEPEST: usize = 500;
@@ -159,7 +159,7 @@ impl Timeline {
 
     /// After the last event.
     pub(super) fn finish(&mut self, to: &mut Vec<u8>, summary: &mut PerfettoSummary) {
-        self.let_go(to);
+        self.flush(to);
         summary.not_ended += self.open.len() as u64;
     }
 
@@ -203,7 +203,7 @@ impl Timeline {
         }
         packets::event(&mut self.held, event);
         if self.held.len() > MOST_HELD {
-            self.let_go(to);
+            self.flush(to);
         }
     }
 
@@ -226,7 +226,7 @@ impl Timeline {
     }
 
     /// Adds what was held back, without waiting for names any longer.
-    fn let_go(&mut self, to: &mut Vec<u8>) {
+    fn flush(&mut self, to: &mut Vec<u8>) {
         // From the last to the first, so that places stay where they are.
         for index in (0..self.open.len().min(DEEPEST)).rev() {
             let OpenSlice { begun, unnamed, .. } = &mut self.open[index];

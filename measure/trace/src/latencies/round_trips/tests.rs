@@ -3,7 +3,7 @@ use crate::{
     Action, CommunicatorId, Interpolation, Matching, Place, PreSynchronization, SyntheticProgram,
     SyntheticTraffic, TraceBuilder, Verdict,
 };
-use downbeat_sync::{Clocks, Wander};
+use downbeat_sync::{Clocks, DriftWalk};
 
 /// With clocks that were made one from outside, as well as that can be done.
 fn synchronized(program: &SyntheticProgram) -> Trace {
@@ -22,7 +22,7 @@ fn synchronized(program: &SyntheticProgram) -> Trace {
 
 /// Clocks whose drifts wander by so much after a second.
 fn wandering(program: &SyntheticProgram, drift_per_sqrt_second: f64) -> SyntheticProgram {
-    let wander = program.clocks.wander.map(|wander| Wander {
+    let wander = program.clocks.wander.map(|wander| DriftWalk {
         drift_per_sqrt_second,
         ..wander
     });

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use downbeat_records::analysis::{Analysis, ExperimentComparison, Settings};
+use downbeat_records::analysis::{Analysis, AnalysisSettings, ExperimentComparison};
 use downbeat_records::stats::{PValues, RankMethod};
 
 /// Level of the normality test below which the t-test of means counts as doubtful.
@@ -47,7 +47,7 @@ impl Alternative {
 pub(super) struct ComparedExperiments {
     pub(super) folders: [PathBuf; 2],
     pub(super) alternative: Alternative,
-    pub(super) settings: Settings,
+    pub(super) settings: AnalysisSettings,
     pub(super) analyses: [Analysis; 2],
     pub(super) comparison: ExperimentComparison,
 }

@@ -104,7 +104,7 @@ pub(super) fn report(method: JsonMethod, compared: &ComparedExperiments) -> Comp
         version: 1,
         method,
         alternative: alternative.name(),
-        of: comparison.of.name(),
+        of: comparison.average.name(),
         experiments: [0, 1].map(experiment),
         differing_factors: factors.map(|factor| factor.name.as_str()).collect(),
         groups: groups

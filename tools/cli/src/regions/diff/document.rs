@@ -114,7 +114,7 @@ fn region<'a>(region: &'a RegionDiff<'a>) -> JsonRegion<'a> {
                 ranks: &moved.ranks,
             })
             .collect(),
-        untold: region.untold,
+        untold: region.undetermined,
     }
 }
 

@@ -1,7 +1,7 @@
 //! One region: its ranks, the histograms of those that look alike, and its statistics.
 
 use downbeat_regions::{
-    CountOf, EventReport, HistogramGroup, RankEvent, RankSet, RankTotal, RegionReport, Remarks,
+    EventReport, HistogramGroup, RankCount, RankEvent, RankSet, RankTotal, RegionReport, Remarks,
     TextOptions,
 };
 
@@ -211,10 +211,10 @@ fn statistics(found: &EventReport, unit: TickUnit) -> HtmlTable {
 fn counts(found: &EventReport) -> String {
     let ranks = found.ranks.len();
     let average = found.count / u64::from(ranks.max(1));
-    let of_rank = |CountOf {
+    let of_rank = |RankCount {
                        count: number,
                        rank,
-                   }: CountOf| format!("{} (rank {rank})", count(number));
+                   }: RankCount| format!("{} (rank {rank})", count(number));
     let threads = match found.threads {
         0 | 1 => String::new(),
         several => format!(" Up to {several} threads of a rank."),

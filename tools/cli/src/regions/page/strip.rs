@@ -308,12 +308,12 @@ fn describe(events: &EventReport, ranks: u32, unit: TickUnit) -> String {
 mod tests {
     use super::*;
     use downbeat_clock_core::DecimalBin;
-    use downbeat_regions::{CountOf, RankEvent, RankSet, RankTotal};
+    use downbeat_regions::{RankCount, RankEvent, RankSet, RankTotal};
     use downbeat_timers::Duration;
 
     fn events(groups: &[(u64, RankSet)], all: RankSet) -> EventReport {
         let (count, event) = (
-            CountOf { count: 1, rank: 0 },
+            RankCount { count: 1, rank: 0 },
             RankEvent {
                 length: 1,
                 rank: 0,
@@ -409,7 +409,12 @@ mod tests {
         assert!(striped.len() < 10_000, "{}", striped.len());
         // A colour for each group, up to twelve; the others are alike.
         let many: Vec<_> = (0..30)
-            .filter_map(|i| Some((DecimalBin::from_index(30 - i)?.low(), RankSet::of(i as u32))))
+            .filter_map(|i| {
+                Some((
+                    DecimalBin::from_index(30 - i)?.low(),
+                    RankSet::single(i as u32),
+                ))
+            })
             .collect();
         let many = drawn(&events(&many, (0..30).collect()), 30);
         assert!(

@@ -1,6 +1,6 @@
 //! All regions of a report: what takes the longest, where balance is missing, and a table that leads to each.
 
-use downbeat_regions::{EventReport, RegionReport, Report, TextOptions};
+use downbeat_regions::{EventReport, ProfileReport, RegionReport, TextOptions};
 
 use downbeat_common::page::bins::TickUnit;
 use downbeat_common::page::svg::fitting;
@@ -13,7 +13,7 @@ const NAME: f64 = 280.0;
 pub(super) fn write(
     page: &mut Page,
     number: usize,
-    report: &Report,
+    report: &ProfileReport,
     unit: TickUnit,
     options: &TextOptions,
 ) {
@@ -103,7 +103,7 @@ fn headlines(regions: &[&RegionReport], unit: TickUnit) -> Vec<String> {
     lines
 }
 
-fn conditions(report: &Report) -> String {
+fn conditions(report: &ProfileReport) -> String {
     let overhead = &report.overhead;
     let nanos = |picos: u64| format!("{:.1} ns", picos as f64 / 1e3);
     let subtracted = if overhead.subtracted {

@@ -18,7 +18,7 @@ pub(super) fn compare(experiments: &Experiments) -> Vec<ExperimentComparison> {
     };
     let confidence = experiments.settings.confidence;
     let against =
-        |other| ExperimentComparison::of(other, &first.analysis, experiments.average, confidence);
+        |other| ExperimentComparison::new(other, &first.analysis, experiments.average, confidence);
     others
         .iter()
         .map(|other| against(&other.analysis))

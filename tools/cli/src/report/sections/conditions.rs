@@ -1,6 +1,6 @@
 //! Under what conditions it was measured: the factors of the experiments, and the facts of their launches.
 
-use downbeat_records::State;
+use downbeat_records::ObservationState;
 
 use crate::report::measured::{Experiments, MeasuredExperiment};
 use downbeat_common::page::units;
@@ -89,7 +89,7 @@ fn launches(measured: &MeasuredExperiment) -> HtmlTable {
                 .iter()
                 .flat_map(|group| group.launches.iter().filter(|of| of.launch == *name))
         };
-        let count = |state: State| {
+        let count = |state: ObservationState| {
             let counts = groups()
                 .flat_map(|of| &of.counts)
                 .filter(|(known, _)| *known == state);
@@ -100,8 +100,8 @@ fn launches(measured: &MeasuredExperiment) -> HtmlTable {
             (i + 1).to_string(),
             launch.groups.len().to_string(),
             units::count(groups().map(|of| of.valid as u64).sum()),
-            count(State::Late),
-            count(State::Long),
+            count(ObservationState::Late),
+            count(ObservationState::Long),
             units::count(groups().map(|of| of.outliers as u64).sum()),
             if launch.complete { "yes" } else { "no" }.to_owned(),
         ]);

@@ -1,6 +1,6 @@
 //! The first sentences of the page: what was measured, by what, what came of it, and what is to be doubted.
 
-use downbeat_records::State;
+use downbeat_records::ObservationState;
 use downbeat_records::analysis::{ComparedGroup, ExperimentComparison, GroupAnalysis};
 use downbeat_records::stats::stars;
 
@@ -252,7 +252,7 @@ fn doubts(measured: &MeasuredExperiment) -> Vec<String> {
     let invalid: u64 = analysis
         .groups
         .iter()
-        .map(|group| group.count(State::Late) + group.count(State::Long))
+        .map(|group| group.count(ObservationState::Late) + group.count(ObservationState::Long))
         .sum();
     let outliers: u64 = analysis
         .groups

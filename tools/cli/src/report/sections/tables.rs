@@ -1,6 +1,6 @@
 //! The raw tables: what every launch says about every group.
 
-use downbeat_records::State;
+use downbeat_records::ObservationState;
 use downbeat_records::analysis::LaunchAverages;
 
 use crate::report::measured::{Experiments, MeasuredExperiment, MeasuredOperation};
@@ -49,7 +49,7 @@ fn table(measured: &MeasuredExperiment, kind: &MeasuredOperation) -> HtmlTable {
 }
 
 fn row(bytes: u64, of: &LaunchAverages, nanos: &[f64]) -> [String; 11] {
-    let count = |state: State| {
+    let count = |state: ObservationState| {
         of.counts
             .iter()
             .find(|(known, _)| *known == state)
@@ -61,8 +61,8 @@ fn row(bytes: u64, of: &LaunchAverages, nanos: &[f64]) -> [String; 11] {
         of.launch.clone(),
         bytes.to_string(),
         units::count(of.valid as u64),
-        units::count(count(State::Late)),
-        units::count(count(State::Long)),
+        units::count(count(ObservationState::Late)),
+        units::count(count(ObservationState::Long)),
         units::count(of.outliers as u64),
         number(of.median),
         number(of.mean),

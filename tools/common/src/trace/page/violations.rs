@@ -1,11 +1,13 @@
 //! What is wrong with times at every stage: figure 5 and table 3 of Becker et al. (2009).
 
-use super::ViolationStage;
 use crate::page::style;
 use crate::page::svg::{Canvas, LINE, Picture, TextAnchor, WIDTH, text_width};
 use crate::page::units::{count, time};
 use crate::page::{HtmlTable, Page};
 use crate::trace::{RelationsReport, Violations, percent};
+
+/// Times at one stage, and what is wrong with them.
+pub(super) type ViolationStage<'a> = (&'static str, &'a Violations);
 
 /// The height of a bar.
 const BAR: f64 = 12.0;

@@ -3,13 +3,13 @@
 use downbeat_clock_core::{DecimalBin, Duration, RegionEvent};
 
 use super::profile::{Profile, RegionProfile, ThreadEvent};
-use super::report::Report;
+use super::report::ProfileReport;
 use super::setup::Overhead;
 
 /// Regions, and how long their events took on each rank: nothing where it did not run through the region.
 pub(super) type Lengths<'a> = [(&'a str, &'a [Option<&'a [u64]>])];
 
-pub(super) fn report(tick_nanos: i64, regions: &Lengths<'_>) -> Report {
+pub(super) fn report(tick_nanos: i64, regions: &Lengths<'_>) -> ProfileReport {
     let ranks = regions
         .iter()
         .map(|(_, ranks)| ranks.len())
@@ -20,14 +20,14 @@ pub(super) fn report(tick_nanos: i64, regions: &Lengths<'_>) -> Report {
             .iter()
             .filter_map(|(name, ranks)| Some((name, (*ranks.get(rank)?)?)));
         let profiles = seen.map(|(name, lengths)| profile(name, lengths)).collect();
-        Report::of(&Profile::new(
+        ProfileReport::new(&Profile::new(
             "clock",
             Duration::from_nanos(tick_nanos),
             Overhead::default(),
             profiles,
         ))
     };
-    (1..ranks).fold(of_rank(0), |all, rank| all.beside(of_rank(rank)).unwrap())
+    (1..ranks).fold(of_rank(0), |all, rank| all.merge(of_rank(rank)).unwrap())
 }
 
 fn profile(name: &str, lengths: &[u64]) -> RegionProfile {

@@ -9,14 +9,14 @@ use super::RecordError;
 
 /// A file that grows at its end.
 #[derive(Debug)]
-pub(super) struct Tail {
+pub(super) struct AppendFile {
     pub(super) path: PathBuf,
     pub(super) file: File,
     /// Where the next piece goes. What stands behind that is not whole.
     pub(super) end: u64,
 }
 
-impl Tail {
+impl AppendFile {
     /// Opens a file, also one that is not there yet; whoever does so looks at once at what it holds.
     pub(super) fn open(path: &Path) -> Result<Self, RecordError> {
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_piece_that_does_not_fit_is_an_error_that_names_the_file() {
         let file = OpenOptions::new().append(true).open("/dev/full").unwrap();
-        let mut full = Tail {
+        let mut full = AppendFile {
             path: PathBuf::from("x/a.csv"),
             file,
             end: 0,
@@ -115,9 +115,9 @@ mod tests {
     #[test]
     fn what_is_not_whole_goes_away_with_the_next_piece() {
         let (_folder, path) = Folder::with("a", b"whole\npart");
-        let mut tail = Tail {
+        let mut tail = AppendFile {
             end: 6,
-            ..Tail::open(&path).unwrap()
+            ..AppendFile::open(&path).unwrap()
         };
         tail.append(b"next\n").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"whole\nnext\n");

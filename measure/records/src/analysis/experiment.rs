@@ -1,0 +1,132 @@
+//! Analysis of one experiment.
+
+use std::collections::BTreeMap;
+
+use super::group::GroupAnalysis;
+use super::settings::AnalysisSettings;
+use crate::{Factors, GroupKey, Launch, MeasuredGroup, RecordError};
+
+/// What an experiment says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Analysis {
+    /// How it was found out.
+    pub settings: AnalysisSettings,
+    /// What all launches have in common.
+    pub factors: Factors,
+    /// The names of the launches, in their order.
+    pub launches: Vec<String>,
+    /// Which of them were not measured to their end.
+    pub incomplete: Vec<String>,
+    /// By operation, size and ranks.
+    pub groups: Vec<GroupAnalysis>,
+}
+
+impl Analysis {
+    /// Analyses launches, each with its name. They stay as they are: a report may want the order of observations.
+    ///
+    /// # Errors
+    /// When there is no launch, their factors differ, one has the same group twice, or something that is no time.
+    pub fn new(
+        launches: &[(String, Launch)],
+        settings: &AnalysisSettings,
+    ) -> Result<Self, RecordError> {
+        let (_, first) = launches.first().ok_or(RecordError::NoLaunches)?;
+        for (name, launch) in launches {
+            if let Some(factor) = first.factors.differing(&launch.factors) {
+                return Err(RecordError::MixedFactors {
+                    launch: name.clone(),
+                    factor: factor.to_owned(),
+                });
+            }
+        }
+        let analysed = by_key(launches)?
+            .into_iter()
+            .map(|(key, of)| GroupAnalysis::new(key, launches, &of, settings));
+        Ok(Self {
+            settings: *settings,
+            factors: first.factors.clone(),
+            launches: launches.iter().map(|(name, _)| name.clone()).collect(),
+            incomplete: launches
+                .iter()
+                .filter(|(_, launch)| !launch.complete)
+                .map(|(name, _)| name.clone())
+                .collect(),
+            groups: analysed.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// What was found out about one group.
+    pub fn group(&self, key: &GroupKey) -> Option<&GroupAnalysis> {
+        self.groups.iter().find(|group| group.key == *key)
+    }
+}
+
+/// For each key, the group of every launch, if it has one.
+type ByKey<'a> = BTreeMap<&'a GroupKey, Vec<Option<&'a MeasuredGroup>>>;
+
+fn by_key(launches: &[(String, Launch)]) -> Result<ByKey<'_>, RecordError> {
+    let mut found = ByKey::new();
+    for (place, (name, launch)) in launches.iter().enumerate() {
+        for group in &launch.groups {
+            let of_launches = found
+                .entry(&group.key)
+                .or_insert_with(|| vec![None; launches.len()]);
+            if of_launches[place].replace(group).is_some() {
+                return Err(RecordError::DuplicateGroup {
+                    launch: name.clone(),
+                    key: group.key.clone(),
+                });
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::examples::{experiment, group, launch};
+    use super::*;
+
+    #[test]
+    fn launches_that_cannot_be_analysed_are_named() {
+        let error = |launches: &[(String, Launch)]| {
+            Analysis::new(launches, &AnalysisSettings::default())
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(error(&[]), "there is no launch");
+        let twice = [
+            launch("a", &[group(8, &[1.0])]),
+            launch("b", &[group(8, &[1.0]), group(8, &[2.0])]),
+        ];
+        assert_eq!(error(&twice), "b: bcast, 8 bytes, 2 ranks: measured twice");
+        for nanos in [f64::NAN, f64::INFINITY, 1e19, -1e19] {
+            assert_eq!(
+                error(&experiment(&[&[1.0], &[1.0, nanos]])),
+                "b: bcast, 8 bytes, 2 ranks: a time is not a number, or longer than 292 years",
+                "{nanos}"
+            );
+        }
+        let extreme = experiment(&[&[9e18, -9e18, 0.0]]);
+        assert!(Analysis::new(&extreme, &AnalysisSettings::default()).is_ok());
+        let mut mixed = experiment(&[&[1.0], &[1.0]]);
+        mixed[1].1.factors = Factors::default().with("ranks", &3);
+        assert_eq!(
+            error(&mixed),
+            "b: the factor \"ranks\" is not that of the first launch"
+        );
+    }
+
+    #[test]
+    fn launches_stay_as_they_are_and_those_without_an_end_are_named() {
+        let mut launches = experiment(&[&[3.0, 1.0, 2.0], &[5.0, 4.0]]);
+        launches[1].1.complete = false;
+        let before = launches.clone();
+        let analysis = Analysis::new(&launches, &AnalysisSettings::default()).unwrap();
+        assert_eq!(
+            (launches, analysis.incomplete.join(" ")),
+            (before, "b".to_owned())
+        );
+        assert_eq!(analysis.factors.get("ranks"), Some("2"));
+    }
+}
