@@ -80,6 +80,7 @@ pub use duration::{Duration, ParseDurationError};
 pub use error::{FitError, ModelError};
 pub use fit::{FittedLine, LeastSquares, OffsetFit, OffsetLine};
 pub use histogram::DecimalBin;
+#[doc(hidden)]
 pub use latch::{Latch, LatchWriter};
 pub use model::{ClockModel, Counter, Instant, Source};
 pub use offset::{

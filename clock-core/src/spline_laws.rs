@@ -375,7 +375,10 @@ fn error_messages_name_the_fault() {
         FitError::NoKnots
     );
     let message = |error: &dyn core::error::Error| error.to_string();
-    assert_eq!(said(&FitError::NoKnots), "a spline needs at least one knot");
+    assert_eq!(
+        message(&FitError::NoKnots),
+        "a spline needs at least one knot"
+    );
     assert_eq!(
         message(&FitError::AtNotIncreasing(3)),
         "knot 3 is not later than the one before"

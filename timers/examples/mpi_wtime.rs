@@ -7,12 +7,12 @@
 
 use std::error::Error;
 
-use downbeat_timers::{Clock, Resolution, WtimeClock, WtimeUnavailable};
+use downbeat_timers::{Clock, ClockUnavailable, Resolution, WtimeClock};
 use mpi::traits::Communicator;
 
 fn main() -> Result<(), Box<dyn Error>> {
     match WtimeClock::attach() {
-        Err(WtimeUnavailable::NotInitialized) => {}
+        Err(ClockUnavailable::MpiNotInitialized) => {}
         other => {
             return Err(
                 format!("MPI_Wtime must be unavailable before MPI_Init, but: {other:?}").into(),

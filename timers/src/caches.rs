@@ -1,11 +1,10 @@
 //! Data caches of a core, and the cores that share them.
 
-use core::fmt;
 use core::ops::RangeInclusive;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::CoreId;
+use crate::{CoreError, CoreId};
 
 /// A cache that a core reads data through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,43 +17,11 @@ pub struct DataCache {
     pub private: bool,
 }
 
-/// Reason why the caches of a core are unknown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CachesUnknown {
-    /// The system lists no caches, as on systems other than Linux, or there is no such core.
-    NotListed(CoreId),
-    /// A file of the system cannot be read or parsed.
-    Unreadable(PathBuf),
-    /// All caches are shared with other cores.
-    NonePrivate(CoreId),
-}
-
-impl fmt::Display for CachesUnknown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotListed(core) => {
-                write!(f, "the system does not list the caches of core {core}")
-            }
-            Self::Unreadable(file) => write!(
-                f,
-                "{} cannot be read or does not describe a cache",
-                file.display()
-            ),
-            Self::NonePrivate(core) => {
-                write!(f, "core {core} shares all of its caches with other cores")
-            }
-        }
-    }
-}
-
-impl core::error::Error for CachesUnknown {}
-
 /// Lists the caches that a core reads data through, nearest first.
 ///
 /// # Errors
 /// If they are unknown.
-pub fn data_caches(core: CoreId) -> Result<Vec<DataCache>, CachesUnknown> {
+pub fn data_caches(core: CoreId) -> Result<Vec<DataCache>, CoreError> {
     caches_below(
         Path::new(&format!("/sys/devices/system/cpu/cpu{core}")),
         core,
@@ -65,12 +32,12 @@ pub fn data_caches(core: CoreId) -> Result<Vec<DataCache>, CachesUnknown> {
 ///
 /// # Errors
 /// If the caches are unknown, or none is private.
-pub fn last_private_cache(core: CoreId) -> Result<DataCache, CachesUnknown> {
+pub fn last_private_cache(core: CoreId) -> Result<DataCache, CoreError> {
     let private = data_caches(core)?.into_iter().rfind(|cache| cache.private);
-    private.ok_or(CachesUnknown::NonePrivate(core))
+    private.ok_or(CoreError::NoPrivateCache(core))
 }
 
-fn caches_below(cpu: &Path, core: CoreId) -> Result<Vec<DataCache>, CachesUnknown> {
+fn caches_below(cpu: &Path, core: CoreId) -> Result<Vec<DataCache>, CoreError> {
     let threads = || read(&cpu.join("topology/thread_siblings_list"), cores);
     let mut caches = Vec::new();
     for index in 0.. {
@@ -97,16 +64,16 @@ fn caches_below(cpu: &Path, core: CoreId) -> Result<Vec<DataCache>, CachesUnknow
     }
     caches.sort_by_key(|cache| cache.level);
     if caches.is_empty() {
-        Err(CachesUnknown::NotListed(core))
+        Err(CoreError::CachesNotListed(core))
     } else {
         Ok(caches)
     }
 }
 
-fn read<T>(file: &Path, parse: impl Fn(&str) -> Option<T>) -> Result<T, CachesUnknown> {
+fn read<T>(file: &Path, parse: impl Fn(&str) -> Option<T>) -> Result<T, CoreError> {
     let text = fs::read_to_string(file).ok();
     text.and_then(|text| parse(text.trim()))
-        .ok_or_else(|| CachesUnknown::Unreadable(file.to_owned()))
+        .ok_or_else(|| CoreError::CacheUnreadable(file.to_owned()))
 }
 
 /// Parses a size such as `48K`; the kernel writes no other unit, but `M` is accepted.
@@ -135,6 +102,8 @@ fn cores(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     /// A temporary folder with files like those of the kernel.
@@ -166,7 +135,7 @@ mod tests {
             }
         }
 
-        fn caches(&self) -> Result<Vec<DataCache>, CachesUnknown> {
+        fn caches(&self) -> Result<Vec<DataCache>, CoreError> {
             caches_below(&self.0, CoreId(7))
         }
     }
@@ -210,7 +179,7 @@ mod tests {
     #[test]
     fn unknown_caches_are_reported() {
         let cpu = CpuFolder::new("unknown", "7");
-        assert_eq!(cpu.caches(), Err(CachesUnknown::NotListed(CoreId(7))));
+        assert_eq!(cpu.caches(), Err(CoreError::CachesNotListed(CoreId(7))));
         for (size, shared, file) in [
             ("much", "7", "size"),
             ("0K", "7", "size"),
@@ -221,7 +190,7 @@ mod tests {
             ("48K", "all", "shared_cpu_list"),
         ] {
             cpu.cache(0, ["1", "Data", size, shared]);
-            let Err(CachesUnknown::Unreadable(found)) = cpu.caches() else {
+            let Err(CoreError::CacheUnreadable(found)) = cpu.caches() else {
                 panic!("{size} {shared}")
             };
             assert!(found.ends_with(file), "{}", found.display());
@@ -235,7 +204,7 @@ mod tests {
         );
         assert_eq!(
             data_caches(CoreId(u32::MAX)),
-            Err(CachesUnknown::NotListed(CoreId(u32::MAX)))
+            Err(CoreError::CachesNotListed(CoreId(u32::MAX)))
         );
     }
 

@@ -1,8 +1,8 @@
 //! The generic timer of aarch64 processors.
 
-use core::fmt;
-
 use downbeat_clock_core::{Clock, ReadOrdering, TickRate, Ticks};
+
+use crate::ClockUnavailable;
 
 /// The virtual count of the generic timer, CNTVCT_EL0: equal on all cores, with a rate stated by the firmware.
 ///
@@ -13,35 +13,14 @@ pub struct CntvctClock {
     counter: CntvctAccess,
 }
 
-/// Reason why the generic timer cannot be used as a clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CntvctUnavailable {
-    /// The processor is not an aarch64 processor.
-    OtherArchitecture,
-    /// The firmware states no frequency.
-    NoFrequency,
-}
-
-impl fmt::Display for CntvctUnavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::OtherArchitecture => "this is not an aarch64 processor",
-            Self::NoFrequency => "the firmware states no frequency (CNTFRQ_EL0 is 0)",
-        })
-    }
-}
-
-impl core::error::Error for CntvctUnavailable {}
-
 impl CntvctClock {
     /// Creates the clock if the timer can be read.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn detect() -> Result<Self, CntvctUnavailable> {
+    pub fn detect() -> Result<Self, ClockUnavailable> {
         let (counter, hz) = detect()?;
-        let rate = TickRate::from_hz(hz).map_err(|_| CntvctUnavailable::NoFrequency)?;
+        let rate = TickRate::from_hz(hz).map_err(|_| ClockUnavailable::NoFrequency)?;
         Ok(Self { rate, counter })
     }
 
@@ -74,13 +53,13 @@ impl Clock for CntvctClock {
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64 {
-    use super::CntvctUnavailable;
+    use crate::ClockUnavailable;
     use core::arch::asm;
 
     #[derive(Clone, Copy, Debug)]
     pub(super) struct CntvctAccess(());
 
-    pub(super) fn detect() -> Result<(CntvctAccess, u64), CntvctUnavailable> {
+    pub(super) fn detect() -> Result<(CntvctAccess, u64), ClockUnavailable> {
         let hz: u64;
         // SAFETY: every aarch64 processor has the register; EL0 may read it if it may read the counter.
         unsafe {
@@ -114,14 +93,14 @@ mod aarch64 {
 
 #[cfg(not(target_arch = "aarch64"))]
 mod elsewhere {
-    use super::CntvctUnavailable;
+    use crate::ClockUnavailable;
 
     /// Has no values, because the timer does not exist on this architecture.
     #[derive(Clone, Copy, Debug)]
     pub(super) enum CntvctAccess {}
 
-    pub(super) fn detect() -> Result<(CntvctAccess, u64), CntvctUnavailable> {
-        Err(CntvctUnavailable::OtherArchitecture)
+    pub(super) fn detect() -> Result<(CntvctAccess, u64), ClockUnavailable> {
+        Err(ClockUnavailable::NotAarch64)
     }
 
     impl CntvctAccess {

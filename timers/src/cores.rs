@@ -17,12 +17,14 @@ pub use with_std::{CoreError, allowed_cores, current_core, pin_to, socket_of};
 
 #[cfg(feature = "std")]
 mod with_std {
+    use std::path::PathBuf;
+
     use downbeat_clock_core::FitError;
 
     use super::{CoreId, fmt};
 
-    /// Reason why a thread could not be pinned, or two cores could not be compared.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    /// Reason why a thread could not be pinned, two cores could not be compared, or the caches of a core are unknown.
+    #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub enum CoreError {
         /// The machine has no such core, or this thread may not run on it.
@@ -33,6 +35,12 @@ mod with_std {
         SameCore(CoreId),
         /// The counter ran backwards on a core, or the counters of the two cores moved against each other.
         Readings(FitError),
+        /// The system lists no caches, as on systems other than Linux, or there is no such core.
+        CachesNotListed(CoreId),
+        /// A file of the system about a cache cannot be read or parsed.
+        CacheUnreadable(PathBuf),
+        /// All caches of the core are shared with other cores.
+        NoPrivateCache(CoreId),
     }
 
     impl fmt::Display for CoreError {
@@ -47,6 +55,17 @@ mod with_std {
                 }
                 Self::SameCore(core) => write!(f, "core {core} cannot be compared with itself"),
                 Self::Readings(why) => why.fmt(f),
+                Self::CachesNotListed(core) => {
+                    write!(f, "the system does not list the caches of core {core}")
+                }
+                Self::CacheUnreadable(file) => write!(
+                    f,
+                    "{} cannot be read or does not describe a cache",
+                    file.display()
+                ),
+                Self::NoPrivateCache(core) => {
+                    write!(f, "core {core} shares all of its caches with other cores")
+                }
             }
         }
     }

@@ -57,6 +57,7 @@ mod compare;
 mod cores;
 #[cfg(feature = "std")]
 mod cost;
+mod error;
 #[cfg(feature = "mpi")]
 mod mpi;
 #[cfg(feature = "std")]
@@ -68,11 +69,11 @@ mod system;
 mod tsc;
 
 #[cfg(feature = "std")]
-pub use caches::{CachesUnknown, DataCache, data_caches, last_private_cache};
+pub use caches::{DataCache, data_caches, last_private_cache};
 #[cfg(feature = "std")]
 pub use calibrate::calibrate_during;
 pub use calibrate::{BRACKETS, Bracket, Calibration, CalibrationError, calibrate};
-pub use cntvct::{CntvctClock, CntvctUnavailable};
+pub use cntvct::CntvctClock;
 #[cfg(feature = "std")]
 pub use compare::{ALL_PAIRS_UP_TO, CoreOffset, compare_cores, compare_pair};
 pub use cores::CoreId;
@@ -81,15 +82,13 @@ pub use cores::{CoreError, allowed_cores, current_core, pin_to, socket_of};
 #[cfg(feature = "std")]
 pub use cost::{ReadCost, Resolution};
 pub use downbeat_clock_core::{Clock, Duration, TickRate, Ticks};
+pub use error::ClockUnavailable;
 #[cfg(feature = "mpi")]
-pub use mpi::{WtimeClock, WtimeUnavailable};
+pub use mpi::WtimeClock;
 #[cfg(feature = "std")]
 pub use saved::{Machine, SavedCalibration};
 #[cfg(feature = "std")]
 pub use skew::{Skew, SkewError, SkewStep, SkewSwing, SkewWander, SkewedClock, Truth};
 #[cfg(feature = "std")]
-pub use system::{SystemClock, SystemClockId, SystemClockUnavailable};
-pub use tsc::{
-    Clocksource, Hypervisor, KernelFacts, TscClock, TscDoubt, TscFacts, TscUnavailable,
-    UnorderedTsc,
-};
+pub use system::{SystemClock, SystemClockId};
+pub use tsc::{Clocksource, Hypervisor, KernelFacts, TscClock, TscDoubt, TscFacts, UnorderedTsc};

@@ -1,9 +1,9 @@
 //! `MPI_Wtime` as a clock.
 
-use core::fmt;
-
 use downbeat_clock_core::{Clock, TickRate, Ticks};
 use mpi::environment;
+
+use crate::ClockUnavailable;
 
 /// The clock `MPI_Wtime`, in nanoseconds.
 ///
@@ -17,33 +17,12 @@ use mpi::environment;
 /// let universe = mpi::initialize().expect("MPI was not initialized before");
 /// let clock = WtimeClock::attach()?;
 /// let start = clock.ticks();
-/// # Ok::<(), downbeat_timers::WtimeUnavailable>(())
+/// # Ok::<(), downbeat_timers::ClockUnavailable>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct WtimeClock {
     _attached: (),
 }
-
-/// Reason why `MPI_Wtime` cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum WtimeUnavailable {
-    /// MPI is not initialized yet.
-    NotInitialized,
-    /// MPI is already finalized.
-    Finalized,
-}
-
-impl fmt::Display for WtimeUnavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotInitialized => "MPI is not initialized",
-            Self::Finalized => "MPI is already finalized",
-        })
-    }
-}
-
-impl core::error::Error for WtimeUnavailable {}
 
 impl WtimeClock {
     /// Length of a tick.
@@ -53,12 +32,12 @@ impl WtimeClock {
     ///
     /// # Errors
     /// If MPI is not initialized, or already finalized.
-    pub fn attach() -> Result<Self, WtimeUnavailable> {
+    pub fn attach() -> Result<Self, ClockUnavailable> {
         if !environment::is_initialized() {
-            return Err(WtimeUnavailable::NotInitialized);
+            return Err(ClockUnavailable::MpiNotInitialized);
         }
         if environment::is_finalized() {
-            return Err(WtimeUnavailable::Finalized);
+            return Err(ClockUnavailable::MpiFinalized);
         }
         Ok(Self { _attached: () })
     }

@@ -1,9 +1,10 @@
 //! The system clocks: `clock_gettime` and `gettimeofday`.
 
 use core::fmt;
-use std::io;
 
 use downbeat_clock_core::{Clock, ReadOrdering, TickRate, Ticks};
+
+use crate::ClockUnavailable;
 
 /// A system clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,34 +86,13 @@ impl fmt::Display for SystemClockId {
 /// let clock = SystemClock::detect(SystemClockId::Monotonic)?;
 /// let earlier = clock.ticks();
 /// assert!(clock.ticks() >= earlier);
-/// # Ok::<(), downbeat_timers::SystemClockUnavailable>(())
+/// # Ok::<(), downbeat_timers::ClockUnavailable>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     id: SystemClockId,
     raw: libc::clockid_t,
 }
-
-/// Reason why a system clock cannot be used.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum SystemClockUnavailable {
-    /// The system has no such clock.
-    NotOnThisSystem(SystemClockId),
-    /// The system refuses to read the clock.
-    Refused(SystemClockId, io::Error),
-}
-
-impl fmt::Display for SystemClockUnavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotOnThisSystem(id) => write!(f, "this system has no {id}"),
-            Self::Refused(id, why) => write!(f, "the system refuses to read {id}: {why}"),
-        }
-    }
-}
-
-impl core::error::Error for SystemClockUnavailable {}
 
 impl SystemClock {
     /// Length of a tick of every system clock.
@@ -122,14 +102,15 @@ impl SystemClock {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn detect(id: SystemClockId) -> Result<Self, SystemClockUnavailable> {
+    pub fn detect(id: SystemClockId) -> Result<Self, ClockUnavailable> {
         let raw = id
             .raw()
-            .ok_or(SystemClockUnavailable::NotOnThisSystem(id))?;
-        match gettime(raw) {
-            Ok(_) => Ok(Self { id, raw }),
-            Err(why) => Err(SystemClockUnavailable::Refused(id, why)),
-        }
+            .ok_or(ClockUnavailable::NotOnThisSystem(id.name()))?;
+        gettime(raw).map_err(|errno| ClockUnavailable::Refused {
+            clock: id.name(),
+            errno,
+        })?;
+        Ok(Self { id, raw })
     }
 
     /// The clock that is read.
@@ -157,9 +138,9 @@ impl Clock for SystemClock {
     }
 }
 
-/// Reads a clock as seconds and nanoseconds.
+/// Reads a clock as seconds and nanoseconds, or returns the error number.
 #[inline]
-fn gettime(id: libc::clockid_t) -> io::Result<(i64, i64)> {
+fn gettime(id: libc::clockid_t) -> Result<(i64, i64), i32> {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
@@ -169,7 +150,9 @@ fn gettime(id: libc::clockid_t) -> io::Result<(i64, i64)> {
     if result == 0 {
         Ok((wide(time.tv_sec), wide(time.tv_nsec)))
     } else {
-        Err(io::Error::last_os_error())
+        Err(std::io::Error::last_os_error()
+            .raw_os_error()
+            .unwrap_or_default())
     }
 }
 

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::ClockUnavailable;
+
 /// Facts about the time stamp counter of this machine.
 ///
 /// [`TscFacts::gather`] queries the machine; [`verdict`](Self::verdict) and [`doubts`](Self::doubts) assess the facts.
@@ -97,38 +99,6 @@ impl fmt::Display for Hypervisor {
     }
 }
 
-/// Reason why the time stamp counter cannot be used as a clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TscUnavailable {
-    /// The processor is not an x86 processor.
-    OtherArchitecture,
-    /// The processor has no such counter.
-    NoCounter,
-    /// The processor has no `rdtscp`, so a reading cannot be ordered cheaply.
-    NoRdtscp,
-    /// The processor does not guarantee that the counter has the same rate in all power states.
-    NotInvariant,
-    /// Reading the counter is disabled for this process and would kill it.
-    Trapped,
-}
-
-impl fmt::Display for TscUnavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::OtherArchitecture => "this is not an x86 processor",
-            Self::NoCounter => "the processor has no time stamp counter",
-            Self::NoRdtscp => "the processor has no rdtscp instruction",
-            Self::NotInvariant => {
-                "the processor does not guarantee an invariant counter (CPUID 80000007h EDX bit 8)"
-            }
-            Self::Trapped => "reading the counter is disabled for this process (PR_SET_TSC)",
-        })
-    }
-}
-
-impl core::error::Error for TscUnavailable {}
-
 /// Reason to distrust a time stamp counter that can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -173,12 +143,12 @@ impl TscFacts {
     ///
     /// # Errors
     /// If it cannot be used; returns the first missing requirement.
-    pub fn verdict(&self) -> Result<(), TscUnavailable> {
+    pub fn verdict(&self) -> Result<(), ClockUnavailable> {
         let required = [
-            (self.counter, TscUnavailable::NoCounter),
-            (self.rdtscp, TscUnavailable::NoRdtscp),
-            (self.invariant, TscUnavailable::NotInvariant),
-            (!self.trapped, TscUnavailable::Trapped),
+            (self.counter, ClockUnavailable::NoCounter),
+            (self.rdtscp, ClockUnavailable::NoRdtscp),
+            (self.invariant, ClockUnavailable::NotInvariant),
+            (!self.trapped, ClockUnavailable::Trapped),
         ];
         required
             .into_iter()
@@ -207,8 +177,8 @@ impl TscFacts {
     /// # Errors
     /// If the processor is not an x86 processor.
     #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
-    pub fn gather() -> Result<Self, TscUnavailable> {
-        Err(TscUnavailable::OtherArchitecture)
+    pub fn gather() -> Result<Self, ClockUnavailable> {
+        Err(ClockUnavailable::NotX86)
     }
 
     /// Queries the processor and, with `std` on Linux, the kernel. Takes about 100 us in a virtual machine.
@@ -216,7 +186,7 @@ impl TscFacts {
     /// # Errors
     /// If the processor is not an x86 processor.
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-    pub fn gather() -> Result<Self, TscUnavailable> {
+    pub fn gather() -> Result<Self, ClockUnavailable> {
         let cpu = raw_cpuid::CpuId::new();
         let basic = cpu.get_feature_info();
         Ok(Self {
@@ -372,28 +342,28 @@ mod tests {
                 rdtscp: false,
                 ..SOUND
             }),
-            TscUnavailable::NoCounter
+            ClockUnavailable::NoCounter
         );
         assert_eq!(
             verdict(TscFacts {
                 rdtscp: false,
                 ..SOUND
             }),
-            TscUnavailable::NoRdtscp
+            ClockUnavailable::NoRdtscp
         );
         assert_eq!(
             verdict(TscFacts {
                 invariant: false,
                 ..SOUND
             }),
-            TscUnavailable::NotInvariant
+            ClockUnavailable::NotInvariant
         );
         assert_eq!(
             verdict(TscFacts {
                 trapped: true,
                 ..SOUND
             }),
-            TscUnavailable::Trapped
+            ClockUnavailable::Trapped
         );
     }
 

@@ -5,10 +5,10 @@ mod read;
 
 use downbeat_clock_core::{Clock, ReadOrdering, Ticks};
 
-pub use facts::{Clocksource, Hypervisor, KernelFacts, TscDoubt, TscFacts, TscUnavailable};
+pub use facts::{Clocksource, Hypervisor, KernelFacts, TscDoubt, TscFacts};
 use read::TscAccess;
 
-use crate::CoreId;
+use crate::{ClockUnavailable, CoreId};
 
 /// The time stamp counter: the clock of an x86 processor with the lowest cost and the highest resolution.
 ///
@@ -38,12 +38,12 @@ impl TscClock {
     ///
     /// # Errors
     /// If the counter is not usable.
-    pub fn detect() -> Result<Self, TscUnavailable> {
+    pub fn detect() -> Result<Self, ClockUnavailable> {
         Self::from_facts(&TscFacts::gather()?)
     }
 
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-    fn from_facts(facts: &TscFacts) -> Result<Self, TscUnavailable> {
+    fn from_facts(facts: &TscFacts) -> Result<Self, ClockUnavailable> {
         facts.verdict()?;
         // SAFETY: the processor has both instructions, and according to the kernel they do not trap. Without `std` the
         // kernel is not queried: the process is assumed not to have disabled the counter for itself.
@@ -52,8 +52,8 @@ impl TscClock {
     }
 
     #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
-    fn from_facts(_: &TscFacts) -> Result<Self, TscUnavailable> {
-        Err(TscUnavailable::OtherArchitecture)
+    fn from_facts(_: &TscFacts) -> Result<Self, ClockUnavailable> {
+        Err(ClockUnavailable::NotX86)
     }
 
     /// The same counter read without ordering: cheaper, but readings can run backwards between two cores.

@@ -15,7 +15,7 @@ use downbeat_measure::{ByMessages, Measured, OwnKind, OwnOperation, Stage, Time}
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, LocalClock, RankPlacement, ThreadCluster, ThreadComm, block_on_ready};
 use downbeat_timers::{
-    Duration, SkewedClock, SystemClock, SystemClockId, TickRate, TscClock, TscUnavailable,
+    ClockUnavailable, Duration, SkewedClock, SystemClock, SystemClockId, TickRate, TscClock,
     allowed_cores,
 };
 
@@ -112,7 +112,7 @@ struct BenchCounter {
     rate: TickRate,
     uncertainty: f64,
     /// Why it is `CLOCK_MONOTONIC_RAW`, if it is.
-    instead_of: Option<TscUnavailable>,
+    instead_of: Option<ClockUnavailable>,
 }
 
 impl ThreadBenchOptions {
