@@ -196,7 +196,7 @@ pub fn calibrate_during(
 ) -> Result<Calibration, CalibrationError> {
     let nanos = u64::try_from(duration.as_nanos()).unwrap_or_default();
     calibrate(counter, reference, || {
-        std::thread::sleep(core::time::Duration::from_nanos(nanos))
+        std::thread::sleep(core::time::Duration::from_nanos(nanos));
     })
 }
 

@@ -63,7 +63,7 @@ mod aarch64 {
         let hz: u64;
         // SAFETY: every aarch64 processor has the register; EL0 may read it if it may read the counter.
         unsafe {
-            asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags))
+            asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags));
         };
         Ok((CntvctAccess(()), hz))
     }
@@ -74,7 +74,7 @@ mod aarch64 {
             let count: u64;
             // SAFETY: every aarch64 processor has the register; Linux lets EL0 read it, or emulates the read.
             unsafe {
-                asm!("isb", "mrs {}, cntvct_el0", out(reg) count, options(nostack, preserves_flags))
+                asm!("isb", "mrs {}, cntvct_el0", out(reg) count, options(nostack, preserves_flags));
             };
             count
         }
@@ -84,7 +84,7 @@ mod aarch64 {
             let count: u64;
             // SAFETY: as for `ordered`.
             unsafe {
-                asm!("isb", "mrs {}, cntvct_el0", "isb", out(reg) count, options(nostack, preserves_flags))
+                asm!("isb", "mrs {}, cntvct_el0", "isb", out(reg) count, options(nostack, preserves_flags));
             };
             count
         }

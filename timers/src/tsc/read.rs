@@ -23,7 +23,7 @@ mod x86 {
             let (low, high): (u32, u32);
             // SAFETY: the instruction exists, does not trap, and writes only eax and edx.
             unsafe {
-                asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags))
+                asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags));
             };
             u64::from(high) << 32 | u64::from(low)
         }
