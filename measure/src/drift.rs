@@ -1,20 +1,22 @@
-//! How clocks drift apart: lines through their offsets over windows of time, and what is left where a line is laid from
-//! the beginning to the end.
+//! Drift of clocks: linear fits to their offsets over time windows, and the residuals of a linear interpolation from the
+//! first to the last offset.
 
 mod watch;
 
 use core::fmt;
 
 use downbeat_clock_core::{Domain, Duration, OffsetFit, OffsetSample, Timestamp};
-pub use watch::{Round, Watch};
 
-/// The offsets of one clock to another, in the order of time.
+use crate::error::MeasureError;
+pub use watch::{DriftRound, DriftWatch};
+
+/// Offsets of one clock to another, in chronological order.
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Local, OffsetSample, Timestamp};
-/// use downbeat_measure::{Explained, OffsetSeries};
+/// use downbeat_measure::{FitQuality, OffsetSeries};
 ///
-/// // A clock that gains 2 us per second for a minute, and then nothing any more.
+/// // A clock that gains 2 us per second for a minute, and then keeps its offset.
 /// let second = |n: i64| OffsetSample {
 ///     at: Timestamp::<Local>::ORIGIN + Duration::from_secs(n),
 ///     offset: Duration::from_micros(2 * n.min(60)),
@@ -23,14 +25,14 @@ pub use watch::{Round, Watch};
 /// let series = OffsetSeries::new((0..=120).map(second).collect())?;
 ///
 /// let minutes = series.windows(Duration::from_secs(60), Duration::from_secs(1));
-/// assert_eq!((minutes.len(), minutes[0].explained), (2, Explained::Exactly));
+/// assert_eq!((minutes.len(), minutes[0].quality), (2, FitQuality::Exact));
 /// assert!((minutes[0].drift - 2e-6).abs() < 1e-15);
-/// assert_eq!((minutes[1].drift, minutes[1].explained), (0.0, Explained::NothingToExplain));
+/// assert_eq!((minutes[1].drift, minutes[1].quality), (0.0, FitQuality::Constant));
 ///
-/// // No line is right for both: in the middle, the one from the beginning to the end is a minute's drift off.
-/// let left = series.begin_to_end().ok_or("more than two offsets")?;
-/// assert_eq!((left.largest, left.after), (Duration::from_micros(60), Duration::from_secs(60)));
-/// assert_eq!(left.exceeds(Duration::from_micros(1)), Some(true));
+/// // In the middle, the interpolation from the first to the last offset is wrong by a minute's drift.
+/// let residual = series.begin_to_end().ok_or("more than two offsets")?;
+/// assert_eq!((residual.largest, residual.after), (Duration::from_micros(60), Duration::from_secs(60)));
+/// assert_eq!(residual.exceeds(Duration::from_micros(1)), Some(true));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -38,78 +40,59 @@ pub struct OffsetSeries<C: Domain> {
     samples: Vec<OffsetSample<C>>,
 }
 
-/// Why offsets are no series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum DriftError {
-    /// The clock showed no more at this offset than at the one before: it was set back.
-    NotLater(usize),
-}
-
-impl fmt::Display for DriftError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotLater(place) => write!(f, "the clock was set back before offset {place}"),
-        }
-    }
-}
-
-impl core::error::Error for DriftError {}
-
-/// How much of the differences between offsets a line explains.
+/// Quality of a linear fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Explained {
-    /// R-squared: one less the squares of the residuals, as a share of the squares of the distances from the mean.
-    Share(f64),
-    /// The line goes through all offsets, as it always does through two.
-    Exactly,
+pub enum FitQuality {
+    /// R-squared: 1 minus the ratio of the sum of squared residuals to the sum of squared distances from the mean.
+    RSquared(f64),
+    /// The line goes through all offsets, as it always does for two.
+    Exact,
     /// All offsets are equal.
-    NothingToExplain,
+    Constant,
 }
 
-/// As it is shown in tables: R-squared, or why there is none to speak of.
-impl fmt::Display for Explained {
+/// Writes R-squared for tables, or the reason why it is not defined.
+impl fmt::Display for FitQuality {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Share(share) => write!(f, "{share:.4}"),
-            Self::Exactly => f.write_str("exact"),
-            Self::NothingToExplain => f.write_str("constant"),
+            Self::RSquared(share) => write!(f, "{share:.4}"),
+            Self::Exact => f.write_str("exact"),
+            Self::Constant => f.write_str("constant"),
         }
     }
 }
 
-/// The line through the offsets of a window of time.
+/// Linear fit to the offsets of a time window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowFit<C: Domain> {
-    /// The first offset's time.
+    /// Time of the first offset.
     pub began: Timestamp<C>,
-    /// How many offsets there are.
+    /// Number of offsets.
     pub samples: u64,
-    /// By how much the offset grows, as a fraction of the time that passes.
+    /// Growth of the offset, as a fraction of the elapsed time.
     pub drift: f64,
-    /// How good the line is.
-    pub explained: Explained,
-    /// How far the offset is from the line that is furthest from it, above or below.
+    /// Quality of the fit.
+    pub quality: FitQuality,
+    /// Signed residual of the greatest absolute value.
     pub largest_residual: Duration,
 }
 
-/// What is left of offsets after a line from the first to the last was taken away.
+/// Residual of offsets after subtracting the line from the first to the last of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interpolated {
-    /// The one that is furthest from zero.
+pub struct InterpolationResidual {
+    /// Residual of the greatest absolute value.
     pub largest: Duration,
-    /// When that was, after the first.
+    /// Time of that residual since the first offset.
     pub after: Duration,
-    /// How far the truth is from zero somewhere, at least and at most; `None` unless all offsets say how far they can
-    /// be off.
-    pub certain: Option<(Duration, Duration)>,
+    /// Lower and upper limit of the greatest true residual's absolute value; `None` unless all offsets have a half-width.
+    pub bounds: Option<(Duration, Duration)>,
 }
 
-impl Interpolated {
-    /// Whether clocks that are corrected so are further apart than a message takes, so that it can seem to arrive before
-    /// it was sent. `None` if the offsets are too uncertain to tell.
+impl InterpolationResidual {
+    /// Returns true if clocks that are corrected by this interpolation differ by more than the latency of a message, so
+    /// that a message can appear to arrive before it was sent. `None` if the offsets are too uncertain to decide.
     pub fn exceeds(&self, latency: Duration) -> Option<bool> {
-        match self.certain? {
+        match self.bounds? {
             (least, _) if least > latency => Some(true),
             (_, most) if most <= latency => Some(false),
             _ => None,
@@ -118,30 +101,30 @@ impl Interpolated {
 }
 
 impl<C: Domain> OffsetSeries<C> {
-    /// Offsets of which each is later than the one before, by the clock whose they are.
+    /// Creates a series of offsets, of which each must be later than the one before by the clock that they belong to.
     ///
     /// # Errors
-    /// When one is not.
-    pub fn new(samples: Vec<OffsetSample<C>>) -> Result<Self, DriftError> {
+    /// If an offset is not later than the one before.
+    pub fn new(samples: Vec<OffsetSample<C>>) -> Result<Self, MeasureError> {
         match samples.windows(2).position(|pair| pair[1].at <= pair[0].at) {
-            Some(place) => Err(DriftError::NotLater(place + 1)),
+            Some(place) => Err(MeasureError::ClockSetBack { index: place + 1 }),
             None => Ok(Self { samples }),
         }
     }
 
-    /// All of them.
+    /// Returns all offsets.
     pub fn samples(&self) -> &[OffsetSample<C>] {
         &self.samples
     }
 
-    /// The line through all of them; `None` if there are fewer than two.
+    /// Fits a line to all offsets; `None` if there are fewer than two.
     pub fn fit(&self) -> Option<WindowFit<C>> {
         fit(&self.samples)
     }
 
-    /// The lines through windows of this length, one behind the other. Those with fewer than two offsets are left out, and
-    /// so is what is left over at the end. `every` is the time between two offsets: as it is not kept exactly, a window is
-    /// whole if not even one offset is missing at its end.
+    /// Fits lines to consecutive windows of this length. Windows with fewer than two offsets are left out, and so is an
+    /// incomplete window at the end. `every` is the time between two offsets: as this time is not kept exactly, the last
+    /// window is complete if less than this time is missing at its end.
     pub fn windows(&self, length: Duration, every: Duration) -> Vec<WindowFit<C>> {
         let (Some(first), Some(last)) = (self.samples.first(), self.samples.last()) else {
             return Vec::new();
@@ -149,7 +132,7 @@ impl<C: Domain> OffsetSeries<C> {
         let after = |at: Timestamp<C>| i128::from(at.as_nanos()) - i128::from(first.at.as_nanos());
         let length = i128::from(length.as_nanos().max(1));
         let whole = (after(last.at) + i128::from(every.as_nanos().max(0))) / length;
-        let of_window = |samples: &&[OffsetSample<C>]| {
+        let is_complete = |samples: &&[OffsetSample<C>]| {
             samples
                 .first()
                 .is_some_and(|s| after(s.at) / length < whole)
@@ -157,12 +140,12 @@ impl<C: Domain> OffsetSeries<C> {
         let windows = self
             .samples
             .chunk_by(|a, b| after(a.at) / length == after(b.at) / length);
-        windows.filter(of_window).filter_map(fit).collect()
+        windows.filter(is_complete).filter_map(fit).collect()
     }
 
-    /// What is left where a line is laid through the first and the last offset, as trace tools do that measure offsets at
-    /// the beginning and at the end of a program; `None` if there are none between.
-    pub fn begin_to_end(&self) -> Option<Interpolated> {
+    /// Returns the residual of the line through the first and the last offset, by which trace tools interpolate that measure
+    /// offsets at the beginning and at the end of a program; `None` if there are fewer than three offsets.
+    pub fn begin_to_end(&self) -> Option<InterpolationResidual> {
         let [first, between @ .., last] = self.samples.as_slice() else {
             return None;
         };
@@ -170,40 +153,43 @@ impl<C: Domain> OffsetSeries<C> {
         let rise = difference(last.offset.as_nanos(), first.offset.as_nanos());
         let width =
             |sample: &OffsetSample<C>| sample.half_width.map(|width| width.as_nanos() as f64);
-        let left = between.iter().map(|sample| {
+        let residual = between.iter().map(|sample| {
             let share = difference(sample.at.as_nanos(), first.at.as_nanos()) / whole;
-            let left = difference(sample.offset.as_nanos(), first.offset.as_nanos()) - share * rise;
-            let of_ends = width(first)
+            let residual =
+                difference(sample.offset.as_nanos(), first.offset.as_nanos()) - share * rise;
+            let ends_width = width(first)
                 .zip(width(last))
                 .map(|(a, b)| a * (1.0 - share) + b * share);
             (
                 sample,
-                left,
+                residual,
                 width(sample)
-                    .zip(of_ends)
-                    .map(|(own, of_ends)| own + of_ends),
+                    .zip(ends_width)
+                    .map(|(own, ends_width)| own + ends_width),
             )
         });
-        let left: Vec<_> = left.collect();
-        let (sample, largest, _) = left.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
-        let bounds = left
+        let residual: Vec<_> = residual.collect();
+        let (sample, largest, _) = residual
             .iter()
-            .map(|(_, left, width)| width.map(|width| (left.abs() - width, left.abs() + width)));
+            .max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
+        let bounds = residual.iter().map(|(_, residual, width)| {
+            width.map(|width| (residual.abs() - width, residual.abs() + width))
+        });
         let bounds: Option<Vec<(f64, f64)>> = bounds.collect();
-        let certain = bounds.map(|all| {
+        let bounds = bounds.map(|all| {
             let largest =
                 |which: fn(&(f64, f64)) -> f64| nanos(all.iter().map(which).fold(0.0, f64::max));
             (largest(|bounds| bounds.0), largest(|bounds| bounds.1))
         });
-        Some(Interpolated {
+        Some(InterpolationResidual {
             largest: nanos(*largest),
             after: sample.at - first.at,
-            certain,
+            bounds,
         })
     }
 }
 
-/// The line through these; `None` if there are fewer than two.
+/// Fits a line to offsets; `None` if there are fewer than two.
 fn fit<C: Domain>(samples: &[OffsetSample<C>]) -> Option<WindowFit<C>> {
     let [first, _, ..] = samples else { return None };
     let mut points = OffsetFit::new();
@@ -211,11 +197,11 @@ fn fit<C: Domain>(samples: &[OffsetSample<C>]) -> Option<WindowFit<C>> {
         points.push(*sample);
     }
     let line = points.line().ok()?;
-    let explained = match line.r_squared() {
-        None => Explained::NothingToExplain,
-        Some(_) if samples.len() == 2 => Explained::Exactly,
-        Some(share) if share >= 1.0 => Explained::Exactly,
-        Some(share) => Explained::Share(share),
+    let quality = match line.r_squared() {
+        None => FitQuality::Constant,
+        Some(_) if samples.len() == 2 => FitQuality::Exact,
+        Some(share) if share >= 1.0 => FitQuality::Exact,
+        Some(share) => FitQuality::RSquared(share),
     };
     let residuals = samples
         .iter()
@@ -224,17 +210,17 @@ fn fit<C: Domain>(samples: &[OffsetSample<C>]) -> Option<WindowFit<C>> {
         began: first.at,
         samples: points.points(),
         drift: line.drift(),
-        explained,
+        quality,
         largest_residual: residuals.max_by_key(|residual| residual.abs())?,
     })
 }
 
-/// In nanoseconds; rounded only beyond 104 days.
+/// Difference in nanoseconds; rounded only beyond 104 days.
 fn difference(later: i64, earlier: i64) -> f64 {
     (i128::from(later) - i128::from(earlier)) as f64
 }
 
-/// To the nearest nanosecond; a cast saturates.
+/// Rounds to the nearest nanosecond; the cast saturates.
 fn nanos(nanos: f64) -> Duration {
     Duration::from_nanos(nanos.round() as i64)
 }
@@ -244,7 +230,7 @@ mod tests {
     use super::*;
     use downbeat_clock_core::Local;
 
-    /// Offsets in nanoseconds, at times in seconds.
+    /// Series of offsets in nanoseconds at times in seconds.
     fn series(points: &[(i64, i64)], half_width: Option<i64>) -> OffsetSeries<Local> {
         let sample = |(at, offset): &(i64, i64)| OffsetSample {
             at: Timestamp::<Local>::from_nanos(1_700_000_000_000_000_000 + at * 1_000_000_000),
@@ -254,11 +240,11 @@ mod tests {
         OffsetSeries::new(points.iter().map(sample).collect()).unwrap()
     }
 
-    /// In two passes, as in a textbook.
+    /// R-squared in two passes, by the textbook formula.
     fn r_squared(points: &[(i64, i64)]) -> f64 {
         let n = points.len() as f64;
         let [xs, ys] = [|p: &(i64, i64)| p.0 as f64, |p: &(i64, i64)| p.1 as f64]
-            .map(|of| points.iter().map(of).collect::<Vec<f64>>());
+            .map(|coordinate| points.iter().map(coordinate).collect::<Vec<f64>>());
         let (mean_x, mean_y) = (xs.iter().sum::<f64>() / n, ys.iter().sum::<f64>() / n);
         let sxy: f64 = xs
             .iter()
@@ -272,12 +258,12 @@ mod tests {
     }
 
     #[test]
-    fn a_line_and_its_r_squared_are_those_of_the_textbook() {
+    fn fits_agree_with_the_textbook_formulas() {
         let points = [(1, 3), (2, 5), (3, 8), (4, 8)];
         let found = series(&points, None).fit().unwrap();
-        // By hand: the slope is 1.8, the squares of the residuals sum up to 1.8, and those about the mean of 6 to 18.
+        // By hand: the slope is 1.8, the squared residuals sum up to 1.8, and the squared distances from the mean of 6 to 18.
         assert!((found.drift - 1.8e-9).abs() < 1e-20);
-        let Explained::Share(share) = found.explained else {
+        let FitQuality::RSquared(share) = found.quality else {
             panic!("{found:?}")
         };
         assert!((share - 0.9).abs() < 1e-12, "{share}");
@@ -301,7 +287,7 @@ mod tests {
                 .map(|i| (i, 1_000_000_000_000 + i * 7 + i % 3))
                 .collect(),
         ] {
-            let Explained::Share(share) = series(&points, None).fit().unwrap().explained else {
+            let FitQuality::RSquared(share) = series(&points, None).fit().unwrap().quality else {
                 panic!("a share")
             };
             assert!(
@@ -313,32 +299,26 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_r_squared_to_speak_of_says_why() {
-        let explained = |points: &[(i64, i64)]| series(points, None).fit().map(|fit| fit.explained);
-        assert_eq!(explained(&[]), None);
-        assert_eq!(explained(&[(0, 5)]), None);
+    fn exact_and_constant_offsets_have_no_r_squared() {
+        let quality = |points: &[(i64, i64)]| series(points, None).fit().map(|fit| fit.quality);
+        assert_eq!(quality(&[]), None);
+        assert_eq!(quality(&[(0, 5)]), None);
         assert_eq!(
-            explained(&[(0, 5), (1, 5), (2, 5)]),
-            Some(Explained::NothingToExplain)
+            quality(&[(0, 5), (1, 5), (2, 5)]),
+            Some(FitQuality::Constant)
         );
-        assert_eq!(explained(&[(0, 5), (1, 9)]), Some(Explained::Exactly));
+        assert_eq!(quality(&[(0, 5), (1, 9)]), Some(FitQuality::Exact));
+        assert_eq!(quality(&[(0, 5), (1, 5)]), Some(FitQuality::Constant));
+        assert_eq!(quality(&[(0, 5), (1, 9), (2, 13)]), Some(FitQuality::Exact));
+        // The line explains nothing.
         assert_eq!(
-            explained(&[(0, 5), (1, 5)]),
-            Some(Explained::NothingToExplain)
-        );
-        assert_eq!(
-            explained(&[(0, 5), (1, 9), (2, 13)]),
-            Some(Explained::Exactly)
-        );
-        // Nothing of it is explained.
-        assert_eq!(
-            explained(&[(0, 1), (1, 9), (2, 1)]),
-            Some(Explained::Share(0.0))
+            quality(&[(0, 1), (1, 9), (2, 1)]),
+            Some(FitQuality::RSquared(0.0))
         );
     }
 
     #[test]
-    fn windows_follow_each_other_and_what_is_left_over_is_left_out() {
+    fn windows_are_consecutive_and_complete() {
         let points: Vec<(i64, i64)> = (0..=100)
             .map(|i| (i, if i < 40 { 10 * i } else { 400 }))
             .collect();
@@ -353,16 +333,16 @@ mod tests {
                 .collect::<Vec<_>>(),
             [20; 5]
         );
-        assert!((found[1].drift - 10e-9).abs() < 1e-20 && found[1].explained == Explained::Exactly);
+        assert!((found[1].drift - 10e-9).abs() < 1e-20 && found[1].quality == FitQuality::Exact);
         assert_eq!(
-            (found[2].drift, found[2].explained),
-            (0.0, Explained::NothingToExplain)
+            (found[2].drift, found[2].quality),
+            (0.0, FitQuality::Constant)
         );
-        // 60 of 101 do not make up two.
+        // 101 s contain only one complete window of 60 s.
         assert_eq!(windows(60, 1).len(), 1);
         assert_eq!(windows(100, 1).len(), 1);
         assert_eq!(windows(102, 1).len(), 0);
-        // One that came a little too early ends a window all the same.
+        // An offset that is slightly early completes a window, too.
         let early: Vec<(i64, i64)> = vec![(0, 0), (10, 1), (20, 5), (29, 9)];
         let ten = Duration::from_secs(10);
         assert_eq!(
@@ -377,7 +357,7 @@ mod tests {
                 .len(),
             0
         );
-        // Of a window that was passed over, there is none.
+        // A window without offsets has no fit.
         let gap: Vec<(i64, i64)> = vec![(0, 0), (1, 1), (2, 3), (9, 1), (10, 2), (11, 4)];
         let found = series(&gap, None).windows(Duration::from_secs(3), Duration::from_secs(1));
         assert_eq!(
@@ -390,8 +370,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_line_from_begin_to_end_is_found_by_hand() {
-        // The line is 0, 25, 50, 75, 100; left are 15, -40 and 5.
+    fn interpolation_residuals_agree_with_hand_calculation() {
+        // The line is 0, 25, 50, 75, 100; the residuals are 15, -40 and 5.
         let points = [
             (0, 1_000),
             (25, 1_040),
@@ -399,31 +379,31 @@ mod tests {
             (75, 1_080),
             (100, 1_100),
         ];
-        let left = series(&points, Some(3)).begin_to_end().unwrap();
+        let residual = series(&points, Some(3)).begin_to_end().unwrap();
         assert_eq!(
-            (left.largest, left.after),
+            (residual.largest, residual.after),
             (Duration::from_nanos(-40), Duration::from_secs(50))
         );
-        // Half of the widths at the ends, and that of the offset itself.
+        // Half of the half-widths at the ends, and the half-width of the offset itself.
         assert_eq!(
-            left.certain,
+            residual.bounds,
             Some((Duration::from_nanos(34), Duration::from_nanos(46)))
         );
         assert_eq!(
-            [33, 34, 45, 46].map(|latency| left.exceeds(Duration::from_nanos(latency))),
+            [33, 34, 45, 46].map(|latency| residual.exceeds(Duration::from_nanos(latency))),
             [Some(true), None, None, Some(false)]
         );
-        let unsure = series(&points, None).begin_to_end().unwrap();
+        let uncertain = series(&points, None).begin_to_end().unwrap();
         assert_eq!(
-            (unsure.largest, unsure.certain),
+            (uncertain.largest, uncertain.bounds),
             (Duration::from_nanos(-40), None)
         );
-        assert_eq!(unsure.exceeds(Duration::ZERO), None);
+        assert_eq!(uncertain.exceeds(Duration::ZERO), None);
         assert_eq!(series(&points[..2], Some(3)).begin_to_end(), None);
     }
 
     #[test]
-    fn a_clock_that_was_set_back_has_no_line() {
+    fn clocks_that_were_set_back_are_refused() {
         let sample = |at| OffsetSample {
             at: Timestamp::<Local>::from_nanos(at),
             offset: Duration::ZERO,
@@ -431,7 +411,7 @@ mod tests {
         };
         assert_eq!(
             OffsetSeries::new(vec![sample(5), sample(7), sample(7)]),
-            Err(DriftError::NotLater(2))
+            Err(MeasureError::ClockSetBack { index: 2 })
         );
         assert!(
             OffsetSeries::new(vec![sample(i64::MIN), sample(i64::MAX)])

@@ -1,4 +1,4 @@
-//! The operations of an MPI library.
+//! Operations of an MPI library.
 
 mod calls;
 mod constants;
@@ -15,9 +15,8 @@ mod settings;
 mod verify;
 
 pub use datatype::{Datatype, Reduction};
-pub use error::{OperationError, UnknownName};
+pub use error::OperationError;
 pub use group::MpiGroup;
 pub use kind::OperationKind;
 pub use operation::MpiOperation;
 pub use settings::{OperationSettings, Root};
-pub use verify::WrongResult;

@@ -1,4 +1,4 @@
-//! How observations are made: one scheme per file.
+//! Schemes that make observations, one per file.
 
 mod each_call;
 mod round_time;
@@ -15,11 +15,13 @@ pub use round_time::RoundTime;
 pub use series::Series;
 pub use windows::Windows;
 
-use crate::stage::{Span, Stage};
-use crate::{Barrier, MeasureError, Operation, Together};
+use crate::barrier::Barrier;
+use crate::context::{CallSpan, MeasureContext};
+use crate::error::MeasureError;
+use crate::operation::{Coordinator, Operation};
 use downbeat_records::Observations;
 
-/// How observations are made.
+/// Scheme that makes observations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Scheme {
@@ -29,24 +31,26 @@ pub enum Scheme {
     Series(Series),
     /// MS4: calls begin at agreed times, one window after the other.
     Windows(Windows),
-    /// Each round has a common start, which is told shortly before.
+    /// Round-Time: each round has a common start, which is announced shortly before.
     RoundTime(RoundTime),
 }
 
 impl Scheme {
-    /// The same with another barrier, if it has one.
+    /// Replaces the barrier, if the scheme has one.
     #[must_use]
-    pub fn behind(mut self, barrier: Barrier) -> Self {
+    pub fn with_barrier(mut self, barrier: Barrier) -> Self {
         match &mut self {
-            Self::EachCall(EachCall { barrier: its })
-            | Self::Series(Series { barrier: its, .. }) => *its = barrier,
+            Self::EachCall(EachCall { barrier: current })
+            | Self::Series(Series {
+                barrier: current, ..
+            }) => *current = barrier,
             Self::Windows(_) | Self::RoundTime(_) => {}
         }
         self
     }
 }
 
-/// As it is written in options and records.
+/// Writes the name in options and records.
 impl fmt::Display for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -62,65 +66,67 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// A scheme that knows what it has to know of the operation and the ranks.
-pub(crate) enum Running {
+/// Scheme whose parameters were determined for an operation and the ranks.
+pub(crate) enum PreparedScheme {
     EachCall(EachCall),
     Series(Series),
-    Windows(windows::Running),
-    RoundTime(round_time::Running),
+    Windows(windows::PreparedWindows),
+    RoundTime(round_time::PreparedRounds),
 }
 
-impl Running {
-    pub(crate) async fn prepare<M: Comm, T: Together, K: Clock>(
+impl PreparedScheme {
+    pub(crate) async fn prepare<M: Comm, T: Coordinator, K: Clock>(
         scheme: &Scheme,
-        stage: &Stage<'_, M, T, K>,
+        context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
     ) -> Result<Self, MeasureError> {
         Ok(match scheme {
             Scheme::EachCall(each_call) => Self::EachCall(*each_call),
             Scheme::Series(series) => Self::Series(*series),
-            Scheme::Windows(windows) => Self::Windows(windows.prepare(stage, operation).await?),
-            Scheme::RoundTime(round_time) => Self::RoundTime(round_time.prepare(stage).await?),
+            Scheme::Windows(windows) => Self::Windows(windows.prepare(context, operation).await?),
+            Scheme::RoundTime(round_time) => Self::RoundTime(round_time.prepare(context).await?),
         })
     }
 
-    /// Makes so many calls that are thrown away, in a series of their own where calls are timed together.
-    pub(crate) async fn warm_up<M: Comm, T: Together, K: Clock>(
+    /// Makes a number of calls that are discarded, in a series of their own if calls are timed together.
+    pub(crate) async fn warm_up<M: Comm, T: Coordinator, K: Clock>(
         &mut self,
-        stage: &Stage<'_, M, T, K>,
+        context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
         calls: u32,
     ) -> Result<(), MeasureError> {
         match self {
-            Self::Series(series) => series.warm_up(stage, operation, calls).await,
+            Self::Series(series) => series.warm_up(context, operation, calls).await,
             _ if calls == 0 => Ok(()),
-            _ => self.run(stage, operation, 0, calls, None).await.map(drop),
+            _ => self.run(context, operation, 0, calls, None).await.map(drop),
         }
     }
 
-    /// So many more observations, the first of which has this number; less if time is up, for schemes whose observations
-    /// are agreed on one by one.
-    pub(crate) async fn run<M: Comm, T: Together, K: Clock>(
+    /// Makes a number of observations, the first of which has the number `first`; fewer if the time is over, for schemes
+    /// that agree on every observation.
+    pub(crate) async fn run<M: Comm, T: Coordinator, K: Clock>(
         &mut self,
-        stage: &Stage<'_, M, T, K>,
+        context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
         first: u32,
         observations: u32,
         time: Option<Duration>,
-    ) -> Result<Vec<Span>, MeasureError> {
+    ) -> Result<Vec<CallSpan>, MeasureError> {
         match self {
-            Self::EachCall(each_call) => each_call.run(stage, operation, first, observations).await,
-            Self::Series(series) => series.run(stage, operation, first, observations).await,
-            Self::Windows(windows) => windows.run(stage, operation, first, observations).await,
+            Self::EachCall(each_call) => {
+                each_call.run(context, operation, first, observations).await
+            }
+            Self::Series(series) => series.run(context, operation, first, observations).await,
+            Self::Windows(windows) => windows.run(context, operation, first, observations).await,
             Self::RoundTime(rounds) => {
                 rounds
-                    .run(stage, operation, first, observations, time)
+                    .run(context, operation, first, observations, time)
                     .await
             }
         }
     }
 
-    /// How many calls an observation is the mean of, if it is one.
+    /// Returns the number of calls per observation, if observations are means.
     pub(crate) fn calls_together(&self) -> Option<u32> {
         if let Self::Series(series) = self {
             Some(series.calls)
@@ -129,15 +135,15 @@ impl Running {
         }
     }
 
-    /// Learns from what was seen, on rank 0.
+    /// Adapts the scheme to a batch of observations, on rank 0.
     pub(crate) fn adapt(&mut self, batch: &Observations) {
         if let Self::Windows(windows) = self {
             windows.adapt(batch);
         }
     }
 
-    /// What it found out by itself, as it stands at the end: names and times.
-    pub(crate) fn found(&self) -> Vec<(&'static str, Duration)> {
+    /// Returns the durations that the scheme determined by itself, with their names.
+    pub(crate) fn details(&self) -> Vec<(&'static str, Duration)> {
         match self {
             Self::EachCall(_) | Self::Series(_) => Vec::new(),
             Self::Windows(windows) => vec![("window", windows.window)],

@@ -1,7 +1,6 @@
-//! When enough was measured.
+//! Rules that decide when there are enough observations.
 
 mod decay;
-mod error;
 mod label;
 mod near_least;
 mod precision;
@@ -13,13 +12,13 @@ use core::fmt;
 use downbeat_clock_core::Duration;
 
 pub use decay::Decay;
-pub use error::StoppingError;
-pub use progress::Progress;
+pub use progress::StoppingProgress;
 
+use crate::error::MethodError;
 use downbeat_records::stats::Confidence;
 
-/// When enough was measured. Every rule has a greatest number of observations, in which also those count that are not
-/// valid: so nothing is measured for ever.
+/// Rule that decides when there are enough observations. Every rule limits the number of all observations, valid or not,
+/// so that each measurement ends.
 ///
 /// # Labels
 /// | rule | label | example |
@@ -29,96 +28,96 @@ use downbeat_records::stats::Confidence;
 /// | SKaMPI's relative standard error | `rse/BOUND/LEAST/MOST` | `rse/0.025/8/1000` |
 /// | MPIBlib's interval of the mean | `interval/CONFIDENCE/BOUND/LEAST/MOST` | `interval/0.95/0.025/5/1000` |
 /// | mpicroscope's decay | `decay/linear/BATCH/MOST`, `decay/exponential/BATCH/MOST` | `decay/linear/100/10000` |
-/// | mpptest's neighbours of the least | `near/BOUND/TIMES/LEAST/MOST` | `near/0.05/3/4/30` |
+/// | mpptest's run-times near the minimum | `near/BOUND/TIMES/LEAST/MOST` | `near/0.05/3/4/30` |
 ///
 /// ```
 /// use downbeat_clock_core::Duration;
-/// use downbeat_measure::{Ended, Progress, Stopping};
+/// use downbeat_measure::{StopReason, StoppingProgress, Stopping};
 ///
 /// let rule: Stopping = "rse/0.1/4/100".parse()?;
-/// let mut progress = Progress::new(rule);
+/// let mut progress = StoppingProgress::new(rule);
 /// assert_eq!(progress.next(&[], 0, Duration::ZERO), 4);
-/// // The mean is 10, its standard error 0.74: within a tenth, so that this is precise enough.
+/// // The mean is 10 and its standard error 0.74, which is within a tenth of the mean.
 /// assert_eq!(progress.next(&[9.0, 11.0, 8.5, 11.5], 4, Duration::from_micros(40)), 0);
-/// assert_eq!(progress.ended(), Some(Ended::Precise));
-/// # Ok::<(), downbeat_measure::StoppingError>(())
+/// assert_eq!(progress.stop_reason(), Some(StopReason::Precise));
+/// # Ok::<(), downbeat_measure::MethodError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stopping {
-    /// After this many observations.
+    /// A number of observations.
     Count {
-        /// How many.
+        /// Number of observations.
         most: u32,
     },
-    /// When so much time has passed.
+    /// A time slice.
     TimeSlice {
-        /// Since the first observation began.
+        /// Time since the start of the first observation.
         slice: Duration,
-        /// The greatest number of observations.
+        /// Greatest number of observations.
         most: u32,
     },
-    /// SKaMPI: when the standard error of the mean run-time is at most this share of it.
+    /// SKaMPI: until the standard error of the mean run-time is at most a share of the mean.
     RelativeError {
-        /// The share.
+        /// Share of the mean or, for mpptest, of the minimum.
         bound: f64,
-        /// The least number of valid observations, and how many are made between two looks at them; at least 2.
+        /// Least number of valid observations, and number of observations between two checks; at least 2.
         least: u32,
-        /// The greatest number of observations.
+        /// Greatest number of observations.
         most: u32,
     },
-    /// MPIBlib: when the interval that the mean run-time is in reaches no further from it than this share of it.
+    /// MPIBlib: until the half-width of the confidence interval of the mean run-time is at most a share of the mean.
     Interval {
-        /// That of the interval.
+        /// Confidence of the interval.
         confidence: Confidence,
-        /// The share.
+        /// Share of the mean or, for mpptest, of the minimum.
         bound: f64,
-        /// The least number of valid observations; at least 2.
+        /// Least number of valid observations; at least 2.
         least: u32,
-        /// The greatest number of observations.
+        /// Greatest number of observations.
         most: u32,
     },
-    /// mpicroscope: when nothing is left of `most` observations, of which more fall away after every batch without
-    /// a new least run-time.
+    /// mpicroscope: until none of `most` observations remain; every batch without a new minimum run-time reduces the number
+    /// of remaining observations.
     Decay {
-        /// How many fall away.
+        /// Reduction after a batch without a new minimum.
         decay: Decay,
-        /// How many observations are made before the next look at the least run-time.
+        /// Number of observations of a batch.
         batch: u32,
-        /// The greatest number of observations.
+        /// Greatest number of observations.
         most: u32,
     },
-    /// mpptest: when so many run-times were within this share of the least one.
+    /// mpptest: until a number of run-times were within a share of the minimum.
     NearLeast {
-        /// The share.
+        /// Share of the mean or, for mpptest, of the minimum.
         bound: f64,
-        /// How many. A new least run-time lets the counting begin again.
+        /// Number of run-times near the minimum. A new minimum restarts the count.
         times: u32,
-        /// How many of the first valid observations do not count.
+        /// Number of valid observations at the beginning that do not count.
         least: u32,
-        /// The greatest number of observations.
+        /// Greatest number of observations.
         most: u32,
     },
 }
 
-/// Why nothing more was measured.
+/// Reason why a measurement ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Ended {
-    /// As many observations were made as were asked for.
+pub enum StopReason {
+    /// The requested number of observations was made.
     Count,
     /// The time was over.
     TimeSlice,
-    /// The mean was known well enough.
+    /// The mean was precise enough.
     Precise,
-    /// No new least run-time was found for long enough.
+    /// No new minimum run-time was found for long enough.
     Decayed,
-    /// The least run-time was nearly met often enough.
+    /// Enough run-times were near the minimum.
     NearLeast,
-    /// The greatest number of observations was made before the rule was content.
+    /// The greatest number of observations was reached before the rule was satisfied.
     Most,
 }
 
-/// As it is written in records.
-impl fmt::Display for Ended {
+/// Writes the name in records.
+impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Count => "count",
@@ -132,37 +131,37 @@ impl fmt::Display for Ended {
 }
 
 impl Stopping {
-    /// The same rule, if its parameters make sense.
+    /// Returns the rule if its parameters are valid.
     ///
     /// # Errors
-    /// Which of them does not.
-    pub fn checked(self) -> Result<Self, StoppingError> {
+    /// If a parameter is out of its range, or two contradict each other.
+    pub fn checked(self) -> Result<Self, MethodError> {
         let at_least = |name, found: u32, least| {
             if found >= least {
                 Ok(())
             } else {
-                Err(StoppingError::TooFew { name, found, least })
+                Err(MethodError::TooFew { name, found, least })
             }
         };
         let in_order = |name, least, most| {
             if least <= most {
                 Ok(())
             } else {
-                Err(StoppingError::Reversed { name, least, most })
+                Err(MethodError::Reversed { name, least, most })
             }
         };
         let share = |bound: f64| {
             if bound.is_finite() && bound > 0.0 {
                 Ok(())
             } else {
-                Err(StoppingError::Bound(bound))
+                Err(MethodError::Bound(bound))
             }
         };
         at_least(MOST, self.most(), 1)?;
         match self {
             Self::Count { .. } => {}
             Self::TimeSlice { slice, .. } if slice <= Duration::ZERO => {
-                return Err(StoppingError::Slice(slice));
+                return Err(MethodError::Slice(slice));
             }
             Self::TimeSlice { .. } => {}
             Self::RelativeError { bound, least, most }
@@ -170,7 +169,7 @@ impl Stopping {
                 bound, least, most, ..
             } => {
                 share(bound)?;
-                // One observation says nothing of how far others would be from it.
+                // A single observation has no standard error.
                 at_least(LEAST, least, 2)?;
                 in_order(LEAST, least, most)?;
             }
@@ -192,7 +191,7 @@ impl Stopping {
         Ok(self)
     }
 
-    /// How long observations are made, if that is what counts.
+    /// Returns the time slice, if the rule is one.
     pub const fn slice(&self) -> Option<Duration> {
         if let Self::TimeSlice { slice, .. } = self {
             Some(*slice)
@@ -201,7 +200,7 @@ impl Stopping {
         }
     }
 
-    /// The greatest number of observations.
+    /// Returns the greatest number of observations.
     pub fn most(&self) -> u32 {
         match *self {
             Self::Count { most }
@@ -214,7 +213,7 @@ impl Stopping {
     }
 }
 
-/// What the numbers of observations are called in labels and errors.
+// Names of parameters in the forms of labels and in errors.
 const LEAST: &str = "LEAST";
 const MOST: &str = "MOST";
 const BATCH: &str = "BATCH";
@@ -225,15 +224,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_with_parameters_that_make_no_sense_are_refused() {
+    fn invalid_parameters_are_refused() {
         let error = |rule: Stopping| rule.checked().unwrap_err();
-        let too_few = |name, found, least| StoppingError::TooFew { name, found, least };
+        let too_few = |name, found, least| MethodError::TooFew { name, found, least };
         assert_eq!(error(Stopping::Count { most: 0 }), too_few(MOST, 0, 1));
         for nanos in [0, -1] {
             let slice = Duration::from_nanos(nanos);
             assert_eq!(
                 error(Stopping::TimeSlice { slice, most: 9 }),
-                StoppingError::Slice(slice)
+                MethodError::Slice(slice)
             );
         }
         for bound in [0.0, -0.5, f64::INFINITY] {
@@ -242,7 +241,7 @@ mod tests {
                 least: 2,
                 most: 9,
             };
-            assert_eq!(error(rule), StoppingError::Bound(bound));
+            assert_eq!(error(rule), MethodError::Bound(bound));
         }
         assert!(
             Stopping::RelativeError {
@@ -262,7 +261,7 @@ mod tests {
         assert_eq!(error(interval(1, 9)), too_few(LEAST, 1, 2));
         assert_eq!(
             error(interval(10, 9)),
-            StoppingError::Reversed {
+            MethodError::Reversed {
                 name: LEAST,
                 least: 10,
                 most: 9
@@ -277,7 +276,7 @@ mod tests {
         assert_eq!(error(decay(0, 9)), too_few(BATCH, 0, 1));
         assert_eq!(
             error(decay(10, 9)),
-            StoppingError::Reversed {
+            MethodError::Reversed {
                 name: BATCH,
                 least: 10,
                 most: 9
@@ -290,11 +289,11 @@ mod tests {
             least,
             most: 9,
         };
-        assert_eq!(error(near(0.0, 3, 4)), StoppingError::Bound(0.0));
+        assert_eq!(error(near(0.0, 3, 4)), MethodError::Bound(0.0));
         assert_eq!(error(near(0.1, 0, 4)), too_few(TIMES, 0, 1));
         assert_eq!(
             error(near(0.1, 3, 10)),
-            StoppingError::Reversed {
+            MethodError::Reversed {
                 name: LEAST,
                 least: 10,
                 most: 9

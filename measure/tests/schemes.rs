@@ -1,14 +1,11 @@
-//! What the schemes see of simulated ranks, of which the truth is known.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test fails where something is missing"
-)]
+//! Measurements of simulated ranks, whose true times are known.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use downbeat_clock_core::{ClockModel, Counter, Duration, Global, Timestamp};
 use downbeat_measure::{
-    Barrier, BarrierOperation, ByMessages, EachCall, Ended, Imbalance, MeasureError, Measured,
-    Method, Operation, Processing, RoundTime, Scheme, Series, Stage, Stopping, Time, Together,
-    Windows,
+    Barrier, BarrierOperation, ClockBasis, Coordinator, EachCall, Imbalance, MeasureContext,
+    MeasureError, Measurement, MessageCoordinator, Method, Operation, Processing, RoundTime,
+    Scheme, Series, StopReason, Stopping, Windows,
 };
 use downbeat_records::ObservationState;
 use downbeat_sync::{
@@ -16,10 +13,10 @@ use downbeat_sync::{
     collective,
 };
 
-/// To read a clock takes so long.
+/// Duration of reading a clock in nanoseconds.
 const READ: i64 = 10;
 
-/// A cluster whose messages all take a microsecond, and whose clocks show the truth.
+/// Cluster with message latencies of a microsecond and perfect clocks.
 fn cluster(ranks: u32) -> SimCluster {
     let link = NetworkLink::steady(Duration::from_micros(1));
     SimCluster {
@@ -40,14 +37,14 @@ fn cluster(ranks: u32) -> SimCluster {
     }
 }
 
-/// All ranks go on so long after the last of them came here: longer than it takes them to agree on when that was.
+/// Nanoseconds from the arrival of the last rank until all ranks continue: longer than agreeing on that arrival takes.
 const MEETING: i64 = 1_000_000;
 
-/// The instant at which the last rank came.
+/// Returns the time at which the last rank arrived.
 async fn last(comm: &SimComm) -> Result<Timestamp<VirtualTime>, CommError> {
-    let came = comm.true_now().as_nanos() as u64;
+    let entered = comm.true_now().as_nanos() as u64;
     Ok(Timestamp::from_nanos(
-        collective::all_reduce(comm, came, u64::max).await? as i64,
+        collective::all_reduce(comm, entered, u64::max).await? as i64,
     ))
 }
 
@@ -55,44 +52,44 @@ fn pause_until(comm: &SimComm, instant: Timestamp<VirtualTime>) {
     comm.pause(instant - comm.true_now());
 }
 
-/// What is called.
+/// Behaviour of the test operation.
 #[derive(Clone, Copy)]
-enum Subject {
-    /// Nobody leaves before the last has come.
+enum TestCall {
+    /// All ranks leave at the same time after the last has entered.
     Meet,
-    /// Every rank works for itself, as long as this says of the number of the call.
+    /// Every rank works independently, for a duration that depends on the number of the call.
     Work(fn(u32) -> i64),
-    /// It fails on rank 1.
+    /// The operation fails on rank 1.
     Fail,
 }
 
-struct Called<'a> {
-    subject: Subject,
+struct TestOperation<'a> {
+    subject: TestCall,
     comm: &'a SimComm,
 }
 
-impl Operation for Called<'_> {
+impl Operation for TestOperation<'_> {
     async fn call(&mut self, number: u32) -> Result<(), CommError> {
         match self.subject {
-            Subject::Meet => {
+            TestCall::Meet => {
                 let last = last(self.comm).await?;
                 pause_until(self.comm, last + Duration::from_nanos(MEETING));
             }
-            Subject::Work(takes) => self.comm.pause(Duration::from_nanos(takes(number))),
-            Subject::Fail if self.comm.rank() == 1 => return Err(CommError::NotReady),
-            Subject::Fail => {}
+            TestCall::Work(takes) => self.comm.pause(Duration::from_nanos(takes(number))),
+            TestCall::Fail if self.comm.rank() == 1 => return Err(CommError::NotReady),
+            TestCall::Fail => {}
         }
         Ok(())
     }
 }
 
-/// A barrier that every rank leaves so many nanoseconds later than the one before it.
-struct Uneven<'a> {
+/// Coordinator with a barrier that every rank leaves `imbalance` nanoseconds after the previous rank.
+struct SkewedCoordinator<'a> {
     comm: &'a SimComm,
     imbalance: i64,
 }
 
-impl Together for Uneven<'_> {
+impl Coordinator for SkewedCoordinator<'_> {
     async fn barrier(&self) -> Result<(), CommError> {
         let last = last(self.comm).await?;
         pause_until(
@@ -102,23 +99,23 @@ impl Together for Uneven<'_> {
         Ok(())
     }
 
-    async fn broadcast(&self, word: u64) -> Result<u64, CommError> {
-        ByMessages(self.comm).broadcast(word).await
+    async fn broadcast(&self, value: u64) -> Result<u64, CommError> {
+        MessageCoordinator(self.comm).broadcast(value).await
     }
 
-    async fn union(&self, word: u64) -> Result<u64, CommError> {
-        ByMessages(self.comm).union(word).await
+    async fn bitwise_or(&self, value: u64) -> Result<u64, CommError> {
+        MessageCoordinator(self.comm).bitwise_or(value).await
     }
 }
 
-/// By clocks that show the truth.
-fn global() -> Time {
+/// Returns a global clock without errors.
+fn global() -> ClockBasis {
     let shown: ClockModel<Counter, Global> = SimClock::nominal_model().unwrap().renamed();
-    Time::Global(shown)
+    ClockBasis::Global(shown)
 }
 
-fn local() -> Time {
-    Time::Local(SimClock::nominal_model().unwrap())
+fn local() -> ClockBasis {
+    ClockBasis::Local(SimClock::nominal_model().unwrap())
 }
 
 fn method(scheme: Scheme, count: u32) -> Method {
@@ -139,29 +136,37 @@ const ROUND_TIME: Scheme = Scheme::RoundTime(RoundTime {
     adaptive: true,
 });
 
-/// What each rank gets.
+/// Returns the results of all ranks.
 fn all_results(
     ranks: u32,
     method: &Method,
-    time: Time,
+    time: ClockBasis,
     imbalance: i64,
-    subject: Subject,
-) -> Vec<Result<Option<Measured>, MeasureError>> {
+    subject: TestCall,
+) -> Vec<Result<Option<Measurement>, MeasureError>> {
     let program = async |comm: &SimComm| {
         let clock = comm.clock();
-        let stage = Stage {
+        let context = MeasureContext {
             comm,
-            together: &Uneven { comm, imbalance },
+            coordinator: &SkewedCoordinator { comm, imbalance },
             clock: &clock,
-            time,
+            clock_basis: time,
         };
-        method.measure(&stage, &mut Called { subject, comm }).await
+        method
+            .measure(&context, &mut TestOperation { subject, comm })
+            .await
     };
     cluster(ranks).run(program).unwrap()
 }
 
-/// What rank 0 gets, where nothing fails.
-fn measure(ranks: u32, method: &Method, time: Time, imbalance: i64, subject: Subject) -> Measured {
+/// Returns the result of rank 0 if no rank fails.
+fn measure(
+    ranks: u32,
+    method: &Method,
+    time: ClockBasis,
+    imbalance: i64,
+    subject: TestCall,
+) -> Measurement {
     let found = all_results(ranks, method, time, imbalance, subject)
         .into_iter()
         .map(Result::unwrap);
@@ -171,10 +176,10 @@ fn measure(ranks: u32, method: &Method, time: Time, imbalance: i64, subject: Sub
 }
 
 #[test]
-fn the_imbalance_of_a_barrier_is_in_what_ms1_sees_and_not_in_what_round_time_sees() {
+fn the_imbalance_of_a_barrier_biases_ms1_but_not_round_time() {
     for ranks in [2, 3, 5] {
         let reported = |scheme, time, imbalance| {
-            let measured = measure(ranks, &method(scheme, 10), time, imbalance, Subject::Meet);
+            let measured = measure(ranks, &method(scheme, 10), time, imbalance, TestCall::Meet);
             assert_eq!(measured.observations.count(ObservationState::Valid), 10);
             measured.figures[0].nanos as i64
         };
@@ -186,7 +191,7 @@ fn the_imbalance_of_a_barrier_is_in_what_ms1_sees_and_not_in_what_round_time_see
                 reported(ROUND_TIME, global(), 0)
             );
         }
-        // With a barrier of no imbalance, both see the truth, to what it takes to read a clock and to wait for it.
+        // With a barrier without imbalance, both find the true time, up to the cost of reading clocks.
         for (scheme, time) in [(MS1, local()), (ROUND_TIME, global())] {
             let error = reported(scheme, time, 0) - MEETING;
             assert!((0..=3 * READ).contains(&error), "{error}");
@@ -198,12 +203,12 @@ fn the_imbalance_of_a_barrier_is_in_what_ms1_sees_and_not_in_what_round_time_see
 fn a_series_is_the_mean_of_its_calls_and_of_its_barriers() {
     let series = Series {
         barriers_before: 2,
-        ..Series::of(4)
+        ..Series::new(4)
     };
-    let work = Subject::Work(|number| 1_000 + 100 * i64::from(number % 4));
+    let work = TestCall::Work(|number| 1_000 + 100 * i64::from(number % 4));
     let ms2 = measure(3, &method(Scheme::Series(series), 5), local(), 0, work);
     assert_eq!(ms2.observations.len(), 5);
-    // Two readings of the clock are between the stamps at most.
+    // There are at most two readings of the clock between the timestamps.
     let mean = ms2.figures[0].nanos;
     assert!(
         (1_150.0..=1_150.0 + 2.0 * READ as f64 / 4.0).contains(&mean),
@@ -219,12 +224,12 @@ fn a_series_is_the_mean_of_its_calls_and_of_its_barriers() {
 }
 
 #[test]
-fn a_call_that_is_longer_than_its_window_spoils_itself_and_the_next() {
+fn a_call_longer_than_its_window_invalidates_itself_and_the_next() {
     let windows = Scheme::Windows(Windows {
         window: Some(Duration::from_micros(20)),
     });
-    // The fourth call is a little too long; the eleventh by almost two windows, which three calls need to catch up with.
-    let work = Subject::Work(|number| match number {
+    // The fourth call is slightly too long; the eleventh by almost two windows, so that the next three calls are late.
+    let work = TestCall::Work(|number| match number {
         3 => 21_000,
         10 => 55_000,
         _ => 5_000,
@@ -245,8 +250,8 @@ fn a_call_that_is_longer_than_its_window_spoils_itself_and_the_next() {
     expected[10] = "long";
     expected[11..14].fill("late");
     assert_eq!(states, expected);
-    assert_eq!(found.found, [("window", Duration::from_micros(20))]);
-    // What is left is not touched by it.
+    assert_eq!(found.details, [("window", Duration::from_micros(20))]);
+    // Valid calls are not affected.
     let longest = found
         .observations
         .run_times()
@@ -265,25 +270,25 @@ fn windows_find_their_size() {
         &method(Scheme::Windows(Windows { window: None }), 200),
         global(),
         0,
-        Subject::Meet,
+        TestCall::Meet,
     );
-    let window = found.found[0].1.as_nanos();
+    let window = found.details[0].1.as_nanos();
     assert!((2 * MEETING..3 * MEETING).contains(&window), "{window}");
     assert_eq!(found.observations.count(ObservationState::Valid), 200);
 }
 
 #[test]
-fn rounds_without_slack_are_late_and_counted_and_slack_that_follows_mends_it() {
-    // To reach the last of eight ranks takes three messages and some readings; then half as much, a third of the ranks are
-    // told too late.
+fn rounds_without_slack_are_late_and_adaptive_slack_prevents_it() {
+    // The last of eight ranks receives the start after three messages and some clock readings, which is too late without
+    // slack.
     let fixed = |slack, adaptive| {
         let scheme = Scheme::RoundTime(RoundTime { slack, adaptive });
-        all_results(8, &method(scheme, 400), global(), 0, Subject::Meet).swap_remove(0)
+        all_results(8, &method(scheme, 400), global(), 0, TestCall::Meet).swap_remove(0)
     };
     let none = fixed(0.0, false);
     let late = match &none {
         Ok(Some(measured)) => measured.observations.count(ObservationState::Late),
-        Err(MeasureError::Processing(_)) => 400,
+        Err(MeasureError::NothingValid { .. }) => 400,
         _ => 0,
     };
     assert!(late > 200, "{none:?}");
@@ -310,10 +315,10 @@ fn a_time_slice_ends_rounds_in_time() {
         },
         global(),
         0,
-        Subject::Meet,
+        TestCall::Meet,
     );
-    assert_eq!(found.ended, Ended::TimeSlice);
-    // A round takes a millisecond for the meeting, and some microseconds for agreeing.
+    assert_eq!(found.stop_reason, StopReason::TimeSlice);
+    // A round takes a millisecond for the operation, and some microseconds for agreeing.
     assert!(
         (45..=50).contains(&found.observations.len()),
         "{}",
@@ -325,11 +330,11 @@ fn a_time_slice_ends_rounds_in_time() {
 }
 
 #[test]
-fn an_operation_that_fails_on_one_rank_leaves_nobody_waiting() {
+fn no_rank_waits_for_an_operation_that_fails_on_one_rank() {
     let series = Series {
         barrier: Barrier::Tree,
         barrier_after_each: true,
-        ..Series::of(3)
+        ..Series::new(3)
     };
     let windows = Windows {
         window: Some(Duration::from_micros(50)),
@@ -345,8 +350,8 @@ fn an_operation_that_fails_on_one_rank_leaves_nobody_waiting() {
                 warm_up,
                 ..method(scheme, 5)
             };
-            let found = all_results(3, &method, global(), 0, Subject::Fail);
-            // That rank says so; the others hear no more than that it left.
+            let found = all_results(3, &method, global(), 0, TestCall::Fail);
+            // That rank has the reason; the others only notice that it left.
             assert_eq!(
                 found[1],
                 Err(MeasureError::Operation(CommError::NotReady)),
@@ -354,7 +359,7 @@ fn an_operation_that_fails_on_one_rank_leaves_nobody_waiting() {
             );
             for other in [&found[0], &found[2]] {
                 assert!(
-                    matches!(other, Err(why) if why.is_of_one_rank()),
+                    matches!(other, Err(why) if why.is_local()),
                     "{scheme}: {other:?}"
                 );
             }
@@ -363,38 +368,38 @@ fn an_operation_that_fails_on_one_rank_leaves_nobody_waiting() {
 }
 
 #[test]
-fn schemes_with_agreed_starts_need_one_clock() {
+fn schemes_with_agreed_starts_need_a_global_clock() {
     for scheme in [ROUND_TIME, Scheme::Windows(Windows { window: None })] {
-        let found = all_results(2, &method(scheme, 5), local(), 0, Subject::Meet);
+        let found = all_results(2, &method(scheme, 5), local(), 0, TestCall::Meet);
         assert_eq!(
             found,
             [
-                Err(MeasureError::NeedsGlobalTime),
-                Err(MeasureError::NeedsGlobalTime)
+                Err(MeasureError::NeedsGlobalClock),
+                Err(MeasureError::NeedsGlobalClock)
             ]
         );
     }
 }
 
 #[test]
-fn a_clock_that_stands_is_no_endless_wait() {
+fn a_stopped_clock_is_an_error() {
     let standing = SimCluster {
         clocks: Clocks::perfect(),
         ..cluster(1)
     };
     let program = async |comm: &SimComm| {
         let clock = comm.clock();
-        let stage = Stage {
+        let context = MeasureContext {
             comm,
-            together: &ByMessages(comm),
+            coordinator: &MessageCoordinator(comm),
             clock: &clock,
-            time: global(),
+            clock_basis: global(),
         };
         method(ROUND_TIME, 5)
             .measure(
-                &stage,
-                &mut Called {
-                    subject: Subject::Work(|_| 5),
+                &context,
+                &mut TestOperation {
+                    subject: TestCall::Work(|_| 5),
                     comm,
                 },
             )
@@ -402,33 +407,33 @@ fn a_clock_that_stands_is_no_endless_wait() {
     };
     assert_eq!(
         standing.run(program).unwrap(),
-        [Err(MeasureError::ClockStands)]
+        [Err(MeasureError::ClockStopped)]
     );
 }
 
-/// How far apart ranks leave the library's barrier, call by call.
+/// Measures the imbalance of a barrier.
 fn imbalances(ranks: u32, barrier: Barrier, imbalance: i64) -> Imbalance {
     let program = async |comm: &SimComm| {
-        let (clock, together) = (comm.clock(), Uneven { comm, imbalance });
-        let stage = Stage {
+        let (clock, coordinator) = (comm.clock(), SkewedCoordinator { comm, imbalance });
+        let context = MeasureContext {
             comm,
-            together: &together,
+            coordinator: &coordinator,
             clock: &clock,
-            time: global(),
+            clock_basis: global(),
         };
         let mut operation = BarrierOperation {
             barrier,
             comm,
-            together: &together,
+            coordinator: &coordinator,
         };
         method(ROUND_TIME, 20)
-            .measure(&stage, &mut operation)
+            .measure(&context, &mut operation)
             .await
             .unwrap()
     };
     let measured = cluster(ranks).run(program).unwrap().swap_remove(0).unwrap();
     assert_eq!(measured.observations.count(ObservationState::Valid), 20);
-    Imbalance::of(&measured.observations).unwrap()
+    Imbalance::new(&measured.observations).unwrap()
 }
 
 #[test]
@@ -453,11 +458,11 @@ fn the_imbalance_of_a_barrier_is_found_exactly() {
 
 #[test]
 fn ranks_leave_a_tree_further_apart_than_a_dissemination() {
-    // With steady messages and a power of two, all ranks of a dissemination leave at once, but for when they began.
+    // With equal latencies and a power of two, all ranks leave a dissemination barrier at once if they enter at once.
     let [even, tree] =
         [Barrier::Dissemination, Barrier::Tree].map(|barrier| imbalances(8, barrier, 0));
     let [even, tree] = [even, tree].map(|found| found.figures()[0].nanos);
     assert!(even <= 2.0 * READ as f64, "{even}");
-    // The root leaves three messages before the last leaf.
+    // The root leaves three message latencies before the last leaf.
     assert!(tree >= 1_000.0, "{tree}");
 }

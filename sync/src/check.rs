@@ -1,4 +1,4 @@
-//! The accuracy check (algorithm 6 of the 2018 paper): how far apart global clocks are, as far as messages can tell.
+//! Accuracy check (algorithm 6 of the 2018 paper): measures how far apart global clocks are.
 
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, FitError, Global, OffsetSample, Timestamp,
@@ -11,13 +11,14 @@ use crate::{
     Comm, LabelError, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, block_on_ready,
 };
 
-/// Measures the offset of the global clocks of other ranks to that of rank 0, one rank after the other.
+/// Measures the offset of the global clocks of other ranks to that of rank 0, one rank after the
+/// other.
 ///
-/// Rank 0 calls one rank after the other, so the last of many is looked at much later than the first; each result says
-/// when. To see how the clocks drift apart, check again after a while.
+/// The last of many ranks is measured much later than the first; each result has its time. To
+/// observe how the clocks drift apart, repeat the check after a while.
 ///
-/// A measurement is no truth: it knows no more than the messages did from which the clocks were learned. Where all
-/// ranks read one counter, their clocks can be compared exactly instead.
+/// The result is a measurement: it is limited by the latency of messages, as the synchronization
+/// itself is. Where all ranks read one counter, their clocks can be compared exactly instead.
 ///
 /// ```
 /// use downbeat_clock_core::{ClockModel, Duration, Global, Timestamp, Clock};
@@ -30,20 +31,20 @@ use crate::{
 ///
 /// let found = ThreadCluster::new(3).run(|comm| check.measure_blocking(&clock, global, comm))?;
 /// let found = found.into_iter().next().ok_or("there is a rank 0")??;
-/// assert_eq!(found.iter().map(|seen| seen.rank).collect::<Vec<_>>(), [1, 2]);
-/// // They do share a clock: no offset is further from 0 than it can be wrong.
-/// assert!(found.iter().filter_map(|seen| seen.sample).all(|sample| Some(sample.offset.abs()) <= sample.half_width));
+/// assert_eq!(found.iter().map(|offset| offset.rank).collect::<Vec<_>>(), [1, 2]);
+/// // The ranks share a clock: no offset is further from 0 than its half width.
+/// assert!(found.iter().filter_map(|offset| offset.sample).all(|sample| Some(sample.offset.abs()) <= sample.half_width));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AccuracyCheck {
-    /// How an offset is measured.
+    /// Algorithm that measures each offset.
     pub offset: OffsetAlgorithm,
-    /// Which ranks are looked at.
+    /// Ranks that are measured.
     pub ranks: RankSample,
 }
 
-/// A random sample of ranks; equal seeds choose equal ranks, and no rank needs to be told.
+/// Random sample of ranks. All ranks compute the same sample from equal shares and seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankSample {
     share: f64,
@@ -51,16 +52,16 @@ pub struct RankSample {
 }
 
 impl RankSample {
-    /// All of them.
+    /// Sample of all ranks.
     pub const ALL: Self = Self {
         share: 1.0,
         seed: 0,
     };
 
-    /// About this share of the ranks, each chosen independently of the others.
+    /// Creates a sample of about this share of the ranks, each chosen independently of the others.
     ///
     /// # Errors
-    /// When the share is not above 0 and at most 1.
+    /// If the share is not above 0 and at most 1.
     pub fn new(share: f64, seed: u64) -> Result<Self, LabelError> {
         if share > 0.0 && share <= 1.0 {
             Ok(Self { share, seed })
@@ -69,59 +70,62 @@ impl RankSample {
         }
     }
 
-    /// Whether a rank is among those looked at.
+    /// Returns true if the rank is in the sample.
     pub fn contains(&self, rank: u32) -> bool {
         let mixed = |number: u64| scramble(number.wrapping_add(SPLITMIX_STEP));
         let number = mixed(self.seed ^ mixed(rank.into()));
-        // The share of all numbers that lie below it; for 1 the cast saturates, and no number is above.
+        // The share of all numbers that are at most this; for 1 the cast saturates, and includes
+        // all.
         number <= (self.share * u64::MAX as f64) as u64
     }
 }
 
-/// How far the global clock of a rank was ahead of that of rank 0.
+/// Offset of the global clock of one rank to that of rank 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankOffset {
-    /// Whose.
+    /// Measured rank.
     pub rank: u32,
-    /// When, and by how much; `None` if the exchanges contradicted each other.
+    /// Time and offset; `None` if the exchanges contradicted each other.
     pub sample: Option<OffsetSample<Global>>,
 }
 
 impl AccuracyCheck {
-    /// Looks at all ranks of the sample, once. All ranks call this with the same check; on rank 0 it returns what was
-    /// seen of every rank, on all others nothing.
+    /// Measures all ranks of the sample once. All ranks call this with the same check; rank 0 gets
+    /// the offset of every rank of the sample, all others get an empty list.
     ///
     /// # Errors
-    /// When a rank is gone, or on a rank whose clock stepped back; the others then hear of it.
+    /// If a rank is gone, or if the clock of a measured rank stepped back, which fails on all
+    /// ranks.
     pub async fn measure<K: Clock, M: Comm>(
         &self,
         clock: &K,
         global: ClockModel<Counter, Global>,
         comm: &M,
     ) -> Result<Vec<RankOffset>, SyncError> {
-        let (mut seen, mut failure) = (Vec::new(), None);
+        let (mut offsets, mut failure) = (Vec::new(), None);
         if comm.rank() == 0 {
             for rank in (1..comm.size()).filter(|rank| self.ranks.contains(*rank)) {
                 answer(clock, &global, comm, rank).await?;
-                let Report(sample) = comm.recv(rank).await?;
-                seen.push(RankOffset { rank, sample });
+                let CheckedSample(sample) = comm.recv(rank).await?;
+                offsets.push(RankOffset { rank, sample });
             }
         } else if self.ranks.contains(comm.rank()) {
-            let (mut client, no_memory) = OffsetClient::<Global, Global>::or_single(self.offset, 0);
+            let (mut client, no_memory) =
+                OffsetClient::<Global, Global>::new_or_single(self.offset, 0);
             let sample = client.attempt(clock, &global, comm).await?;
-            comm.send(0, Report(sample.ok())).await?;
-            // Clocks that drift apart are what a check is for.
+            comm.send(0, CheckedSample(sample.ok())).await?;
+            // Contradictory exchanges of clocks that drift apart are a result, not a failure.
             failure = no_memory.or(sample
                 .err()
                 .filter(|why| !matches!(why, SyncError::Fit(FitError::Drifted { .. }))));
         }
         match lowest_rank_where(comm, failure.is_some()).await? {
             Some(rank) => Err(failure.unwrap_or(SyncError::OtherRank(rank))),
-            None => Ok(seen),
+            None => Ok(offsets),
         }
     }
 
-    /// As [`measure`](Self::measure), for a communicator that does not suspend.
+    /// Same as [`measure`](Self::measure), for a communicator that does not suspend.
     ///
     /// # Errors
     /// As [`measure`](Self::measure).
@@ -135,12 +139,12 @@ impl AccuracyCheck {
     }
 }
 
-/// What a rank tells rank 0.
+/// Result that a rank sends to rank 0.
 #[derive(Clone, Copy, Debug)]
-struct Report(Option<OffsetSample<Global>>);
+struct CheckedSample(Option<OffsetSample<Global>>);
 
-/// What is not known travels as what cannot be: less than no width.
-impl Payload for Report {
+/// A missing half width is sent as a negative one.
+impl Payload for CheckedSample {
     const WORDS: usize = 4;
 
     fn put(self, words: &mut Words) {
@@ -202,7 +206,12 @@ mod tests {
             half_width,
         };
         for report in [None, Some(sample(None)), Some(sample(Some(Duration::ZERO)))] {
-            assert_eq!(Report::get(&to_words(Report(report))).unwrap().0, report);
+            assert_eq!(
+                CheckedSample::get(&to_words(CheckedSample(report)))
+                    .unwrap()
+                    .0,
+                report
+            );
         }
     }
 }

@@ -1,17 +1,18 @@
-//! What all ranks of a communicator do together besides measuring: agree, and tell.
+//! Collective operations of all ranks of a communicator, built on point-to-point messages.
 //!
-//! Every function is called by all ranks. None of them is meant for speed: they come before and after what is timed.
+//! Every function is called by all ranks. They are not optimized for speed: call them before and
+//! after timed sections.
 
 use downbeat_clock_core::{BinomialTree, PairRole};
 
 use crate::{Comm, CommError, Payload};
 
-/// Combines a value of every rank, and tells all of them the result.
+/// Combines the values of all ranks, and returns the result on every rank.
 ///
-/// `combine` must not care for order.
+/// `combine` must be commutative and associative.
 ///
 /// # Errors
-/// When a rank is gone.
+/// If a rank is gone.
 pub async fn all_reduce<P: Payload, M: Comm>(
     comm: &M,
     mine: P,
@@ -32,10 +33,10 @@ pub async fn all_reduce<P: Payload, M: Comm>(
     broadcast(comm, value).await
 }
 
-/// Tells all ranks the value of rank 0.
+/// Returns the value of rank 0 on all ranks.
 ///
 /// # Errors
-/// When a rank is gone.
+/// If a rank is gone.
 pub async fn broadcast<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<P, CommError> {
     let tree = BinomialTree::new(comm.size());
     let mut value = mine;
@@ -48,18 +49,19 @@ pub async fn broadcast<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<P, Comm
     Ok(value)
 }
 
-/// Waits for all ranks: nobody returns before the last has called it.
+/// Waits until all ranks have called this.
 ///
 /// # Errors
-/// When a rank is gone.
+/// If a rank is gone.
 pub async fn barrier<M: Comm>(comm: &M) -> Result<(), CommError> {
     all_reduce(comm, (), |(), ()| ()).await
 }
 
-/// Tells rank 0 the values of all ranks, in their order; on all other ranks, nothing is returned.
+/// Returns the values of all ranks, in the order of ranks, on rank 0, and an empty list on all
+/// others.
 ///
 /// # Errors
-/// When a rank is gone.
+/// If a rank is gone.
 pub async fn gather<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<Vec<P>, CommError> {
     if comm.rank() != 0 {
         comm.send(0, mine).await?;
@@ -72,25 +74,20 @@ pub async fn gather<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<Vec<P>, Co
     Ok(all)
 }
 
-/// The lowest rank for which something is true, if it is true for any.
+/// Returns the lowest rank on which `mine` is true, or `None` if there is none.
 ///
 /// # Errors
-/// When a rank is gone.
+/// If a rank is gone.
 pub async fn lowest_rank_where<M: Comm>(comm: &M, mine: bool) -> Result<Option<u32>, CommError> {
-    let nobody = u64::MAX;
-    let lowest = all_reduce(
-        comm,
-        if mine { comm.rank().into() } else { nobody },
-        u64::min,
-    )
-    .await?;
+    let none = u64::MAX;
+    let lowest = all_reduce(comm, if mine { comm.rank().into() } else { none }, u64::min).await?;
     Ok(u32::try_from(lowest).ok())
 }
 
-/// Whether all ranks have the same value.
+/// Returns true if all ranks have the same value.
 ///
 /// # Errors
-/// When a rank is gone.
+/// If a rank is gone.
 pub async fn all_equal<M: Comm>(comm: &M, mine: u64) -> Result<bool, CommError> {
     let [least, most] =
         all_reduce(comm, [mine, mine], |a, b| [a[0].min(b[0]), a[1].max(b[1])]).await?;

@@ -1,60 +1,61 @@
-//! How ranks talk to one another.
+//! Communication between ranks.
 
 use core::fmt;
 
 use crate::Payload;
 use crate::payload::{MAX_BYTES, bytes_of, words_of};
 
-/// One rank's place among `size` ranks that send each other small messages.
+/// Communicator of one rank among `size` ranks that send each other small messages.
 ///
-/// The functions are `async` so that a simulator can suspend a rank in the middle of an algorithm. The real backends
-/// never suspend: they have done their work when they return the future, and [`block_on_ready`](crate::block_on_ready)
-/// unwraps it.
+/// The functions are `async` so that a simulator can suspend a rank in the middle of an algorithm.
+/// The real backends never suspend: they have done their work when they return the future, and
+/// [`block_on_ready`](crate::block_on_ready) unwraps it.
 ///
-/// What holds for every backend:
-/// - Messages from one rank to another arrive in the order in which they were sent. There are no tags: the receiver
-///   must know from whom it wants what.
-/// - The first send to a rank does not wait for the receiver. A second one may, until the first was received: an
-///   algorithm must be right either way.
+/// Every backend guarantees:
+/// - Messages from one rank to another arrive in the order in which they were sent. There are no
+///   tags: the receiver must know which message it expects from which rank.
+/// - The first send to a rank does not wait for the receiver. A second one may wait until the first
+///   was received: an algorithm must be correct either way.
 /// - A rank can send to itself.
-/// - Nobody waits for a rank that is gone: who would, gets an error. Over MPI, only as far as MPI notices.
+/// - Waiting for a rank that is gone ends with an error. Over MPI, only if MPI detects that.
 #[expect(
     async_fn_in_trait,
     reason = "a rank stays on its thread, or on the simulator's one: no Send bound is wanted"
 )]
 pub trait Comm: Sized {
-    /// Which of the ranks this is, from 0.
+    /// Returns the index of this rank, from 0.
     fn rank(&self) -> u32;
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     fn size(&self) -> u32;
 
     /// Sends a message.
     ///
     /// # Errors
-    /// When there is no such rank, or it is gone.
+    /// If the rank does not exist or is gone.
     async fn send<P: Payload>(&self, to: u32, payload: P) -> Result<(), CommError>;
 
-    /// Sends a message and waits until it was received.
+    /// Sends a message, and waits until it was received.
     ///
     /// # Errors
-    /// When there is no such rank, or it is gone and did not receive the message, or it is this rank.
+    /// If the rank does not exist, is gone without having received the message, or is this rank.
     async fn send_sync<P: Payload>(&self, to: u32, payload: P) -> Result<(), CommError>;
 
     /// Waits for the next message of a rank.
     ///
     /// # Errors
-    /// When there is no such rank, when it is gone and all its messages were received, or when it sent something else,
-    /// which is lost then.
+    /// If the rank does not exist, if it is gone and all its messages were received, or if the
+    /// message has another type, in which case it is lost.
     async fn recv<P: Payload>(&self, from: u32) -> Result<P, CommError>;
 
-    /// Sends more than a message holds, to a rank that knows how much: it calls [`recv_bytes`](Self::recv_bytes) for as
-    /// many bytes. May wait until it does. No bytes are no message.
+    /// Sends any number of bytes to a rank that calls [`recv_bytes`](Self::recv_bytes) for the same
+    /// number of bytes. May wait until it does. An empty slice sends nothing.
     ///
-    /// As provided, they go in as many messages as they need. A backend that has longer ones says so.
+    /// The provided implementation sends as many messages as the bytes need; a backend that
+    /// supports longer messages overrides it.
     ///
     /// # Errors
-    /// When there is no such rank, or it is gone, or it is this rank.
+    /// If the rank does not exist, is gone or is this rank.
     async fn send_bytes(&self, to: u32, bytes: &[u8]) -> Result<(), CommError> {
         check_other(self, to)?;
         for part in bytes.chunks(MAX_BYTES) {
@@ -63,11 +64,11 @@ pub trait Comm: Sized {
         Ok(())
     }
 
-    /// Waits for the bytes that a rank sends by [`send_bytes`](Self::send_bytes), as many as there is room for.
+    /// Receives `bytes.len()` bytes that a rank sends by [`send_bytes`](Self::send_bytes).
     ///
     /// # Errors
-    /// When there is no such rank, or it is this rank, or it is gone and all its messages were received; and when it sent
-    /// something else, as far as that can be told from its length. What is in `bytes` then, is not said.
+    /// If the rank does not exist, is this rank, or is gone and all its messages were received; and
+    /// if it sent a message of another length. The content of `bytes` is then unspecified.
     async fn recv_bytes(&self, from: u32, bytes: &mut [u8]) -> Result<(), CommError> {
         check_other(self, from)?;
         for part in bytes.chunks_mut(MAX_BYTES) {
@@ -77,15 +78,17 @@ pub trait Comm: Sized {
         Ok(())
     }
 
-    /// Parts the ranks into groups: those of one `color` come together, in the order of their keys and, where these
-    /// are equal, of their ranks. Who has no color gets `None`. All ranks must call it.
+    /// Splits the ranks into groups: ranks of the same `color` form a group, ordered by their keys
+    /// and, where these are equal, by their ranks. A rank without a color gets `None`. All ranks
+    /// must call it.
     ///
     /// # Errors
-    /// When a rank is gone, or when the backend has no such color: over MPI they end at 2^31 - 1.
+    /// If a rank is gone, or if the backend does not support the color: over MPI the maximum is
+    /// 2^31 - 1.
     async fn split(&self, color: Option<u32>, key: u32) -> Result<Option<Self>, CommError>;
 }
 
-/// That there is this rank, and that it is another.
+/// Checks that the rank exists and is another one.
 pub(crate) fn check_other(comm: &impl Comm, rank: u32) -> Result<(), CommError> {
     let size = comm.size();
     if rank >= size {
@@ -98,47 +101,48 @@ pub(crate) fn check_other(comm: &impl Comm, rank: u32) -> Result<(), CommError> 
     }
 }
 
-/// Why a message did not get through.
+/// Error of sending or receiving a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CommError {
-    /// There are not so many ranks.
+    /// The rank does not exist.
     NoSuchRank {
-        /// The one that was named.
+        /// Rank that was given.
         rank: u32,
-        /// How many there are.
+        /// Number of ranks.
         size: u32,
     },
     /// The rank has left: it returned, or dropped its communicator.
     Left {
-        /// Which.
+        /// Rank that left.
         rank: u32,
     },
-    /// A rank panicked: perhaps another than the one that was waited for, but that one may be waiting for it.
+    /// A rank panicked. It may be another one than the rank that was waited for, which may wait for
+    /// it.
     Panicked {
-        /// Which.
+        /// Rank that panicked.
         rank: u32,
     },
-    /// The rank waits for what only it can do: for a message from itself that it did not send, or for room for a
-    /// second one.
+    /// The rank would wait for itself: for a message from itself that it did not send, or for space
+    /// for a second one.
     WaitsForItself,
-    /// The message has another length than what was to be received.
+    /// The message has another length than expected.
     WrongLength {
-        /// Who sent it.
+        /// Rank that sent the message.
         from: u32,
-        /// Words that were to be received, or bytes where it was to be bytes.
+        /// Expected number of words, or of bytes in [`recv_bytes`](Comm::recv_bytes).
         expected: usize,
-        /// As many came.
+        /// Received number of words or bytes.
         found: usize,
     },
-    /// The message has the right length, but is no value of the type that was to be received.
+    /// The message has the expected length, but is not a value of the expected type.
     WrongType {
-        /// Who sent it.
+        /// Rank that sent the message.
         from: u32,
     },
-    /// A call that must not suspend was made on a backend that does.
+    /// A blocking call was made on a backend that suspends its ranks.
     NotReady,
-    /// MPI did not do it.
+    /// MPI failed.
     #[cfg(feature = "mpi")]
     Mpi(crate::MpiError),
 }
@@ -149,7 +153,7 @@ impl fmt::Display for CommError {
             Self::NoSuchRank { rank, size } => write!(f, "there is no rank {rank} among {size}"),
             Self::Left { rank } => write!(f, "rank {rank} has left"),
             Self::Panicked { rank } => write!(f, "rank {rank} panicked"),
-            Self::WaitsForItself => f.write_str("the rank would wait for itself for ever"),
+            Self::WaitsForItself => f.write_str("the rank would wait for itself"),
             Self::WrongLength {
                 from,
                 expected,
@@ -160,7 +164,10 @@ impl fmt::Display for CommError {
                     "rank {from} sent a message of length {found} where one of {expected} was expected"
                 )
             }
-            Self::WrongType { from } => write!(f, "rank {from} sent something else than expected"),
+            Self::WrongType { from } => write!(
+                f,
+                "rank {from} sent a message of another type than expected"
+            ),
             Self::NotReady => {
                 f.write_str("a blocking call was made on a backend that suspends its ranks")
             }

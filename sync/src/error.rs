@@ -6,28 +6,28 @@ use downbeat_clock_core::{Duration, FitError, ModelError};
 
 use crate::CommError;
 
-/// Why ranks did not learn each other's time.
+/// Error of a synchronization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SyncError {
-    /// A message did not get through.
+    /// A message was not delivered.
     Comm(CommError),
-    /// There is no memory for so many exchanges.
+    /// The buffer for this number of exchanges cannot be allocated.
     TooManyExchanges(u32),
-    /// A clock stepped back, the stamps give no offset, or the offsets no line.
+    /// A clock stepped back, the timestamps give no offset, or the offsets give no line.
     Fit(FitError),
-    /// The clocks have no model: they are centuries apart, or drift apart as no clocks do.
+    /// The clocks have no model: they are centuries apart, or their rates differ too much.
     Model(ModelError),
-    /// The ranks were asked for different algorithms.
+    /// The ranks were called with different algorithms.
     DifferentAlgorithms,
-    /// This rank does not read the source of time that rank 0 reads.
+    /// This rank does not read the time source that rank 0 reads.
     OtherSource {
-        /// What this rank shows, by the model of rank 0, minus what rank 0 shows.
+        /// Time of this rank, by the model of rank 0, minus the time of rank 0.
         offset: Duration,
-        /// How far that can be wrong.
+        /// Maximum error of the offset.
         half_width: Duration,
     },
-    /// This rank did its part, but another failed: the lowest of those that did.
+    /// This rank succeeded, but others failed; the lowest of these.
     OtherRank(u32),
 }
 
@@ -36,16 +36,16 @@ impl fmt::Display for SyncError {
         match self {
             Self::Comm(why) => why.fmt(f),
             Self::TooManyExchanges(exchanges) => {
-                write!(f, "there is no memory for {exchanges} exchanges")
+                write!(f, "not enough memory for {exchanges} exchanges")
             }
             Self::Fit(why) => why.fmt(f),
             Self::Model(why) => why.fmt(f),
             Self::DifferentAlgorithms => {
-                f.write_str("the ranks were asked for different algorithms")
+                f.write_str("the ranks were called with different algorithms")
             }
             Self::OtherSource { offset, half_width } => write!(
                 f,
-                "the ranks do not share a source of time: this one is {offset} +- {half_width} ahead of its first"
+                "the ranks do not share a source of time: this rank is {offset} +- {half_width} ahead of the first"
             ),
             Self::OtherRank(rank) => write!(f, "rank {rank} failed"),
         }
@@ -88,9 +88,10 @@ pub enum LabelError {
     NoExchanges,
     /// The number of exchanges of an offset algorithm has more than 32 bits.
     TooManyExchanges,
-    /// An offset algorithm other than SKaMPI's was told to stop early.
+    /// An offset algorithm other than SKaMPI's was asked to stop early.
     EarlyExit,
-    /// Offsets of an algorithm other than SKaMPI's, which have no error bound, were to be weighted by it.
+    /// The offsets of an algorithm other than SKaMPI's cannot be weighted, since they have no error
+    /// bound.
     NotWeightable,
     /// Text follows the last parameter of the algorithm.
     TrailingText(String),

@@ -1,25 +1,29 @@
-//! The clocks of parallel ranks: how ranks talk, and by how much their clocks differ.
+//! Communication between parallel ranks, and synchronization of their clocks.
 //!
-//! - [`Comm`] is one rank's place among others, and sends small messages, [`Payload`]s. Algorithms are `async` and
-//!   generic over it, so one source runs on a real machine and in a simulator; [`block_on_ready`] makes a blocking
-//!   call of it wherever ranks are real.
-//! - [`ThreadComm`] is the backend for ranks that are threads of one process. A [`ThreadCluster`] starts and pins them.
-//!   It is made of a [`Mailbox`] for every two ranks and a [`Sleeper`] for each.
-//! - `MpiComm`, with the feature `mpi`, is the backend for ranks that are processes of an MPI program. It has a
-//!   communicator of its own, finds the ranks that share a node, and returns what MPI reports as an error.
-//! - [`SimComm`] is the backend for ranks that do not exist: a [`SimCluster`] simulates a million of them on one thread, in
-//!   virtual time, with a [`Network`] and [`Clocks`] of which the truth is known.
-//! - [`OffsetClient`] measures by how much this rank's clock is ahead of another's, which [`answer`]s, by any
-//!   [`OffsetAlgorithm`].
-//! - An [`Algorithm`] makes one clock of the clocks of all ranks; an [`AccuracyCheck`] measures how far apart they are
-//!   afterwards.
-//! - [`collective`] has what ranks do together besides: agree, and tell.
+//! - [`Comm`] is the communicator of one rank, which sends small messages, [`Payload`]s. Algorithms
+//!   are `async` and generic over it, so the same source runs on a real machine and in a simulator;
+//!   [`block_on_ready`] makes them blocking calls on real machines.
+//! - [`ThreadComm`] is the backend for ranks that are threads of one process. A [`ThreadCluster`]
+//!   starts and pins them. Each pair of threads shares two mailboxes of one cache line each.
+//! - `MpiComm`, with the feature `mpi`, is the backend for ranks that are processes of an MPI
+//!   program. It duplicates its communicator, finds the ranks that share a node, and returns the
+//!   failures of MPI as errors.
+//! - [`SimComm`] is the backend for simulated ranks: a [`SimCluster`] simulates up to millions of
+//!   them on one thread, in virtual time, with a [`Network`] and [`Clocks`] whose true behaviour is
+//!   known.
+//! - [`OffsetClient`] measures the offset of this rank's clock to another's, which [`answer`]s, by
+//!   any [`OffsetAlgorithm`].
+//! - An [`Algorithm`] synchronizes the clocks of all ranks; an [`AccuracyCheck`] measures how far
+//!   apart they are afterwards.
+//! - [`collective`] has the collective operations that this needs: reductions, broadcasts and
+//!   barriers.
 //!
-//! What clocks, time and offsets are is said in [`downbeat_clock_core`]. Any of its clocks will do: this crate reads
-//! none itself.
+//! Clocks, time and offsets are defined in [`downbeat_clock_core`]. Any of its clocks can be used:
+//! this crate reads no clock by itself.
 //!
 //! # Example
-//! Three threads read one counter, each by its own idea of what time it is, and agree on that of the first.
+//! Three threads read one counter, start from different local times, and agree on the time of rank
+//! 0.
 //!
 //! ```
 //! use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Local, Timestamp};
@@ -47,25 +51,29 @@
 //! ```
 //!
 //! # Caveats
-//! - Threads that share a core, or run beside other load, measure their offset only while both run at once. SKaMPI's
-//!   interval says how good that was; the other algorithms do not say.
-//! - SKaMPI's interval is certain only for clocks that do not drift during the measurement, and whose readings are
-//!   ordered. Use clocks that say so: see [`ReadOrdering`](downbeat_clock_core::ReadOrdering).
+//! - Threads that share a core, or compete with other load, measure their offset only while both
+//!   run at once. SKaMPI's interval shows the remaining uncertainty; the other algorithms have no
+//!   error bound.
+//! - SKaMPI's interval is certain only for clocks that do not drift during the measurement, and
+//!   whose readings are ordered. Use clocks with ordered readings: see
+//!   [`ReadOrdering`](downbeat_clock_core::ReadOrdering).
 //! - Mailboxes take 128 bytes for every ordered pair of threads.
-//! - There are no time limits: a rank that neither answers nor leaves is waited for. Over MPI one that leaves is, too,
-//!   until MPI ends the program: so ranks that could fail on their own, as when one finds no counter, had better tell each
-//!   other before they synchronize. Only a simulated cluster finds out that all wait for each other.
-//! - Over MPI, all ranks should drop a communicator: the standard lets MPI wait for that. Splitting one is as slow as MPI
-//!   does it, which is far slower than a message.
-//! - More ranks than cores over MPI take turns on them, and every message then waits for a turn: milliseconds where the
-//!   library does not yield.
-//! - A simulated network has links and cards, but no topology: messages between two pairs of nodes meet nowhere else.
-//!   Its parameters are plausible, not those of your machine.
-//! - A line is only as good as the time it spans: one learned in 15 ms is off by microseconds ten seconds later.
+//! - There are no timeouts: ranks wait for a rank that neither answers nor leaves. Over MPI they
+//!   also wait for one that leaves, until MPI ends the program: ranks that could fail on their own,
+//!   for example because one has no usable counter, should agree on success before they
+//!   synchronize. Only a simulated cluster detects deadlocks.
+//! - Over MPI, all ranks should drop a communicator: the standard allows MPI to wait for that. A
+//!   split is as slow as that of MPI, which is far slower than a message.
+//! - Over MPI, more ranks than cores take turns, and every message then waits for a turn:
+//!   milliseconds where the library does not yield.
+//! - A simulated network has links and network cards, but no topology: messages between different
+//!   pairs of nodes share nothing else. Its parameters are plausible, not those of your machine.
+//! - A line is only as good as the time it spans: one learned in 15 ms is off by microseconds ten
+//!   seconds later.
 //!
 //! # What this crate does not do
-//! Not yet: synchronize again while the program runs. It reads no file, and
-//! no clock and pins no thread: `downbeat-timers` does.
+//! It does not resynchronize while the program runs. It reads no files and no clocks and pins no
+//! threads: `downbeat-timers` does.
 #![deny(unsafe_code)]
 #![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]
 
@@ -84,7 +92,9 @@ mod payload;
 mod ready;
 mod scramble;
 mod sim;
+mod split;
 mod thread;
+mod thread_cluster;
 
 pub use algorithm::{
     Algorithm, ClockPropSync, FlatAlgorithm, Hca, Hca2, Hca3, Hca3Offset, Hierarchy, Jk,
@@ -104,7 +114,8 @@ pub use sim::{
     Bursts, Card, Clocks, DelayTail, Drift, DriftWalk, Network, NetworkLink, SimClock, SimCluster,
     SimComm, Simulated, VirtualTime,
 };
-pub use thread::{ThreadCluster, ThreadComm};
+pub use thread::ThreadComm;
+pub use thread_cluster::ThreadCluster;
 
 /// Items shared by Downbeat's own crates and tests; not covered by semantic versioning.
 #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! A clock model between two ranks: a line through several offsets (algorithm 2 of the 2018 paper).
+//! Clock model between two ranks: a line through several offsets (algorithm 2 of the 2018 paper).
 
 use core::num::NonZeroU32;
 
@@ -8,42 +8,44 @@ use downbeat_clock_core::{
 
 use crate::{Comm, CommError, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, answer};
 
-/// How a client learns a reference's clock: from how many offsets, and how each is measured.
+/// Parameters by which a client learns the clock of a reference: the offsets and their measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LineFit {
-    /// Offsets that the line is fitted to. A single one tells no drift.
+    /// Number of offsets that the line is fitted to. A single one gives no drift.
     pub fit_points: NonZeroU32,
-    /// How an offset is measured.
+    /// Algorithm that measures each offset.
     pub offset: OffsetAlgorithm,
-    /// Measure one more offset afterwards, and move the line so that it goes through that.
+    /// Measure one more offset afterwards, and shift the line so that it goes through it.
     pub recompute: bool,
-    /// Let an offset weigh the more the more certain it is, so that those whose exchanges were all hit by the scheduler
-    /// hardly count. The papers' algorithms let them weigh as much as any other.
+    /// Weight the offsets by their certainty, so that those whose exchanges were all delayed by the
+    /// scheduler hardly count. The algorithms of the papers weight all offsets equally.
     pub weighted: bool,
 }
 
-/// What a client learned of a reference.
+/// Model that a client learned from a reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LearnedModel<C: Domain, R: Domain> {
-    /// From the client's time to the reference's.
+    /// Model from the client's time to the reference's.
     pub model: ClockModel<C, R>,
-    /// What is known of its error.
+    /// Known error of the model.
     pub quality: Quality,
 }
 
-/// What a synchronization knows of its own error.
+/// Error of a synchronization, as far as the algorithm knows it.
 ///
-/// A rank that learned from one that learned itself adds what is known of both. The default is that of a rank that had
-/// nothing to learn, and cannot be wrong.
+/// A rank that learned from a rank that itself learned combines both qualities. The default is that
+/// of a rank whose clock is the reference, which has no error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quality {
-    /// Standard deviation of the offsets from the line, in nanoseconds: the largest of all lines on the way to rank 0.
+    /// Standard deviation of the offsets from the line, in nanoseconds: the largest of all lines on
+    /// the path to rank 0.
     pub residual_deviation: Option<f64>,
-    /// How far the worst offset of a line can be off: summed over all lines on the way to rank 0, and not known unless
-    /// the algorithm of every offset tells.
+    /// Maximum error of an offset of the line: summed over all lines on the path to rank 0; `None`
+    /// unless the algorithm of every offset has an error bound.
     pub half_width: Option<Duration>,
-    /// Offsets that were left out, because their exchanges contradicted each other: on busy cores exchanges are so far
-    /// apart that the clocks drift by more than a message takes. Summed over all lines on the way to rank 0.
+    /// Number of offsets that were left out because their exchanges contradicted each other: on
+    /// busy cores exchanges are so far apart that the clocks drift by more than a message takes.
+    /// Summed over all lines on the path to rank 0.
     pub left_out: u32,
 }
 
@@ -58,23 +60,23 @@ impl Default for Quality {
 }
 
 impl Quality {
-    /// Of a model that was composed of two.
+    /// Returns the quality of a model that is composed of two.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn combine(self, other: Self) -> Self {
         Self {
             residual_deviation: self
                 .residual_deviation
                 .into_iter()
                 .chain(other.residual_deviation)
                 .reduce(f64::max),
-            half_width: both(self.half_width, other.half_width, |a, b| a + b),
+            half_width: both_known(self.half_width, other.half_width, |a, b| a + b),
             left_out: self.left_out.saturating_add(other.left_out),
         }
     }
 }
 
-/// What is known of two things together: nothing, unless it is known of both.
-fn both(
+/// Joins two values; `None` unless both are known.
+fn both_known(
     a: Option<Duration>,
     b: Option<Duration>,
     join: impl Fn(Duration, Duration) -> Duration,
@@ -82,7 +84,7 @@ fn both(
     a.zip(b).map(|(a, b)| join(a, b))
 }
 
-/// What is not known travels as what cannot be: not a number, and less than nothing.
+/// A missing deviation is sent as NaN, and a missing half width as a negative one.
 impl Payload for Quality {
     const WORDS: usize = 3;
 
@@ -103,15 +105,16 @@ impl Payload for Quality {
     }
 }
 
-/// Whether exchanges contradict each other by no more than clocks drift apart in that time. More is a step.
+/// Returns true if the contradiction of exchanges can be explained by drift during the session. A
+/// larger one is a step.
 fn is_drift(why: FitError, session: Duration) -> bool {
-    // A thousandth: twice what a quartz can be off by.
+    // A thousandth: twice the maximum rate error of a quartz.
     matches!(why, FitError::Drifted { by } if by.as_nanos() <= session.as_nanos() / 1_000)
 }
 
 impl LineFit {
-    /// An offset without drift.
-    pub const fn level(offset: OffsetAlgorithm) -> Self {
+    /// Measures one offset and no drift.
+    pub const fn offset_only(offset: OffsetAlgorithm) -> Self {
         Self {
             fit_points: NonZeroU32::MIN,
             offset,
@@ -120,18 +123,18 @@ impl LineFit {
         }
     }
 
-    /// How often a client measures its offset, and a reference answers to that.
+    /// Number of offsets that a client measures and a reference answers.
     pub(crate) fn measurements(&self) -> u32 {
         self.fit_points.get().saturating_add(self.recompute.into())
     }
 
-    /// Learns the clock of a reference, which [teaches](Self::teach) meanwhile.
+    /// Learns the clock of a reference, which calls [`teach`](Self::teach) meanwhile.
     ///
-    /// An offset that cannot be told does not stop the messages, or the reference would wait in vain: that failure is
-    /// the inner result.
+    /// A failed measurement does not stop the messages, or the reference would wait for ever: that
+    /// failure is the inner result.
     ///
     /// # Errors
-    /// When the reference is gone.
+    /// If the reference is gone.
     pub async fn learn<K: Clock, C: Domain, R: Domain, M: Comm>(
         &self,
         clock: &K,
@@ -139,8 +142,8 @@ impl LineFit {
         comm: &M,
         reference: u32,
     ) -> Result<Result<LearnedModel<C, R>, SyncError>, CommError> {
-        let (mut client, mut failure) = OffsetClient::<C, R>::or_single(self.offset, reference);
-        let mut line = Points::new(self.weighted);
+        let (mut client, mut failure) = OffsetClient::<C, R>::new_or_single(self.offset, reference);
+        let mut line = FitState::new(self.weighted);
         let mut contradiction = None;
         let now = || base.apply(clock.ticks());
         for measurement in 0..self.measurements() {
@@ -157,20 +160,21 @@ impl LineFit {
                 }
             }
         }
-        let of_reference: Quality = comm.recv(reference).await?;
-        // Only if all were left out is a contradiction a failure.
+        let reference_quality: Quality = comm.recv(reference).await?;
+        // A contradiction is a failure only if all offsets were left out.
         let failure = failure.or(contradiction
             .filter(|_| line.fit.points() == 0)
             .map(SyncError::Fit));
         Ok(failure
             .map_or(Ok(()), Err)
-            .and_then(|()| line.learned(of_reference)))
+            .and_then(|()| line.finish(reference_quality)))
     }
 
-    /// Is the reference of a client that [learns](Self::learn), for a clock of this quality.
+    /// Acts as the reference of a client that calls [`learn`](Self::learn), with a clock of this
+    /// quality.
     ///
     /// # Errors
-    /// When the client is gone.
+    /// If the client is gone.
     pub async fn teach<K: Clock, D: Domain, M: Comm>(
         &self,
         clock: &K,
@@ -186,21 +190,22 @@ impl LineFit {
     }
 }
 
-/// What a client has measured so far.
-struct Points<C: Domain> {
+/// Offsets that a client has measured, and their fit.
+struct FitState<C: Domain> {
     weighted: bool,
     fit: OffsetFit<C>,
-    /// Through which the line shall go.
+    /// Offset that the line is shifted to.
     last: Option<OffsetSample<C>>,
-    /// The half width of the most certain one.
+    /// Half width of the most certain offset.
     narrowest: Duration,
     quality: Quality,
 }
 
-/// How much less certain than the best an offset may be that moves a weighted line.
-const MUCH: i64 = 4;
+/// Maximum ratio of the half width of an offset to the smallest one if the offset may shift a
+/// weighted line.
+const MAX_RELATIVE_WIDTH: i64 = 4;
 
-impl<C: Domain> Points<C> {
+impl<C: Domain> FitState<C> {
     fn new(weighted: bool) -> Self {
         Self {
             weighted,
@@ -212,7 +217,8 @@ impl<C: Domain> Points<C> {
     }
 
     fn push(&mut self, sample: OffsetSample<C>) {
-        self.quality.half_width = both(self.quality.half_width, sample.half_width, Duration::max);
+        self.quality.half_width =
+            both_known(self.quality.half_width, sample.half_width, Duration::max);
         self.narrowest = sample
             .half_width
             .map_or(self.narrowest, |width| width.min(self.narrowest));
@@ -223,10 +229,13 @@ impl<C: Domain> Points<C> {
         }
     }
 
-    fn learned<R: Domain>(&self, of_reference: Quality) -> Result<LearnedModel<C, R>, SyncError> {
+    fn finish<R: Domain>(
+        &self,
+        reference_quality: Quality,
+    ) -> Result<LearnedModel<C, R>, SyncError> {
         let line = self.fit.line()?;
         let residual_deviation = line.residual_deviation();
-        let uncertain = self.narrowest.as_nanos().saturating_mul(MUCH);
+        let uncertain = self.narrowest.as_nanos().saturating_mul(MAX_RELATIVE_WIDTH);
         let trusted = |last: &OffsetSample<C>| {
             last.half_width
                 .is_none_or(|width| width.as_nanos() <= uncertain)
@@ -234,7 +243,7 @@ impl<C: Domain> Points<C> {
         let (line, half_width) = match self.last.filter(|last| !self.weighted || trusted(last)) {
             Some(last) => (
                 line.through(last),
-                both(self.quality.half_width, last.half_width, Duration::max),
+                both_known(self.quality.half_width, last.half_width, Duration::max),
             ),
             None => (line, self.quality.half_width),
         };
@@ -245,7 +254,7 @@ impl<C: Domain> Points<C> {
         };
         Ok(LearnedModel {
             model: line.model()?,
-            quality: quality.and(of_reference),
+            quality: quality.combine(reference_quality),
         })
     }
 }
@@ -280,7 +289,7 @@ mod tests {
             left_out: 2,
         };
         assert_eq!(
-            first.and(second),
+            first.combine(second),
             Quality {
                 residual_deviation: Some(3.0),
                 half_width: width(15),
@@ -288,16 +297,22 @@ mod tests {
             }
         );
         assert_eq!(
-            (first.and(Quality::default()), Quality::default().and(first)),
+            (
+                first.combine(Quality::default()),
+                Quality::default().combine(first)
+            ),
             (first, first)
         );
-        // A bound that holds for a part of the way is none for the whole.
+        // If the bound of one part of the path is unknown, so is the total.
         let unknown = Quality {
             half_width: None,
             ..second
         };
         assert_eq!(
-            (first.and(unknown).half_width, unknown.and(first).half_width),
+            (
+                first.combine(unknown).half_width,
+                unknown.combine(first).half_width
+            ),
             (None, None)
         );
     }

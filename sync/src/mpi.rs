@@ -1,4 +1,4 @@
-//! Ranks that are processes of an MPI program.
+//! Backend of ranks that are processes of an MPI program.
 
 mod context;
 mod end;
@@ -19,10 +19,11 @@ use crate::comm::check_other;
 use crate::payload::to_words;
 use crate::{Comm, CommError, Payload, Words, block_on_ready};
 
-/// One of several ranks that are processes of an MPI program.
+/// Communicator of a rank that is a process of an MPI program.
 ///
-/// It has a communicator of its own, so its messages and those of the program never meet, not even where the program
-/// receives from anyone with any tag. What MPI reports is an error here, and ends no program.
+/// It duplicates the communicator of the program, so its messages never mix with those of the
+/// program, not even where the program receives from any rank with any tag. Failures of MPI are
+/// returned as errors, and do not end the program.
 ///
 /// ```no_run
 /// use downbeat_sync::{Comm, MpiComm};
@@ -33,12 +34,12 @@ use crate::{Comm, CommError, Payload, Words, block_on_ready};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A rank that is gone is not noticed: who waits for it does so until MPI ends the program.
+/// A rank that is gone or panicked is not detected: others wait for it until MPI ends the program.
+/// Messages of a rank to itself are kept here until they are received.
 ///
-/// The same holds for a rank that panics. What a rank sends to itself is kept here until it is received.
-///
-/// It stays on its thread, since MPI may be initialized for one thread only. When it is dropped, so is its
-/// communicator, for which MPI may wait until all ranks drop theirs; after `MPI_Finalize` nothing happens.
+/// It stays on its thread, since MPI may be initialized for one thread only. When it is dropped, its
+/// communicator is freed, for which MPI may wait until all ranks drop theirs; after `MPI_Finalize`
+/// nothing is done.
 ///
 /// ```compile_fail,E0277
 /// fn take_elsewhere<T: Send>() {}
@@ -49,49 +50,51 @@ pub struct MpiComm {
     context: Context,
     rank: u32,
     size: u32,
-    /// Messages of this rank to itself: MPI may wait for their receiver.
-    to_itself: RefCell<VecDeque<Message>>,
+    /// Messages of this rank to itself: over MPI, sending one could wait for its receiver.
+    to_itself: RefCell<VecDeque<SelfMessage>>,
 }
 
-/// The words, and how many of them count.
-type Message = (Words, usize);
+/// Words of a message and their number.
+type SelfMessage = (Words, usize);
 
-/// Bytes of a message: MPI counts with a sign.
-const LONGEST: usize = 1 << 30;
+/// Maximum number of bytes of one message: MPI counts with a signed integer.
+const MAX_CHUNK: usize = 1 << 30;
 
 impl MpiComm {
-    /// Joins the ranks of `comm`, which all call this, in a communicator of its own.
+    /// Joins the ranks of `comm`, which all call this, in a new communicator.
     ///
     /// # Errors
-    /// When MPI is not running, when this thread may not use it, or when it fails; but what fails in the communication
-    /// over `comm` itself is handled as `comm` says, and by default ends the program.
+    /// If MPI is not running, if this thread may not use it, or if it fails. Failures of the
+    /// communication over `comm` itself are handled by the error handler of `comm`, which by
+    /// default ends the program.
     pub fn duplicate(comm: &impl Communicator) -> Result<Self, MpiError> {
-        context::check_usable()?;
+        error::check_usable()?;
         Self::new(Context::duplicate(comm)?)
     }
 
-    /// As [`duplicate`](Self::duplicate), of a communicator that another language or library made.
+    /// Same as [`duplicate`](Self::duplicate), of a communicator that another language or library
+    /// created.
     ///
     /// # Errors
-    /// As [`duplicate`](Self::duplicate).
+    /// Same as [`duplicate`](Self::duplicate).
     ///
     /// # Safety
-    /// If MPI is running, `comm` is a communicator of it.
+    /// If MPI is running, `comm` must be a valid communicator.
     #[expect(
         unsafe_code,
-        reason = "nobody can tell from a raw communicator whether it is one"
+        reason = "a raw communicator cannot be checked for validity"
     )]
     pub unsafe fn duplicate_raw(comm: MPI_Comm) -> Result<Self, MpiError> {
-        context::check_usable()?;
+        error::check_usable()?;
         // SAFETY: MPI is running, and so the caller vouches for the communicator.
         Self::new(unsafe { Context::duplicate_raw(comm) }?)
     }
 
-    /// Its communicator, for calls of MPI that are not here. It returns its errors ([`MpiError::check`] tells them), and
-    /// is freed with this one.
+    /// Returns the raw communicator, for other MPI calls. They return their errors, which
+    /// [`MpiError::check`] converts; the communicator is freed with this one.
     ///
     /// # Errors
-    /// When MPI is finalized, and nothing can be called any more.
+    /// If MPI is finalized.
     #[inline(always)]
     pub fn raw(&self) -> Result<MPI_Comm, MpiError> {
         self.context.raw()
@@ -108,11 +111,12 @@ impl MpiComm {
         })
     }
 
-    /// The lowest of the ranks that share memory with this one: equal on ranks of one node, and different on others, as
-    /// [`RankPlacement::node`](crate::RankPlacement::node) wants it. All ranks must call it.
+    /// Returns the lowest of the ranks that share memory with this one: equal on ranks of one node
+    /// and different on others, as [`RankPlacement::node`](crate::RankPlacement::node) requires.
+    /// All ranks must call it.
     ///
     /// # Errors
-    /// When MPI fails.
+    /// If MPI fails.
     pub fn node(&self) -> Result<u32, CommError> {
         let neighbours = Self::new(self.context.split_by_node(self.rank as c_int)?)?;
         // Its ranks are in the order of those here.
@@ -176,13 +180,13 @@ impl MpiComm {
     fn send_bytes_now(&self, to: u32, bytes: &[u8]) -> Result<(), CommError> {
         check_other(self, to)?;
         bytes
-            .chunks(LONGEST)
+            .chunks(MAX_CHUNK)
             .try_for_each(|part| Ok(self.context.send_bytes(to as c_int, part)?))
     }
 
     fn recv_bytes_now(&self, from: u32, bytes: &mut [u8]) -> Result<(), CommError> {
         check_other(self, from)?;
-        for part in bytes.chunks_mut(LONGEST) {
+        for part in bytes.chunks_mut(MAX_CHUNK) {
             let (expected, found) = (part.len(), self.context.recv_bytes(from as c_int, part)?);
             if found != expected {
                 return Err(CommError::WrongLength {
@@ -215,21 +219,22 @@ impl MpiComm {
         let known = color
             .map(|color| c_int::try_from(color).map_err(|_| MpiError::ColorTooLarge(color)))
             .transpose();
-        // A rank whose color MPI does not have takes part without one: the others wait for it.
+        // A rank with a color that MPI does not support takes part without one: the others wait for
+        // it.
         let group = self
             .context
-            .split(known.unwrap_or_default(), in_order(key))?;
+            .split(known.unwrap_or_default(), ordered_key(key))?;
         known?;
         Ok(group.map(Self::new).transpose()?)
     }
 }
 
-/// MPI's keys have a sign: the order stays the same.
-fn in_order(key: u32) -> c_int {
+/// Converts a key to the signed one of MPI, in the same order.
+fn ordered_key(key: u32) -> c_int {
     (key ^ 1 << 31) as c_int
 }
 
-/// Everything is done when the future is made; to poll it only hands over the result.
+/// All work is done when the future is created; polling it returns the result.
 impl Comm for MpiComm {
     #[inline]
     fn rank(&self) -> u32 {
@@ -260,7 +265,7 @@ impl Comm for MpiComm {
         ready(self.recv_now(from))
     }
 
-    /// In one message.
+    /// Sent in one message.
     fn send_bytes(&self, to: u32, bytes: &[u8]) -> impl Future<Output = Result<(), CommError>> {
         ready(self.send_bytes_now(to, bytes))
     }

@@ -1,4 +1,4 @@
-//! Which offset algorithm, and with how many exchanges.
+//! Offset algorithms and their numbers of exchanges.
 
 use core::fmt;
 use core::num::NonZeroU32;
@@ -6,12 +6,13 @@ use core::str::FromStr;
 
 use crate::LabelError;
 
-/// What ends the label of an algorithm that may stop early.
+/// Suffix of the label of an algorithm that may stop early.
 const EARLY: &str = "/early";
 
-/// How the offset between two ranks is estimated, and from how many exchanges.
+/// Algorithm that estimates the offset between two ranks, with its number of exchanges.
 ///
-/// Its label is the name of the algorithm and the number of exchanges; `/early` behind them allows SKaMPI to make fewer.
+/// The label is the name of the algorithm and the number of exchanges; the suffix `/early` allows
+/// SKaMPI to make fewer.
 ///
 /// ```
 /// use core::num::NonZeroU32;
@@ -27,29 +28,30 @@ const EARLY: &str = "/early";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OffsetAlgorithm {
-    /// The middle of the interval that no exchange contradicts, with a certain bound.
+    /// Middle of the interval that no exchange contradicts; half of its width is an error bound.
     Skampi {
-        /// How many at most.
+        /// Maximum number of exchanges.
         exchanges: NonZeroU32,
-        /// End the measurement soon after an exchange that was about as quick as the quickest that this pair of ranks
-        /// ever saw: a better one is hardly to be hoped for. Algorithm 7 of the paper makes all exchanges.
+        /// End the measurement soon after an exchange that was nearly as quick as the quickest one
+        /// ever between this pair of ranks, since a better one is unlikely. Algorithm 7 of the
+        /// paper makes all exchanges.
         early_exit: bool,
     },
-    /// The median exchange, less half the mean round trip of the pair. Messages are sent synchronously. The round
-    /// trip is measured before the first use, by as many exchanges.
+    /// Median exchange minus half the mean round trip of the pair. Messages are sent synchronously.
+    /// The round trip is measured before the first use, by the same number of exchanges.
     MeanRtt {
-        /// How many.
+        /// Number of exchanges.
         exchanges: NonZeroU32,
     },
-    /// The mean of all exchanges but the slowest tenth.
+    /// Mean of all exchanges except the slowest tenth.
     TraceCollector {
-        /// How many.
+        /// Number of exchanges.
         exchanges: NonZeroU32,
     },
 }
 
 impl OffsetAlgorithm {
-    /// From how many exchanges.
+    /// Returns the number of exchanges.
     pub const fn exchanges(self) -> NonZeroU32 {
         let (Self::Skampi { exchanges, .. }
         | Self::MeanRtt { exchanges }
@@ -57,7 +59,7 @@ impl OffsetAlgorithm {
         exchanges
     }
 
-    /// The first part of its label.
+    /// Returns the name of the algorithm, the first part of its label.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Skampi { .. } => "skampi",
@@ -66,7 +68,7 @@ impl OffsetAlgorithm {
         }
     }
 
-    /// All algorithms, with so many exchanges each.
+    /// Returns all algorithms, each with this number of exchanges.
     pub const fn all(exchanges: NonZeroU32) -> [Self; 3] {
         [
             Self::skampi(exchanges),
@@ -75,7 +77,7 @@ impl OffsetAlgorithm {
         ]
     }
 
-    /// SKaMPI's, with exactly so many exchanges.
+    /// Returns SKaMPI's algorithm with exactly this number of exchanges.
     pub const fn skampi(exchanges: NonZeroU32) -> Self {
         Self::Skampi {
             exchanges,
@@ -103,7 +105,7 @@ impl fmt::Display for OffsetAlgorithm {
     }
 }
 
-/// Reads exactly the form that is printed.
+/// Parses exactly the form that is printed.
 impl FromStr for OffsetAlgorithm {
     type Err = LabelError;
 
@@ -129,7 +131,8 @@ impl FromStr for OffsetAlgorithm {
     }
 }
 
-/// A number of exchanges: digits only, and no zeros in front, or one label would have several forms.
+/// Parses a number of exchanges: digits only and no leading zeros, so that each algorithm has one
+/// label.
 fn exchanges(number: &str) -> Result<NonZeroU32, LabelError> {
     if number == "0" {
         return Err(LabelError::NoExchanges);
@@ -140,7 +143,7 @@ fn exchanges(number: &str) -> Result<NonZeroU32, LabelError> {
     {
         return Err(LabelError::MissingExchanges);
     }
-    // Only the length can be wrong.
+    // Only the number of digits can be wrong.
     number.parse().map_err(|_| LabelError::TooManyExchanges)
 }
 

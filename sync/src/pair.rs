@@ -1,11 +1,13 @@
-//! The offset between the clocks of two ranks.
+//! Measurement of the offset between the clocks of two ranks.
 //!
-//! The reference says when it is there, so that no stamp of the client's is from a time when the reference was still
-//! busy with others: such a session would seem to have begun long ago, and its first round trip to be a long one.
+//! The reference first sends a message that it is ready, so that no timestamp of the client is from
+//! a time when the reference was still busy with other clients: such a session would seem to have
+//! begun long ago, with a long first round trip.
 //!
-//! Then the client leads: each of its messages says how many more will come, and how to send the answer; the reference
-//! answers until none is left. So the reference needs to know neither the algorithm nor the number of exchanges, and
-//! the two cannot disagree about them.
+//! Then the client leads: each of its messages has the number of exchanges that follow, and the
+//! mode in which to send the answer; the reference answers until none remain. So the reference
+//! needs to know neither the algorithm nor the number of exchanges, and the two cannot disagree
+//! about them.
 
 use core::num::NonZeroU32;
 use core::ops::Range;
@@ -17,10 +19,11 @@ use downbeat_clock_core::{
 
 use crate::{Comm, CommError, OffsetAlgorithm, Payload, SyncError, Words, block_on_ready};
 
-/// The rank that learns by how much its clock is ahead of that of a reference, as often as it asks.
+/// Rank that measures the offset of its clock to that of a reference, any number of times.
 ///
-/// Keeps what has to be kept for a pair: the buffer for the exchanges, which is allocated once, the mean round trip
-/// once it was measured, and the quickest. The other rank calls [`answer`] as often as this one measures.
+/// It keeps the state of the pair: the buffer of exchanges, which is allocated once, the mean round
+/// trip once it was measured, and the quickest round trip. The other rank calls [`answer`] once per
+/// measurement.
 ///
 /// `C` is the domain of this rank's time, `R` that of the reference's.
 #[derive(Clone, Debug)]
@@ -28,43 +31,45 @@ pub struct OffsetClient<C: Domain, R: Domain> {
     reference: u32,
     algorithm: OffsetAlgorithm,
     buffer: Vec<Exchange<C, R>>,
-    /// The mean, and the quickest ever seen, where the algorithm wants to know.
+    /// Mean and minimum round trip so far, where the algorithm needs them.
     round_trip: Option<Duration>,
     quickest: Duration,
 }
 
-/// So many exchanges are made before an early exit is thought of.
-const NOT_EARLIER: u64 = 10;
+/// Minimum number of exchanges before an early exit.
+const MIN_EXCHANGES_BEFORE_EXIT: u64 = 10;
 
 impl<C: Domain, R: Domain> OffsetClient<C, R> {
-    /// A client that is going to ask the rank `reference`.
+    /// Creates a client that measures its offset to the rank `reference`.
     ///
     /// # Errors
-    /// When there is no memory for so many exchanges.
+    /// If the buffer of exchanges cannot be allocated.
     pub fn new(algorithm: OffsetAlgorithm, reference: u32) -> Result<Self, SyncError> {
         let exchanges = algorithm.exchanges().get();
         let mut buffer = Vec::new();
-        // SKaMPI needs to keep none.
+        // SKaMPI's algorithm keeps no exchanges.
         if !matches!(algorithm, OffsetAlgorithm::Skampi { .. }) {
             buffer
                 .try_reserve_exact(exchanges as usize)
                 .map_err(|_| SyncError::TooManyExchanges(exchanges))?;
             buffer.resize(exchanges as usize, Exchange::BLANK);
         }
-        Ok(Self::with(algorithm, reference, buffer))
+        Ok(Self::with_buffer(algorithm, reference, buffer))
     }
 
-    /// As [`new`](Self::new); without the memory for it, one that makes a single exchange, and the failure.
+    /// Same as [`new`](Self::new), but if the allocation fails, returns a client that makes a
+    /// single exchange, and the failure.
     ///
-    /// So an algorithm for all ranks gets through its messages in any case, and nobody waits in vain.
-    pub(crate) fn or_single(
+    /// So an algorithm for all ranks exchanges its messages in any case, and no rank waits for
+    /// ever.
+    pub(crate) fn new_or_single(
         algorithm: OffsetAlgorithm,
         reference: u32,
     ) -> (Self, Option<SyncError>) {
         match Self::new(algorithm, reference) {
             Ok(client) => (client, None),
             Err(why) => (
-                Self::with(
+                Self::with_buffer(
                     OffsetAlgorithm::skampi(NonZeroU32::MIN),
                     reference,
                     Vec::new(),
@@ -74,7 +79,11 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         }
     }
 
-    fn with(algorithm: OffsetAlgorithm, reference: u32, buffer: Vec<Exchange<C, R>>) -> Self {
+    fn with_buffer(
+        algorithm: OffsetAlgorithm,
+        reference: u32,
+        buffer: Vec<Exchange<C, R>>,
+    ) -> Self {
         Self {
             reference,
             algorithm,
@@ -84,15 +93,16 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         }
     }
 
-    /// The algorithm in use.
+    /// Returns the algorithm in use.
     pub fn algorithm(&self) -> OffsetAlgorithm {
         self.algorithm
     }
 
-    /// Measures by how much the time `base`, shown by this rank's `clock`, is ahead of the reference's.
+    /// Measures the offset of the time `base` of this rank's `clock` to the reference's time.
     ///
     /// # Errors
-    /// When the reference is gone, when the clock stepped back, or when the exchanges contradict each other.
+    /// If the reference is gone, if the clock stepped back, or if the exchanges contradict each
+    /// other.
     pub async fn measure<K: Clock, M: Comm>(
         &mut self,
         clock: &K,
@@ -100,7 +110,7 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         comm: &M,
     ) -> Result<OffsetSample<C>, SyncError> {
         comm.recv::<()>(self.reference).await?;
-        let session = Session {
+        let session = OffsetSession {
             clock,
             base,
             comm,
@@ -116,10 +126,12 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
                     made += 1;
                     *quickest = exchange.round_trip().min(*quickest);
                     Ok(early_exit
-                        && made >= NOT_EARLIER
-                        && is_about_as_quick(exchange.round_trip(), *quickest))
+                        && made >= MIN_EXCHANGES_BEFORE_EXIT
+                        && is_near_quickest(exchange.round_trip(), *quickest))
                 };
-                session.play(Sending::Standard, 0..exchanges, take).await?;
+                session
+                    .run_exchanges(SendMode::Standard, 0..exchanges, take)
+                    .await?;
                 Ok(estimator.estimate()?)
             }
             OffsetAlgorithm::MeanRtt { .. } => {
@@ -129,8 +141,8 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
                         let mut mean = MeanRoundTrip::new();
                         let before = exchanges..2 * exchanges;
                         session
-                            .play::<R>(Sending::Synchronous, before, |exchange| {
-                                go_on(mean.push(exchange))
+                            .run_exchanges::<R>(SendMode::Synchronous, before, |exchange| {
+                                continue_after(mean.push(exchange))
                             })
                             .await?;
                         *self.round_trip.insert(mean.mean()?)
@@ -138,8 +150,8 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
                 };
                 let mut estimator = MeanRttOffset::new(round_trip, &mut self.buffer);
                 session
-                    .play(Sending::Synchronous, 0..exchanges, |exchange| {
-                        go_on(estimator.push(exchange))
+                    .run_exchanges(SendMode::Synchronous, 0..exchanges, |exchange| {
+                        continue_after(estimator.push(exchange))
                     })
                     .await?;
                 Ok(estimator.estimate()?)
@@ -147,8 +159,8 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
             OffsetAlgorithm::TraceCollector { .. } => {
                 let mut estimator = TraceCollectorOffset::new(&mut self.buffer);
                 session
-                    .play(Sending::Standard, 0..exchanges, |exchange| {
-                        go_on(estimator.push(exchange))
+                    .run_exchanges(SendMode::Standard, 0..exchanges, |exchange| {
+                        continue_after(estimator.push(exchange))
                     })
                     .await?;
                 Ok(estimator.estimate()?)
@@ -156,8 +168,8 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         }
     }
 
-    /// As [`measure`](Self::measure), for algorithms that go on with their messages also where a clock failed: only a
-    /// message that did not get through is an outer error.
+    /// Same as [`measure`](Self::measure), for algorithms that continue with their messages after a
+    /// clock failed: only a message that was not delivered is an outer error.
     pub(crate) async fn attempt<K: Clock, M: Comm>(
         &mut self,
         clock: &K,
@@ -170,7 +182,7 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         }
     }
 
-    /// As [`measure`](Self::measure), for a communicator that does not suspend.
+    /// Same as [`measure`](Self::measure), for a communicator that does not suspend.
     ///
     /// # Errors
     /// As [`measure`](Self::measure).
@@ -184,21 +196,21 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
     }
 }
 
-/// Within a tenth of it.
-fn is_about_as_quick(round_trip: Duration, quickest: Duration) -> bool {
+/// Returns true if the round trip is at most a tenth longer than the quickest.
+fn is_near_quickest(round_trip: Duration, quickest: Duration) -> bool {
     round_trip.as_nanos() <= quickest.as_nanos().saturating_add(quickest.as_nanos() / 10)
 }
 
-/// Takes exchanges, whatever they tell, until there are no more.
-fn go_on(taken: Result<(), FitError>) -> Result<bool, FitError> {
+/// Continues with further exchanges unless the last one failed.
+fn continue_after(taken: Result<(), FitError>) -> Result<bool, FitError> {
     taken.map(|()| false)
 }
 
-/// Answers a client that measures its offset to the time `base`, shown by this rank's `clock`: all exchanges of one
-/// [`OffsetClient::measure`].
+/// Answers a client that measures its offset to the time `base` of this rank's `clock`: all
+/// exchanges of one [`OffsetClient::measure`].
 ///
 /// # Errors
-/// When the client is gone, or sends what no client sends.
+/// If the client is gone, or sends a message that is not one of a client.
 pub async fn answer<K: Clock, D: Domain, M: Comm>(
     clock: &K,
     base: &ClockModel<Counter, D>,
@@ -207,19 +219,19 @@ pub async fn answer<K: Clock, D: Domain, M: Comm>(
 ) -> Result<(), CommError> {
     comm.send(client, ()).await?;
     loop {
-        let ping: Ping = comm.recv(client).await?;
+        let request: OffsetRequest = comm.recv(client).await?;
         let now = base.apply(clock.ticks());
-        match ping.answer_by {
-            Sending::Standard => comm.send(client, now).await?,
-            Sending::Synchronous => comm.send_sync(client, now).await?,
+        match request.answer_mode {
+            SendMode::Standard => comm.send(client, now).await?,
+            SendMode::Synchronous => comm.send_sync(client, now).await?,
         }
-        if ping.left == 0 {
+        if request.remaining == 0 {
             return Ok(());
         }
     }
 }
 
-/// As [`answer`], for a communicator that does not suspend.
+/// Same as [`answer`], for a communicator that does not suspend.
 ///
 /// # Errors
 /// As [`answer`].
@@ -232,59 +244,62 @@ pub fn answer_blocking<K: Clock, D: Domain, M: Comm>(
     block_on_ready(answer(clock, base, comm, client))
 }
 
-/// The client's side of a measurement.
-struct Session<'a, K, C: Domain, M> {
+/// Client's side of a measurement.
+struct OffsetSession<'a, K, C: Domain, M> {
     clock: &'a K,
     base: &'a ClockModel<Counter, C>,
     comm: &'a M,
     reference: u32,
 }
 
-impl<K: Clock, C: Domain, M: Comm> Session<'_, K, C, M> {
-    /// Plays some exchanges; `left` counts down to how many others follow.
+impl<K: Clock, C: Domain, M: Comm> OffsetSession<'_, K, C, M> {
+    /// Makes a number of exchanges; `remaining` counts down the number of exchanges that follow
+    /// each of them.
     ///
-    /// Each is taken while the message of the next one is on its way. `take` says whether that was enough, or fails;
-    /// either way the whole measurement ends soon.
-    async fn play<R: Domain>(
+    /// Each exchange is evaluated while the message of the next one is on its way. `take` returns
+    /// true if no more exchanges are needed, or fails; either ends the whole measurement soon.
+    async fn run_exchanges<R: Domain>(
         &self,
-        sending: Sending,
-        left: Range<u64>,
+        send_mode: SendMode,
+        remaining: Range<u64>,
         mut take: impl FnMut(Exchange<C, R>) -> Result<bool, FitError>,
     ) -> Result<(), SyncError> {
-        let last = left.start;
-        let mut before: Option<Stamps<R>> = None;
-        for left in left.rev() {
+        let last = remaining.start;
+        let mut before: Option<RawExchange<R>> = None;
+        for remaining in remaining.rev() {
             let mut enough = Ok(false);
             let meanwhile =
                 || enough = before.map_or(Ok(false), |stamps| take(self.exchange_of(stamps)));
-            let stamps = self.exchange(sending, left, meanwhile).await?;
+            let stamps = self.exchange(send_mode, remaining, meanwhile).await?;
             if enough != Ok(false) {
-                return self.end(sending, left, enough.map(|_| stamps), take).await;
+                return self
+                    .finish_early(send_mode, remaining, enough.map(|_| stamps), take)
+                    .await;
             }
             before = Some(stamps);
         }
         match before.map_or(Ok(false), |stamps| take(self.exchange_of(stamps))) {
             Ok(_) => Ok(()),
-            Err(why) => self.end(sending, last, Err(why), take).await,
+            Err(why) => self.finish_early(send_mode, last, Err(why), take).await,
         }
     }
 
-    /// Makes the last exchange, if the reference expects more: it is told so, or it would wait for others. Takes that
-    /// and what was not taken yet, unless something failed.
+    /// Makes the last exchange, if the reference expects more: that exchange tells it to stop
+    /// waiting for others. Evaluates it and the pending one, unless something failed.
     #[cold]
-    async fn end<R: Domain>(
+    async fn finish_early<R: Domain>(
         &self,
-        sending: Sending,
-        left: u64,
-        not_taken: Result<Stamps<R>, FitError>,
+        send_mode: SendMode,
+        remaining: u64,
+        pending: Result<RawExchange<R>, FitError>,
         mut take: impl FnMut(Exchange<C, R>) -> Result<bool, FitError>,
     ) -> Result<(), SyncError> {
-        let last = if left > 0 {
-            Some(self.exchange(sending, 0, || {}).await?)
+        let last = if remaining > 0 {
+            Some(self.exchange(send_mode, 0, || {}).await?)
         } else {
             None
         };
-        for stamps in [Some(not_taken?), last].into_iter().flatten() {
+        for stamps in [Some(pending?), last].into_iter().flatten() {
             take(self.exchange_of(stamps))?;
         }
         Ok(())
@@ -292,32 +307,32 @@ impl<K: Clock, C: Domain, M: Comm> Session<'_, K, C, M> {
 
     async fn exchange<R: Domain>(
         &self,
-        sending: Sending,
-        left: u64,
+        send_mode: SendMode,
+        remaining: u64,
         meanwhile: impl FnOnce(),
-    ) -> Result<Stamps<R>, CommError> {
-        let ping = Ping {
-            left,
-            answer_by: sending,
+    ) -> Result<RawExchange<R>, CommError> {
+        let request = OffsetRequest {
+            remaining,
+            answer_mode: send_mode,
         };
         let sent = self.clock.open();
-        // Not a function: it would be one more future, which the compiler moves about between the stamps.
-        match sending {
-            Sending::Standard => self.comm.send(self.reference, ping).await?,
-            Sending::Synchronous => self.comm.send_sync(self.reference, ping).await?,
+        // Not a function: that would add a future, which the compiler moves between the timestamps.
+        match send_mode {
+            SendMode::Standard => self.comm.send(self.reference, request).await?,
+            SendMode::Synchronous => self.comm.send_sync(self.reference, request).await?,
         }
         meanwhile();
         let answered = self.comm.recv(self.reference).await?;
         let received = self.clock.close();
-        Ok(Stamps {
+        Ok(RawExchange {
             sent,
             answered,
             received,
         })
     }
 
-    fn exchange_of<R: Domain>(&self, stamps: Stamps<R>) -> Exchange<C, R> {
-        let Stamps {
+    fn exchange_of<R: Domain>(&self, stamps: RawExchange<R>) -> Exchange<C, R> {
+        let RawExchange {
             sent,
             answered,
             received,
@@ -330,46 +345,46 @@ impl<K: Clock, C: Domain, M: Comm> Session<'_, K, C, M> {
     }
 }
 
-/// An exchange as it was read from the clock.
+/// Exchange in ticks of the client's clock.
 #[derive(Clone, Copy)]
-struct Stamps<R: Domain> {
+struct RawExchange<R: Domain> {
     sent: Ticks,
     answered: Timestamp<R>,
     received: Ticks,
 }
 
-/// How messages are sent.
+/// Mode in which a message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sending {
+enum SendMode {
     Standard,
     Synchronous,
 }
 
-/// The client's message.
+/// Message of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Ping {
-    /// How many more will come after this one.
-    left: u64,
-    answer_by: Sending,
+struct OffsetRequest {
+    /// Number of exchanges that follow this one.
+    remaining: u64,
+    answer_mode: SendMode,
 }
 
-/// The lowest bit says how to answer.
-impl Payload for Ping {
+/// The lowest bit is the mode of the answer.
+impl Payload for OffsetRequest {
     const WORDS: usize = 1;
 
     fn put(self, words: &mut Words) {
-        words[0] = self.left << 1 | u64::from(self.answer_by == Sending::Synchronous);
+        words[0] = self.remaining << 1 | u64::from(self.answer_mode == SendMode::Synchronous);
     }
 
     fn get(words: &Words) -> Option<Self> {
-        let answer_by = if words[0] & 1 == 0 {
-            Sending::Standard
+        let answer_mode = if words[0] & 1 == 0 {
+            SendMode::Standard
         } else {
-            Sending::Synchronous
+            SendMode::Synchronous
         };
         Some(Self {
-            left: words[0] >> 1,
-            answer_by,
+            remaining: words[0] >> 1,
+            answer_mode,
         })
     }
 }

@@ -1,14 +1,15 @@
-//! What can be sent.
+//! Content of messages.
 
 use downbeat_clock_core::{ClockModel, Domain, Duration, Source, Ticks, Timestamp};
 
-/// Words of the longest payload: with two more for the sender and the receiver they fill a cache line.
+/// Number of words of the longest payload: with two more for the sender and the receiver they fill
+/// a cache line.
 pub const MAX_WORDS: usize = 6;
 
-/// The words of a message; a payload uses the first [`Payload::WORDS`] of them.
+/// Words of a message; a payload uses the first [`Payload::WORDS`] of them.
 pub type Words = [u64; MAX_WORDS];
 
-/// A small value that ranks send to one another.
+/// Small value that ranks send to each other.
 ///
 /// ```
 /// use downbeat_sync::{Payload, Words};
@@ -31,20 +32,20 @@ pub type Words = [u64; MAX_WORDS];
 /// assert_eq!(Verdict::get(&words), Some(Verdict::Stop));
 /// ```
 pub trait Payload: Copy {
-    /// How many words it takes; more than [`MAX_WORDS`] cannot be sent, and to try does not compile.
+    /// Number of words; a payload of more than [`MAX_WORDS`] does not compile.
     const WORDS: usize;
 
     /// Writes the value to the first words.
     fn put(self, words: &mut Words);
 
-    /// Reads a value from the first words; `None` when they hold none, because another type was sent.
+    /// Reads a value from the first words; `None` if they hold none, because another type was sent.
     fn get(words: &Words) -> Option<Self>;
 }
 
-/// The bytes of a message.
+/// Number of bytes of the longest payload.
 pub(crate) const MAX_BYTES: usize = MAX_WORDS * size_of::<u64>();
 
-/// The words of at most [`MAX_BYTES`] bytes, the lowest byte first.
+/// Packs at most [`MAX_BYTES`] bytes into words, the lowest byte first.
 pub(crate) fn words_of(bytes: &[u8]) -> Words {
     let mut words = Words::default();
     for (word, part) in words.iter_mut().zip(bytes.chunks(size_of::<u64>())) {
@@ -56,7 +57,7 @@ pub(crate) fn words_of(bytes: &[u8]) -> Words {
     words
 }
 
-/// The bytes of words.
+/// Unpacks words into bytes.
 pub(crate) fn bytes_of(words: &Words) -> [u8; MAX_BYTES] {
     let mut bytes = [0; MAX_BYTES];
     for (part, word) in bytes.chunks_mut(size_of::<u64>()).zip(words) {
@@ -65,7 +66,7 @@ pub(crate) fn bytes_of(words: &Words) -> [u8; MAX_BYTES] {
     bytes
 }
 
-/// The words of a payload.
+/// Packs a payload into words.
 #[inline]
 pub(crate) fn to_words<P: Payload>(payload: P) -> Words {
     const {
@@ -79,7 +80,7 @@ pub(crate) fn to_words<P: Payload>(payload: P) -> Words {
     words
 }
 
-/// Nothing but the fact that it was sent.
+/// Empty message.
 impl Payload for () {
     const WORDS: usize = 0;
     #[inline]
@@ -105,7 +106,7 @@ impl<const N: usize> Payload for [u64; N] {
     }
 }
 
-/// Payloads of one word.
+/// Implements payloads of one word.
 macro_rules! one_word {
     ($([$($generics:tt)*] $type:ty, |$value:ident| $to:expr, |$word:ident| $from:expr;)*) => { $(
         impl<$($generics)*> Payload for $type {
@@ -132,7 +133,7 @@ one_word! {
     [D: Domain] Timestamp<D>, |value| value.as_nanos() as u64, |word| Timestamp::from_nanos(word as i64);
 }
 
-/// Sent in its checked encoding, so that a model between other clocks is recognized.
+/// Sent in its checked encoding, so that a model between other clocks is detected.
 impl<A: Source, B: Domain> Payload for ClockModel<A, B> {
     const WORDS: usize = Self::ENCODED_LEN.div_ceil(size_of::<u64>());
 
@@ -154,7 +155,7 @@ mod tests {
 
     fn comes_back<P: Payload + PartialEq + Debug>(payload: P) {
         let mut words = to_words(payload);
-        // A receiver gets no more than the payload's own words.
+        // A receiver gets only the payload's own words.
         words[P::WORDS..].fill(0);
         assert_eq!(P::get(&words), Some(payload));
     }

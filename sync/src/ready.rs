@@ -1,15 +1,16 @@
-//! From `async` to blocking.
+//! Blocking calls of `async` functions.
 
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 
 use crate::CommError;
 
-/// Runs what never suspends: an algorithm on a backend whose calls have done their work when they return.
+/// Runs a future that never suspends: an algorithm on a backend whose calls are complete when they
+/// return.
 ///
 /// # Errors
-/// What the algorithm returns; [`CommError::NotReady`] if it did suspend after all, as a simulated rank does, which
-/// its simulator must drive. Its work is then left half done.
+/// The error of the algorithm; [`CommError::NotReady`] if it suspends, as a simulated rank does,
+/// which only its simulator can run. The work is then incomplete.
 ///
 /// ```
 /// use downbeat_sync::{CommError, block_on_ready};

@@ -1,9 +1,8 @@
-//! Ranks that are threads of one process.
+//! Backend of ranks that are threads of one process.
 
-mod cluster;
 mod mailbox;
+pub(crate) mod meeting;
 mod sleeper;
-mod split;
 
 use core::cell::Cell;
 use core::fmt;
@@ -12,42 +11,45 @@ use core::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
-pub use cluster::ThreadCluster;
 pub use mailbox::{Departure, Mailbox, MailboxBlocked};
+use meeting::SplitMeeting;
 pub use sleeper::Sleeper;
-use split::Meeting;
 
 use crate::payload::{MAX_WORDS, to_words};
+use crate::split::SplitRequest;
 use crate::{Comm, CommError, Payload};
 
-/// One of several ranks that are threads of one process and talk through shared cache lines.
+/// Communicator of a rank that is a thread; the ranks communicate through shared cache lines.
 ///
-/// A [`ThreadCluster`] makes them. A rank that drops its communicator, by returning or by a panic, has left: what it
-/// sent can still be received, and who waits for more gets an error.
+/// A [`ThreadCluster`](crate::ThreadCluster) creates it. A rank that drops its communicator, by
+/// returning or by a panic, has left: its messages can still be received, and waiting for more ends
+/// with an error.
 ///
-/// A rank that waits spins at first, then lets other threads run, then sleeps: there may be more ranks than cores.
+/// A rank that waits spins at first, then yields to other threads, then sleeps: there may be more
+/// ranks than cores.
 pub struct ThreadComm {
     rank: u32,
-    /// To every rank.
+    /// Links to all ranks.
     links: Box<[PeerLink]>,
-    group: Arc<Group>,
-    /// Both ends of a mailbox belong to one thread each, so a communicator is for one thread at a time.
+    pub(crate) group: Arc<ThreadGroup>,
+    /// Both ends of a mailbox belong to one thread each, so only one thread at a time may use a
+    /// communicator.
     not_sync: PhantomData<Cell<()>>,
 }
 
-/// What one rank shares with another, or with itself.
+/// Link of one rank to another, or to itself.
 struct PeerLink {
     outbox: Arc<Mailbox<MAX_WORDS>>,
     inbox: Arc<Mailbox<MAX_WORDS>>,
-    /// Where the other one sleeps.
+    /// Sleeper of the other rank.
     sleeper: Arc<Sleeper>,
 }
 
-/// What the ranks of a communicator share.
-struct Group {
-    meeting: Meeting,
-    /// The first rank that panicked.
-    casualty: OnceLock<u32>,
+/// State that the ranks of a communicator share.
+pub(crate) struct ThreadGroup {
+    meeting: SplitMeeting<ThreadComm>,
+    /// First rank that panicked.
+    pub(crate) first_panic: OnceLock<u32>,
 }
 
 impl fmt::Debug for ThreadComm {
@@ -57,11 +59,11 @@ impl fmt::Debug for ThreadComm {
 }
 
 impl ThreadComm {
-    /// All ranks of a new communicator.
-    fn group(ranks: usize) -> Vec<Self> {
-        let group = Arc::new(Group {
-            meeting: Meeting::new(ranks),
-            casualty: OnceLock::new(),
+    /// Creates the communicators of all ranks of a group.
+    pub(crate) fn create_group(ranks: usize) -> Vec<Self> {
+        let group = Arc::new(ThreadGroup {
+            meeting: SplitMeeting::new(ranks),
+            first_panic: OnceLock::new(),
         });
         let sleepers: Vec<_> = (0..ranks).map(|_| Arc::new(Sleeper::new())).collect();
         let row = |_| {
@@ -95,7 +97,8 @@ impl ThreadComm {
     #[inline]
     fn send_now<P: Payload>(&self, to: u32, payload: P) -> Result<(), CommError> {
         let link = self.link(to)?;
-        // By value: a reference to the payload would keep it out of the registers, also when there is no wait.
+        // By value: a reference to the payload would keep it out of registers, even if there is no
+        // wait.
         let put = move || link.outbox.try_put(&to_words(payload), P::WORDS);
         if put().is_err() {
             self.wait_for(to, put)?;
@@ -120,7 +123,7 @@ impl ThreadComm {
             Ok(message) => message,
             Err(_) => self.wait_for(from, || link.inbox.try_take(P::WORDS))?,
         };
-        // It may wait for the room.
+        // The sender may wait for the mailbox to be empty.
         link.sleeper.nudge();
         if found != P::WORDS {
             return Err(CommError::WrongLength {
@@ -132,7 +135,7 @@ impl ThreadComm {
         P::get(&words).ok_or(CommError::WrongType { from })
     }
 
-    /// Tries until there is no obstacle any more, or one for ever.
+    /// Retries until the operation succeeds or can never succeed.
     #[cold]
     fn wait_for<T>(
         &self,
@@ -146,23 +149,23 @@ impl ThreadComm {
                 Err(MailboxBlocked::Gone(Departure::Left)) => {
                     Some(Err(CommError::Left { rank: peer }))
                 }
-                // It may have panicked only because another did.
+                // It may have panicked only because another rank did.
                 Err(MailboxBlocked::Gone(Departure::Panicked)) => Some(Err(CommError::Panicked {
-                    rank: *self.group.casualty.get().unwrap_or(&peer),
+                    rank: *self.group.first_panic.get().unwrap_or(&peer),
                 })),
                 Err(MailboxBlocked::NotYet) if peer == self.rank => {
                     Some(Err(CommError::WaitsForItself))
                 }
                 Err(MailboxBlocked::NotYet) => self
                     .group
-                    .casualty
+                    .first_panic
                     .get()
                     .map(|rank| Err(CommError::Panicked { rank: *rank })),
             })
     }
 }
 
-/// Tells all others that this rank is gone, and wakes those who sleep.
+/// Tells all other ranks that this rank is gone, and wakes those that sleep.
 impl Drop for ThreadComm {
     fn drop(&mut self) {
         let how = if thread::panicking() {
@@ -171,10 +174,11 @@ impl Drop for ThreadComm {
             Departure::Left
         };
         if how == Departure::Panicked {
-            // In vain, if another was the first.
-            let _ = self.group.casualty.set(self.rank);
+            // Fails if another rank panicked first.
+            let _ = self.group.first_panic.set(self.rank);
         }
-        // First of all where only the first one counts: whoever is released here may come to the same end.
+        // Leaves the meeting first, which records only the first rank to leave: ranks that are
+        // released here may panic, too.
         self.group.meeting.leave(self.rank, how);
         for link in &self.links {
             link.outbox.end_sending(how);
@@ -184,7 +188,7 @@ impl Drop for ThreadComm {
     }
 }
 
-/// Everything is done when the future is made; to poll it only hands over the result.
+/// All work is done when the future is created; polling it returns the result.
 impl Comm for ThreadComm {
     #[inline]
     fn rank(&self) -> u32 {
@@ -220,6 +224,11 @@ impl Comm for ThreadComm {
         color: Option<u32>,
         key: u32,
     ) -> impl Future<Output = Result<Option<Self>, CommError>> {
-        ready(self.group.meeting.attend(self.rank, color, key))
+        let request = SplitRequest {
+            color,
+            key,
+            rank: self.rank,
+        };
+        ready(self.group.meeting.attend(request, Self::create_group))
     }
 }

@@ -1,4 +1,4 @@
-//! Looking at the clocks of all ranks again and again.
+//! Repeated measurement of the clock offsets of all ranks.
 
 use core::ops::ControlFlow;
 
@@ -7,60 +7,60 @@ use downbeat_sync::{
     AccuracyCheck, Comm, OffsetAlgorithm, RankOffset, RankSample, SyncError, collective,
 };
 
-/// Measures the offsets of the clocks of all ranks to that of rank 0, at regular times.
+/// Measures the offsets of all ranks' clocks to that of rank 0 at regular intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Watch {
-    /// How much time there is between two looks.
+pub struct DriftWatch {
+    /// Time between two rounds.
     pub every: Duration,
-    /// How long to look on; there is a look at the beginning and one at the end.
+    /// Total time; there is a round at its beginning and one at its end.
     pub during: Duration,
-    /// How an offset is measured.
+    /// Algorithm that measures an offset.
     pub offset: OffsetAlgorithm,
 }
 
-/// What was seen in one look, on rank 0.
+/// Offsets of all ranks in one round, on rank 0.
 #[derive(Clone, Copy, Debug)]
-pub struct Round<'a> {
-    /// Counted from 0, with those that were missed.
+pub struct DriftRound<'a> {
+    /// Number of the round, counted from 0 and including missed rounds.
     pub number: u64,
-    /// When it began.
+    /// Start of the round, since the beginning.
     pub after: Duration,
-    /// What was seen of each rank. The times are those of its own clock.
-    pub seen: &'a [RankOffset],
+    /// Offset of each rank, by its own clock.
+    pub offsets: &'a [RankOffset],
 }
 
-impl Watch {
-    /// How many looks there are, if none takes longer than the time to the next one.
+impl DriftWatch {
+    /// Returns the number of rounds, if none takes longer than the interval.
     pub fn rounds(&self) -> u64 {
         self.last() + 1
     }
 
-    /// The number of the last look.
+    /// Returns the number of the last round.
     fn last(&self) -> u64 {
         (self.during.as_nanos().max(0) / self.every.as_nanos().max(1)) as u64
     }
 
-    /// Looks on. All ranks call this, with equal values. `passed` is the time since the beginning, and `pause` lets more
-    /// of it pass; of what `take` does with a look only rank 0 needs to know, and it can end all.
+    /// Runs all rounds. All ranks call this, with equal values. `passed` returns the time since the beginning, and `pause`
+    /// waits for a time. `take` is called on rank 0 only, and can end all rounds.
     ///
-    /// Looks that cannot begin in time, since the one before took so long, are missed.
+    /// Rounds that cannot begin in time, because the one before took too long, are missed.
     ///
     /// # Errors
-    /// When a rank is gone, or on a rank whose clock stepped back during a look; the others then hear of it.
+    /// If a rank is gone, or the clock of a rank stepped back during a round; then all ranks fail.
     pub async fn run<K: Clock, M: Comm>(
         &self,
         (clock, local): (&K, &ClockModel<Counter, Local>),
         comm: &M,
         passed: impl Fn() -> Duration,
         mut pause: impl FnMut(Duration),
-        mut take: impl FnMut(Round<'_>) -> ControlFlow<()>,
+        mut take: impl FnMut(DriftRound<'_>) -> ControlFlow<()>,
     ) -> Result<(), SyncError> {
         const END: u64 = u64::MAX;
         let check = AccuracyCheck {
             offset: self.offset,
             ranks: RankSample::ALL,
         };
-        // The check is for clocks that were synchronized: these are as they are.
+        // The accuracy check expects global clocks; here it checks unsynchronized ones.
         let shown = local.renamed();
         let every = self.every.as_nanos().max(1);
         let mut number = 0;
@@ -71,15 +71,15 @@ impl Watch {
                 return Ok(());
             }
             pause(Duration::from_nanos(every.saturating_mul(number as i64)) - passed());
-            // Ranks that woke up late keep none waiting in the middle of an exchange.
+            // After the barrier, no rank that woke up late delays an exchange.
             collective::barrier(comm).await?;
             let after = passed();
-            let seen = check.measure(clock, shown, comm).await?;
+            let offsets = check.measure(clock, shown, comm).await?;
             if comm.rank() == 0 {
-                let enough = take(Round {
+                let enough = take(DriftRound {
                     number,
                     after,
-                    seen: &seen,
+                    offsets: &offsets,
                 })
                 .is_break();
                 let not_missed = (passed().as_nanos().max(0) as u64).div_ceil(every as u64);
@@ -96,7 +96,7 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Explained, OffsetSeries};
+    use crate::{FitQuality, OffsetSeries};
     use downbeat_clock_core::{Global, Timestamp};
     use downbeat_sync::{Clocks, Drift, DriftWalk, Network, SimClock, SimCluster, SimComm};
 
@@ -112,9 +112,10 @@ mod tests {
         }
     }
 
-    /// What rank 0 sees of each of the others, with their clocks; `takes` is what it does with a look.
+    /// Returns the offsets that rank 0 measures, with all clocks, and the numbers of the rounds. Rank 0 spends the time
+    /// `takes` after each round.
     fn watch(
-        watch: Watch,
+        watch: DriftWatch,
         clocks: Clocks,
         takes: Duration,
     ) -> (Vec<(SimClock, OffsetSeries<Global>)>, Vec<u64>) {
@@ -124,11 +125,11 @@ mod tests {
                 SimClock::nominal_model().unwrap(),
                 comm.true_now(),
             );
-            let (mut seen, mut numbers) = (vec![vec![]; comm.size() as usize], vec![]);
-            let take = |round: Round<'_>| {
+            let (mut samples, mut numbers) = (vec![vec![]; comm.size() as usize], vec![]);
+            let take = |round: DriftRound<'_>| {
                 numbers.push(round.number);
-                for one in round.seen {
-                    seen[one.rank as usize].extend(one.sample);
+                for one in round.offsets {
+                    samples[one.rank as usize].extend(one.sample);
                 }
                 comm.pause(takes);
                 ControlFlow::Continue(())
@@ -144,26 +145,26 @@ mod tests {
                 )
                 .await
                 .unwrap();
-            (clock, seen, numbers)
+            (clock, samples, numbers)
         };
         let mut found = cluster(clocks).run(program).unwrap();
         let clocks: Vec<_> = found.iter().map(|(clock, ..)| clock.clone()).collect();
-        let (_, seen, numbers) = found.swap_remove(0);
-        let series = seen
+        let (_, offsets, numbers) = found.swap_remove(0);
+        let series = offsets
             .into_iter()
             .map(|samples| OffsetSeries::new(samples).unwrap());
         (clocks.into_iter().zip(series).collect(), numbers)
     }
 
-    fn seconds(during: i64) -> Watch {
-        Watch {
+    fn seconds(during: i64) -> DriftWatch {
+        DriftWatch {
             every: Duration::from_secs(1),
             during: Duration::from_secs(during),
             offset: "skampi/20".parse().unwrap(),
         }
     }
 
-    /// What the clock gained on that of rank 0 in so many seconds, per nanosecond of its own.
+    /// Returns what the clock gained on that of rank 0 in this number of seconds, per nanosecond of its own time.
     fn true_drift(clock: &SimClock, reference: &SimClock, during: i64) -> f64 {
         let ends = [0, during * 1_000_000_000].map(Timestamp::from_nanos);
         let [passed, of_reference] = [clock, reference].map(|clock| {
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_drift_that_clocks_have_is_found() {
+    fn the_true_drift_is_found() {
         let clocks = Clocks {
             drift: Drift::Within(2e-5),
             offset: Duration::from_secs(3),
@@ -199,18 +200,21 @@ mod tests {
                 fit.drift
             );
             assert!(
-                matches!(fit.explained, Explained::Share(share) if share > 0.999_99),
+                matches!(fit.quality, FitQuality::RSquared(share) if share > 0.999_99),
                 "{fit:?}"
             );
-            let left = series.begin_to_end().unwrap();
-            assert!(left.largest.abs() < Duration::from_micros(1), "{left:?}");
-            // In truth, nothing is left.
-            assert_eq!(left.certain.unwrap().0, Duration::ZERO);
+            let residual = series.begin_to_end().unwrap();
+            assert!(
+                residual.largest.abs() < Duration::from_micros(1),
+                "{residual:?}"
+            );
+            // The true residual is 0.
+            assert_eq!(residual.bounds.unwrap().0, Duration::ZERO);
         }
     }
 
     #[test]
-    fn clocks_that_wander_are_the_further_from_a_line_the_longer_it_is() {
+    fn residuals_of_wandering_clocks_grow_with_the_window() {
         let wander = DriftWalk {
             drift_per_sqrt_second: 1e-6,
             interval: Duration::from_millis(100),
@@ -234,7 +238,7 @@ mod tests {
                 residuals.sum::<i64>() / windows.len() as i64
             };
             let by_length = [5, 20, 80, 320].map(typical);
-            // A walk's residual grows with the length to the power of three halves: eightfold.
+            // The residual of a random walk grows with the length to the power of three halves: eightfold.
             assert!(
                 by_length.windows(2).all(|pair| pair[1] > 3 * pair[0]),
                 "{by_length:?}"
@@ -243,17 +247,17 @@ mod tests {
     }
 
     #[test]
-    fn looks_that_take_too_long_are_missed_and_the_end_is_kept() {
+    fn rounds_that_take_too_long_are_missed_and_the_end_is_kept() {
         let (found, numbers) = watch(seconds(10), Clocks::perfect(), Duration::from_millis(2_500));
         assert_eq!(numbers, [0, 3, 6, 9]);
         assert_eq!(found[1].1.samples().len(), 4);
     }
 
     #[test]
-    fn rank_0_can_end_it() {
+    fn rank_0_can_end_all_rounds() {
         let program = async |comm: &SimComm| {
             let (clock, local, mut looks) = (comm.clock(), SimClock::nominal_model().unwrap(), 0);
-            let take = |_: Round<'_>| {
+            let take = |_: DriftRound<'_>| {
                 looks += 1;
                 if looks == 3 {
                     ControlFlow::Break(())

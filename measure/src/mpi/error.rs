@@ -1,119 +1,104 @@
-//! Why there is no such operation.
+//! Failures of the operations of an MPI library.
 
 use core::fmt;
 
 use downbeat_sync::CommError;
 
-use super::{Datatype, OperationKind, Reduction};
-use crate::CacheError;
+use super::datatype::{Datatype, Reduction};
+use super::kind::OperationKind;
+use crate::aligned::BufferError;
 
-/// Why a text is no name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownName {
-    /// What it should be the name of.
-    pub what: &'static str,
-    /// The text.
-    pub name: String,
-    /// What there is.
-    pub known: String,
-}
-
-impl UnknownName {
-    /// The one of that name.
-    pub(super) fn look_up<T: Copy>(
-        what: &'static str,
-        name: &str,
-        all: impl IntoIterator<Item = T>,
-        name_of: fn(T) -> &'static str,
-    ) -> Result<T, Self> {
-        let all: Vec<T> = all.into_iter().collect();
-        all.iter()
-            .copied()
-            .find(|one| name_of(*one) == name)
-            .ok_or_else(|| {
-                let known: Vec<_> = all.iter().map(|one| name_of(*one)).collect();
-                Self {
-                    what,
-                    name: name.to_owned(),
-                    known: known.join(", "),
-                }
-            })
-    }
-}
-
-impl fmt::Display for UnknownName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, name, known } = self;
-        write!(f, "there is no {what} \"{name}\"; there are {known}")
-    }
-}
-
-impl core::error::Error for UnknownName {}
-
-/// Why an operation cannot be prepared. All ranks hear of it.
+/// An operation that cannot be prepared, or whose result is not known to be right. All ranks learn of the failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OperationError {
-    /// MPI does not combine this datatype so.
+    /// MPI does not define the reduction for the datatype.
     Reduction {
-        /// What is to be combined.
+        /// Datatype of the elements.
         datatype: Datatype,
-        /// How.
+        /// Reduction that was asked for.
         reduction: Reduction,
     },
-    /// A message consists of whole elements.
+    /// The size of the message is not a multiple of the size of an element.
     PartialElement {
-        /// The size of the message.
+        /// Size of the message in bytes.
         bytes: u64,
-        /// What it is to be made of.
+        /// Datatype of the elements.
         datatype: Datatype,
     },
-    /// The operation has no message.
+    /// The operation has no message, and a size was given.
     NoMessage {
-        /// Which.
+        /// The operation.
         kind: OperationKind,
-        /// The size that was asked for.
+        /// Size that was asked for.
         bytes: u64,
     },
-    /// The operation has no `MPI_IN_PLACE`.
+    /// The operation does not support `MPI_IN_PLACE`.
     NotInPlace(OperationKind),
-    /// There is no such rank.
+    /// The root is not one of the ranks.
     Root {
-        /// The one that should be the root.
+        /// Rank that was given as the root.
         root: u32,
-        /// How many there are.
+        /// Number of ranks.
         ranks: u32,
     },
-    /// It takes more ranks.
+    /// The operation needs more ranks.
     TooFewRanks {
-        /// Which operation.
+        /// The operation.
         kind: OperationKind,
-        /// How many there are.
+        /// Number of ranks.
         ranks: u32,
     },
-    /// MPI counts elements by `int`.
+    /// The number of elements does not fit into an `int`, by which MPI counts them.
     TooMany {
-        /// How many there would be.
+        /// Number of elements.
         elements: u64,
     },
-    /// The messages of a rank would take more than they may.
+    /// The messages of a rank would exceed the memory limit.
     TooLarge {
-        /// What they would take; `None` if no number says it.
+        /// Size of the messages; `None` if it does not fit into 64 bits.
         bytes: Option<u64>,
-        /// What they may.
+        /// Memory limit.
         memory: u64,
     },
-    /// There is not so much memory, or no cache to make cold.
-    Cache(CacheError),
-    /// This rank could do it, but another cannot.
+    /// The buffers or the cache state cannot be set up.
+    Buffer(BufferError),
+    /// Another rank cannot prepare the operation.
     Elsewhere {
         /// The last such rank.
         rank: u32,
     },
     /// The ranks ask for different operations, sizes or settings.
     RanksDiffer,
-    /// The ranks could not agree on it.
-    NotAgreed(CommError),
+    /// An element of this rank's result is wrong.
+    WrongElement {
+        /// This rank.
+        rank: u32,
+        /// Root of the call.
+        root: u32,
+        /// Index of the element.
+        element: usize,
+        /// Expected value, as a number if the datatype is numeric.
+        expected: String,
+        /// Value found.
+        found: String,
+    },
+    /// The operation wrote to the send buffer of this rank.
+    Overwritten {
+        /// This rank.
+        rank: u32,
+        /// Root of the call.
+        root: u32,
+        /// Index of the element.
+        element: usize,
+    },
+    /// Another rank's result is wrong.
+    WrongElsewhere {
+        /// The last such rank.
+        rank: u32,
+    },
+    /// Communication failed, also that in which the ranks agree on the result.
+    Comm(CommError),
 }
 
 impl fmt::Display for OperationError {
@@ -123,74 +108,85 @@ impl fmt::Display for OperationError {
                 datatype,
                 reduction,
             } => {
-                write!(
-                    f,
-                    "MPI has no reduction {reduction} of {datatype}: {}",
-                    why_not(*datatype)
-                )
+                let why = why_not(*datatype);
+                write!(f, "MPI has no reduction {reduction} of {datatype}: {why}")
             }
             Self::PartialElement { bytes, datatype } => {
+                let width = datatype.bytes();
                 write!(
                     f,
-                    "a message of {bytes} bytes is no multiple of {datatype}, which takes {}",
-                    datatype.bytes()
+                    "a message of {bytes} bytes is no multiple of {datatype}, which takes {width}"
                 )
             }
             Self::NoMessage { kind, bytes } => {
                 write!(f, "{kind} has no message: its size is 0, not {bytes} bytes")
             }
-            Self::NotInPlace(kind) => write!(
-                f,
-                "{kind} cannot be done in place: {}",
-                kind.why_not_in_place()
-            ),
+            Self::NotInPlace(kind) => {
+                let why = kind.why_not_in_place();
+                write!(f, "{kind} cannot be done in place: {why}")
+            }
             Self::Root { root, ranks } => write!(f, "there is no root {root} among {ranks} ranks"),
             Self::TooFewRanks { kind, ranks } => {
-                write!(
-                    f,
-                    "{kind} takes {} ranks or more, not {ranks}",
-                    kind.least_ranks()
-                )
+                let least = kind.min_ranks();
+                write!(f, "{kind} takes {least} ranks or more, not {ranks}")
             }
             Self::TooMany { elements } => {
+                let most = i32::MAX;
                 write!(
                     f,
-                    "{elements} elements are more than MPI counts, which is {}",
-                    i32::MAX
+                    "{elements} elements are more than MPI can count, which is {most}"
                 )
             }
             Self::TooLarge {
                 bytes: Some(bytes),
                 memory,
-            } => {
-                write!(
-                    f,
-                    "the messages of a rank would take {bytes} bytes, more than the {memory} that they may"
-                )
-            }
+            } => write!(
+                f,
+                "the messages of a rank would take {bytes} bytes, which exceeds the limit of {memory}"
+            ),
             Self::TooLarge {
                 bytes: None,
                 memory,
-            } => {
-                write!(
-                    f,
-                    "the messages of a rank would take 2^64 bytes or more, and may take {memory}"
-                )
-            }
-            Self::Cache(why) => why.fmt(f),
+            } => write!(
+                f,
+                "the messages of a rank would take 2^64 bytes or more, which exceeds the limit of {memory}"
+            ),
+            Self::Buffer(why) => why.fmt(f),
             Self::Elsewhere { rank } => write!(f, "rank {rank} cannot prepare the operation"),
             Self::RanksDiffer => f.write_str("the ranks ask for different operations"),
-            Self::NotAgreed(why) => why.fmt(f),
+            Self::WrongElement {
+                rank,
+                root,
+                element,
+                expected,
+                found,
+            } => write!(
+                f,
+                "rank {rank} got {found} as element {element} where {expected} is right (root {root})"
+            ),
+            Self::Overwritten {
+                rank,
+                root,
+                element,
+            } => write!(
+                f,
+                "rank {rank} finds element {element} of what it sent overwritten (root {root})"
+            ),
+            Self::WrongElsewhere { rank } => write!(f, "rank {rank} got a wrong result"),
+            Self::Comm(why) => why.fmt(f),
         }
     }
 }
 
+/// Reason why a datatype lacks a reduction.
 fn why_not(datatype: Datatype) -> &'static str {
     match datatype {
         Datatype::Byte => "bytes are no numbers, and have only bits",
-        Datatype::Float | Datatype::Double => "floating-point numbers have no bits and no truth",
-        // These have all.
-        _ => "it has none",
+        Datatype::Float | Datatype::Double => {
+            "floating-point numbers have no bitwise and no logical reductions"
+        }
+        // Integers have all reductions.
+        _ => "it is not defined",
     }
 }
 
@@ -198,6 +194,12 @@ impl core::error::Error for OperationError {}
 
 impl From<CommError> for OperationError {
     fn from(why: CommError) -> Self {
-        Self::NotAgreed(why)
+        Self::Comm(why)
+    }
+}
+
+impl From<BufferError> for OperationError {
+    fn from(why: BufferError) -> Self {
+        Self::Buffer(why)
     }
 }

@@ -1,30 +1,32 @@
-//! How large buffers are, and what is where in them.
+//! Sizes of buffers, and positions of blocks.
 
 use core::ffi::c_int;
 
-use super::entries::{Entry, Extent, InPlace, Who};
-use super::{OperationError, OperationKind, OperationSettings, Root};
+use super::entries::{BufferExtent, InPlace, InPlaceRanks, OperationEntry};
+use super::error::OperationError;
+use super::kind::OperationKind;
+use super::settings::{OperationSettings, Root};
 
-/// Numbers of elements.
+/// Layout of an operation's buffers, in elements.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
-    /// How many bytes an element takes.
+pub(super) struct BufferLayout {
+    /// Size of an element in bytes.
     pub(super) width: usize,
-    /// Of a block.
+    /// Size of a block.
     pub(super) count: c_int,
-    /// Of each rank's block, and where it begins.
+    /// Size of each rank's block, and the index of its first element.
     pub(super) counts: Vec<c_int>,
     pub(super) starts: Vec<c_int>,
-    /// Of what this rank contributes, or could if it were the root; in place, too.
+    /// Size of this rank's contribution, or of what it would contribute as the root; also if in place.
     pub(super) input: usize,
-    /// Of what it gets.
+    /// Size of this rank's result.
     pub(super) output: usize,
-    /// Of its buffers.
+    /// Sizes of the buffers.
     pub(super) send: usize,
     pub(super) recv: usize,
 }
 
-impl Layout {
+impl BufferLayout {
     pub(super) fn new(
         kind: OperationKind,
         rank: u32,
@@ -34,7 +36,7 @@ impl Layout {
     ) -> Result<Self, OperationError> {
         check(kind, ranks, bytes, settings)?;
         let width = settings.datatype.bytes();
-        let blocks = Blocks {
+        let blocks = BlockSizes {
             elements: bytes / width,
             rank: rank.into(),
             ranks: ranks.into(),
@@ -42,16 +44,16 @@ impl Layout {
         blocks.check(kind.entry(), width, settings)?;
 
         let root = settings.root == Root::Rotating || settings.root == Root::Rank(rank);
-        let (input, output, send, recv) = blocks.of(kind.entry(), root, settings.in_place);
+        let (input, output, send, recv) = blocks.buffers(kind.entry(), root, settings.in_place);
         let counts: Vec<c_int> = match kind.entry().recv {
-            Extent::Share => (0..blocks.ranks)
+            BufferExtent::Share => (0..blocks.ranks)
                 .map(|rank| blocks.share(rank) as c_int)
                 .collect(),
             _ => vec![blocks.elements as c_int; ranks as usize],
         };
         let starts = counts.iter().scan(0, |next: &mut c_int, count| {
             let start = *next;
-            // Only those that MPI is told are known to fit.
+            // They are only known to fit if MPI is given them.
             *next = next.wrapping_add(*count);
             Some(start)
         });
@@ -68,50 +70,51 @@ impl Layout {
     }
 }
 
-/// A block of so many elements for every rank.
-struct Blocks {
+/// Number of elements of a block, and of blocks: one per rank.
+struct BlockSizes {
     elements: u64,
     rank: u64,
     ranks: u64,
 }
 
-impl Blocks {
-    /// The result is dealt out evenly, but for what is left over.
+impl BlockSizes {
+    /// Returns a rank's share of a block that is distributed evenly; the first ranks get the remainder.
     fn share(&self, rank: u64) -> u64 {
         self.elements / self.ranks + u64::from(rank < self.elements % self.ranks)
     }
 
-    fn extent(&self, extent: Extent, root: bool) -> u64 {
+    fn extent(&self, extent: BufferExtent, root: bool) -> u64 {
         match extent {
-            Extent::Nothing => 0,
-            Extent::AtRoot if !root => 0,
-            Extent::Block => self.elements,
-            Extent::BlockPerRank | Extent::AtRoot => self.elements * self.ranks,
-            Extent::Share => self.share(self.rank),
+            BufferExtent::Nothing => 0,
+            BufferExtent::AtRoot if !root => 0,
+            BufferExtent::Block => self.elements,
+            BufferExtent::BlockPerRank | BufferExtent::AtRoot => self.elements * self.ranks,
+            BufferExtent::Share => self.share(self.rank),
         }
     }
 
-    /// What a rank contributes, what it gets, and how large the buffers for that are.
-    fn of(&self, entry: &Entry, root: bool, in_place: bool) -> (u64, u64, u64, u64) {
+    /// Returns the sizes of what a rank contributes, of what it gets, and of its send and receive buffers.
+    fn buffers(&self, entry: &OperationEntry, root: bool, in_place: bool) -> (u64, u64, u64, u64) {
         let (input, output) = (self.extent(entry.send, root), self.extent(entry.recv, root));
         match entry.in_place {
             // One buffer for both.
-            InPlace::Whole(Who::All) if in_place => (input, output, 0, input.max(output)),
-            InPlace::OwnBlock(Who::All) if in_place => (input, output, 0, output),
+            InPlace::Whole(InPlaceRanks::All) if in_place => (input, output, 0, input.max(output)),
+            InPlace::OwnBlock(InPlaceRanks::All) if in_place => (input, output, 0, output),
             _ => (input, output, input, output),
         }
     }
 
-    /// Whether MPI can count them, and the rank that needs the most may have so much memory: all ranks say the same.
+    /// Checks that MPI can count the elements, and that the rank that needs the most memory stays within the limit: all ranks
+    /// get the same result.
     fn check(
         &self,
-        entry: &Entry,
+        entry: &OperationEntry,
         width: u64,
         settings: &OperationSettings,
     ) -> Result<(), OperationError> {
         let memory = settings.memory;
         let too_large = |bytes| Err(OperationError::TooLarge { bytes, memory });
-        // Both buffers with all blocks.
+        // Size of both buffers with all blocks.
         let Some(most) = width
             .checked_mul(2)
             .and_then(|both| both.checked_mul(self.elements))
@@ -121,12 +124,12 @@ impl Blocks {
         if most.checked_mul(self.ranks).is_none() {
             return too_large(None);
         }
-        let (_, _, send, recv) = self.of(entry, true, settings.in_place);
+        let (_, _, send, recv) = self.buffers(entry, true, settings.in_place);
         let bytes = (send + recv) * width;
         if bytes > memory || usize::try_from(bytes).is_err() {
             return too_large(Some(bytes));
         }
-        let elements = if entry.starts_are_told() {
+        let elements = if entry.passes_block_starts() {
             self.elements * self.ranks
         } else {
             self.elements
@@ -139,7 +142,7 @@ impl Blocks {
     }
 }
 
-/// What can be said without a look at numbers of elements.
+/// Checks everything that does not depend on the number of elements.
 fn check(
     kind: OperationKind,
     ranks: u32,
@@ -153,7 +156,7 @@ fn check(
         in_place,
         ..
     } = *settings;
-    if ranks < kind.least_ranks() {
+    if ranks < kind.min_ranks() {
         return Err(OperationError::TooFewRanks { kind, ranks });
     }
     if !kind.has_message() && bytes > 0 {
@@ -179,20 +182,9 @@ fn check(
     }
 }
 
-impl Entry {
-    pub(super) fn has_message(&self) -> bool {
-        self.send != Extent::Nothing
-    }
-
-    /// Whether MPI is told where blocks begin, so that all of them together are counted.
-    fn starts_are_told(&self) -> bool {
-        self.names[0].ends_with('v')
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{Datatype, Reduction};
+    use super::super::datatype::{Datatype, Reduction};
     use super::*;
 
     const SETTINGS: OperationSettings = OperationSettings {
@@ -200,8 +192,8 @@ mod tests {
         reduction: Reduction::Sum,
         root: Root::Rank(1),
         in_place: false,
-        alignment: crate::Alignment::CACHE_LINE,
-        cache: crate::CacheState::Warm,
+        alignment: crate::aligned::Alignment::CACHE_LINE,
+        cache: crate::cache::CacheState::Warm,
         cache_bytes: 0,
         memory: 1 << 20,
     };
@@ -210,14 +202,14 @@ mod tests {
         ..SETTINGS
     };
 
-    /// Of rank 1 of 3, with messages of 80 bytes.
+    /// Buffers of rank 1 of 3, with messages of 80 bytes.
     fn buffers(name: &str, settings: &OperationSettings) -> [usize; 2] {
-        let layout = Layout::new(name.parse().unwrap(), 1, 3, 80, settings).unwrap();
+        let layout = BufferLayout::new(name.parse().unwrap(), 1, 3, 80, settings).unwrap();
         [layout.send, layout.recv]
     }
 
     #[test]
-    fn buffers_are_as_large_as_the_documentation_says() {
+    fn buffer_sizes_agree_with_the_documentation() {
         let two_blocks = [
             "bcast",
             "reduce",
@@ -282,14 +274,15 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_result_are_dealt_out() {
+    fn shares_of_a_result_are_even() {
         let layout =
-            Layout::new("reduce_scatter".parse().unwrap(), 2, 4, 8 * 11, &SETTINGS).unwrap();
+            BufferLayout::new("reduce_scatter".parse().unwrap(), 2, 4, 8 * 11, &SETTINGS).unwrap();
         assert_eq!(
             (layout.counts, layout.starts),
             (vec![3, 3, 3, 2], vec![0, 3, 6, 9])
         );
-        let layout = Layout::new("gatherv".parse().unwrap(), 2, 4, 8 * 11, &SETTINGS).unwrap();
+        let layout =
+            BufferLayout::new("gatherv".parse().unwrap(), 2, 4, 8 * 11, &SETTINGS).unwrap();
         assert_eq!(
             (layout.counts, layout.starts),
             (vec![11; 4], vec![0, 11, 22, 33])
@@ -297,13 +290,13 @@ mod tests {
     }
 
     fn refused(name: &str, ranks: u32, bytes: u64, settings: &OperationSettings) -> String {
-        Layout::new(name.parse().unwrap(), 0, ranks, bytes, settings)
+        BufferLayout::new(name.parse().unwrap(), 0, ranks, bytes, settings)
             .unwrap_err()
             .to_string()
     }
 
     #[test]
-    fn what_mpi_does_not_have_is_refused() {
+    fn undefined_operations_are_refused() {
         let expected = [
             (
                 refused("ping-pong", 1, 8, &SETTINGS),
@@ -331,7 +324,7 @@ mod tests {
                         ..SETTINGS
                     },
                 ),
-                "MPI has no reduction bor of double: floating-point numbers have no bits and no truth",
+                "MPI has no reduction bor of double: floating-point numbers have no bitwise and no logical reductions",
             ),
             (
                 refused(
@@ -347,7 +340,7 @@ mod tests {
             ),
             (
                 refused("bcast", 2, 8, &IN_PLACE),
-                "bcast cannot be done in place: it has only one buffer anyway",
+                "bcast cannot be done in place: it has only one buffer",
             ),
             (
                 refused("ibarrier", 2, 0, &IN_PLACE),
@@ -355,7 +348,7 @@ mod tests {
             ),
             (
                 refused("sendrecv", 2, 8, &IN_PLACE),
-                "sendrecv cannot be done in place: it is no collective operation",
+                "sendrecv cannot be done in place: it is not a collective operation",
             ),
             (
                 refused(
@@ -373,17 +366,17 @@ mod tests {
         for (found, expected) in expected {
             assert_eq!(found, expected);
         }
-        // Who has no root, or combines nothing, takes no notice of what is wrong there.
+        // Operations without a root or a reduction ignore invalid ones.
         let settings = OperationSettings {
             root: Root::Rank(3),
             reduction: Reduction::Bor,
             ..SETTINGS
         };
-        assert!(Layout::new("allgather".parse().unwrap(), 0, 3, 8, &settings).is_ok());
+        assert!(BufferLayout::new("allgather".parse().unwrap(), 0, 3, 8, &settings).is_ok());
     }
 
     #[test]
-    fn what_is_too_large_is_refused_on_all_ranks_before_there_is_a_buffer() {
+    fn sizes_that_are_too_large_are_refused_on_all_ranks() {
         let large = OperationSettings {
             datatype: Datatype::Byte,
             reduction: Reduction::Bor,
@@ -391,9 +384,9 @@ mod tests {
             ..SETTINGS
         };
         let most = i32::MAX as u64;
-        assert!(Layout::new("gather".parse().unwrap(), 0, 3, most, &large).is_ok());
+        assert!(BufferLayout::new("gather".parse().unwrap(), 0, 3, most, &large).is_ok());
         let too_many = format!(
-            "{} elements are more than MPI counts, which is 2147483647",
+            "{} elements are more than MPI can count, which is 2147483647",
             most + 1
         );
         assert_eq!(refused("gather", 3, most + 1, &large), too_many);
@@ -403,7 +396,7 @@ mod tests {
             assert_eq!(
                 why,
                 format!(
-                    "the messages of a rank would take 2^64 bytes or more, and may take {}",
+                    "the messages of a rank would take 2^64 bytes or more, which exceeds the limit of {}",
                     u64::MAX
                 )
             );
@@ -413,11 +406,12 @@ mod tests {
             ..SETTINGS
         };
         for rank in 0..3 {
-            let found = Layout::new("gather".parse().unwrap(), rank, 3, 800, &small).unwrap_err();
+            let found =
+                BufferLayout::new("gather".parse().unwrap(), rank, 3, 800, &small).unwrap_err();
             let why =
-                "the messages of a rank would take 3200 bytes, more than the 3199 that they may";
+                "the messages of a rank would take 3200 bytes, which exceeds the limit of 3199";
             assert_eq!(found.to_string(), why);
         }
-        assert!(Layout::new("gather".parse().unwrap(), 0, 3, 792, &small).is_ok());
+        assert!(BufferLayout::new("gather".parse().unwrap(), 0, 3, 792, &small).is_ok());
     }
 }

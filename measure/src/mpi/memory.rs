@@ -1,33 +1,34 @@
-//! The memory that an operation points to.
+//! Memory that the arguments of an operation point to.
 
 use core::ffi::c_int;
 
-use super::layout::Layout;
-use super::{OperationError, OperationSettings};
-use crate::{AlignedBytes, Cache, CacheError, NoMemory, Walk};
+use super::error::OperationError;
+use super::layout::BufferLayout;
+use super::settings::OperationSettings;
+use crate::aligned::{AlignedBytes, BufferError};
+use crate::cache::{BufferWalk, Cache};
 
-/// What the arguments of a call point to. Nobody but MPI uses it while there may be a call.
+/// Memory that the arguments of a call point to. Only MPI uses it during a call.
 #[derive(Debug)]
-pub(super) struct Memory {
-    pub(super) send: Message,
-    pub(super) recv: Message,
+pub(super) struct OperationBuffers {
+    pub(super) send: MessageBuffer,
+    pub(super) recv: MessageBuffer,
     pub(super) counts: Vec<c_int>,
     pub(super) starts: Vec<c_int>,
     pub(super) cache: Cache,
 }
 
-impl Memory {
+impl OperationBuffers {
     pub(super) fn new(
-        layout: &Layout,
+        layout: &BufferLayout,
         settings: &OperationSettings,
     ) -> Result<Self, OperationError> {
-        let cache =
-            Cache::new(settings.cache, settings.cache_bytes).map_err(OperationError::Cache)?;
-        let message = |elements: usize| Message::new(elements * layout.width, settings, &cache);
-        let no_memory = |why| OperationError::Cache(CacheError::NoMemory(why));
+        let cache = Cache::new(settings.cache, settings.cache_bytes)?;
+        let message =
+            |elements: usize| MessageBuffer::new(elements * layout.width, settings, &cache);
         Ok(Self {
-            send: message(layout.send).map_err(no_memory)?,
-            recv: message(layout.recv).map_err(no_memory)?,
+            send: message(layout.send)?,
+            recv: message(layout.recv)?,
             counts: layout.counts.clone(),
             starts: layout.starts.clone(),
             cache,
@@ -35,17 +36,21 @@ impl Memory {
     }
 }
 
-/// The place of a message, which may walk through memory.
+/// Buffer of a message, whose offset may change from call to call.
 #[derive(Debug)]
-pub(super) struct Message {
+pub(super) struct MessageBuffer {
     memory: AlignedBytes,
-    walk: Walk,
+    walk: BufferWalk,
     begin: usize,
     length: usize,
 }
 
-impl Message {
-    fn new(length: usize, settings: &OperationSettings, cache: &Cache) -> Result<Self, NoMemory> {
+impl MessageBuffer {
+    fn new(
+        length: usize,
+        settings: &OperationSettings,
+        cache: &Cache,
+    ) -> Result<Self, BufferError> {
         let mut walk = cache.walk(length, settings.alignment);
         let memory = AlignedBytes::new(walk.buffer_bytes(), settings.alignment)?;
         Ok(Self {
@@ -56,7 +61,7 @@ impl Message {
         })
     }
 
-    /// To the next place.
+    /// Moves the message to the next offset.
     pub(super) fn step(&mut self) {
         self.begin = self.walk.next_offset();
     }
@@ -69,9 +74,9 @@ impl Message {
         &mut self.memory[self.begin..][..self.length]
     }
 
-    /// Writes this element everywhere, at whatever place the message will be.
+    /// Fills the whole buffer with this element, for all offsets of the message.
     pub(super) fn fill(&mut self, element: &[u8]) {
-        // Places begin where elements can, unless they are aligned to less than an element.
+        // Offsets are multiples of an element, unless the alignment is less than an element.
         let (memory, width) = (&mut self.memory, element.len());
         let rest = memory.len() % width;
         memory

@@ -1,114 +1,38 @@
-//! Whether MPI does what it should.
+//! Verification of the results of operations.
 
-use core::fmt;
 use core::ops::Range;
 
-use downbeat_sync::CommError;
-
-use super::MpiOperation;
-use super::entries::{InPlace, Who};
-use super::reference::{Case, encode};
-
-/// Why the result of an operation is not known to be right.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum WrongResult {
-    /// This rank got something else.
-    Here {
-        /// Which rank that is.
-        rank: u32,
-        /// The root of the call.
-        root: u32,
-        /// The element, counted from 0.
-        element: usize,
-        /// What it should be, as a number where its datatype means one.
-        expected: String,
-        /// What it is.
-        found: String,
-    },
-    /// The operation wrote to what this rank contributes.
-    Overwritten {
-        /// Which rank that is.
-        rank: u32,
-        /// The root of the call.
-        root: u32,
-        /// The element, counted from 0.
-        element: usize,
-    },
-    /// This rank got what it should, but another did not.
-    Elsewhere {
-        /// The last such rank.
-        rank: u32,
-    },
-    /// It could not be done.
-    NotDone(CommError),
-}
-
-impl fmt::Display for WrongResult {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Here {
-                rank,
-                root,
-                element,
-                expected,
-                found,
-            } => {
-                write!(
-                    f,
-                    "rank {rank} got {found} as element {element} where {expected} is right (root {root})"
-                )
-            }
-            Self::Overwritten {
-                rank,
-                root,
-                element,
-            } => {
-                write!(
-                    f,
-                    "rank {rank} finds element {element} of what it sent overwritten (root {root})"
-                )
-            }
-            Self::Elsewhere { rank } => write!(f, "rank {rank} got a wrong result"),
-            Self::NotDone(why) => why.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for WrongResult {}
-
-impl From<CommError> for WrongResult {
-    fn from(why: CommError) -> Self {
-        Self::NotDone(why)
-    }
-}
+use super::entries::{InPlace, InPlaceRanks};
+use super::error::OperationError;
+use super::operation::MpiOperation;
+use super::reference::{VerifyCase, encode};
 
 impl MpiOperation {
-    /// Calls it once, with every root that it can have, and compares what all ranks get with what one rank would
-    /// compute for all; all ranks must call this, and fail if one does. The buffers are then as they were.
+    /// Calls the operation once with each of its roots, and compares the results of all ranks with expected ones. All ranks
+    /// must call this, and all fail if one does. Afterwards the buffers have their initial content.
     ///
-    /// Of a barrier it says only that it ends.
+    /// For a barrier this only checks that it returns.
     ///
     /// # Errors
-    /// When a result is wrong, or MPI fails.
-    pub fn verify(&mut self) -> Result<(), WrongResult> {
+    /// If a result is wrong, or MPI fails.
+    pub fn verify(&mut self) -> Result<(), OperationError> {
         let mut found = Ok(());
         for (call, root) in self.roots() {
             let case = self.case(root);
-            self.set_up(&case);
+            self.fill_buffers(&case);
             self.call_now(call)?;
             found = found.and(self.compare(&case));
         }
-        self.make_ready();
+        self.reset_buffers();
         match self.group.agree(0, found.is_err())?.failed {
-            Some(rank) => found.and(Err(WrongResult::Elsewhere { rank })),
+            Some(rank) => found.and(Err(OperationError::WrongElsewhere { rank })),
             None => Ok(()),
         }
     }
 
-    fn case(&self, root: u32) -> Case {
+    fn case(&self, root: u32) -> VerifyCase {
         let rank = self.group.rank() as usize;
-        Case {
+        VerifyCase {
             rank,
             ranks: self.group.size() as usize,
             root: root as usize,
@@ -122,33 +46,37 @@ impl MpiOperation {
         }
     }
 
-    /// Where in the second buffer this rank's contribution is, if it is there.
-    fn in_place(&self, case: &Case) -> Option<Range<usize>> {
+    /// Returns the range of this rank's contribution in the receive buffer, if it is there.
+    fn in_place(&self, case: &VerifyCase) -> Option<Range<usize>> {
         match self.kind().entry().in_place {
             _ if !self.settings.in_place => None,
-            InPlace::Whole(Who::Root) | InPlace::OwnBlock(Who::Root) if !case.is_root() => None,
+            InPlace::Whole(InPlaceRanks::Root) | InPlace::OwnBlock(InPlaceRanks::Root)
+                if !case.is_root() =>
+            {
+                None
+            }
             InPlace::Whole(_) => Some(0..self.layout.input),
             InPlace::OwnBlock(_) => Some(case.rank * case.block..(case.rank + 1) * case.block),
             InPlace::Kept | InPlace::No(_) => None,
         }
     }
 
-    /// Whether the root gets nothing, as it keeps what it has.
-    fn keeps(&self, case: &Case) -> bool {
+    /// Returns true if this rank is the root, and keeps its own block in the send buffer.
+    fn keeps_own_block(&self, case: &VerifyCase) -> bool {
         self.settings.in_place && case.is_root() && self.kind().entry().in_place == InPlace::Kept
     }
 
-    /// What this rank must find at a place of its second buffer.
-    fn expected(&self, case: &Case, place: usize) -> Option<i64> {
-        if self.keeps(case) {
+    /// Returns the expected element at an index of this rank's receive buffer.
+    fn expected(&self, case: &VerifyCase, place: usize) -> Option<i64> {
+        if self.keeps_own_block(case) {
             None
         } else {
             (self.kind().entry().expects)(case, place)
         }
     }
 
-    /// Writes what this rank contributes, and what is wrong everywhere else.
-    fn set_up(&mut self, case: &Case) {
+    /// Writes this rank's contribution, and wrong values everywhere else.
+    fn fill_buffers(&mut self, case: &VerifyCase) {
         let width = self.layout.width;
         for (place, element) in self
             .memory
@@ -170,10 +98,10 @@ impl MpiOperation {
             self.memory.recv.bytes_mut()[place * width..][..width]
                 .copy_from_slice(&content[..width]);
         }
-        self.point();
+        self.update_pointers();
     }
 
-    fn compare(&mut self, case: &Case) -> Result<(), WrongResult> {
+    fn compare(&mut self, case: &VerifyCase) -> Result<(), OperationError> {
         let (width, datatype) = (self.layout.width, case.datatype);
         let (rank, root) = (case.rank as u32, case.root as u32);
         for (element, found) in self
@@ -191,7 +119,7 @@ impl MpiOperation {
                 let expected = encode(datatype, expected).0;
                 let [expected, found] =
                     [&expected[..width], found].map(|bytes| datatype.show(bytes));
-                return Err(WrongResult::Here {
+                return Err(OperationError::WrongElement {
                     rank,
                     root,
                     element,
@@ -203,7 +131,7 @@ impl MpiOperation {
         let sent = |place| encode(datatype, case.input(case.rank, place)).0;
         let mut contributed = self.memory.send.bytes().chunks_exact(width).enumerate();
         match contributed.find(|(place, found)| **found != sent(*place)[..width]) {
-            Some((element, _)) => Err(WrongResult::Overwritten {
+            Some((element, _)) => Err(OperationError::Overwritten {
                 rank,
                 root,
                 element,

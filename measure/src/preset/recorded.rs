@@ -1,4 +1,4 @@
-//! A backend that records what a preset does, on clocks that go as the test wants.
+//! Backend that records the calls of a preset, with a clock that the test controls.
 
 use core::cell::{Cell, RefCell};
 
@@ -6,20 +6,20 @@ use downbeat_clock_core::{Clock, ClockModel, TickRate, Ticks, Timestamp};
 use downbeat_sync::{Comm, CommError, ThreadCluster, ThreadComm, block_on_ready};
 
 use super::Preset;
-use crate::{Measured, Operation, Stage, Time, Together};
+use crate::{ClockBasis, Coordinator, MeasureContext, Measurement, Operation};
 
-/// What happened on a rank, in order; and its clock, which stands still but for what is said here.
+/// Events on a rank in order, and its clock, which only advances by reading it, barriers and operations.
 #[derive(Default)]
-struct Record {
+struct RecordingRank {
     events: RefCell<Vec<String>>,
     nanos: Cell<i64>,
-    /// How long it takes to read the clock.
+    /// Duration of reading the clock.
     reading: i64,
-    /// How long a barrier takes.
+    /// Duration of a barrier.
     barrier: i64,
 }
 
-impl Record {
+impl RecordingRank {
     fn note(&self, event: impl Into<String>) {
         self.events.borrow_mut().push(event.into());
     }
@@ -29,43 +29,43 @@ impl Record {
     }
 }
 
-impl Clock for Record {
+impl Clock for RecordingRank {
     fn ticks(&self) -> Ticks {
         self.pass(self.reading);
         Ticks(self.nanos.get() as u64)
     }
 }
 
-impl Together for Record {
+impl Coordinator for RecordingRank {
     async fn barrier(&self) -> Result<(), CommError> {
         self.note("barrier");
         self.pass(self.barrier);
         Ok(())
     }
 
-    async fn broadcast(&self, word: u64) -> Result<u64, CommError> {
+    async fn broadcast(&self, value: u64) -> Result<u64, CommError> {
         self.note("broadcast");
-        Ok(word)
+        Ok(value)
     }
 
-    async fn union(&self, word: u64) -> Result<u64, CommError> {
+    async fn bitwise_or(&self, value: u64) -> Result<u64, CommError> {
         self.note("union");
-        Ok(word)
+        Ok(value)
     }
 }
 
-/// An operation that takes these times, in turn.
-struct Recorded<'a> {
-    record: &'a Record,
+/// Operation that takes these times in turn.
+struct RecordingOperation<'a> {
+    record: &'a RecordingRank,
     preset: Preset,
     nanos: &'a [i64],
     done: usize,
 }
 
-/// Roots rotate as if there were so many ranks.
+/// Number of ranks by which roots rotate.
 pub(super) const RANKS: u32 = 3;
 
-impl Operation for Recorded<'_> {
+impl Operation for RecordingOperation<'_> {
     async fn call(&mut self, number: u32) -> Result<(), CommError> {
         let root = if self.preset.rotates_root() {
             number % RANKS
@@ -79,47 +79,47 @@ impl Operation for Recorded<'_> {
     }
 }
 
-/// What came of messages of this size, if a barrier takes so long, and the operation these times in turn on each of as
-/// many ranks; and what happened on rank 0.
+/// Measures messages of this size with a given duration of a barrier, and times that the operation takes in turn on each
+/// rank. Returns the result and the events on rank 0.
 pub(super) fn measure(
     preset: Preset,
     bytes: u64,
     barrier: i64,
     times: &[&[i64]],
-) -> (Measured, Vec<String>) {
+) -> (Measurement, Vec<String>) {
     let method = preset.method(bytes);
     let program = |comm: &ThreadComm| {
         let (zero, origin, rate) = (Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND);
-        // Who waits for a time looks at the clock until it is there.
+        // The clock must advance while a rank waits for a start.
         let (time, reading) = if method.needs_global_time() {
             (
-                Time::Global(ClockModel::through(zero, origin, rate).unwrap()),
+                ClockBasis::Global(ClockModel::through(zero, origin, rate).unwrap()),
                 100,
             )
         } else {
             (
-                Time::Local(ClockModel::through(zero, Timestamp::ORIGIN, rate).unwrap()),
+                ClockBasis::Local(ClockModel::through(zero, Timestamp::ORIGIN, rate).unwrap()),
                 0,
             )
         };
-        let record = Record {
+        let record = RecordingRank {
             reading,
             barrier,
-            ..Record::default()
+            ..RecordingRank::default()
         };
-        let stage = Stage {
+        let context = MeasureContext {
             comm,
-            together: &record,
+            coordinator: &record,
             clock: &record,
-            time,
+            clock_basis: time,
         };
-        let mut operation = Recorded {
+        let mut operation = RecordingOperation {
             record: &record,
             preset,
             nanos: times[comm.rank() as usize],
             done: 0,
         };
-        let measured = block_on_ready(method.measure(&stage, &mut operation)).unwrap();
+        let measured = block_on_ready(method.measure(&context, &mut operation)).unwrap();
         (measured, record.events.into_inner())
     };
     let (measured, events) = ThreadCluster::new(times.len() as u32)

@@ -1,6 +1,7 @@
 //! PS4, MPIBlib: from the root's start to the last rank's end.
 
-use super::{Figure, ProcessingError, interval_of_mean};
+use super::figure::{Figure, interval_of_mean};
+use crate::error::{MeasureError, MethodError};
 use downbeat_records::stats::{Confidence, Sample};
 use downbeat_records::{CallTimes, Observations};
 
@@ -8,16 +9,16 @@ pub(super) fn figures(
     observations: &Observations,
     root: usize,
     confidence: Confidence,
-) -> Result<Vec<Figure>, ProcessingError> {
+) -> Result<Vec<Figure>, MeasureError> {
     let CallTimes::Global(stamps) = observations.call_times() else {
-        return Err(ProcessingError::NeedsGlobalClock);
+        return Err(MethodError::NeedsGlobalClock.into());
     };
-    let of_call = |call: usize| {
+    let call_time = |call: usize| {
         let ranks = &stamps[call * observations.ranks()..(call + 1) * observations.ranks()];
         let last = ranks.iter().map(|rank| rank.end).max()?;
         Some((last - ranks[root].start).as_nanos() as f64)
     };
-    let mut times: Vec<f64> = observations.valid().filter_map(of_call).collect();
+    let mut times: Vec<f64> = observations.valid().filter_map(call_time).collect();
     let sample = Sample::new(&mut times)?;
     let mean = Figure::new("mean", sample.mean());
     Ok([mean]
@@ -28,7 +29,7 @@ pub(super) fn figures(
 
 #[cfg(test)]
 mod tests {
-    use super::super::hand::{expect, five_calls, global};
+    use super::super::test_data::{expect, five_calls, global};
 
     #[test]
     fn the_clock_runs_from_the_roots_start() {

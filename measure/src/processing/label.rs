@@ -1,9 +1,10 @@
-//! Labels: how a processing is asked for, and named in records.
+//! Labels of processings in options and records.
 
 use core::fmt;
 use core::str::FromStr;
 
-use super::{PerRank, Processing, ProcessingError};
+use super::{PerRank, Processing};
+use crate::error::MethodError;
 use downbeat_records::stats::Confidence;
 
 impl fmt::Display for PerRank {
@@ -17,7 +18,7 @@ impl fmt::Display for PerRank {
     }
 }
 
-/// The label with all its parameters, so that a record holds them.
+/// Writes the label with all parameters, so that records contain them.
 impl fmt::Display for Processing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -36,8 +37,8 @@ impl fmt::Display for Processing {
             }
             Self::Osu => f.write_str("osu"),
             Self::Global { confidence } => write!(f, "global/{}", confidence.share()),
-            Self::MpiBench { a } => write!(f, "mpibench/{a}"),
-            Self::NbcBench { of } => write!(f, "nbcbench/{of}"),
+            Self::MpiBench { factor } => write!(f, "mpibench/{factor}"),
+            Self::NbcBench { per_rank } => write!(f, "nbcbench/{per_rank}"),
             Self::RankAverages => f.write_str("rank-averages"),
             Self::RootBest => f.write_str("root-best"),
         }
@@ -45,9 +46,9 @@ impl fmt::Display for Processing {
 }
 
 impl FromStr for Processing {
-    type Err = ProcessingError;
+    type Err = MethodError;
 
-    fn from_str(text: &str) -> Result<Self, ProcessingError> {
+    fn from_str(text: &str) -> Result<Self, MethodError> {
         let (name, option) = text
             .split_once('/')
             .map_or((text, None), |(name, option)| (name, Some(option)));
@@ -74,18 +75,28 @@ impl FromStr for Processing {
             "global" | "ps4" => Ok(Self::Global {
                 confidence: confidence(option)?,
             }),
-            "mpibench" | "ps5" => Ok(Self::MpiBench { a: factor(option)? }),
+            "mpibench" | "ps5" => Ok(Self::MpiBench {
+                factor: factor(option)?,
+            }),
             "nbcbench" | "ps6" => Ok(Self::NbcBench {
-                of: per_rank(option)?,
+                per_rank: per_rank(option)?,
             }),
             "rank-averages" | "ps7" => alone(Self::RankAverages),
             "root-best" | "ps8" => alone(Self::RootBest),
-            _ => Err(ProcessingError::NoSuchName(name.to_owned())),
+            _ => Err(MethodError::UnknownName {
+                kind: "processing",
+                name: name.to_owned(),
+                known: KNOWN.to_owned(),
+            }),
         }
     }
 }
 
-fn confidence(option: Option<&str>) -> Result<Confidence, ProcessingError> {
+/// Names of all processings, with their numbers in the paper.
+const KNOWN: &str = "median, skampi (or ps1), extremes (ps2), osu (ps3), global (ps4), mpibench (ps5), nbcbench (ps6), \
+                     rank-averages (ps7) and root-best (ps8)";
+
+fn confidence(option: Option<&str>) -> Result<Confidence, MethodError> {
     let Some(option) = option else {
         return Ok(Confidence::USUAL);
     };
@@ -93,31 +104,31 @@ fn confidence(option: Option<&str>) -> Result<Confidence, ProcessingError> {
     Confidence::new(share).map_err(|_| wrong(option))
 }
 
-fn factor(option: Option<&str>) -> Result<f64, ProcessingError> {
+fn factor(option: Option<&str>) -> Result<f64, MethodError> {
     let Some(option) = option else {
         return Ok(Processing::MPI_BENCH_FACTOR);
     };
-    let a: f64 = option.parse().map_err(|_| wrong(option))?;
-    if a.is_finite() && a >= 1.0 {
-        Ok(a)
+    let factor: f64 = option.parse().map_err(|_| wrong(option))?;
+    if factor.is_finite() && factor >= 1.0 {
+        Ok(factor)
     } else {
-        Err(ProcessingError::Factor(a))
+        Err(MethodError::OutlierFactor(factor))
     }
 }
 
-/// The median is what is hardest to disturb, and so what is taken if nothing is said.
-fn per_rank(option: Option<&str>) -> Result<PerRank, ProcessingError> {
+/// Parses the figure of each rank; the median, which is the most robust, is the default.
+fn per_rank(option: Option<&str>) -> Result<PerRank, MethodError> {
     let all = [PerRank::Median, PerRank::Mean, PerRank::Min, PerRank::Max];
     let Some(option) = option else {
         return Ok(PerRank::Median);
     };
     all.into_iter()
-        .find(|of| of.to_string() == option)
+        .find(|per_rank| per_rank.to_string() == option)
         .ok_or_else(|| wrong(option))
 }
 
-fn wrong(option: &str) -> ProcessingError {
-    ProcessingError::Option(option.to_owned())
+fn wrong(option: &str) -> MethodError {
+    MethodError::ProcessingOption(option.to_owned())
 }
 
 #[cfg(test)]
@@ -128,14 +139,14 @@ mod tests {
     fn processing() -> impl Strategy<Value = Processing> {
         let confidence =
             (1..1_000_u32).prop_map(|share| Confidence::new(f64::from(share) / 1_000.0).unwrap());
-        let of = prop::sample::select(vec![
+        let per_rank = prop::sample::select(vec![
             PerRank::Mean,
             PerRank::Median,
             PerRank::Min,
             PerRank::Max,
         ]);
-        (0..9, any::<bool>(), confidence, 1.0..1e9, of).prop_map(
-            |(which, root_only, confidence, a, of)| match which {
+        (0..9, any::<bool>(), confidence, 1.0..1e9, per_rank).prop_map(
+            |(which, root_only, confidence, factor, per_rank)| match which {
                 0 => Processing::Median,
                 1 => Processing::Skampi,
                 2 => Processing::Extremes {
@@ -144,8 +155,8 @@ mod tests {
                 },
                 3 => Processing::Osu,
                 4 => Processing::Global { confidence },
-                5 => Processing::MpiBench { a },
-                6 => Processing::NbcBench { of },
+                5 => Processing::MpiBench { factor: factor },
+                6 => Processing::NbcBench { per_rank: per_rank },
                 7 => Processing::RankAverages,
                 _ => Processing::RootBest,
             },
@@ -154,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_label_that_was_printed_is_parsed(processing in processing()) {
+        fn printed_labels_can_be_parsed(processing in processing()) {
             prop_assert_eq!(processing.to_string().parse(), Ok(processing));
         }
 
@@ -166,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn schemes_of_the_paper_have_their_numbers_and_defaults() {
+    fn processings_have_numbers_and_defaults() {
         let printed = |label: &str| label.parse::<Processing>().unwrap().to_string();
         let numbers = ["ps1", "ps2", "ps3", "ps4", "ps5", "ps6", "ps7", "ps8"];
         assert_eq!(
@@ -188,10 +199,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_label_is_named() {
+    fn invalid_labels_are_refused() {
         let error = |label: &str| label.parse::<Processing>().unwrap_err();
         for label in ["", "ps0", "ps9", "PS1", "medain", " median"] {
-            assert_eq!(error(label), ProcessingError::NoSuchName(label.into()));
+            assert!(
+                matches!(error(label), MethodError::UnknownName { name, .. } if name == label),
+                "{label}"
+            );
         }
         for (label, option) in [
             ("median/3", "3"),
@@ -209,15 +223,18 @@ mod tests {
         ] {
             assert_eq!(
                 error(label),
-                ProcessingError::Option(option.into()),
+                MethodError::ProcessingOption(option.into()),
                 "{label}"
             );
         }
-        assert_eq!(error("mpibench/0.5"), ProcessingError::Factor(0.5));
-        assert!(matches!(error("mpibench/NaN"), ProcessingError::Factor(_)));
+        assert_eq!(error("mpibench/0.5"), MethodError::OutlierFactor(0.5));
+        assert!(matches!(
+            error("mpibench/NaN"),
+            MethodError::OutlierFactor(_)
+        ));
         assert_eq!(
             error("mpibench/inf"),
-            ProcessingError::Factor(f64::INFINITY)
+            MethodError::OutlierFactor(f64::INFINITY)
         );
     }
 }

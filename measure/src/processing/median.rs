@@ -1,10 +1,11 @@
-//! Downbeat's own: what a few disturbed calls do not move.
+//! Downbeat's own processing, whose median is robust against disturbed calls.
 
-use super::{Figure, ProcessingError, greatest, least};
+use super::figure::{Figure, greatest, least};
+use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
-pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, ProcessingError> {
+pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, MeasureError> {
     let mut times = observations.run_times();
     let sample = Sample::new(&mut times)?;
     Ok(vec![
@@ -19,11 +20,11 @@ pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, Proces
 
 #[cfg(test)]
 mod tests {
-    use super::super::hand::{expect, five_calls, global, local};
+    use super::super::test_data::{expect, five_calls, global, local};
 
     #[test]
     fn quartiles_are_those_of_run_times() {
-        // 30, 35, 45, 50: the late one does not count.
+        // 30, 35, 45, 50: the late call does not count.
         let by_hand = [
             ("median", 40.0),
             ("q1", 33.75),

@@ -1,26 +1,27 @@
-//! PS8, mpptest: the root's mean of every series of calls, and the least of these.
+//! PS8, mpptest: minimum of the root's means over series of calls.
 
-use super::{Figure, ProcessingError, least, times_of};
+use super::figure::{Figure, least, rank_times};
+use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
 pub(super) fn figures(
     observations: &Observations,
     root: usize,
-) -> Result<Vec<Figure>, ProcessingError> {
+) -> Result<Vec<Figure>, MeasureError> {
     Ok(vec![Figure::new(
         "min",
-        least(&Sample::new(&mut times_of(observations, root))?),
+        least(&Sample::new(&mut rank_times(observations, root))?),
     )])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::hand::{expect, five_calls, global};
+    use super::super::test_data::{expect, five_calls, global};
     use downbeat_records::{CallTimes, ObservationState, Observations};
 
     #[test]
-    fn nobody_but_the_root_counts() {
+    fn only_the_root_counts() {
         let states = vec![
             ObservationState::Valid,
             ObservationState::Late,

@@ -1,33 +1,35 @@
-//! MS1: a barrier before each call, which every rank times by its own clock.
+//! MS1: a barrier before each call, which every rank times by its local clock.
 
 use downbeat_clock_core::Clock;
 use downbeat_sync::Comm;
 
-use crate::stage::{Span, Stage, room_for};
-use crate::{Barrier, MeasureError, Operation, Together};
+use crate::barrier::Barrier;
+use crate::context::{CallSpan, MeasureContext, reserve_spans};
+use crate::error::MeasureError;
+use crate::operation::{Coordinator, Operation};
 
 /// A barrier before each call.
 ///
-/// What the ranks see contains the imbalance of the barrier: who leaves it early waits in the operation.
+/// The measured times contain the imbalance of the barrier: ranks that leave it early wait in the operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EachCall {
-    /// Which barrier.
+    /// Barrier before each call.
     pub barrier: Barrier,
 }
 
 impl EachCall {
-    pub(super) async fn run<M: Comm, T: Together, K: Clock>(
+    pub(super) async fn run<M: Comm, T: Coordinator, K: Clock>(
         &self,
-        stage: &Stage<'_, M, T, K>,
+        context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
         first: u32,
         calls: u32,
-    ) -> Result<Vec<Span>, MeasureError> {
-        let mut spans = room_for(calls);
+    ) -> Result<Vec<CallSpan>, MeasureError> {
+        let mut spans = reserve_spans(calls);
         for number in first..first + calls {
             operation.prepare();
-            stage.wait_for_all(self.barrier).await?;
-            let span = stage.timed(operation, number).await?;
+            context.wait_for_all(self.barrier).await?;
+            let span = context.timed(operation, number).await?;
             spans.push(span);
         }
         Ok(spans)

@@ -1,86 +1,91 @@
-//! MS4: with one clock for all ranks, calls begin at agreed times, one window after the other.
+//! MS4: calls begin at agreed times by a global clock, one per time window.
 
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::{Comm, collective};
 
-use super::EachCall;
-use crate::stage::{Span, Stage, from_word, room_for, to_word};
-use crate::{MeasureError, Operation, Together};
+use super::each_call::EachCall;
+use crate::context::{CallSpan, MeasureContext, decode_time, encode_time, reserve_spans};
+use crate::error::MeasureError;
+use crate::operation::{Coordinator, Operation};
 use downbeat_records::stats::Sample;
 use downbeat_records::{ObservationState, Observations};
 
-/// Calls begin one window after the other.
+/// One call per time window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// How long a window is; found by trying when it is not given.
+    /// Length of a window; determined from some calls if it is not given.
     pub window: Option<Duration>,
 }
 
-/// How long the first windows are, as rank 0 decides.
-pub(crate) struct Running {
+/// State of the scheme: the length of the windows, as rank 0 decides.
+pub(crate) struct PreparedWindows {
     pub(super) window: Duration,
     fixed: bool,
 }
 
-/// All ranks learn of the first window in this time.
+/// Time from announcing the first window to its begin, within which all ranks receive the announcement.
 const NOTICE: Duration = Duration::from_millis(1);
 
-/// Calls that are tried for the size of a window.
+/// Number of calls that are tried to determine the length of a window.
 const TRIES: u32 = 32;
 
-/// Above this share of spoiled windows they become longer.
-const MOST_SPOILED: f64 = 0.02;
+/// Share of invalid windows above which windows become longer.
+const MAX_INVALID_SHARE: f64 = 0.02;
 
 impl Windows {
-    /// Finds the size of the windows: twice what most calls take, the waiting for a barrier included.
-    pub(super) async fn prepare<M: Comm, T: Together, K: Clock>(
+    /// Determines the length of the windows: twice the 90th percentile of tried calls, including the imbalance of a barrier.
+    pub(super) async fn prepare<M: Comm, T: Coordinator, K: Clock>(
         &self,
-        stage: &Stage<'_, M, T, K>,
+        context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
-    ) -> Result<Running, MeasureError> {
+    ) -> Result<PreparedWindows, MeasureError> {
         if let Some(window) = self.window {
-            return Ok(Running {
+            return Ok(PreparedWindows {
                 window,
                 fixed: true,
             });
         }
-        let tried = EachCall::default().run(stage, operation, 0, TRIES).await?;
+        let tried = EachCall::default()
+            .run(context, operation, 0, TRIES)
+            .await?;
         let mut lengths: Vec<f64> = tried
             .iter()
             .map(|span| {
-                stage
+                context
                     .nanos(span.end)
-                    .saturating_sub(stage.nanos(span.start)) as f64
+                    .saturating_sub(context.nanos(span.start)) as f64
             })
             .collect();
         let most = Sample::new(&mut lengths).map_or(0.0, |sample| sample.quantile(0.9));
-        let most = collective::all_reduce(stage.comm, most as u64, u64::max).await?;
-        Ok(Running {
+        let most = collective::all_reduce(context.comm, most as u64, u64::max).await?;
+        Ok(PreparedWindows {
             window: Duration::from_nanos((most * 2).max(1) as i64),
             fixed: false,
         })
     }
 }
 
-impl Running {
-    pub(super) async fn run<M: Comm, T: Together, K: Clock>(
+impl PreparedWindows {
+    pub(super) async fn run<M: Comm, T: Coordinator, K: Clock>(
         &self,
-        stage: &Stage<'_, M, T, K>,
+        context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
         first: u32,
         calls: u32,
-    ) -> Result<Vec<Span>, MeasureError> {
-        let model = stage.global()?;
-        let begin = model.apply(stage.clock.ticks()) + NOTICE;
-        let [begin, window] =
-            collective::broadcast(stage.comm, [to_word(begin), self.window.as_nanos() as u64])
-                .await?;
-        let (mut begin, window) = (from_word(begin), Duration::from_nanos(window as i64));
-        let mut spans = room_for(calls);
+    ) -> Result<Vec<CallSpan>, MeasureError> {
+        let model = context.global()?;
+        let begin = model.apply(context.clock.ticks()) + NOTICE;
+        let [begin, window] = collective::broadcast(
+            context.comm,
+            [encode_time(begin), self.window.as_nanos() as u64],
+        )
+        .await?;
+        let (mut begin, window) = (decode_time(begin), Duration::from_nanos(window as i64));
+        let mut spans = reserve_spans(calls);
         for number in first..first + calls {
             operation.prepare();
-            let late = stage.wait_until(&model, begin)?;
-            let mut span = stage.timed(operation, number).await?;
+            let late = context.wait_until(&model, begin)?;
+            let mut span = context.timed(operation, number).await?;
             begin = begin + window;
             if late.is_some() {
                 span.state = ObservationState::Late;
@@ -92,10 +97,10 @@ impl Running {
         Ok(spans)
     }
 
-    /// Makes the windows longer if too many were too short. On rank 0, which tells the others.
+    /// Doubles the length of the windows if too many were invalid. Called on rank 0, which announces it with the next batch.
     pub(super) fn adapt(&mut self, batch: &Observations) {
         let spoiled = (batch.len() - batch.count(ObservationState::Valid)) as f64;
-        if !self.fixed && spoiled > MOST_SPOILED * batch.len() as f64 {
+        if !self.fixed && spoiled > MAX_INVALID_SHARE * batch.len() as f64 {
             self.window = self.window + self.window;
         }
     }

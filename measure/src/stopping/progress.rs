@@ -1,33 +1,33 @@
-//! How far a measurement is, and how many observations are to be made next.
+//! Progress of a measurement towards its stopping rule.
 
 use downbeat_clock_core::Duration;
 
-use super::decay::Remaining;
+use super::decay::RemainingObservations;
 use super::near_least::NearLeast;
 use super::precision::Precision;
-use super::{Ended, Stopping, time_slice};
+use super::{StopReason, Stopping, time_slice};
 
-/// How far a measurement is. Rank 0 asks it between two batches of observations.
+/// Progress of a measurement towards its stopping rule. Rank 0 updates it between two batches of observations.
 #[derive(Clone, Debug)]
-pub struct Progress {
+pub struct StoppingProgress {
     rule: Stopping,
-    /// How many run-times were already looked at.
-    seen: usize,
+    /// Number of run-times that were already processed.
+    processed: usize,
     precision: Precision,
-    remaining: Remaining,
+    remaining: RemainingObservations,
     near_least: NearLeast,
-    ended: Option<Ended>,
+    ended: Option<StopReason>,
 }
 
-impl Progress {
-    /// Of a measurement that has not begun.
+impl StoppingProgress {
+    /// Creates the progress of a measurement that has not begun.
     #[must_use]
     pub fn new(rule: Stopping) -> Self {
-        let remaining = Remaining::new(rule.most());
+        let remaining = RemainingObservations::new(rule.most());
         let (precision, near_least) = Default::default();
         Self {
             rule,
-            seen: 0,
+            processed: 0,
             precision,
             remaining,
             near_least,
@@ -35,45 +35,50 @@ impl Progress {
         }
     }
 
-    /// How many observations are to be made next: 0 when it is enough, and then for good.
+    /// Returns the size of the next batch of observations: 0 when there are enough, and in all later calls.
     ///
-    /// It takes the run-times of all valid observations so far, of which it looks at the new ones only; the number of
-    /// all observations so far, valid or not; and the time since the first of them began. Before them, that is nothing.
+    /// Takes the run-times of all valid observations so far, of which it reads only the new ones; the number of all
+    /// observations so far, valid or not; and the time since the first of them began, which is 0 before the first one.
     pub fn next(&mut self, run_times: &[f64], observations: u32, elapsed: Duration) -> u32 {
         if self.ended.is_some() {
             return 0;
         }
-        let new = run_times.get(self.seen..).unwrap_or_default();
-        self.seen = run_times.len();
-        let room = self.rule.most().saturating_sub(observations);
-        match self.wish(new, observations, elapsed) {
-            Ok(wish) if room > 0 => wish.clamp(1, room),
+        let new = run_times.get(self.processed..).unwrap_or_default();
+        self.processed = run_times.len();
+        let allowed = self.rule.most().saturating_sub(observations);
+        match self.batch_by_rule(new, observations, elapsed) {
+            Ok(batch) if allowed > 0 => batch.clamp(1, allowed),
             Ok(_) => self.end(if matches!(self.rule, Stopping::Count { .. }) {
-                Ended::Count
+                StopReason::Count
             } else {
-                Ended::Most
+                StopReason::Most
             }),
             Err(ended) => self.end(ended),
         }
     }
 
-    /// Why nothing more is measured; `None` while there is.
-    pub fn ended(&self) -> Option<Ended> {
+    /// Returns the reason why the measurement ended; `None` before that.
+    pub fn stop_reason(&self) -> Option<StopReason> {
         self.ended
     }
 
-    fn end(&mut self, ended: Ended) -> u32 {
+    fn end(&mut self, ended: StopReason) -> u32 {
         self.ended = Some(ended);
         0
     }
 
-    /// How many the rule asks for, whatever the greatest number is; or why none.
-    fn wish(&mut self, new: &[f64], observations: u32, elapsed: Duration) -> Result<u32, Ended> {
+    /// Returns the batch size by the rule alone, regardless of the greatest number; or the reason to end.
+    fn batch_by_rule(
+        &mut self,
+        new: &[f64],
+        observations: u32,
+        elapsed: Duration,
+    ) -> Result<u32, StopReason> {
         match self.rule {
             Stopping::Count { .. } => Ok(u32::MAX),
             Stopping::TimeSlice { slice, .. } => {
                 match time_slice::next(slice, elapsed, observations) {
-                    0 => Err(Ended::TimeSlice),
+                    0 => Err(StopReason::TimeSlice),
                     next => Ok(next),
                 }
             }
@@ -94,7 +99,7 @@ impl Progress {
             }
             Stopping::Decay { decay, batch, .. } => {
                 match self.remaining.after(new, observations, decay, batch) {
-                    0 if observations < self.rule.most() => Err(Ended::Decayed),
+                    0 if observations < self.rule.most() => Err(StopReason::Decayed),
                     left => Ok(left.min(batch)),
                 }
             }
@@ -104,44 +109,48 @@ impl Progress {
                 least,
                 ..
             } => match self.near_least.after(new, bound, least) {
-                near if near >= times => Err(Ended::NearLeast),
+                near if near >= times => Err(StopReason::NearLeast),
                 _ => Ok(1),
             },
         }
     }
 
-    /// First as many as are needed at least, then batches of this size; larger ones only when they are still few beside
-    /// those that were made, as every look at them costs the ranks an agreement.
+    /// Returns the least number first, and batches of this size afterwards. Batches grow with the number of observations, as
+    /// the ranks must agree after every batch.
     fn until_precise(
         &self,
         share: Option<f64>,
         bound: f64,
         least: u32,
         batch: u32,
-    ) -> Result<u32, Ended> {
+    ) -> Result<u32, StopReason> {
         let valid = u32::try_from(self.precision.count()).unwrap_or(u32::MAX);
         if valid < least {
             return Ok(least - valid);
         }
         if share.is_some_and(|share| share <= bound) {
-            return Err(Ended::Precise);
+            return Err(StopReason::Precise);
         }
-        Ok(batch.max(valid / FEW_BESIDE))
+        Ok(batch.max(valid / MIN_BATCH_FRACTION))
     }
 }
 
-/// A 64th more than were needed is no loss.
-const FEW_BESIDE: u32 = 64;
+/// Batches are at least this fraction of the valid observations: a 64th more than needed is acceptable.
+const MIN_BATCH_FRACTION: u32 = 64;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Measures with run-times from a function, of which every so many are invalid and each takes 10 ns. The sizes of
-    /// the batches, and why it ended.
-    fn run(rule: &str, invalid_every: u32, run_time: impl Fn(u32) -> f64) -> (Vec<u32>, Ended) {
-        let mut progress = Progress::new(rule.parse().unwrap());
+    /// Simulates a measurement whose observations take 10 ns each, with run-times from a function, and every
+    /// `invalid_every`th of them invalid. Returns the sizes of the batches and the reason for the end.
+    fn run(
+        rule: &str,
+        invalid_every: u32,
+        run_time: impl Fn(u32) -> f64,
+    ) -> (Vec<u32>, StopReason) {
+        let mut progress = StoppingProgress::new(rule.parse().unwrap());
         let (mut run_times, mut observations, mut batches) = (Vec::new(), 0_u32, Vec::new());
         loop {
             let next = progress.next(
@@ -149,7 +158,7 @@ mod tests {
                 observations,
                 Duration::from_nanos(10 * i64::from(observations)),
             );
-            let Some(ended) = progress.ended() else {
+            let Some(ended) = progress.stop_reason() else {
                 assert!(next > 0, "{rule} asks for nothing and does not end");
                 let valid = |call: &u32| !(call + 1).is_multiple_of(invalid_every);
                 run_times.extend(
@@ -168,53 +177,65 @@ mod tests {
 
     #[test]
     fn a_count_is_made_at_once() {
-        assert_eq!(run("count/1000", 0, |_| 1.0), (vec![1_000], Ended::Count));
-        assert_eq!(run("count/1", 1, |_| 1.0), (vec![1], Ended::Count));
         assert_eq!(
-            Progress::new(Stopping::Count { most: u32::MAX }).next(&[], 0, Duration::ZERO),
+            run("count/1000", 0, |_| 1.0),
+            (vec![1_000], StopReason::Count)
+        );
+        assert_eq!(run("count/1", 1, |_| 1.0), (vec![1], StopReason::Count));
+        assert_eq!(
+            StoppingProgress::new(Stopping::Count { most: u32::MAX }).next(&[], 0, Duration::ZERO),
             u32::MAX
         );
     }
 
     #[test]
-    fn a_time_slice_is_filled_but_hardly_overrun() {
+    fn a_time_slice_is_filled_and_barely_exceeded() {
         let (batches, ended) = run("time/100us/1000000", 0, |_| 1.0);
-        // 10,000 of 10 ns; the last one is the only one that may end after it.
+        // 10,000 of 10 ns; only the last batch may end after the slice.
         assert_eq!(
             (batches.iter().sum::<u32>(), ended),
-            (10_000, Ended::TimeSlice)
+            (10_000, StopReason::TimeSlice)
         );
         assert!(batches.len() < 30, "{batches:?}");
-        assert_eq!(run("time/1h/20", 0, |_| 1.0), (vec![8, 8, 4], Ended::Most));
+        assert_eq!(
+            run("time/1h/20", 0, |_| 1.0),
+            (vec![8, 8, 4], StopReason::Most)
+        );
     }
 
     #[test]
-    fn a_relative_error_is_looked_at_after_every_batch_of_the_least() {
-        // Of 9 and 11 in turn, n of them: 1 / sqrt(n - 1) off a mean of 10.
+    fn a_relative_error_is_checked_after_every_batch() {
+        // n run-times of 9 and 11 in turn have the mean 10 and the standard error 1 / sqrt(n - 1).
         let alternating = |call| if call % 2 == 0 { 9.0 } else { 11.0 };
         assert_eq!(
             run("rse/0.025/8/33", 0, alternating),
-            (vec![8, 8, 8], Ended::Precise)
+            (vec![8, 8, 8], StopReason::Precise)
         );
         assert_eq!(
             run("rse/0.02/8/33", 0, alternating),
-            (vec![8; 4], Ended::Precise)
+            (vec![8; 4], StopReason::Precise)
         );
         assert_eq!(
             run("rse/0.01/8/33", 0, alternating),
-            (vec![8, 8, 8, 8, 1], Ended::Most)
+            (vec![8, 8, 8, 8, 1], StopReason::Most)
         );
-        // All alike are precise at once; all zero have no relative error.
-        assert_eq!(run("rse/0.1/2/10", 0, |_| 5.0), (vec![2], Ended::Precise));
-        assert_eq!(run("rse/0.1/5/10", 0, |_| 0.0), (vec![5, 5], Ended::Most));
+        // Equal run-times are precise at once; zeros have no relative error.
+        assert_eq!(
+            run("rse/0.1/2/10", 0, |_| 5.0),
+            (vec![2], StopReason::Precise)
+        );
+        assert_eq!(
+            run("rse/0.1/5/10", 0, |_| 0.0),
+            (vec![5, 5], StopReason::Most)
+        );
     }
 
     #[test]
-    fn an_interval_is_looked_at_after_every_call() {
+    fn an_interval_is_checked_after_every_call() {
         let alternating = |call| if call % 2 == 0 { 9.0 } else { 11.0 };
         // By R, as `qt(0.975, n - 1) * sd(x) / sqrt(n) / mean(x)`: 0.0512 for 18 of them, and 0.0497 for 19.
         let (batches, ended) = run("interval/0.95/0.05/5/1000", 0, alternating);
-        assert_eq!((batches[0], ended), (5, Ended::Precise));
+        assert_eq!((batches[0], ended), (5, StopReason::Precise));
         assert!(batches[1..].iter().all(|batch| *batch == 1));
         assert_eq!(batches.iter().sum::<u32>(), 19);
     }
@@ -223,15 +244,15 @@ mod tests {
     fn a_decay_ends_early_only_without_new_minima() {
         assert_eq!(
             run("decay/linear/10/100", 0, |_| 5.0),
-            (vec![10; 6], Ended::Decayed)
+            (vec![10; 6], StopReason::Decayed)
         );
         assert_eq!(
             run("decay/exponential/10/100", 0, |_| 5.0),
-            (vec![10, 10, 10, 10, 2], Ended::Decayed)
+            (vec![10, 10, 10, 10, 2], StopReason::Decayed)
         );
         assert_eq!(
             run("decay/linear/10/95", 0, |call| -f64::from(call)).1,
-            Ended::Most
+            StopReason::Most
         );
         assert_eq!(
             run("decay/linear/10/95", 0, |call| -f64::from(call))
@@ -243,33 +264,33 @@ mod tests {
     }
 
     #[test]
-    fn the_least_is_believed_when_it_was_nearly_met_often_enough() {
+    fn enough_run_times_near_the_minimum_end_it() {
         assert_eq!(
             run("near/0.05/3/4/30", 0, |_| 5.0),
-            (vec![1; 7], Ended::NearLeast)
+            (vec![1; 7], StopReason::NearLeast)
         );
-        // A new least one at call 5: then 6, 7 and 8.
+        // Call 5 is a new minimum, and calls 6, 7 and 8 are near it.
         let once_less = |call| if call < 5 { 6.0 } else { 5.0 };
         assert_eq!(
             run("near/0.05/3/4/30", 0, once_less),
-            (vec![1; 9], Ended::NearLeast)
+            (vec![1; 9], StopReason::NearLeast)
         );
         assert_eq!(
             run("near/0.05/3/4/30", 0, |call| -f64::from(call)),
-            (vec![1; 30], Ended::Most)
+            (vec![1; 30], StopReason::Most)
         );
         assert_eq!(
             run("near/0.05/3/4/30", 2, |_| 5.0),
-            (vec![1; 13], Ended::NearLeast)
+            (vec![1; 13], StopReason::NearLeast)
         );
     }
 
     #[test]
-    fn invalid_observations_do_not_count_but_end_it() {
+    fn invalid_observations_count_only_for_the_limit() {
         let alternating = |call: u32| if call % 4 < 2 { 9.0 } else { 11.0 };
-        // Every other one is invalid: 8 valid ones take 15.
+        // Every other observation is invalid: 8 valid ones take 15.
         let (batches, ended) = run("rse/0.1/8/1000", 2, |call| alternating(call / 2 * 2));
-        assert_eq!((batches[0], ended), (8, Ended::Precise));
+        assert_eq!((batches[0], ended), (8, StopReason::Precise));
         for rule in [
             "near/0.1/3/4/50",
             "rse/0.1/8/50",
@@ -282,26 +303,29 @@ mod tests {
         }
         assert_eq!(
             run("decay/linear/10/100", 1, |_| 1.0),
-            (vec![10; 5], Ended::Decayed)
+            (vec![10; 5], StopReason::Decayed)
         );
     }
 
     #[test]
-    fn a_rule_that_makes_no_sense_ends_nevertheless() {
-        let mut progress = Progress::new(Stopping::Count { most: 0 });
+    fn invalid_rules_end_nevertheless() {
+        let mut progress = StoppingProgress::new(Stopping::Count { most: 0 });
         assert_eq!(
-            (progress.next(&[], 0, Duration::ZERO), progress.ended()),
-            (0, Some(Ended::Count))
+            (
+                progress.next(&[], 0, Duration::ZERO),
+                progress.stop_reason()
+            ),
+            (0, Some(StopReason::Count))
         );
-        let mut progress = Progress::new(Stopping::RelativeError {
+        let mut progress = StoppingProgress::new(Stopping::RelativeError {
             bound: f64::NAN,
             least: 0,
             most: 5,
         });
         assert_eq!(progress.next(&[], 0, Duration::ZERO), 1);
         assert_eq!(progress.next(&[f64::NAN; 5], 5, Duration::ZERO), 0);
-        // Fewer run-times than before: none of them is new.
-        let mut progress = Progress::new("rse/0.1/2/10".parse().unwrap());
+        // Fewer run-times than before: none of them are new.
+        let mut progress = StoppingProgress::new("rse/0.1/2/10".parse().unwrap());
         progress.next(&[1.0, 2.0, 3.0], 3, Duration::ZERO);
         assert!(progress.next(&[1.0], 3, Duration::ZERO) > 0);
     }

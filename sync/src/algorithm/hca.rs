@@ -1,17 +1,18 @@
-//! HCA: HCA2, and at the end every rank's offset to rank 0 once more.
+//! HCA: HCA2, followed by another offset of every rank to rank 0.
 
 use downbeat_clock_core::{Clock, ClockModel, Global, Local, OffsetSample, Timestamp};
 
-use super::{Attempt, Hca2, LocalClock};
+use super::hca2::Hca2;
+use super::local_clock::{LocalClock, RankResult};
 use crate::line::{LearnedModel, LineFit, Quality};
 use crate::pair::answer;
 use crate::{Comm, CommError, OffsetClient, SyncError};
 
-/// HCA2, whose composed lines are moved so that they go through an offset that was measured straight to rank 0, one
-/// rank after the other.
+/// HCA2, whose composed lines are then shifted to an offset that each rank measures directly to
+/// rank 0, one rank after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hca {
-    /// How each rank learns its line.
+    /// Parameters of each line.
     pub line: LineFit,
 }
 
@@ -20,7 +21,7 @@ impl Hca {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Attempt, CommError> {
+    ) -> Result<RankResult, CommError> {
         let to_root = Hca2 { line: self.line }.lines(me, comm).await?;
         if comm.rank() == 0 {
             for client in 1..comm.size() {
@@ -30,17 +31,18 @@ impl Hca {
             return Ok(to_root.map(|_| me.own()));
         }
         let sample = self.measure(me, comm).await?;
-        let of_root: Quality = comm.recv(0).await?;
+        let root_quality: Quality = comm.recv(0).await?;
         Ok(to_root.and_then(|LearnedModel { model, quality }| {
             let sample = sample?;
-            // The offset was measured straight to rank 0: the hops no longer matter to it.
+            // The offset was measured directly to rank 0: its bound does not include the hops of
+            // the tree.
             let quality = Quality {
                 half_width: sample.half_width,
                 ..quality
             }
-            .and(of_root);
+            .combine(root_quality);
             me.learned(LearnedModel {
-                model: moved(&model, sample)?,
+                model: shift_to(&model, sample)?,
                 quality,
             })
         }))
@@ -51,14 +53,15 @@ impl Hca {
         me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Result<OffsetSample<Local>, SyncError>, CommError> {
-        let (mut client, failure) = OffsetClient::<Local, Global>::or_single(self.line.offset, 0);
+        let (mut client, failure) =
+            OffsetClient::<Local, Global>::new_or_single(self.line.offset, 0);
         let measured = client.attempt(me.clock, &me.base, comm).await?;
         Ok(failure.map_or(measured, Err))
     }
 }
 
-/// The model with the same rate that goes through the sample.
-fn moved(
+/// Returns the model with the same rate that goes through the sample.
+fn shift_to(
     model: &ClockModel<Local, Local>,
     sample: OffsetSample<Local>,
 ) -> Result<ClockModel<Local, Global>, SyncError> {

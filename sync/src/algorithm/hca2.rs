@@ -1,24 +1,25 @@
-//! HCA2: up a tree, each rank learns from its parent; the root composes the lines and tells every rank its own.
+//! HCA2: up a tree, each rank learns from its parent; the root composes the lines and sends every
+//! rank its own.
 
 use downbeat_clock_core::{BinomialTree, Clock, ClockModel, Duration, Local, PairRole};
 
-use super::{Attempt, LocalClock};
+use super::local_clock::{LocalClock, RankResult};
 use crate::line::{LearnedModel, LineFit, Quality};
 use crate::{Comm, CommError, SyncError};
 
-/// In every round, half of the ranks that are left learn a line from the other half. Lines are composed on the way up
-/// and sent back down.
+/// In every round, half of the remaining ranks learn a line from the other half. Lines are composed
+/// on the way up and sent back down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hca2 {
-    /// How each rank learns its line.
+    /// Parameters of each line.
     pub line: LineFit,
 }
 
-/// From a rank's own time to that of the root of a subtree.
-type Below = LearnedModel<Local, Local>;
+/// Model from a rank's own time to that of the root of a subtree.
+type PathToRoot = LearnedModel<Local, Local>;
 
-/// To oneself.
-const ITSELF: Below = LearnedModel {
+/// Path of a root to itself.
+const EMPTY_PATH: PathToRoot = LearnedModel {
     model: ClockModel::IDENTITY,
     quality: Quality {
         residual_deviation: None,
@@ -32,7 +33,7 @@ impl Hca2 {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Attempt, CommError> {
+    ) -> Result<RankResult, CommError> {
         let to_root = self.lines(me, comm).await?;
         Ok(to_root.and_then(|LearnedModel { model, quality }| {
             me.learned(LearnedModel {
@@ -42,13 +43,13 @@ impl Hca2 {
         }))
     }
 
-    /// From this rank's time to that of rank 0.
+    /// Computes the model from this rank's time to that of rank 0.
     pub(super) async fn lines<K: Clock, M: Comm>(
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Result<Below, SyncError>, CommError> {
-        // What is known of the root's own clock comes with the last line on every way there.
+    ) -> Result<Result<PathToRoot, SyncError>, CommError> {
+        // The quality of rank 0's own clock is sent with the last line of every path.
         let quality = if comm.rank() == 0 {
             me.quality
         } else {
@@ -63,7 +64,7 @@ impl Hca2 {
                 let above = receive(comm, reference).await?;
                 mine = line
                     .and_then(|line| compose(line, above))
-                    .unwrap_or_else(|why| remember(&mut failure, why));
+                    .unwrap_or_else(|why| keep_failure(&mut failure, why));
             }
             Some(PairRole::ReferenceOf(client)) => {
                 self.line
@@ -76,16 +77,16 @@ impl Hca2 {
         Ok(failure.map_or(Ok(mine), Err))
     }
 
-    /// Up the tree: for every rank of this one's subtree, in order, the way to this rank; of the root's subtree, on the
-    /// root alone.
+    /// Goes up the tree, and returns the paths of the ranks of this rank's subtree to this rank, in
+    /// order. Only the root keeps those of its subtree.
     async fn gather<K: Clock, M: Comm>(
         &self,
         me: &LocalClock<'_, K>,
         quality: Quality,
         comm: &M,
         failure: &mut Option<SyncError>,
-    ) -> Result<Vec<Below>, CommError> {
-        let mut subtree = vec![ITSELF];
+    ) -> Result<Vec<PathToRoot>, CommError> {
+        let mut subtree = vec![EMPTY_PATH];
         for role in BinomialTree::new(comm.size()).upwards(comm.rank()) {
             match role {
                 PairRole::ReferenceOf(client) => {
@@ -99,10 +100,10 @@ impl Hca2 {
                 }
                 PairRole::ClientOf(reference) => {
                     let line = self.line.learn(me.clock, &me.base, comm, reference).await?;
-                    let line = line.unwrap_or_else(|why| remember(failure, why));
+                    let line = line.unwrap_or_else(|why| keep_failure(failure, why));
                     for rank in &subtree {
                         let composed =
-                            compose(*rank, line).unwrap_or_else(|why| remember(failure, why));
+                            compose(*rank, line).unwrap_or_else(|why| keep_failure(failure, why));
                         send(comm, reference, composed).await?;
                     }
                 }
@@ -112,8 +113,9 @@ impl Hca2 {
     }
 }
 
-/// Down the tree: every rank gets the ways of its subtree to the root, and passes on all but its own.
-async fn scatter<M: Comm>(subtree: Vec<Below>, comm: &M) -> Result<Below, CommError> {
+/// Goes down the tree: every rank gets the paths of its subtree to the root, and passes on all
+/// except its own.
+async fn scatter<M: Comm>(subtree: Vec<PathToRoot>, comm: &M) -> Result<PathToRoot, CommError> {
     let mut known = subtree;
     for role in BinomialTree::new(comm.size()).downwards(comm.rank()) {
         match role {
@@ -123,35 +125,35 @@ async fn scatter<M: Comm>(subtree: Vec<Below>, comm: &M) -> Result<Below, CommEr
                 }
             }
             PairRole::ReferenceOf(client) => {
-                // The upper half of what is left is the client's.
+                // The upper half of the remaining paths is the client's.
                 for rank in known.split_off(known.len() / 2) {
                     send(comm, client, rank).await?;
                 }
             }
         }
     }
-    Ok(known.first().copied().unwrap_or(ITSELF))
+    Ok(known.first().copied().unwrap_or(EMPTY_PATH))
 }
 
-fn compose(line: Below, above: Below) -> Result<Below, SyncError> {
+fn compose(line: PathToRoot, above: PathToRoot) -> Result<PathToRoot, SyncError> {
     Ok(LearnedModel {
         model: line.model.then(&above.model)?,
-        quality: line.quality.and(above.quality),
+        quality: line.quality.combine(above.quality),
     })
 }
 
-/// Keeps the first failure, and goes on with a line that is wrong, so that nobody waits in vain.
-fn remember(failure: &mut Option<SyncError>, why: SyncError) -> Below {
+/// Keeps the first failure, and continues with an incorrect line, so that no rank waits for ever.
+fn keep_failure(failure: &mut Option<SyncError>, why: SyncError) -> PathToRoot {
     failure.get_or_insert(why);
-    ITSELF
+    EMPTY_PATH
 }
 
-async fn send<M: Comm>(comm: &M, to: u32, line: Below) -> Result<(), CommError> {
+async fn send<M: Comm>(comm: &M, to: u32, line: PathToRoot) -> Result<(), CommError> {
     comm.send(to, line.model).await?;
     comm.send(to, line.quality).await
 }
 
-async fn receive<M: Comm>(comm: &M, from: u32) -> Result<Below, CommError> {
+async fn receive<M: Comm>(comm: &M, from: u32) -> Result<PathToRoot, CommError> {
     Ok(LearnedModel {
         model: comm.recv(from).await?,
         quality: comm.recv(from).await?,

@@ -1,15 +1,17 @@
-//! HCA3 (algorithm 1 of the 2018 paper): down a tree, each rank learns from one that knows global time already.
+//! HCA3 (algorithm 1 of the 2018 paper): down a tree, each rank learns from one that knows global
+//! time already.
 
 use downbeat_clock_core::{BinomialTree, Clock, PairRole};
 
-use super::{Attempt, LocalClock, Synchronized};
+use super::local_clock::{LocalClock, RankResult, Synchronized};
 use crate::line::LineFit;
 use crate::{Comm, CommError, OffsetAlgorithm};
 
-/// In every round, ranks that know global time teach as many that do not. Nothing is merged and nothing scattered.
+/// In every round, each rank that knows global time teaches one that does not. Models need not be
+/// merged and scattered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hca3 {
-    /// How each rank learns its line.
+    /// Parameters of each line.
     pub line: LineFit,
 }
 
@@ -18,7 +20,7 @@ impl Hca3 {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Attempt, CommError> {
+    ) -> Result<RankResult, CommError> {
         let tree = BinomialTree::new(comm.size());
         let mut mine = Ok(me.own());
         for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
@@ -28,7 +30,8 @@ impl Hca3 {
                     mine = learned.and_then(|learned| me.learned(learned));
                 }
                 PairRole::ReferenceOf(client) => {
-                    // Who failed to learn answers with anything, so that the client does not wait in vain.
+                    // A rank that failed answers with its own time, so that the client does not
+                    // wait for ever.
                     let Synchronized { model, quality } = mine.unwrap_or(me.own());
                     self.line
                         .teach(me.clock, &model, &quality, comm, client)
@@ -43,7 +46,7 @@ impl Hca3 {
 /// HCA3 with offsets instead of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hca3Offset {
-    /// How an offset is measured.
+    /// Algorithm that measures each offset.
     pub offset: OffsetAlgorithm,
 }
 
@@ -52,9 +55,9 @@ impl Hca3Offset {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Attempt, CommError> {
+    ) -> Result<RankResult, CommError> {
         Hca3 {
-            line: LineFit::level(self.offset),
+            line: LineFit::offset_only(self.offset),
         }
         .attempt(me, comm)
         .await

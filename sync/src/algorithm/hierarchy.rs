@@ -1,27 +1,30 @@
-//! HlHCA (algorithm 4 of the 2018 paper): an algorithm between nodes, and others within.
+//! HlHCA (algorithm 4 of the 2018 paper): one algorithm between nodes, and others within them.
 
 use downbeat_clock_core::Clock;
 
-use super::{Attempt, FlatAlgorithm, LocalClock};
+use super::flat::FlatAlgorithm;
+use super::local_clock::{LocalClock, RankResult};
 use crate::{Comm, CommError};
 
-/// The first rank of every group takes part in the level above, and is the reference of its own group afterwards.
+/// Hierarchical synchronization. The first rank of every group takes part in the level above, and
+/// is then the reference of its own group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Hierarchy {
     /// `h2hca(NODES,RANKS)`: between nodes, then within each.
     Two {
-        /// Between the first ranks of all nodes.
+        /// Algorithm between the first ranks of all nodes.
         nodes: FlatAlgorithm,
-        /// Between the ranks of a node.
+        /// Algorithm between the ranks of a node.
         ranks: FlatAlgorithm,
     },
-    /// `h3hca(NODES,SOCKETS,RANKS)`: between nodes, then between the sockets of each, then within each socket.
+    /// `h3hca(NODES,SOCKETS,RANKS)`: between nodes, then between the sockets of each, then within
+    /// each socket.
     Three {
-        /// Between the first ranks of all nodes.
+        /// Algorithm between the first ranks of all nodes.
         nodes: FlatAlgorithm,
-        /// Between the first ranks of the sockets of a node.
+        /// Algorithm between the first ranks of the sockets of a node.
         sockets: FlatAlgorithm,
-        /// Between the ranks of a socket.
+        /// Algorithm between the ranks of a socket.
         ranks: FlatAlgorithm,
     },
 }
@@ -31,10 +34,10 @@ impl Hierarchy {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Attempt, CommError> {
+    ) -> Result<RankResult, CommError> {
         let rank = comm.rank();
-        // Every rank is in some group: a split without a color is for the leaders only.
-        let Some(node) = comm.split(Some(me.place.node), rank).await? else {
+        // Every rank has a color here, and so a group.
+        let Some(node) = comm.split(Some(me.placement.node), rank).await? else {
             return Ok(Ok(me.own()));
         };
         let leaders = comm.split(leads(&node), rank).await?;
@@ -47,7 +50,7 @@ impl Hierarchy {
                 sockets,
                 ranks,
             } => {
-                let Some(socket) = node.split(Some(me.place.socket), rank).await? else {
+                let Some(socket) = node.split(Some(me.placement.socket), rank).await? else {
                     return Ok(Ok(me.own()));
                 };
                 let heads = node.split(leads(&socket), rank).await?;
@@ -62,20 +65,20 @@ impl Hierarchy {
     }
 }
 
-/// The color of those that take part in the level above.
+/// Returns a color for the rank that takes part in the level above.
 fn leads<M: Comm>(group: &M) -> Option<u32> {
     (group.rank() == 0).then_some(0)
 }
 
-/// From the coarsest level to the finest: what a rank learned at one is what it starts from at the next.
+/// Runs the levels from the coarsest to the finest: each starts from the model of the level before.
 async fn descend<K: Clock, M: Comm, const LEVELS: usize>(
     me: &LocalClock<'_, K>,
     levels: [(Option<&M>, &FlatAlgorithm); LEVELS],
-) -> Result<Attempt, CommError> {
+) -> Result<RankResult, CommError> {
     let mut me = LocalClock { ..*me };
     let mut failure = None;
     for (comm, algorithm) in levels {
-        // A level that this rank has no part in, or all for itself.
+        // Skips a level in which this rank takes no part or is alone.
         let Some(comm) = comm.filter(|comm| comm.size() > 1) else {
             continue;
         };
@@ -87,7 +90,7 @@ async fn descend<K: Clock, M: Comm, const LEVELS: usize>(
                     ..me
                 }
             }
-            // It goes on with what it has, so that nobody waits in vain.
+            // The rank continues with its current model, so that no other waits for ever.
             Err(why) => failure = failure.or(Some(why)),
         }
     }

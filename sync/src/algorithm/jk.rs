@@ -1,17 +1,17 @@
-//! The synchronization of Jones and Koenig: a line per rank, straight to rank 0.
+//! Synchronization of Jones and Koenig: a line from every rank directly to rank 0.
 
 use downbeat_clock_core::Clock;
 
-use super::{Attempt, LocalClock};
+use super::local_clock::{LocalClock, RankResult};
 use crate::line::LineFit;
 use crate::pair::answer;
 use crate::{Comm, CommError};
 
-/// Every rank learns a line from rank 0, which goes round all ranks for each point of the lines: so all lines span the
-/// same time.
+/// Every rank learns a line from rank 0, which measures one point of all lines before the next: so
+/// all lines span the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Jk {
-    /// How each rank learns its line.
+    /// Parameters of each line.
     pub line: LineFit,
 }
 
@@ -20,7 +20,7 @@ impl Jk {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Attempt, CommError> {
+    ) -> Result<RankResult, CommError> {
         if comm.rank() != 0 {
             let learned = self.line.learn(me.clock, &me.base, comm, 0).await?;
             return Ok(learned.and_then(|learned| me.learned(learned)));

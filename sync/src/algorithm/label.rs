@@ -1,4 +1,4 @@
-//! Labels: how a synchronization is asked for, and named in results.
+//! Labels of algorithms: their text form in options and results.
 
 use core::fmt;
 use core::num::NonZeroU32;
@@ -11,11 +11,11 @@ use super::{
 use crate::line::LineFit;
 use crate::{LabelError, OffsetAlgorithm};
 
-/// What follows in the label of a line whose options are on.
+/// Suffixes of the label of a line whose options are on.
 const RECOMPUTE: &str = "/recompute";
 const WEIGHTED: &str = "/weighted";
 
-/// `1000/skampi/100`, or `1000/skampi/100/recompute/weighted`.
+/// Formats as `1000/skampi/100`, or `1000/skampi/100/recompute/weighted`.
 impl fmt::Display for LineFit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let or_nothing = |label, on| if on { label } else { "" };

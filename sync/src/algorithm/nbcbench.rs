@@ -1,15 +1,16 @@
-//! NBCBench's synchronization (Hoefler): offsets along a tree, summed up at its root.
+//! Synchronization of NBCBench (Hoefler): offsets along a tree, summed up at its root.
 
 use downbeat_clock_core::Clock;
 
-use super::{Attempt, Hca2, LocalClock};
+use super::hca2::Hca2;
+use super::local_clock::{LocalClock, RankResult};
 use crate::line::LineFit;
 use crate::{Comm, CommError, OffsetAlgorithm};
 
-/// HCA2 with offsets instead of lines: drift is not looked at.
+/// HCA2 with offsets instead of lines: drift is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NbcBench {
-    /// How an offset is measured.
+    /// Algorithm that measures each offset.
     pub offset: OffsetAlgorithm,
 }
 
@@ -18,9 +19,9 @@ impl NbcBench {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Attempt, CommError> {
+    ) -> Result<RankResult, CommError> {
         Hca2 {
-            line: LineFit::level(self.offset),
+            line: LineFit::offset_only(self.offset),
         }
         .attempt(me, comm)
         .await

@@ -1,24 +1,26 @@
-//! ClockPropSync (algorithm 3 of the 2018 paper): ranks that read one source of time need only be told.
+//! ClockPropSync (algorithm 3 of the 2018 paper): ranks that read the same time source adopt the
+//! model of rank 0.
 
 use core::num::NonZeroU32;
 
 use downbeat_clock_core::{Clock, Duration, Global};
 
-use super::{Attempt, LocalClock, Synchronized};
+use super::local_clock::{LocalClock, RankResult, Synchronized};
 use crate::collective::broadcast;
 use crate::line::Quality;
 use crate::pair::answer;
 use crate::{Comm, CommError, OffsetAlgorithm, OffsetClient, SyncError};
 
-/// Rank 0 tells all others its model of the counter, and they adopt it: if they read the same counter.
+/// Rank 0 sends its model of the counter to all others, which adopt it if they read the same
+/// counter.
 ///
-/// That is checked, not assumed. The ranks must say that their source is the same, and a rank that reads the model of
-/// rank 0 by its own counter must find an offset to rank 0 that may well be none: two emulated nodes share a boot id
-/// and have different clocks.
+/// That is checked: the ranks must have the same [`source`](super::LocalClock::source), and the
+/// model of rank 0 applied to a rank's own counter must have an offset to rank 0 that is zero
+/// within its error bound. Two emulated nodes, for example, share a boot id but not a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClockPropSync;
 
-/// Enough for one of them to be quick.
+/// Enough exchanges that one of them is quick.
 const CHECK: OffsetAlgorithm = OffsetAlgorithm::skampi(NonZeroU32::new(100).unwrap());
 
 impl ClockPropSync {
@@ -26,9 +28,9 @@ impl ClockPropSync {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Attempt, CommError> {
+    ) -> Result<RankResult, CommError> {
         let model = broadcast(comm, me.own().model).await?;
-        let of_root = broadcast(comm, me.quality).await?;
+        let root_quality = broadcast(comm, me.quality).await?;
         let source = broadcast(comm, me.source).await?;
         if comm.rank() == 0 {
             for client in 1..comm.size() {
@@ -36,10 +38,10 @@ impl ClockPropSync {
             }
             return Ok(Ok(me.own()));
         }
-        let (mut client, _) = OffsetClient::<Global, Global>::or_single(CHECK, 0);
+        let (mut client, _) = OffsetClient::<Global, Global>::new_or_single(CHECK, 0);
         let sample = client.attempt(me.clock, &model, comm).await?;
         Ok(sample.and_then(|sample| {
-            // A nanosecond for the rounding of stamps.
+            // Adds a nanosecond for the rounding of timestamps.
             let certain = sample.half_width.unwrap_or(Duration::ZERO) + Duration::from_nanos(1);
             if source != me.source || sample.offset.abs() > certain {
                 return Err(SyncError::OtherSource {
@@ -53,7 +55,7 @@ impl ClockPropSync {
             };
             Ok(Synchronized {
                 model,
-                quality: quality.and(of_root),
+                quality: quality.combine(root_quality),
             })
         }))
     }

@@ -1,15 +1,16 @@
-//! SKaMPI's synchronization: one offset per rank, one rank after the other.
+//! Synchronization of SKaMPI: one offset per rank, one rank after the other.
 
 use downbeat_clock_core::Clock;
 
-use super::{Attempt, Jk, LocalClock};
+use super::jk::Jk;
+use super::local_clock::{LocalClock, RankResult};
 use crate::line::LineFit;
 use crate::{Comm, CommError, OffsetAlgorithm};
 
-/// Every rank in turn measures its offset to rank 0; drift is not looked at.
+/// Every rank in turn measures its offset to rank 0; drift is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Skampi {
-    /// How an offset is measured.
+    /// Algorithm that measures each offset.
     pub offset: OffsetAlgorithm,
 }
 
@@ -18,9 +19,9 @@ impl Skampi {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<Attempt, CommError> {
+    ) -> Result<RankResult, CommError> {
         Jk {
-            line: LineFit::level(self.offset),
+            line: LineFit::offset_only(self.offset),
         }
         .attempt(me, comm)
         .await

@@ -1,59 +1,36 @@
-//! The calls of MPI, each with its return code looked at.
+//! Calls of MPI, each with a check of its return code.
 
 use core::ffi::c_int;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
-use mpi::environment::{self, Threading};
 use mpi::ffi::{self, MPI_Comm};
 use mpi::raw::AsRaw;
 use mpi::traits::{Communicator, Equivalence};
 
-use super::MpiError;
-use super::end::{check_running, watch};
+use super::end::{check_running, notice_finalize};
+use super::error::MpiError;
 use crate::Words;
 use crate::payload::MAX_WORDS;
 
-/// A communicator that nobody else uses, and that returns its errors. Freed when dropped.
+/// Communicator of our own, whose calls return errors. Freed when dropped.
 #[derive(Debug)]
 pub(super) struct Context {
     raw: MPI_Comm,
-    /// The communicator is for the thread that made it.
+    /// Only the thread that created the communicator may use it.
     one_thread: PhantomData<*const ()>,
 }
 
-/// Order is all that tells messages apart.
+/// Messages need no tags: they are received in order.
 const TAG: c_int = 0;
 
-/// Whether this thread may call MPI.
-pub(super) fn check_usable() -> Result<(), MpiError> {
-    if !environment::is_initialized() {
-        return Err(MpiError::NotInitialized);
-    }
-    if environment::is_finalized() {
-        return Err(MpiError::Finalized);
-    }
-    if environment::threading_support() >= Threading::Serialized {
-        return Ok(());
-    }
-    let mut main = 0;
-    // SAFETY: MPI is running, any thread may ask this, and `main` can be written to.
-    let code = unsafe { ffi::MPI_Is_thread_main(&raw mut main) };
-    MpiError::check("MPI_Is_thread_main", code)?;
-    if main == 0 {
-        Err(MpiError::OtherThread)
-    } else {
-        Ok(())
-    }
-}
-
-/// The type of what is sent.
+/// MPI datatype of a word.
 #[inline]
-fn word() -> ffi::MPI_Datatype {
+fn word_type() -> ffi::MPI_Datatype {
     u64::equivalent_datatype().as_raw()
 }
 
-fn byte() -> ffi::MPI_Datatype {
+fn byte_type() -> ffi::MPI_Datatype {
     u8::equivalent_datatype().as_raw()
 }
 
@@ -62,7 +39,7 @@ fn undefined() -> c_int {
     unsafe { ffi::RSMPI_UNDEFINED }
 }
 
-fn nothing() -> MPI_Comm {
+fn null_comm() -> MPI_Comm {
     // SAFETY: a constant.
     unsafe { ffi::RSMPI_COMM_NULL }
 }
@@ -74,25 +51,25 @@ impl Context {
     }
 
     /// # Safety
-    /// MPI is running, and `comm` is a communicator.
+    /// MPI must be running, and `comm` must be a valid communicator.
     pub(super) unsafe fn duplicate_raw(comm: MPI_Comm) -> Result<Self, MpiError> {
-        let mut between_groups = 0;
-        // SAFETY: the caller vouches for the communicator, and `between_groups` can be written to.
-        let code = unsafe { ffi::MPI_Comm_test_inter(comm, &raw mut between_groups) };
+        let mut is_inter = 0;
+        // SAFETY: the caller vouches for the communicator, and `is_inter` can be written to.
+        let code = unsafe { ffi::MPI_Comm_test_inter(comm, &raw mut is_inter) };
         MpiError::check("MPI_Comm_test_inter", code)?;
-        if between_groups != 0 {
+        if is_inter != 0 {
             return Err(MpiError::InterCommunicator);
         }
-        let mut raw = nothing();
+        let mut raw = null_comm();
         // SAFETY: as above, with `raw`.
         let code = unsafe { ffi::MPI_Comm_dup(comm, &raw mut raw) };
         MpiError::check("MPI_Comm_dup", code)?;
         Self::own(raw)
     }
 
-    /// Takes over a communicator that was just made.
+    /// Takes ownership of a new communicator.
     fn own(raw: MPI_Comm) -> Result<Self, MpiError> {
-        watch();
+        notice_finalize();
         let context = Self {
             raw,
             one_thread: PhantomData,
@@ -129,14 +106,23 @@ impl Context {
         Ok(size)
     }
 
-    /// Messages of at most a cache line leave at once with every MPI library there is.
+    /// Sends a message of at most a cache line, which all known MPI libraries send without waiting
+    /// for the receiver.
     #[inline(always)]
     pub(super) fn send(&self, to: c_int, words: &[u64]) -> Result<(), MpiError> {
         check_running()?;
         let length = words.len() as c_int;
         // SAFETY: MPI is running, and there are as many words as it is told.
-        let code =
-            unsafe { ffi::MPI_Send(words.as_ptr().cast(), length, word(), to, TAG, self.raw) };
+        let code = unsafe {
+            ffi::MPI_Send(
+                words.as_ptr().cast(),
+                length,
+                word_type(),
+                to,
+                TAG,
+                self.raw,
+            )
+        };
         MpiError::check("MPI_Send", code)
     }
 
@@ -145,25 +131,34 @@ impl Context {
         check_running()?;
         let length = words.len() as c_int;
         // SAFETY: MPI is running, and there are as many words as it is told.
-        let code =
-            unsafe { ffi::MPI_Ssend(words.as_ptr().cast(), length, word(), to, TAG, self.raw) };
+        let code = unsafe {
+            ffi::MPI_Ssend(
+                words.as_ptr().cast(),
+                length,
+                word_type(),
+                to,
+                TAG,
+                self.raw,
+            )
+        };
         MpiError::check("MPI_Ssend", code)
     }
 
-    /// Returns how many words came.
+    /// Receives a message, and returns its number of words.
     ///
-    /// They stay where MPI writes them: a wider copy at once would have to wait for that.
+    /// They stay where MPI writes them: reading them back by wider loads would stall on store
+    /// forwarding.
     #[inline(always)]
     pub(super) fn recv(&self, from: c_int, words: &mut Words) -> Result<usize, MpiError> {
         check_running()?;
         let mut status = MaybeUninit::uninit();
-        let (buffer, room) = (words.as_mut_ptr().cast(), MAX_WORDS as c_int);
+        let (buffer, capacity) = (words.as_mut_ptr().cast(), MAX_WORDS as c_int);
         // SAFETY: MPI is running, and there is as much room as it is told.
         let code = unsafe {
             ffi::MPI_Recv(
                 buffer,
-                room,
-                word(),
+                capacity,
+                word_type(),
                 from,
                 TAG,
                 self.raw,
@@ -172,30 +167,38 @@ impl Context {
         };
         MpiError::check("MPI_Recv", code)?;
         // SAFETY: the receive succeeded, so it wrote the status.
-        unsafe { count(&status, word()) }
+        unsafe { received_count(&status, word_type()) }
     }
 
-    /// As `send`; at most 2^31 - 1 bytes. MPI may wait until they are received.
+    /// Sends at most 2^31 - 1 bytes. MPI may wait until they are received.
     pub(super) fn send_bytes(&self, to: c_int, bytes: &[u8]) -> Result<(), MpiError> {
         check_running()?;
         let length = bytes.len() as c_int;
         // SAFETY: MPI is running, and there are as many bytes as it is told.
-        let code =
-            unsafe { ffi::MPI_Send(bytes.as_ptr().cast(), length, byte(), to, TAG, self.raw) };
+        let code = unsafe {
+            ffi::MPI_Send(
+                bytes.as_ptr().cast(),
+                length,
+                byte_type(),
+                to,
+                TAG,
+                self.raw,
+            )
+        };
         MpiError::check("MPI_Send", code)
     }
 
-    /// As `recv`; at most 2^31 - 1 bytes. Returns how many came.
+    /// Receives at most 2^31 - 1 bytes, and returns their number.
     pub(super) fn recv_bytes(&self, from: c_int, bytes: &mut [u8]) -> Result<usize, MpiError> {
         check_running()?;
         let mut status = MaybeUninit::uninit();
-        let (buffer, room) = (bytes.as_mut_ptr().cast(), bytes.len() as c_int);
+        let (buffer, capacity) = (bytes.as_mut_ptr().cast(), bytes.len() as c_int);
         // SAFETY: MPI is running, and there is as much room as it is told.
         let code = unsafe {
             ffi::MPI_Recv(
                 buffer,
-                room,
-                byte(),
+                capacity,
+                byte_type(),
                 from,
                 TAG,
                 self.raw,
@@ -204,13 +207,13 @@ impl Context {
         };
         MpiError::check("MPI_Recv", code)?;
         // SAFETY: the receive succeeded, so it wrote the status.
-        unsafe { count(&status, byte()) }
+        unsafe { received_count(&status, byte_type()) }
     }
 
-    /// The group of those with the same color; nothing for this rank if it has none.
+    /// Creates the group of ranks with the same color; `None` for a rank without one.
     pub(super) fn split(&self, color: Option<c_int>, key: c_int) -> Result<Option<Self>, MpiError> {
         check_running()?;
-        let mut raw = nothing();
+        let mut raw = null_comm();
         // SAFETY: MPI is running, and `raw` can be written to.
         let code = unsafe {
             ffi::MPI_Comm_split(self.raw, color.unwrap_or(undefined()), key, &raw mut raw)
@@ -219,14 +222,14 @@ impl Context {
         color.map(|_| Self::own(raw)).transpose()
     }
 
-    /// The group of those that share memory.
+    /// Creates the group of ranks that share memory.
     pub(super) fn split_by_node(&self, key: c_int) -> Result<Self, MpiError> {
         check_running()?;
         // SAFETY: a constant.
         let shared = unsafe { ffi::RSMPI_COMM_TYPE_SHARED };
         // SAFETY: a constant.
         let no_info = unsafe { ffi::RSMPI_INFO_NULL };
-        let mut raw = nothing();
+        let mut raw = null_comm();
         // SAFETY: MPI is running, and `raw` can be written to.
         let code =
             unsafe { ffi::MPI_Comm_split_type(self.raw, shared, key, no_info, &raw mut raw) };
@@ -235,28 +238,29 @@ impl Context {
     }
 }
 
-/// How many of this type came.
+/// Returns the number of received items of this type.
 ///
 /// # Safety
-/// MPI wrote the status.
+/// MPI must have written the status.
 #[inline(always)]
-unsafe fn count(
+unsafe fn received_count(
     status: &MaybeUninit<ffi::MPI_Status>,
-    of: ffi::MPI_Datatype,
+    datatype: ffi::MPI_Datatype,
 ) -> Result<usize, MpiError> {
     let mut count = 0;
     // SAFETY: the caller vouches for the status, and `count` can be written to.
-    let code = unsafe { ffi::MPI_Get_count(status.as_ptr(), of, &raw mut count) };
+    let code = unsafe { ffi::MPI_Get_count(status.as_ptr(), datatype, &raw mut count) };
     MpiError::check("MPI_Get_count", code)?;
-    // Negative for what is not made of that; it would take as much room as there is.
+    // Negative if the message is not a whole number of items; reported as a length that never
+    // matches.
     Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // After the end of MPI there is no communicator any more.
+        // After `MPI_Finalize` the communicator no longer exists.
         if check_running().is_ok() {
-            // Nobody is left to hear of a failure; the communicator is then lost until the end of MPI.
+            // An error could not be reported; the communicator is then leaked until the end of MPI.
             // SAFETY: MPI is running, and the communicator is this one's own.
             unsafe { ffi::MPI_Comm_free(&raw mut self.raw) };
         }

@@ -1,4 +1,4 @@
-//! The end of MPI, after which none of its functions may be called.
+//! Detection of `MPI_Finalize`, after which MPI may not be called.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,12 +7,13 @@ use mpi::attribute::CommAttribute;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::AnyCommunicator;
 
-use super::MpiError;
+use super::error::MpiError;
 
-/// Asked before every message, where a call of `MPI_Finalized` would cost a hundredth of the round trip.
+/// True after `MPI_Finalize`. Checked before every message, where a call of `MPI_Finalized` would
+/// take a hundredth of the round trip.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
-/// Whether MPI still runs. It did when a communicator was made.
+/// Checks that MPI still runs. It did when a communicator was created.
 #[inline]
 pub(super) fn check_running() -> Result<(), MpiError> {
     if ENDED.load(Ordering::Relaxed) {
@@ -22,21 +23,21 @@ pub(super) fn check_running() -> Result<(), MpiError> {
     }
 }
 
-/// Has MPI tell its end; it must be running.
+/// Registers a hook for the end of MPI, which must be running.
 ///
-/// The first thing that `MPI_Finalize` does is to drop what is attached to `MPI_COMM_SELF` (MPI 4.0, section 11.2.4).
-pub(super) fn watch() {
-    static WATCHING: Once = Once::new();
-    WATCHING.call_once(|| SimpleCommunicator::self_comm().set_attr(Watch));
+/// `MPI_Finalize` first deletes the attributes of `MPI_COMM_SELF` (MPI 4.0, section 11.2.4).
+pub(super) fn notice_finalize() {
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| SimpleCommunicator::self_comm().set_attr(FinalizeHook));
 }
 
-/// MPI wants to be able to clone it, and never does.
+/// Attribute of `MPI_COMM_SELF`. MPI requires `Clone`, but never clones it.
 #[derive(Clone)]
-struct Watch;
+struct FinalizeHook;
 
-impl CommAttribute for Watch {}
+impl CommAttribute for FinalizeHook {}
 
-impl Drop for Watch {
+impl Drop for FinalizeHook {
     fn drop(&mut self) {
         ENDED.store(true, Ordering::Relaxed);
     }

@@ -1,14 +1,13 @@
-//! What MPI says is wrong.
+//! Errors of MPI.
 
 use core::ffi::c_int;
 use core::fmt;
 use std::ffi::CStr;
 
+use mpi::environment::{self, Threading};
 use mpi::ffi;
 
-use super::context::check_usable;
-
-/// Why MPI did not do what it should.
+/// Error of an MPI call, or reason why MPI cannot be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MpiError {
@@ -16,28 +15,28 @@ pub enum MpiError {
     NotInitialized,
     /// MPI is already finalized.
     Finalized,
-    /// MPI was initialized for the calls of one thread only, and that is another one.
+    /// MPI was initialized for the calls of another thread only.
     OtherThread,
-    /// The communicator is one between two groups: it has no single order of ranks.
+    /// The communicator is an inter-communicator, which has no single order of ranks.
     InterCommunicator,
-    /// MPI's colors end at 2^31 - 1.
+    /// The color exceeds the maximum of MPI, 2^31 - 1.
     ColorTooLarge(u32),
     /// A call failed.
     Failed {
-        /// Which.
+        /// Name of the MPI function.
         call: &'static str,
-        /// What it returned.
+        /// Return code of the call.
         code: i32,
-        /// The error class of that.
+        /// Error class of the return code.
         class: i32,
     },
 }
 
 impl MpiError {
-    /// What the return code of a call says.
+    /// Checks the return code of a call.
     ///
     /// # Errors
-    /// When it says that the call failed; what class of failure it is, MPI is asked only while it runs.
+    /// If the code is not `MPI_SUCCESS`. The error class is only determined while MPI runs.
     #[inline]
     pub fn check(call: &'static str, code: c_int) -> Result<(), Self> {
         if code == ffi::MPI_SUCCESS as c_int {
@@ -56,7 +55,8 @@ impl MpiError {
         }
     }
 
-    /// What the library says of a call that failed; only while MPI runs, and on a thread that may ask it.
+    /// Returns the library's message for a failed call; only while MPI runs, and on a thread that
+    /// may call it.
     pub fn text(&self) -> Option<String> {
         let Self::Failed { code, .. } = *self else {
             return None;
@@ -77,7 +77,30 @@ impl MpiError {
     }
 }
 
-/// Anyone may ask for the class of any number, also when it is no code and MPI is not there.
+/// Checks that this thread may call MPI.
+pub(super) fn check_usable() -> Result<(), MpiError> {
+    if !environment::is_initialized() {
+        return Err(MpiError::NotInitialized);
+    }
+    if environment::is_finalized() {
+        return Err(MpiError::Finalized);
+    }
+    if environment::threading_support() >= Threading::Serialized {
+        return Ok(());
+    }
+    let mut main = 0;
+    // SAFETY: MPI is running, any thread may ask this, and `main` can be written to.
+    let code = unsafe { ffi::MPI_Is_thread_main(&raw mut main) };
+    MpiError::check("MPI_Is_thread_main", code)?;
+    if main == 0 {
+        Err(MpiError::OtherThread)
+    } else {
+        Ok(())
+    }
+}
+
+/// Returns the error class of any code, or `None` if MPI cannot be called or does not know the
+/// code.
 fn class_of(code: c_int) -> Option<c_int> {
     check_usable().ok()?;
     let mut class = 0;
@@ -86,7 +109,7 @@ fn class_of(code: c_int) -> Option<c_int> {
     (returned == ffi::MPI_SUCCESS as c_int).then_some(class)
 }
 
-/// The names of those classes that the calls of this project can return.
+/// Names of the error classes that the MPI calls of this project can return.
 const CLASSES: [(u32, &str); 16] = [
     (ffi::MPI_ERR_BUFFER, "MPI_ERR_BUFFER"),
     (ffi::MPI_ERR_COUNT, "MPI_ERR_COUNT"),

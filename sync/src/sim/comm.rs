@@ -1,4 +1,4 @@
-//! The communicator of a simulated rank.
+//! Communicator of a simulated rank.
 
 use core::fmt;
 use core::future::{poll_fn, ready};
@@ -8,21 +8,23 @@ use std::rc::Rc;
 
 use downbeat_clock_core::{Duration, ModelError, Timestamp};
 
-use super::clock::{SimClock, VirtualTime};
-use super::engine::{Route, World};
-use super::group::Group;
+use super::clock::SimClock;
+use super::engine::{MessageRoute, SimWorld};
+use super::group::SimGroup;
+use super::node_clock::VirtualTime;
 use crate::payload::to_words;
 use crate::{Comm, CommError, LocalClock, Payload, RankPlacement};
 
-/// One of the ranks of a [`SimCluster`](super::SimCluster), or of a group of them.
+/// Communicator of a rank of a [`SimCluster`](super::SimCluster), or of a group of its ranks.
 ///
-/// It never waits for room to send. What it sends and receives takes its time as the [`Network`](super::Network) says;
-/// [`split`](Comm::split) ends for all ranks at once, after as long as agreeing on something takes.
+/// Sending never waits for the receiver to free space. Messages take the time that the
+/// [`Network`](super::Network) defines; [`split`](Comm::split) ends for all ranks at the same time,
+/// after the time of an agreement up and down a tree.
 ///
-/// A rank does one thing after the other: it must not wait for two calls at once.
+/// A rank executes one operation after the other: it must not wait for two calls at once.
 pub struct SimComm {
-    world: Rc<World>,
-    group: Rc<Group>,
+    world: Rc<SimWorld>,
+    group: Rc<SimGroup>,
     rank: u32,
 }
 
@@ -38,7 +40,7 @@ impl fmt::Debug for SimComm {
 }
 
 impl SimComm {
-    pub(super) fn new(world: &Rc<World>, group: &Rc<Group>, rank: u32) -> Self {
+    pub(super) fn new(world: &Rc<SimWorld>, group: &Rc<SimGroup>, rank: u32) -> Self {
         Self {
             world: Rc::clone(world),
             group: Rc::clone(group),
@@ -46,7 +48,7 @@ impl SimComm {
         }
     }
 
-    /// The clock of this rank.
+    /// Returns the clock of this rank.
     pub fn clock(&self) -> SimClock {
         SimClock {
             world: Rc::clone(&self.world),
@@ -54,32 +56,32 @@ impl SimComm {
         }
     }
 
-    /// Where this rank is.
+    /// Returns the node and socket of this rank.
     pub fn placement(&self) -> RankPlacement {
         self.world.engine.borrow().placement(self.me())
     }
 
-    /// What this rank brings along to a synchronization: its clock, what it believes that to show, where it is, and that
-    /// it shares the clock with the ranks of its node.
+    /// Returns the local clock of this rank for a synchronization: its clock, the nominal model of
+    /// it, the placement of the rank, and the node as the time source.
     ///
     /// # Errors
-    /// As [`SimClock::nominal_model`].
+    /// Same as [`SimClock::nominal_model`].
     pub fn local_clock<'a>(
         &self,
         clock: &'a SimClock,
     ) -> Result<LocalClock<'a, SimClock>, ModelError> {
-        let place = self.placement();
+        let placement = self.placement();
         Ok(LocalClock::new(clock, SimClock::nominal_model()?)
-            .source(place.node.into())
-            .placement(place))
+            .source(placement.node.into())
+            .placement(placement))
     }
 
-    /// True time, as far as this rank has come. To ask takes none.
+    /// Returns the true time of this rank. The call takes no time.
     pub fn true_now(&self) -> Timestamp<VirtualTime> {
         Timestamp::from_nanos(self.world.engine.borrow().now(self.me()) as i64)
     }
 
-    /// Lets time pass for this rank, which does nothing meanwhile; at once if the span is negative.
+    /// Advances the time of this rank; does nothing if the duration is negative.
     pub fn pause(&self, span: Duration) {
         self.world
             .engine
@@ -87,7 +89,7 @@ impl SimComm {
             .advance(self.me(), span.as_nanos().max(0) as u64);
     }
 
-    /// This rank's number in the whole cluster.
+    /// Rank in the whole cluster.
     #[inline]
     fn me(&self) -> u32 {
         self.group.member(self.rank).unwrap_or_default()
@@ -119,7 +121,7 @@ impl SimComm {
         if self.has_left(to, member) {
             return Err(CommError::Left { rank: to });
         }
-        let route = Route {
+        let route = MessageRoute {
             group: self.group.id,
             from: self.me(),
             to: member,
@@ -133,7 +135,7 @@ impl SimComm {
 
     fn poll_receive<P: Payload>(&self, from: u32) -> Poll<Result<P, CommError>> {
         let member = self.member(from)?;
-        let route = Route {
+        let route = MessageRoute {
             group: self.group.id,
             from: member,
             to: self.me(),
@@ -158,7 +160,7 @@ impl SimComm {
     }
 
     /// Waits for a message that was not sent yet, if it still can be.
-    fn await_message<T>(&self, route: Route, from: u32) -> Poll<Result<T, CommError>> {
+    fn await_message<T>(&self, route: MessageRoute, from: u32) -> Poll<Result<T, CommError>> {
         if from == self.rank {
             return Poll::Ready(Err(CommError::WaitsForItself));
         }
@@ -166,7 +168,7 @@ impl SimComm {
             self.world
                 .engine
                 .borrow_mut()
-                .learn_of_end(route.to, route.from);
+                .advance_to_end_of(route.to, route.from);
             return Poll::Ready(Err(CommError::Left { rank: from }));
         }
         self.world.engine.borrow_mut().await_message(route);
@@ -174,14 +176,14 @@ impl SimComm {
     }
 }
 
-/// Nobody waits for who drops a communicator.
+/// Ends the wait of ranks for one that drops a communicator.
 impl Drop for SimComm {
     fn drop(&mut self) {
         self.group.leave(self.rank, &self.world);
     }
 }
 
-/// Waits for a message. Small, because a million ranks may do so.
+/// Future of a message. Small, because a million ranks may wait.
 struct Receive<'a, P> {
     comm: &'a SimComm,
     from: u32,
@@ -211,7 +213,7 @@ impl Comm for SimComm {
 
     async fn send_sync<P: Payload>(&self, to: u32, payload: P) -> Result<(), CommError> {
         self.send_now(to, payload, true)?;
-        let taken = poll_fn(|_| self.world.engine.borrow_mut().was_taken(self.me())).await;
+        let taken = poll_fn(|_| self.world.engine.borrow_mut().delivery(self.me())).await;
         if taken {
             Ok(())
         } else {
@@ -228,16 +230,16 @@ impl Comm for SimComm {
     }
 
     async fn split(&self, color: Option<u32>, key: u32) -> Result<Option<Self>, CommError> {
-        // Comes at the first poll, and takes its seat at the second.
-        let mut came = false;
-        let seat = poll_fn(|_| {
-            if core::mem::replace(&mut came, true) {
-                return self.group.seat(self.rank);
+        // Arrives at the first poll, and takes its result at the second.
+        let mut arrived = false;
+        let result = poll_fn(|_| {
+            if core::mem::replace(&mut arrived, true) {
+                return self.group.take_result(self.rank);
             }
-            self.group.come(self.rank, color, key, &self.world)
+            self.group.arrive(self.rank, color, key, &self.world)
         })
         .await?;
-        Ok(seat.map(|(group, rank)| Self {
+        Ok(result.map(|(group, rank)| Self {
             world: Rc::clone(&self.world),
             group,
             rank,

@@ -1,27 +1,27 @@
-//! The simulator: ranks, what they sent to each other, and which of them can go on.
+//! The simulator: ranks, the messages between them, and the ranks that are ready to run.
 //!
-//! Ranks receive from a rank that they name, so it does not matter which of those that can go on does so first: every
-//! one finds the same messages, with the same times. Each goes on until it waits.
+//! Ranks receive from a rank that they name, so the order in which ready ranks run does not matter:
+//! every one finds the same messages, with the same times. Each runs until it waits.
 
 use core::cell::{Cell, RefCell};
 use core::task::Poll;
 
 use downbeat_clock_core::Ticks;
 
-use super::SimCluster;
-use super::clock::{Clocks, NodeClock};
-use super::messages::{Message, Messages, NONE, Stage};
-use super::network::{Ends, Network};
+use super::cluster::SimCluster;
+use super::messages::{MessagePool, MessageStage, NONE, SimMessage};
+use super::network::{LinkEnds, Network};
+use super::node_clock::{Clocks, NodeClock};
 use super::random::{Purpose, stream};
-use super::rank::{Rank, Wait};
-use super::traffic::Traffic;
+use super::rank_state::{RankState, RankWait};
+use super::traffic::CardTraffic;
 use crate::{ClusterError, RankPlacement, Words};
 
-/// What all ranks share.
+/// State that all ranks share.
 #[derive(Debug)]
-pub(super) struct World {
+pub(super) struct SimWorld {
     pub(super) engine: RefCell<Engine>,
-    /// How many communicators were made.
+    /// Number of communicators that were created.
     pub(super) groups: Cell<u32>,
 }
 
@@ -31,17 +31,17 @@ pub(super) struct Engine {
     network: Network,
     clocks: Clocks,
     node_clocks: Vec<NodeClock>,
-    ranks: Vec<Rank>,
-    messages: Messages,
-    traffic: Option<Traffic>,
-    /// Ranks that can go on. The last to come is the first to go: two that play ping-pong stay in the cache.
+    ranks: Vec<RankState>,
+    messages: MessagePool,
+    traffic: Option<CardTraffic>,
+    /// Ranks that are ready to run, last in, first out: two that play ping-pong stay in the cache.
     ready: Vec<u32>,
     sent: u64,
 }
 
-/// From whom to whom a message goes, by their numbers in the whole cluster, and in which communicator.
+/// Sender and receiver of a message, by their ranks in the whole cluster, and their communicator.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Route {
+pub(super) struct MessageRoute {
     pub(super) group: u32,
     pub(super) from: u32,
     pub(super) to: u32,
@@ -60,11 +60,11 @@ impl Engine {
         let ranks_per_socket = ranks_per_node.div_ceil(sockets_per_node);
         let nodes = ranks.div_ceil(ranks_per_node);
         let rank = |rank: u32| {
-            let place = RankPlacement {
+            let placement = RankPlacement {
                 node: rank / ranks_per_node,
                 socket: rank % ranks_per_node / ranks_per_socket,
             };
-            Rank::new(stream(seed, Purpose::Rank, rank.into()), place)
+            RankState::new(stream(seed, Purpose::Rank, rank.into()), placement)
         };
         Self {
             seed,
@@ -74,55 +74,62 @@ impl Engine {
                 .map(|node| NodeClock::new(clocks, seed, node))
                 .collect(),
             ranks: (0..ranks).map(rank).collect(),
-            messages: Messages::new(),
-            traffic: network.card.map(|card| Traffic::new(card, nodes)),
+            messages: MessagePool::new(),
+            traffic: network.card.map(|card| CardTraffic::new(card, nodes)),
             ready: (0..ranks).rev().collect(),
             sent: 0,
         }
     }
 
-    /// A rank that can go on, after whatever must happen before one can.
+    /// Returns a rank that is ready to run, after processing events if there is none.
     pub(super) fn next_ready(&mut self) -> Option<u32> {
         if self.ready.is_empty() {
-            self.let_messages_arrive();
+            self.process_events();
         }
         self.ready.pop()
     }
 
-    /// Lets events happen until ranks can go on. The first of these cannot send anything before it has taken the time
-    /// for that; so events that are earlier need not wait for it, and many ranks come together.
-    fn let_messages_arrive(&mut self) {
+    /// Processes events until ranks are ready. The first of them cannot send anything before its send
+    /// overhead has passed; so earlier events need not wait for it, and many ranks become ready at
+    /// once.
+    fn process_events(&mut self) {
         let Some(traffic) = &mut self.traffic else {
             return;
         };
         let bytes = |length: u8| self.network.bytes(length.into());
         let mut limit = u64::MAX;
         while let Some(id) = traffic.next_arrival(limit, &mut self.messages, bytes) {
-            let Message { to, time, .. } = self.messages[id];
+            let SimMessage { to, time, .. } = self.messages[id];
             let wait = &mut self.ranks[to as usize].wait;
             match *wait {
-                Wait::Arrival { message } if message == id => {
-                    *wait = Wait::No;
+                RankWait::Arrival { message } if message == id => {
+                    *wait = RankWait::No;
                     self.ready.push(to);
                     limit = limit
                         .min(time.saturating_add(self.network.send_overhead.as_nanos() as u64));
                 }
-                Wait::Gone => self.messages.discard(id),
+                RankWait::Gone => self.messages.discard(id),
                 _ => {}
             }
         }
-        // In the order in which they lie in memory.
+        // In the order of their addresses in memory.
         self.ready.sort_unstable_by(|a, b| b.cmp(a));
     }
 
     fn wake(&mut self, rank: u32) {
-        self.ranks[rank as usize].wait = Wait::No;
+        self.ranks[rank as usize].wait = RankWait::No;
         self.ready.push(rank);
     }
 
-    /// Sends a message. Without `synchronous` that is all; with it, the sender is then to wait.
-    pub(super) fn send(&mut self, route: Route, words: &Words, length: usize, synchronous: bool) {
-        let Route { group, from, to } = route;
+    /// Sends a message. With `synchronous`, the sender must then wait.
+    pub(super) fn send(
+        &mut self,
+        route: MessageRoute,
+        words: &Words,
+        length: usize,
+        synchronous: bool,
+    ) {
+        let MessageRoute { group, from, to } = route;
         let overhead = self.network.send_overhead.as_nanos() as u64;
         let sender = &mut self.ranks[from as usize];
         sender.advance(overhead);
@@ -130,21 +137,21 @@ impl Engine {
         let (leaves, number) = (sender.now, sender.sent);
         self.sent += 1;
         if synchronous {
-            self.ranks[from as usize].wait = Wait::Taken { group, to };
-            self.attend(from, to);
+            self.ranks[from as usize].wait = RankWait::Delivery { group, to };
+            self.add_waiter(from, to);
         }
         let delay = self.delay(from, to, length, leaves);
         let (from_node, to_node) = (
-            self.ranks[from as usize].place.node,
-            self.ranks[to as usize].place.node,
+            self.ranks[from as usize].placement.node,
+            self.ranks[to as usize].placement.node,
         );
         let traffic = self.traffic.as_mut().filter(|_| from_node != to_node);
         let (time, stage) = match traffic {
-            Some(_) => (delay, Stage::Leaving),
-            None => (leaves.saturating_add(delay), Stage::Arrived),
+            Some(_) => (delay, MessageStage::Leaving),
+            None => (leaves.saturating_add(delay), MessageStage::Arrived),
         };
         let (words, length, next) = (*words, length as u8, NONE);
-        let message = Message {
+        let message = SimMessage {
             words,
             time,
             from,
@@ -167,29 +174,29 @@ impl Engine {
             last => self.messages[last].next = id,
         }
         receiver.last = id;
-        if receiver.wait == (Wait::Message { group, from }) {
+        if receiver.wait == (RankWait::Message { group, from }) {
             match stage {
-                Stage::Arrived => self.wake(to),
-                _ => receiver.wait = Wait::Arrival { message: id },
+                MessageStage::Arrived => self.wake(to),
+                _ => receiver.wait = RankWait::Arrival { message: id },
             }
         }
     }
 
-    /// How long a message would be under way if it were alone.
+    /// Returns the latency of a message without contention.
     fn delay(&mut self, from: u32, to: u32, length: usize, leaves: u64) -> u64 {
         if from == to {
             return 0;
         }
         let (here, there) = (
-            self.ranks[from as usize].place,
-            self.ranks[to as usize].place,
+            self.ranks[from as usize].placement,
+            self.ranks[to as usize].placement,
         );
         let (from_end, to_end) = if here.node == there.node {
             (from, to)
         } else {
             (here.node, there.node)
         };
-        let ends = Ends {
+        let ends = LinkEnds {
             seed: self.seed,
             from: from_end,
             to: to_end,
@@ -204,17 +211,17 @@ impl Engine {
     }
 
     /// Receives the oldest message of a rank, or waits until it arrives; `None` if there is none.
-    pub(super) fn receive(&mut self, route: Route) -> Option<Poll<(Words, usize)>> {
-        let Route { group, from, to } = route;
+    pub(super) fn receive(&mut self, route: MessageRoute) -> Option<Poll<(Words, usize)>> {
+        let MessageRoute { group, from, to } = route;
         let (mut before, mut id) = (NONE, self.ranks[to as usize].first);
         while id != NONE {
             let message = &self.messages[id];
             if message.from == from && message.group == group {
-                if message.stage == Stage::Arrived {
-                    return Some(Poll::Ready(self.take(to, before, id)));
+                if message.stage == MessageStage::Arrived {
+                    return Some(Poll::Ready(self.remove_message(to, before, id)));
                 }
-                // Later ones may arrive earlier, and wait for this one.
-                self.ranks[to as usize].wait = Wait::Arrival { message: id };
+                // Later ones may arrive earlier, but are received after this one.
+                self.ranks[to as usize].wait = RankWait::Arrival { message: id };
                 return Some(Poll::Pending);
             }
             (before, id) = (id, message.next);
@@ -223,14 +230,14 @@ impl Engine {
     }
 
     /// Waits until a message is sent.
-    pub(super) fn await_message(&mut self, Route { group, from, to }: Route) {
-        self.ranks[to as usize].wait = Wait::Message { group, from };
-        self.attend(to, from);
+    pub(super) fn await_message(&mut self, MessageRoute { group, from, to }: MessageRoute) {
+        self.ranks[to as usize].wait = RankWait::Message { group, from };
+        self.add_waiter(to, from);
     }
 
-    /// Takes a message that has arrived out of the list of those for this rank.
-    fn take(&mut self, rank: u32, before: u32, id: u32) -> (Words, usize) {
-        let Message {
+    /// Removes a message that has arrived from the list of this rank.
+    fn remove_message(&mut self, rank: u32, before: u32, id: u32) -> (Words, usize) {
+        let SimMessage {
             words,
             time,
             from,
@@ -252,36 +259,37 @@ impl Engine {
         }
         self.messages.discard(id);
         if synchronous {
-            // The acknowledgement has no words, needs no processor and waits for no card.
+            // The acknowledgement has no words, and takes neither processor time nor a network
+            // card.
             let back = self.delay(rank, from, 0, taken);
-            self.release(from, taken.saturating_add(back), Wait::WasTaken);
+            self.release(from, taken.saturating_add(back), RankWait::Delivered);
         }
         (words, length.into())
     }
 
-    /// Ends the wait of a rank that needs to know how.
-    fn release(&mut self, rank: u32, at: u64, how: Wait) {
+    /// Ends the wait of a rank, and stores the result of the wait.
+    fn release(&mut self, rank: u32, at: u64, how: RankWait) {
         self.wake(rank);
         let rank = &mut self.ranks[rank as usize];
         rank.advance_to(at);
         rank.wait = how;
     }
 
-    /// How the wait for a message to be taken ended, if it did.
-    pub(super) fn was_taken(&mut self, rank: u32) -> Poll<bool> {
+    /// Returns true if the synchronous message was received, false if it never will be.
+    pub(super) fn delivery(&mut self, rank: u32) -> Poll<bool> {
         let wait = &mut self.ranks[rank as usize].wait;
         let taken = match wait {
-            Wait::WasTaken => true,
-            Wait::WasRefused => false,
+            RankWait::Delivered => true,
+            RankWait::Refused => false,
             _ => return Poll::Pending,
         };
-        *wait = Wait::No;
+        *wait = RankWait::No;
         Poll::Ready(taken)
     }
 
-    /// Puts a rank on the list of those who wait for `other`.
-    fn attend(&mut self, rank: u32, other: u32) {
-        let Rank {
+    /// Adds a rank to the list of those that wait for `other`.
+    fn add_waiter(&mut self, rank: u32, other: u32) {
+        let RankState {
             awaited,
             next_waiter: next,
             previous_waiter: previous,
@@ -307,44 +315,44 @@ impl Engine {
         (me.awaited, me.next_waiter, me.previous_waiter) = (other, first, NONE);
     }
 
-    /// A rank has left a communicator: nobody waits for it there.
+    /// Ends the waits for a rank that has left a communicator.
     pub(super) fn leave(&mut self, rank: u32, left: u32) {
-        self.dismiss(rank, |group| group == left);
+        self.wake_waiters(rank, |group| group == left);
     }
 
-    /// A rank has returned: nobody waits for it anywhere, and what was sent to it is lost.
+    /// Ends the waits for a rank that has returned, and discards the messages to it.
     pub(super) fn retire(&mut self, rank: u32) {
-        self.dismiss(rank, |_| true);
+        self.wake_waiters(rank, |_| true);
         let retired = &mut self.ranks[rank as usize];
-        retired.wait = Wait::Gone;
+        retired.wait = RankWait::Gone;
         retired.last = NONE;
         let mut id = core::mem::replace(&mut retired.first, NONE);
         while id != NONE {
-            let Message { next, stage, .. } = self.messages[id];
+            let SimMessage { next, stage, .. } = self.messages[id];
             // The others are discarded when they arrive.
-            if stage == Stage::Arrived {
+            if stage == MessageStage::Arrived {
                 self.messages.discard(id);
             }
             id = next;
         }
     }
 
-    /// Wakes all who wait for a rank in certain communicators. They learn that it has left at the time when it did.
-    fn dismiss(&mut self, rank: u32, concerned: impl Fn(u32) -> bool) {
+    /// Wakes all ranks that wait for a rank in certain communicators, at the time when it left.
+    fn wake_waiters(&mut self, rank: u32, concerned: impl Fn(u32) -> bool) {
         let (at, mut waiter) = (
             self.ranks[rank as usize].now,
             self.ranks[rank as usize].waiters,
         );
         while waiter != NONE {
-            let Rank {
+            let RankState {
                 wait, next_waiter, ..
             } = self.ranks[waiter as usize];
             match wait {
-                Wait::Message { group, from } if from == rank && concerned(group) => {
-                    self.release(waiter, at, Wait::No)
+                RankWait::Message { group, from } if from == rank && concerned(group) => {
+                    self.release(waiter, at, RankWait::No)
                 }
-                Wait::Taken { group, to } if to == rank && concerned(group) => {
-                    self.release(waiter, at, Wait::WasRefused);
+                RankWait::Delivery { group, to } if to == rank && concerned(group) => {
+                    self.release(waiter, at, RankWait::Refused);
                 }
                 _ => {}
             }
@@ -353,32 +361,32 @@ impl Engine {
     }
 
     pub(super) fn is_gone(&self, rank: u32) -> bool {
-        self.ranks[rank as usize].wait == Wait::Gone
+        self.ranks[rank as usize].wait == RankWait::Gone
     }
 
-    /// A rank learns that another has returned: not before that did.
-    pub(super) fn learn_of_end(&mut self, rank: u32, other: u32) {
+    /// Advances a rank to the time at which another returned.
+    pub(super) fn advance_to_end_of(&mut self, rank: u32, other: u32) {
         let ended = self.ranks[other as usize].now;
         if self.is_gone(other) {
             self.ranks[rank as usize].advance_to(ended);
         }
     }
 
-    /// A rank waits for the other ranks of a communicator.
-    pub(super) fn meet(&mut self, rank: u32) {
-        self.ranks[rank as usize].wait = Wait::Meeting;
+    /// Waits for the other ranks of a communicator.
+    pub(super) fn await_split(&mut self, rank: u32) {
+        self.ranks[rank as usize].wait = RankWait::Split;
     }
 
-    /// Ends such a wait, if that is what the rank does.
-    pub(super) fn release_from_meeting(&mut self, rank: u32, at: u64) {
-        if self.ranks[rank as usize].wait == Wait::Meeting {
-            self.release(rank, at, Wait::No);
+    /// Ends the wait of a rank in a split, if it is in one.
+    pub(super) fn release_from_split(&mut self, rank: u32, at: u64) {
+        if self.ranks[rank as usize].wait == RankWait::Split {
+            self.release(rank, at, RankWait::No);
         }
     }
 
-    /// How long so many ranks take to agree on something: up a tree and down again, on the slowest of the links
-    /// between the first and the last.
-    pub(super) fn agreement(&self, ranks: u32, first: u32, last: u32) -> u64 {
+    /// Returns the time in which this number of ranks agree: up a tree and down again, on the
+    /// slowest of the links between the first and the last.
+    pub(super) fn agreement_time(&self, ranks: u32, first: u32, last: u32) -> u64 {
         let link = self
             .network
             .link(self.placement(first), self.placement(last));
@@ -391,10 +399,10 @@ impl Engine {
     }
 
     pub(super) fn placement(&self, rank: u32) -> RankPlacement {
-        self.ranks[rank as usize].place
+        self.ranks[rank as usize].placement
     }
 
-    /// Lets a rank's time pass.
+    /// Advances the time of a rank.
     pub(super) fn advance(&mut self, rank: u32, by: u64) {
         self.ranks[rank as usize].advance(by);
     }
@@ -408,7 +416,7 @@ impl Engine {
     }
 
     pub(super) fn ticks_at(&mut self, rank: u32, at: i64) -> Ticks {
-        let node = self.ranks[rank as usize].place.node;
+        let node = self.ranks[rank as usize].placement.node;
         self.node_clocks[node as usize].ticks_at(at, &self.clocks)
     }
 
@@ -416,16 +424,18 @@ impl Engine {
         self.sent
     }
 
-    /// What the ranks wait for that have not returned, if there are any.
+    /// Returns an error if there are ranks that have not returned.
     pub(super) fn check_all_gone(&self) -> Result<(), ClusterError> {
         let mut waiting = (0_u32..)
             .zip(&self.ranks)
-            .filter(|(_, rank)| rank.wait != Wait::Gone);
+            .filter(|(_, rank)| rank.wait != RankWait::Gone);
         let Some((rank, first)) = waiting.next() else {
             return Ok(());
         };
         let waits_for = match first.wait {
-            Wait::Message { from: other, .. } | Wait::Taken { to: other, .. } => Some(other),
+            RankWait::Message { from: other, .. } | RankWait::Delivery { to: other, .. } => {
+                Some(other)
+            }
             _ => None,
         };
         Err(ClusterError::Deadlock {

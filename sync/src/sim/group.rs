@@ -1,24 +1,26 @@
-//! The ranks of one simulated communicator, and how they are parted into others.
+//! Ranks of one simulated communicator, and its splits.
 
 use core::cell::RefCell;
 use core::task::Poll;
 use std::rc::Rc;
 
-use super::engine::World;
+use super::engine::SimWorld;
 use crate::CommError;
+use crate::split::{SplitRequest, groups};
 
-/// A communicator, as all its ranks see it.
+/// State that the ranks of a communicator share.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct SimGroup {
     pub(super) id: u32,
-    members: Members,
-    meeting: RefCell<Meeting>,
+    members: GroupMembers,
+    meeting: RefCell<GroupMeeting>,
 }
 
-/// Whose number in the group is which in the whole cluster.
+/// Ranks of the members in the whole cluster.
 #[derive(Debug)]
-enum Members {
-    /// Evenly spaced, as they nearly always are: at a million ranks, lists would be what takes the memory.
+enum GroupMembers {
+    /// Evenly spaced, as they nearly always are: at a million ranks, lists would dominate the
+    /// memory.
     Spaced {
         first: u32,
         step: u32,
@@ -27,32 +29,24 @@ enum Members {
     Listed(Box<[u32]>),
 }
 
-/// Where the ranks meet to be parted, and what is known of those who will not come.
+/// State of a split, and the ranks that have left.
 #[derive(Debug, Default)]
-struct Meeting {
-    wishes: Vec<Wish>,
-    /// When the last one came.
+struct GroupMeeting {
+    requests: Vec<SplitRequest>,
+    /// Time at which the last rank arrived.
     latest: u64,
-    /// What each rank gets, from when all have come until it takes it.
-    seats: Vec<Seat>,
+    /// Result of each rank, from the arrival of the last rank until the rank takes it.
+    results: Vec<GroupRank>,
     taken: u32,
-    /// A bit for every rank that has left; nothing while there are none.
+    /// Bit of every rank that has left; empty while there are none.
     left: Vec<u64>,
     first_to_leave: Option<u32>,
 }
 
-/// Sorted into the order of the new groups and of the ranks in them. Who has no color comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Wish {
-    color: Option<u32>,
-    key: u32,
-    rank: u32,
-}
+/// New group and the rank in it; `None` for a rank without a color.
+pub(super) type GroupRank = Option<(Rc<SimGroup>, u32)>;
 
-/// A rank in a new group; `None` for a rank without color.
-pub(super) type Seat = Option<(Rc<Group>, u32)>;
-
-impl Members {
+impl GroupMembers {
     fn new(members: Vec<u32>) -> Self {
         let count = members.len() as u32;
         match *members {
@@ -76,9 +70,9 @@ impl Members {
     }
 }
 
-impl Group {
-    pub(super) fn of_all(ranks: u32) -> Self {
-        let members = Members::Spaced {
+impl SimGroup {
+    pub(super) fn all_ranks(ranks: u32) -> Self {
+        let members = GroupMembers::Spaced {
             first: 0,
             step: 1,
             count: ranks,
@@ -92,17 +86,19 @@ impl Group {
 
     pub(super) fn size(&self) -> u32 {
         match &self.members {
-            Members::Spaced { count, .. } => *count,
-            Members::Listed(list) => list.len() as u32,
+            GroupMembers::Spaced { count, .. } => *count,
+            GroupMembers::Listed(list) => list.len() as u32,
         }
     }
 
-    /// The number in the whole cluster.
+    /// Returns the rank in the whole cluster.
     #[inline]
     pub(super) fn member(&self, rank: u32) -> Option<u32> {
         match &self.members {
-            Members::Spaced { first, step, count } => (rank < *count).then(|| first + step * rank),
-            Members::Listed(list) => list.get(rank as usize).copied(),
+            GroupMembers::Spaced { first, step, count } => {
+                (rank < *count).then(|| first + step * rank)
+            }
+            GroupMembers::Listed(list) => list.get(rank as usize).copied(),
         }
     }
 
@@ -118,8 +114,8 @@ impl Group {
             .is_some_and(|bits| bits >> (rank % 64) & 1 != 0)
     }
 
-    /// A rank will not come again: nobody waits for it.
-    pub(super) fn leave(&self, rank: u32, world: &World) {
+    /// Records that a rank has left, and ends the wait of the others.
+    pub(super) fn leave(&self, rank: u32, world: &SimWorld) {
         let mut meeting = self.meeting.borrow_mut();
         if meeting.left.is_empty() {
             meeting.left = vec![0; self.size().div_ceil(64) as usize];
@@ -134,21 +130,21 @@ impl Group {
         let mut engine = world.engine.borrow_mut();
         engine.leave(member, self.id);
         let at = engine.now(member);
-        for wish in meeting.wishes.drain(..) {
-            self.member(wish.rank)
+        for request in meeting.requests.drain(..) {
+            self.member(request.rank)
                 .into_iter()
-                .for_each(|waiting| engine.release_from_meeting(waiting, at));
+                .for_each(|waiting| engine.release_from_split(waiting, at));
         }
     }
 
-    /// Comes to the meeting. The last to come parts all.
-    pub(super) fn come(
+    /// Adds a rank to the split. The last to arrive forms the groups.
+    pub(super) fn arrive(
         &self,
         rank: u32,
         color: Option<u32>,
         key: u32,
-        world: &World,
-    ) -> Poll<Result<Seat, CommError>> {
+        world: &SimWorld,
+    ) -> Poll<Result<GroupRank, CommError>> {
         let Some(member) = self.member(rank) else {
             return Poll::Pending;
         };
@@ -158,66 +154,68 @@ impl Group {
         }
         let mut engine = world.engine.borrow_mut();
         meeting.latest = meeting.latest.max(engine.now(member));
-        meeting.wishes.push(Wish { color, key, rank });
-        engine.meet(member);
-        if meeting.wishes.len() == self.size() as usize {
+        meeting.requests.push(SplitRequest { color, key, rank });
+        engine.await_split(member);
+        if meeting.requests.len() == self.size() as usize {
             let (first, last) = (self.members().min(), self.members().max());
-            let took = first.zip(last).map_or(0, |(first, last)| {
-                engine.agreement(self.size(), first, last)
+            let agreement = first.zip(last).map_or(0, |(first, last)| {
+                engine.agreement_time(self.size(), first, last)
             });
-            let leaving = core::mem::take(&mut meeting.latest).saturating_add(took);
-            meeting.part(self, world);
-            // The first goes on first.
+            let released = core::mem::take(&mut meeting.latest).saturating_add(agreement);
+            meeting.form_groups(self, world);
+            // Released in reverse order, so that the first rank runs first.
             let order: Vec<u32> = self.members().collect();
             order
                 .into_iter()
                 .rev()
-                .for_each(|member| engine.release_from_meeting(member, leaving));
+                .for_each(|member| engine.release_from_split(member, released));
         }
         Poll::Pending
     }
 
-    /// Takes the seat, if all have come.
-    pub(super) fn seat(&self, rank: u32) -> Poll<Result<Seat, CommError>> {
+    /// Takes the result, if all ranks have arrived.
+    pub(super) fn take_result(&self, rank: u32) -> Poll<Result<GroupRank, CommError>> {
         let mut meeting = self.meeting.borrow_mut();
-        if meeting.seats.is_empty() {
+        if meeting.results.is_empty() {
             return meeting.first_to_leave.map_or(Poll::Pending, |rank| {
                 Poll::Ready(Err(CommError::Left { rank }))
             });
         }
-        let seat = meeting.seats.get_mut(rank as usize).and_then(Option::take);
+        let result = meeting
+            .results
+            .get_mut(rank as usize)
+            .and_then(Option::take);
         meeting.taken += 1;
         if meeting.taken == self.size() {
-            (meeting.seats, meeting.taken) = (Vec::new(), 0);
+            (meeting.results, meeting.taken) = (Vec::new(), 0);
         }
-        Poll::Ready(Ok(seat))
+        Poll::Ready(Ok(result))
     }
 }
 
-impl Meeting {
-    /// Gives every rank its seat, when all wishes are there. All seats are free: every rank took its last one before it
-    /// came again.
-    fn part(&mut self, group: &Group, world: &World) {
-        let mut wishes = core::mem::take(&mut self.wishes);
-        wishes.sort_unstable();
-        self.seats = (0..wishes.len()).map(|_| None).collect();
-        for wishes in wishes.chunk_by(|a, b| a.color == b.color) {
-            if wishes[0].color.is_none() {
+impl GroupMeeting {
+    /// Gives every rank its result, when all requests are there. All results of the previous split
+    /// were taken: every rank took its own before it arrived again.
+    fn form_groups(&mut self, group: &SimGroup, world: &SimWorld) {
+        let mut requests = core::mem::take(&mut self.requests);
+        self.results = (0..requests.len()).map(|_| None).collect();
+        for requests in groups(&mut requests) {
+            if requests[0].color.is_none() {
                 continue;
             }
             let id = world.groups.get() + 1;
             world.groups.set(id);
-            let members = wishes
+            let members = requests
                 .iter()
-                .filter_map(|wish| group.member(wish.rank))
+                .filter_map(|request| group.member(request.rank))
                 .collect();
-            let part = Rc::new(Group {
+            let part = Rc::new(SimGroup {
                 id,
-                members: Members::new(members),
+                members: GroupMembers::new(members),
                 meeting: RefCell::default(),
             });
-            for (seat, wish) in (0..).zip(wishes) {
-                self.seats[wish.rank as usize] = Some((Rc::clone(&part), seat));
+            for (rank, request) in (0..).zip(requests) {
+                self.results[request.rank as usize] = Some((Rc::clone(&part), rank));
             }
         }
     }

@@ -4,52 +4,52 @@ use core::ops::{Index, IndexMut};
 
 use crate::Words;
 
-/// No message, and no rank.
+/// Index of no message and of no rank.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Bits of a message's number: a billion messages would take 90 GB.
+/// Bits of a message's index: a billion messages would take 90 GB.
 pub(super) const MESSAGE_BITS: u32 = 30;
 
-/// A message.
+/// Message in the simulator.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Message {
+pub(super) struct SimMessage {
     pub(super) words: Words,
-    /// When it arrives; until it has left, how long it will be under way.
+    /// Time of arrival; before the message has left its card, its latency.
     pub(super) time: u64,
     pub(super) from: u32,
     pub(super) to: u32,
-    /// The nodes of these.
+    /// Nodes of the sender and the receiver.
     pub(super) from_node: u32,
     pub(super) to_node: u32,
-    /// The communicator it was sent in.
+    /// Communicator of the message.
     pub(super) group: u32,
-    /// The next one to the same receiver, or the next free place.
+    /// Index of the next message to the same receiver, or of the next free slot.
     pub(super) next: u32,
     pub(super) length: u8,
-    pub(super) stage: Stage,
-    /// The sender waits until it is received.
+    pub(super) stage: MessageStage,
+    /// True if the sender waits until the message is received.
     pub(super) synchronous: bool,
 }
 
-/// How far a message has come.
+/// Progress of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// It waits for the card of its node.
+pub(super) enum MessageStage {
+    /// Waits for the card of the sender's node.
     Leaving,
-    /// It is on its way to the receiver's card.
+    /// On its way to the receiver's card.
     Travelling,
-    /// It can be received, from its time on.
+    /// Can be received, from its time on.
     Arrived,
 }
 
-/// All messages, each in a place of its own until it is received.
+/// All messages, each in a slot of its own until it is received.
 #[derive(Debug)]
-pub(super) struct Messages {
-    places: Vec<Message>,
+pub(super) struct MessagePool {
+    places: Vec<SimMessage>,
     free: u32,
 }
 
-impl Messages {
+impl MessagePool {
     pub(super) fn new() -> Self {
         Self {
             places: Vec::new(),
@@ -57,7 +57,7 @@ impl Messages {
         }
     }
 
-    pub(super) fn keep(&mut self, message: Message) -> u32 {
+    pub(super) fn keep(&mut self, message: SimMessage) -> u32 {
         let id = self.free;
         if let Some(place) = self.places.get_mut(id as usize) {
             self.free = place.next;
@@ -74,15 +74,15 @@ impl Messages {
     }
 }
 
-impl Index<u32> for Messages {
-    type Output = Message;
-    fn index(&self, id: u32) -> &Message {
+impl Index<u32> for MessagePool {
+    type Output = SimMessage;
+    fn index(&self, id: u32) -> &SimMessage {
         &self.places[id as usize]
     }
 }
 
-impl IndexMut<u32> for Messages {
-    fn index_mut(&mut self, id: u32) -> &mut Message {
+impl IndexMut<u32> for MessagePool {
+    fn index_mut(&mut self, id: u32) -> &mut SimMessage {
         &mut self.places[id as usize]
     }
 }

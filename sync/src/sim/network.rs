@@ -1,4 +1,4 @@
-//! What messages cost: the parameters of the simulated network.
+//! Latencies of messages: the parameters of the simulated network.
 
 use downbeat_clock_core::Duration;
 use fastrand::Rng;
@@ -8,101 +8,105 @@ use super::random::{Purpose, exponential, hash, normal, positive_unit, unit};
 use crate::ClusterError;
 use crate::RankPlacement;
 
-/// How long messages take between any two ranks of a simulated cluster.
+/// Latencies between any two ranks of a simulated cluster.
 ///
-/// A message takes the sender some time of its processor, then travels by the [`NetworkLink`] of the closest level that the
-/// two ranks share, and takes the receiver some time. What a rank sends to itself does not travel.
+/// A message takes processor time of the sender, then the latency of the [`NetworkLink`] of the
+/// closest level that the two ranks share, then processor time of the receiver. A message of a rank
+/// to itself has no latency.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
-    /// Between ranks that share a socket.
+    /// Link between ranks that share a socket.
     pub socket: NetworkLink,
-    /// Between ranks that share a node, but no socket.
+    /// Link between ranks that share a node, but no socket.
     pub node: NetworkLink,
-    /// Between nodes.
+    /// Link between nodes.
     pub switch: NetworkLink,
-    /// What sending takes of the sender's time, before the message leaves.
+    /// Processor time of the sender before the message leaves.
     pub send_overhead: Duration,
-    /// What receiving takes of the receiver's time, after the message came.
+    /// Processor time of the receiver after the message has arrived.
     pub receive_overhead: Duration,
-    /// Bytes that every message has besides its words.
+    /// Number of bytes of a message besides its words.
     pub header: u32,
-    /// The network card that the ranks of a node share; without one, messages never wait for each other.
+    /// Network card that the ranks of a node share; without one, messages never wait for each
+    /// other.
     pub card: Option<Card>,
 }
 
-/// How long messages are under way at one level.
+/// Latency of messages at one level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkLink {
-    /// The shortest time under way.
+    /// Minimum latency.
     pub latency: Duration,
-    /// Nanoseconds that every byte adds.
+    /// Nanoseconds per byte.
     pub per_byte: f64,
-    /// What is added at most, always the same for the same two ends and direction (which are nodes, or ranks of one
-    /// node): so the two directions differ by up to this much, which no exchange of messages can show.
+    /// Maximum of a constant extra latency for each ordered pair of ends (nodes, or ranks of one
+    /// node): the two directions differ by up to this much, which no exchange of messages can
+    /// reveal.
     pub asymmetry: Duration,
-    /// What chance adds to every message.
+    /// Random delay of every message.
     pub tail: DelayTail,
-    /// What bad luck adds to some.
+    /// Random delay of some messages.
     pub bursts: Bursts,
 }
 
-/// A delay that differs from message to message.
+/// Distribution of a delay that differs from message to message.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum DelayTail {
-    /// None.
+    /// No delay.
     #[default]
     None,
-    /// Its logarithm is normally distributed.
+    /// Log-normally distributed delay.
     LogNormal {
-        /// Half of the messages are delayed by less.
+        /// Median of the delay.
         median: Duration,
-        /// The standard deviation of the natural logarithm.
+        /// Standard deviation of the natural logarithm of the delay.
         sigma: f64,
     },
-    /// Delays longer than `d` have a probability of `(1 + d / scale)^-shape`: a power law that begins at zero.
+    /// Delay whose probability to exceed `d` is `(1 + d / scale)^-shape`: a power law that begins
+    /// at zero.
     Pareto {
-        /// Where the power law sets in.
+        /// Scale of the power law.
         scale: Duration,
-        /// The smaller, the heavier the tail; without a mean up to 1.
+        /// Exponent: the smaller, the heavier the tail; the mean is infinite up to 1.
         shape: f64,
     },
 }
 
-/// Further delays, which only some messages meet; exponentially distributed.
+/// Further delays of some messages; exponentially distributed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Bursts {
-    /// None.
+    /// No delay.
     #[default]
     None,
-    /// Each message for itself.
+    /// Each message is delayed with the same probability.
     Chance {
-        /// How many of the messages.
+        /// Probability of a delay.
         probability: f64,
-        /// Their mean delay.
+        /// Mean delay.
         mean: Duration,
     },
-    /// All messages that leave a node during a bad spell.
+    /// All messages that leave a node during a spell are delayed.
     Spells {
-        /// There is one spell in every such interval, at a random time of it.
+        /// Length of the intervals, each of which has one spell at a random time.
         every: Duration,
-        /// How long it lasts.
+        /// Duration of a spell.
         lasting: Duration,
-        /// The mean delay then.
+        /// Mean delay during a spell.
         mean: Duration,
     },
 }
 
-/// A card that passes on one message at a time in each direction.
+/// Network card, which transfers one message at a time in each direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Card {
-    /// How long a message occupies it,
+    /// Time for which a message occupies the card.
     pub gap: Duration,
-    /// and how many nanoseconds longer for every byte.
+    /// Additional nanoseconds per byte.
     pub per_byte: f64,
 }
 
 impl NetworkLink {
-    /// A link on which every message takes the same time.
+    /// Creates a link on which every message takes the same time.
     pub const fn steady(latency: Duration) -> Self {
         Self {
             latency,
@@ -156,8 +160,9 @@ impl NetworkLink {
         }
     }
 
-    /// How long a message is under way that leaves one end, on `node`, at the time `at`.
-    pub(super) fn delay(&self, ends: Ends, bytes: u32, at: u64, random: &mut Rng) -> u64 {
+    /// Returns the latency of a message that leaves one end of the link, on `node`, at the time
+    /// `at`.
+    pub(super) fn delay(&self, ends: LinkEnds, bytes: u32, at: u64, random: &mut Rng) -> u64 {
         let mut nanos = self.latency.as_nanos() as f64 + self.per_byte * f64::from(bytes);
         if self.asymmetry > Duration::ZERO {
             let bits = hash(
@@ -188,23 +193,25 @@ impl NetworkLink {
             } if ends.in_spell(every, lasting, at) => mean.as_nanos() as f64 * exponential(random),
             _ => 0.0,
         };
-        // To the nearest. Saturates, and not a number (no delay times an infinite factor) becomes none.
+        // Rounds to the nearest. The cast saturates, and converts NaN (a zero delay times an
+        // infinite factor) to zero.
         (nanos + 0.5) as u64
     }
 }
 
-/// Between which ends of a link a message travels: nodes, or ranks of one node.
+/// Ends of a link: nodes, or ranks of one node.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ends {
+pub(super) struct LinkEnds {
     pub(super) seed: u64,
     pub(super) from: u32,
     pub(super) to: u32,
-    /// Where the message leaves.
+    /// Node of the sender.
     pub(super) node: u32,
 }
 
-impl Ends {
-    /// Whether the node has its bad spell. Hashed, so that any time can be asked for.
+impl LinkEnds {
+    /// Returns true during a spell of the node. Computed by a hash, so that any time can be
+    /// queried.
     fn in_spell(self, every: Duration, lasting: Duration, at: u64) -> bool {
         let (every, lasting) = (every.as_nanos() as u64, lasting.as_nanos() as u64);
         let bits = hash(self.seed, Purpose::Spell, self.node.into(), at / every);
@@ -214,15 +221,15 @@ impl Ends {
 }
 
 impl Card {
-    /// How long a message of so many bytes occupies the card.
+    /// Returns the time for which a message of this many bytes occupies the card.
     pub(super) fn occupied(&self, bytes: u32) -> u64 {
         self.gap.as_nanos() as u64 + (self.per_byte * f64::from(bytes) + 0.5) as u64
     }
 }
 
 impl Network {
-    /// Every message takes the same time, its two directions too, and none waits for another: what a synchronization
-    /// finds is right to the rounding.
+    /// Returns a network where every message takes the same time in both directions, and none waits
+    /// for another: synchronizations are exact except for rounding.
     pub const fn noiseless() -> Self {
         Self {
             socket: NetworkLink::steady(Duration::from_nanos(300)),
@@ -235,8 +242,8 @@ impl Network {
         }
     }
 
-    /// What a quiet cluster with a fast network looks like: heavy tails, now and then a burst, two directions that differ by
-    /// some nanoseconds, and one card per node.
+    /// Returns a quiet cluster with a fast network: heavy tails, occasional bursts, directions that
+    /// differ by some nanoseconds, and one card per node.
     pub const fn typical() -> Self {
         let Self {
             socket,
@@ -283,10 +290,10 @@ impl Network {
         }
     }
 
-    /// Looks for a parameter that makes no sense.
+    /// Checks that all parameters are in range.
     ///
     /// # Errors
-    /// With its name.
+    /// [`ClusterError::Parameter`] with the name of the parameter.
     pub fn validate(&self) -> Result<(), ClusterError> {
         self.socket.validate("network.socket")?;
         self.node.validate("network.node")?;
@@ -303,7 +310,7 @@ impl Network {
         })
     }
 
-    /// The link between two places.
+    /// Returns the link between two ranks.
     pub(super) fn link(&self, here: RankPlacement, there: RankPlacement) -> &NetworkLink {
         if here.node != there.node {
             &self.switch
@@ -314,7 +321,7 @@ impl Network {
         }
     }
 
-    /// How many bytes a message of so many words has.
+    /// Returns the number of bytes of a message of this many words.
     pub(super) fn bytes(&self, words: usize) -> u32 {
         self.header
             .saturating_add((words * size_of::<u64>()) as u32)
@@ -326,7 +333,7 @@ mod tests {
     use super::*;
     use crate::sim::random::stream;
 
-    const ENDS: Ends = Ends {
+    const ENDS: LinkEnds = LinkEnds {
         seed: 5,
         from: 1,
         to: 2,
@@ -358,7 +365,7 @@ mod tests {
         };
         let there = asymmetric.delay(ENDS, 0, 0, &mut random);
         let back = asymmetric.delay(
-            Ends {
+            LinkEnds {
                 from: 2,
                 to: 1,
                 ..ENDS

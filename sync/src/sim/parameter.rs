@@ -1,11 +1,11 @@
-//! Checks of the parameters of a simulation.
+//! Range checks of simulation parameters.
 
 use crate::ClusterError;
 
-/// Refuses negative values and values that are not a number.
+/// Checks that a value is a finite number that is not negative.
 ///
 /// # Errors
-/// Names the parameter.
+/// [`ClusterError::Parameter`] with the name of the parameter.
 pub fn require_non_negative(value: f64, name: impl FnOnce() -> String) -> Result<(), ClusterError> {
     require(
         value.is_finite() && value >= 0.0,
@@ -18,10 +18,10 @@ pub(super) fn positive(value: f64, name: impl FnOnce() -> String) -> Result<(), 
     require(value.is_finite() && value > 0.0, name, "a positive number")
 }
 
-/// Refuses a parameter whose value is not good.
+/// Checks a condition of a parameter.
 ///
 /// # Errors
-/// Names the parameter.
+/// [`ClusterError::Parameter`] with the name of the parameter.
 pub fn require(
     good: bool,
     name: impl FnOnce() -> String,

@@ -1,19 +1,20 @@
-//! What is going to happen, in order.
+//! Priority queue of events.
 
-/// An event: its time in the high half, then who and what, so that the order of events is that of the numbers.
-pub(super) type Event = u128;
+/// Event: its time in the high half, then the sender and the message, so that events are ordered as
+/// numbers.
+pub(super) type SimEvent = u128;
 
-/// Children of a node: a flat heap is quicker than a binary one, because the children lie side by side.
+/// Children of a node: a flat heap is faster than a binary one, because the children are adjacent.
 const WIDTH: usize = 4;
 
-/// A heap of events, of which the earliest comes first.
+/// Heap of events, of which the earliest is first.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
-    events: Vec<Event>,
+pub(super) struct EventQueue {
+    events: Vec<SimEvent>,
 }
 
-impl Queue {
-    pub(super) fn push(&mut self, event: Event) {
+impl EventQueue {
+    pub(super) fn push(&mut self, event: SimEvent) {
         let mut hole = self.events.len();
         self.events.push(event);
         while hole > 0 {
@@ -27,7 +28,7 @@ impl Queue {
         self.events[hole] = event;
     }
 
-    pub(super) fn first(&self) -> Option<Event> {
+    pub(super) fn first(&self) -> Option<SimEvent> {
         self.events.first().copied()
     }
 
@@ -39,8 +40,8 @@ impl Queue {
         }
     }
 
-    /// Puts an event in the place of the first: half of what it costs to remove the one and add the other.
-    pub(super) fn replace_first(&mut self, event: Event) {
+    /// Replaces the first event by another: half the cost of removing one and adding the other.
+    pub(super) fn replace_first(&mut self, event: SimEvent) {
         let events = &mut self.events[..];
         let mut hole = 0;
         loop {
@@ -77,7 +78,7 @@ mod tests {
     proptest! {
         #[test]
         fn events_come_in_order(pushed: Vec<u128>, replaced: Vec<u128>) {
-            let mut queue = Queue::default();
+            let mut queue = EventQueue::default();
             pushed.iter().for_each(|event| queue.push(*event));
             let mut kept = pushed;
             kept.sort_unstable();

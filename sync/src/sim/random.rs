@@ -1,5 +1,5 @@
-//! Random numbers that do not depend on the order in which ranks are simulated: each comes from a stream of its owner's,
-//! or is a hash of what it belongs to.
+//! Random numbers that do not depend on the order in which ranks are simulated: each is from a
+//! stream of its owner, or a hash of its subject.
 
 use core::f64::consts::TAU;
 
@@ -7,7 +7,7 @@ use fastrand::Rng;
 
 use crate::scramble::{SPLITMIX_STEP, scramble};
 
-/// What streams and hashes are for: no two of them share numbers.
+/// Purposes of streams and hashes, whose numbers are independent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     Rank = 1,
@@ -16,33 +16,33 @@ pub(super) enum Purpose {
     Spell,
 }
 
-/// A hash of two numbers. Every bit of the result depends on every bit of both.
+/// Hash of two numbers. Every bit of the result depends on every bit of both.
 pub(super) fn hash(seed: u64, purpose: Purpose, a: u64, b: u64) -> u64 {
     let seed = scramble(seed.wrapping_add((purpose as u64).wrapping_mul(SPLITMIX_STEP)));
     scramble(scramble(seed ^ a) ^ b.wrapping_mul(SPLITMIX_STEP))
 }
 
-/// The stream of numbers that belongs to one owner.
+/// Returns the stream of numbers of one owner.
 pub(super) fn stream(seed: u64, purpose: Purpose, owner: u64) -> Rng {
     Rng::with_seed(hash(seed, purpose, owner, 0))
 }
 
-/// A number in `[0, 1)` from random bits.
+/// Converts random bits to a number in `[0, 1)`.
 pub(super) fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// A number in `(0, 1]`, whose logarithm is finite.
+/// Draws a number in `(0, 1]`, whose logarithm is finite.
 pub(super) fn positive_unit(random: &mut Rng) -> f64 {
     1.0 - random.f64()
 }
 
-/// An exponentially distributed number of mean 1.
+/// Draws an exponentially distributed number of mean 1.
 pub fn exponential(random: &mut Rng) -> f64 {
     -positive_unit(random).ln()
 }
 
-/// A normally distributed number (Box and Muller).
+/// Draws a normally distributed number (Box and Muller).
 pub(super) fn normal(random: &mut Rng) -> f64 {
     (2.0 * exponential(random)).sqrt() * (TAU * random.f64()).cos()
 }
@@ -51,7 +51,7 @@ pub(super) fn normal(random: &mut Rng) -> f64 {
 mod tests {
     use super::*;
 
-    /// Means and deviations of 100,000 numbers, to five standard errors.
+    /// Compares means and deviations of 100,000 numbers, within five standard errors.
     #[test]
     fn numbers_are_distributed_as_they_should_be() {
         let mut random = stream(1, Purpose::Rank, 0);

@@ -1,60 +1,63 @@
-//! The network cards, and the order in which messages get to them.
+//! Network cards, and the order in which messages pass them.
 //!
-//! Messages must claim a card in the order of time, but ranks are simulated one after the other, each until it waits.
-//! So a message that is to pass a card becomes an event, and the earliest event happens only when all ranks wait. No
-//! rank can then come up with an earlier message: what it waits for, directly or through others, is one of the events,
-//! and it goes on when that has happened, not before. That holds for a message, for the end of a synchronous send, for
-//! the last to come to a split and for the news that a rank has left: each of them comes from a rank that goes on, and
-//! has the time of that rank or a later one. So events happen in the order of time.
+//! Messages must occupy a card in the order of time, but ranks are simulated one after the other,
+//! each until it waits. So a message that passes a card becomes an event, and the earliest event is
+//! processed only when all ranks wait. No rank can then send an earlier message: it waits, directly
+//! or through other ranks, for one of the events, and continues after it. That holds for a message,
+//! for the end of a synchronous send, for the last rank of a split and for a rank that left: each
+//! of them depends on a rank that continues, and has the time of that rank or a later one. So
+//! events are processed in the order of time.
 
-use super::messages::{MESSAGE_BITS, Messages, Stage};
+use super::messages::{MESSAGE_BITS, MessagePool, MessageStage};
 use super::network::Card;
-use super::queue::{Event, Queue};
+use super::queue::{EventQueue, SimEvent};
 
-/// Bits of a rank's number.
+/// Bits of a rank.
 pub(super) const RANK_BITS: u32 = 26;
 
-/// Of several events at the same time, that of the sender with the lowest number is first, and of those the one that was
-/// sent first; as far as the bits reach that are left. Which place a message happens to have does not matter.
+/// Number of messages of a sender that are distinguished. Of several events at the same time, that
+/// of the lowest sender is first, and of those the one that was sent first, as far as the remaining
+/// bits allow. The slot of a message does not matter.
 const NUMBERS: u32 = 1 << (64 - RANK_BITS - MESSAGE_BITS);
 
-/// All cards, and the events that are to come.
+/// All cards, and the pending events.
 #[derive(Debug)]
-pub(super) struct Traffic {
+pub(super) struct CardTraffic {
     card: Card,
-    queue: Queue,
-    cards: Vec<Directions>,
+    queue: EventQueue,
+    cards: Vec<CardOccupancy>,
 }
 
-/// Until when a card is occupied, in each direction.
+/// Times until which a card is occupied, in each direction.
 #[derive(Clone, Copy, Debug, Default)]
-struct Directions {
+struct CardOccupancy {
     leaving: u64,
     arriving: u64,
 }
 
-impl Traffic {
+impl CardTraffic {
     pub(super) fn new(card: Card, nodes: u32) -> Self {
         Self {
             card,
-            queue: Queue::default(),
-            cards: vec![Directions::default(); nodes as usize],
+            queue: EventQueue::default(),
+            cards: vec![CardOccupancy::default(); nodes as usize],
         }
     }
 
-    /// A message that leaves at a time, as the `number`th of its sender.
+    /// Adds a message that leaves at this time, as the `number`th of its sender.
     pub(super) fn push(&mut self, at: u64, from: u32, number: u32, id: u32) {
         let tie = u64::from(from) << (64 - RANK_BITS) | u64::from(number % NUMBERS) << MESSAGE_BITS;
         self.queue.push(event(at, tie | u64::from(id)));
     }
 
-    /// Lets events happen that are earlier than `limit`, until a message has arrived, and returns that.
+    /// Processes events that are earlier than `limit` until a message has arrived, and returns
+    /// that.
     ///
-    /// `bytes` tells how long a message of so many words is.
+    /// `bytes` returns the number of bytes of a message of this many words.
     pub(super) fn next_arrival(
         &mut self,
         limit: u64,
-        messages: &mut Messages,
+        messages: &mut MessagePool,
         bytes: impl Fn(u8) -> u32,
     ) -> Option<u32> {
         loop {
@@ -66,15 +69,15 @@ impl Traffic {
             }
             let message = &mut messages[id];
             let occupied = self.card.occupied(bytes(message.length));
-            if message.stage == Stage::Leaving {
+            if message.stage == MessageStage::Leaving {
                 let left = claim(
                     &mut self.cards[message.from_node as usize].leaving,
                     at,
                     occupied,
                 );
-                // It had the time that it would be under way.
+                // The field was the latency.
                 let arrives = left.saturating_add(message.time);
-                message.stage = Stage::Travelling;
+                message.stage = MessageStage::Travelling;
                 self.queue.replace_first(self::event(arrives, who));
             } else {
                 self.queue.pop();
@@ -83,18 +86,18 @@ impl Traffic {
                     at,
                     occupied,
                 );
-                message.stage = Stage::Arrived;
+                message.stage = MessageStage::Arrived;
                 return Some(id);
             }
         }
     }
 }
 
-fn event(at: u64, who: u64) -> Event {
+fn event(at: u64, who: u64) -> SimEvent {
     u128::from(at) << 64 | u128::from(who)
 }
 
-/// When a message that wants to pass at `at` does so.
+/// Returns the time at which a message that is ready at `at` passes the card.
 fn claim(free: &mut u64, at: u64, occupied: u64) -> u64 {
     let passes = at.max(*free);
     *free = passes.saturating_add(occupied);

@@ -1,4 +1,4 @@
-//! A cache line through which one thread sends to another.
+//! Mailbox of one cache line between two threads.
 
 use core::array;
 
@@ -8,14 +8,15 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Room for one message of up to `N` words, with one thread that sends and one that receives.
+/// Buffer of one message of up to `N` words between one thread that sends and one that receives.
 ///
-/// It never waits: a [`ThreadComm`](crate::ThreadComm) does, and a [`Sleeper`](crate::Sleeper) helps it.
+/// It never blocks: a [`ThreadComm`](crate::ThreadComm) waits with the help of a
+/// [`Sleeper`](super::Sleeper).
 ///
-/// Sender and receiver each count the messages in a word that only they write; the box is full when the counts
-/// differ. An end that goes away says so in its word, too, so the other learns it where it is looking anyway, and
-/// after the last message. With six words for the message everything lies in one cache line, and that line is all that
-/// has to move between two cores.
+/// Sender and receiver each count the messages in a word that only they write; the mailbox is full
+/// when the counts differ. An end that goes away sets a flag in its word, which the other end reads
+/// anyway, and sees after the last message. With six words for the message everything is in one
+/// cache line, the only one that moves between the two cores.
 ///
 /// ```
 /// use downbeat_sync::internal::{Mailbox, MailboxBlocked};
@@ -29,32 +30,33 @@ use core::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Mailbox<const N: usize> {
-    /// Written by the sender: how many messages were sent, the length of the last, and whether the sender has gone.
+    /// Written by the sender: number of messages sent, length of the last one, and the departure of
+    /// the sender.
     sent: AtomicU64,
     words: [AtomicU64; N],
-    /// Written by the receiver: how many messages were taken, and whether the receiver has gone.
+    /// Written by the receiver: number of messages taken, and the departure of the receiver.
     taken: AtomicU64,
 }
 
-/// Why a [`Mailbox`] could not be used.
+/// Reason why a [`Mailbox`] cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MailboxBlocked {
-    /// It is still full, or still empty.
+    /// The mailbox is still full, or still empty.
     NotYet,
-    /// The other end has gone, and nothing will change any more.
+    /// The other end is gone: the state will not change.
     Gone(Departure),
 }
 
-/// How the end of a [`Mailbox`] went away.
+/// Reason why an end of a [`Mailbox`] is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Departure {
-    /// As planned.
+    /// The thread dropped its communicator.
     Left,
-    /// Its thread panicked.
+    /// The thread panicked.
     Panicked,
 }
 
-/// The parts of `sent` and `taken`: three bits for the length, two for the departure, the rest counts.
+/// Fields of `sent` and `taken`: three bits of length, two of departure; the others count.
 const LENGTH: u64 = 0b111;
 const LEFT: u64 = 0b01 << 3;
 const PANICKED: u64 = 0b10 << 3;
@@ -71,7 +73,7 @@ impl Departure {
 }
 
 impl MailboxBlocked {
-    /// What stands in the way when the other end's word is this.
+    /// Decodes the state of the other end's word.
     const fn from_bits(word: u64) -> Self {
         if word & PANICKED != 0 {
             Self::Gone(Departure::Panicked)
@@ -84,7 +86,7 @@ impl MailboxBlocked {
 }
 
 impl<const N: usize> Mailbox<N> {
-    /// An empty mailbox.
+    /// Creates an empty mailbox.
     pub fn new() -> Self {
         const { assert!(N as u64 <= LENGTH, "a mailbox has at most seven words") };
         Self {
@@ -94,20 +96,22 @@ impl<const N: usize> Mailbox<N> {
         }
     }
 
-    /// The sender's: leaves the first `used` words as a message, unless the last one has not been taken.
+    /// Sender: puts the first `used` words as a message, if the last one was taken.
     ///
-    /// Whoever takes the message sees what this thread did before; and this thread, if there is room for a message, what
-    /// the receiver did before it took the last one.
+    /// The thread that takes the message sees all writes that this thread made before; and if the
+    /// mailbox is empty, this thread sees the writes that the receiver made before it took the last
+    /// message.
     ///
     /// # Errors
-    /// What stands in the way.
+    /// If the mailbox is full or the receiver is gone.
     #[inline]
     pub fn try_put(&self, words: &[u64; N], used: usize) -> Result<(), MailboxBlocked> {
         let count = self.sent.load(Ordering::Relaxed) & COUNT;
-        // Acquire, with Release in `try_take`: the receiver has read the last message before this one overwrites it.
-        // The words themselves cannot show that this is needed: x86, and loom, take the loads of a thread in their
-        // order, but a compiler or an ARM core may let a relaxed load take effect after a later store, and find a word
-        // of the next message. Loom therefore watches something that the receiver *wrote* before it took a message.
+        // Acquire, with Release in `try_take`: the receiver has read the last message before this
+        // one overwrites it. The words themselves cannot show that this is needed: x86, and loom,
+        // execute the loads of a thread in order, but a compiler or an ARM core may let a relaxed
+        // load take effect after a later store, and read a word of the next message. Loom therefore
+        // checks a value that the receiver *wrote* before it took a message.
         let taken = self.taken.load(Ordering::Acquire);
         if taken != count {
             return Err(MailboxBlocked::from_bits(taken));
@@ -116,16 +120,17 @@ impl<const N: usize> Mailbox<N> {
         for (cell, word) in self.words.iter().zip(words).take(used) {
             cell.store(*word, Ordering::Relaxed);
         }
-        // Release: who sees the count finds the words.
+        // Release: a thread that sees the count sees the words.
         self.sent
             .store(count.wrapping_add(ONE) | used as u64, Ordering::Release);
         Ok(())
     }
 
-    /// The receiver's: takes the message, if there is one. Returns its first `wanted` words, and how many it has.
+    /// Receiver: takes the message, if there is one. Returns its first `wanted` words, and its
+    /// length.
     ///
     /// # Errors
-    /// What stands in the way.
+    /// If the mailbox is empty or the sender is gone.
     #[inline]
     pub fn try_take(&self, wanted: usize) -> Result<([u64; N], usize), MailboxBlocked> {
         let count = self.taken.load(Ordering::Relaxed) & COUNT;
@@ -144,10 +149,10 @@ impl<const N: usize> Mailbox<N> {
         Ok((words, (sent & LENGTH) as usize))
     }
 
-    /// The sender's: whether the last message was taken.
+    /// Sender: checks that the last message was taken.
     ///
     /// # Errors
-    /// What stands in the way.
+    /// If it was not, or the receiver is gone.
     pub fn check_taken(&self) -> Result<(), MailboxBlocked> {
         let taken = self.taken.load(Ordering::Acquire);
         if taken & COUNT == self.sent.load(Ordering::Relaxed) & COUNT {
@@ -156,18 +161,20 @@ impl<const N: usize> Mailbox<N> {
         Err(MailboxBlocked::from_bits(taken))
     }
 
-    /// The sender's: no message follows. What was sent can still be taken.
+    /// Sender: records that no message follows. The last one can still be taken.
     pub fn end_sending(&self, how: Departure) {
-        // Release: a receiver that sees this, and never saw the count without it, finds the last message, too.
+        // Release: a receiver that sees only this store, and not the count before it, sees the last
+        // message, too.
         self.sent.store(
             self.sent.load(Ordering::Relaxed) | how.bits(),
             Ordering::Release,
         );
     }
 
-    /// The receiver's: no message will be taken any more.
+    /// Receiver: records that no further message will be taken.
     pub fn end_receiving(&self, how: Departure) {
-        // Release: a sender that sees this, and never saw the count without it, learns no less from it.
+        // Release: a sender that sees only this store, and not the count before it, sees as much as
+        // by the count.
         self.taken.store(
             self.taken.load(Ordering::Relaxed) | how.bits(),
             Ordering::Release,
@@ -236,7 +243,7 @@ mod tests {
         mailbox.try_put(&[5], 1).unwrap();
         mailbox.try_take(1).unwrap();
         mailbox.end_receiving(Departure::Panicked);
-        // The message before was taken, and stays so.
+        // The message before was taken, and remains so.
         assert_eq!(mailbox.check_taken(), Ok(()));
         assert_eq!(
             mailbox.try_put(&[6], 1),

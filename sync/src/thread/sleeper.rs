@@ -1,4 +1,4 @@
-//! Waiting for another thread, which may run on another core, or wait for this one.
+//! Waiting for another thread, which may run on the same or another core.
 
 use std::sync::PoisonError;
 
@@ -18,25 +18,28 @@ use std::{
     time::Duration,
 };
 
-/// Looks so often at once: for some microseconds, several times as long as an answer takes from a distant core. Less, and
-/// threads that run side by side lose each other: to let others by costs milliseconds where one of them keeps the core
-/// busy. More, and threads that share a core hold each other up.
+/// Number of attempts that follow each other at once: some microseconds, several times the round
+/// trip to a distant core. With fewer, threads that run in parallel yield too early, which costs
+/// milliseconds where another thread keeps the core busy. With more, threads that share a core
+/// delay each other.
 #[cfg(not(loom))]
 const SPINS: u32 = 200;
 
-/// After that, so often with other threads let by in between: each of them may be the one that is waited for.
+/// Number of further attempts, each after a yield to other threads, one of which may be the one
+/// that is waited for.
 #[cfg(not(loom))]
 const YIELDS: u32 = 100;
 
-/// How long a thread sleeps at most: what a nudge that missed costs.
+/// Maximum time that a thread sleeps, which is the cost of a missed nudge.
 #[cfg(not(loom))]
 const NAP: Duration = Duration::from_millis(1);
 
-/// Where one thread waits for others, which may [`nudge`](Self::nudge) or [`wake`](Self::wake) it.
+/// Place where one thread waits for others, which [`nudge`](Self::nudge) or [`wake`](Self::wake)
+/// it.
 ///
-/// `nudge` comes after every message, so it must cost next to nothing: one load, and no fence. That load may overtake
-/// the store that the sleeper waits for, and then miss a thread that is just lying down. This is rare, and mended by
-/// the sleeper, who looks up after a nap of a millisecond. `wake` never misses.
+/// `nudge` follows every message, so it must be cheap: one load and no fence. That load may
+/// overtake the store that the sleeper waits for, and then miss a thread that is just going to
+/// sleep. This is rare, and limited by the sleep time of a millisecond. `wake` never misses.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,7 +63,7 @@ pub struct Sleeper {
 }
 
 impl Sleeper {
-    /// A place where nobody sleeps.
+    /// Creates a place where no thread sleeps.
     pub fn new() -> Self {
         Self {
             asleep: AtomicBool::new(false),
@@ -68,8 +71,9 @@ impl Sleeper {
         }
     }
 
-    /// Tries until something comes of it: at once at first, then with other threads let by, as they may have to share
-    /// the core with this one, and then asleep in between. For one thread at a time.
+    /// Repeats the attempt until it returns a value: at once at first, then with yields in between,
+    /// as the other threads may share the core with this one, and then with sleeps. For one thread
+    /// at a time.
     #[cold]
     pub fn wait_until<T>(&self, mut attempt: impl FnMut() -> Option<T>) -> T {
         if let Some(done) = stay_awake(&mut attempt) {
@@ -78,7 +82,7 @@ impl Sleeper {
         loop {
             *self.lock() = Some(thread::current());
             self.asleep.store(true, Ordering::Relaxed);
-            // Only now: what a waker did before it could see who sleeps here is seen here.
+            // Only after the registration: writes of a waker that did not see it are visible here.
             let done = attempt();
             if done.is_none() {
                 nap();
@@ -98,10 +102,11 @@ impl Sleeper {
         }
     }
 
-    /// Wakes the thread, which then sees what the caller did before.
+    /// Wakes the thread, which then sees all previous writes of the caller.
     ///
-    /// The lock makes it so: either the sleeper had it first, and is found here; or it gets it after this thread, and
-    /// with it everything that this thread did before, in time for its last attempt.
+    /// The lock ensures that: either the sleeper had it first, and is found here; or it acquires it
+    /// after this thread, and with it all previous writes of this thread, in time for its last
+    /// attempt.
     #[cold]
     pub fn wake(&self) {
         let thread = self.lock().take();
@@ -111,7 +116,7 @@ impl Sleeper {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Thread>> {
-        // Nothing panics under the lock; and if it did, the place would be as good as before.
+        // No code panics under the lock; and the state would still be valid.
         self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -143,13 +148,13 @@ fn nap() {
     thread::park_timeout(NAP);
 }
 
-/// Loom looks at the hard part: to lie down at once,
+/// Loom checks the hard part: sleeping at once.
 #[cfg(loom)]
 fn stay_awake<T>(_: impl FnMut() -> Option<T>) -> Option<T> {
     None
 }
 
-/// and to sleep for ever if nobody comes.
+/// Sleeps for ever unless another thread wakes this one.
 #[cfg(loom)]
 fn nap() {
     thread::park();

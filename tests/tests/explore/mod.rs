@@ -1,14 +1,18 @@
-//! How loom is run here.
+//! Runs of loom.
 
+use std::env;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loom::model::Builder;
 
-/// Runs `model` in every way there is, with at most so many preemptions, and says how many ways that were.
+/// Variable with a number of preemptions to allow in addition to those of each model.
+const MORE_PREEMPTIONS: &str = "DOWNBEAT_MORE_PREEMPTIONS";
+
+/// Runs `model` in every possible order, with at most this number of preemptions, and prints the number of orders.
 #[expect(
     clippy::print_stdout,
-    reason = "how much was explored is a result of these tests"
+    reason = "the number of executions is a result of these tests"
 )]
 pub(crate) fn explore(
     name: &str,
@@ -17,13 +21,17 @@ pub(crate) fn explore(
 ) {
     let executions = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&executions);
+    let more = env::var(MORE_PREEMPTIONS).ok();
+    let more = more
+        .and_then(|more| more.parse::<usize>().ok())
+        .unwrap_or(0);
 
     let mut builder = Builder::new();
-    // With any of these limits loom would stop early and say nothing; without, it returns when nothing is left.
+    // With any of these limits loom would stop early without a message; without them it explores everything.
     builder.max_duration = None;
     builder.max_permutations = None;
     builder.checkpoint_file = None;
-    builder.preemption_bound = preemptions;
+    builder.preemption_bound = preemptions.map(|bound| bound + more);
     builder.check(move || {
         counter.fetch_add(1, Ordering::Relaxed);
         model();

@@ -85,7 +85,7 @@ const CONTRADICTIONS: [(&str, &str); 17] = [
     ("--scheme ms2 --processing ps1", "--processing and --scheme"),
     (
         "--window 1ms",
-        "--window: has no meaning for the scheme round-time",
+        "--window: does not apply to the scheme round-time",
     ),
     ("--cache-size 1", "--cache-size"),
     ("--out /proc/nonexistent", "--out: /proc/nonexistent"),
@@ -96,11 +96,11 @@ const CONTRADICTIONS: [(&str, &str); 17] = [
     ),
     (
         "--out DIR/known --launch a --reps 3 --sizes 8,16",
-        "it is complete, without allreduce, 16 bytes, 2 ranks",
+        "the launch is complete, without allreduce, 16 bytes, 2 ranks",
     ),
     (
         "--out DIR/damaged --launch a --reps 3",
-        "\"NaN\" is no run-time",
+        "\"NaN\" is not a valid run-time",
     ),
 ];
 

@@ -22,7 +22,7 @@ fn writer() -> &'static Path {
             .unwrap();
         let source = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/../../measure/tests/otf2/archive.c"
+            "/../../measure/trace/tests/otf2/archive.c"
         );
         let flags = String::from_utf8(flags.stdout).unwrap();
         let mut cc = Command::new("cc");
@@ -253,7 +253,7 @@ fn another_archive_is_told_from_a_corrected_one() {
         "check to/traces.otf2 --against plain/traces.otf2 --lenient",
     );
     assert!(
-        why.contains("to/traces/7.evt: event 3: this is not what comes here in plain/traces/7.evt"),
+        why.contains("to/traces/7.evt: event 3: differs from plain/traces/7.evt here"),
         "{why}"
     );
     folder.says("generate -o a.dbt --events 100");
@@ -276,11 +276,11 @@ fn bad_input_is_refused_in_one_line() {
         ("correct none.otf2 -o to", "none.otf2: No such file"),
         (
             "check stranger/traces.otf2",
-            "stranger/traces/7.evt: event 3: there is no rank 9 in communicator 0",
+            "stranger/traces/7.evt: event 3: communicator 0 has no rank 9",
         ),
         (
             "correct plain/traces.otf2 -o plain",
-            "-o: plain: this is there already",
+            "-o: plain: this already exists",
         ),
         (
             "correct plain/traces.otf2 -o to.otf2",
@@ -303,7 +303,7 @@ fn bad_input_is_refused_in_one_line() {
     assert!(
         folder
             .fails(2, "check folder.otf2")
-            .contains("folder.otf2: this is no name of an OTF2 anchor file")
+            .contains("folder.otf2: this is not the path of an OTF2 anchor file")
     );
     fs::remove_dir(folder.path("folder.otf2")).unwrap();
     for name in ["traces/20.evt", "traces/3.def", "traces.def"] {

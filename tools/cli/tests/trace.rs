@@ -360,10 +360,7 @@ fn another_trace_is_told_from_a_corrected_one() {
     let place = why
         .strip_prefix("changed.dbt: line ")
         .expect("the file is named");
-    assert!(
-        place.ends_with(": this is not what comes here in wrong.dbt"),
-        "{why}"
-    );
+    assert!(place.ends_with(": differs from wrong.dbt here"), "{why}");
 }
 
 #[test]
@@ -430,7 +427,7 @@ fn bad_input_is_refused_in_one_line() {
         folder.refuses(&format!("{command} alone.dbt"), alone);
         folder.refuses(
             &format!("{command} a.dbt --latencies 2us,1us,1us"),
-            "'--latencies <LATENCIES>': latencies do not fall",
+            "'--latencies <LATENCIES>': latencies must not decrease",
         );
         folder.refuses(
             &format!("{command} a.dbt --latencies NaN"),
@@ -482,7 +479,7 @@ fn bad_input_is_refused_in_one_line() {
     folder.refuses("correct a.dbt -o out.dbt --truth cut.dbt", "cut.dbt: line ");
     folder.refuses(
         "correct a.dbt -o out.dbt --truth alone.dbt --lenient",
-        "--truth: alone.dbt is another trace than a.dbt",
+        "--truth: alone.dbt is not the same trace as a.dbt",
     );
     folder.refuses(
         "correct a.dbt -o no/such/out.dbt",
@@ -504,7 +501,7 @@ fn bad_input_is_refused_in_one_line() {
     );
     let lenient = folder.says("correct alone.dbt -o out.dbt --lenient");
     assert!(
-        lenient.contains("\nLeft out: 1 message that nobody received, 0 messages "),
+        lenient.contains("\nLeft out: 1 message without a receive, 0 messages "),
         "{lenient}"
     );
 }
@@ -518,22 +515,22 @@ fn every_defect_is_one_error_and_a_count_where_that_can_be() {
         (
             "0 0 send 1 0 0\nend 1\n",
             "event 0 of location 0 sends a message that nobody receives",
-            Some("Left out: 1 message that nobody received, 0 messages that nobody sent, 0 "),
+            Some("Left out: 1 message without a receive, 0 messages without a send, 0 "),
         ),
         (
             "1 0 receive 0 0 0\nend 1\n",
             "event 0 of location 1 receives a message that nobody sent",
-            Some("Left out: 0 messages that nobody received, 1 message that nobody sent, 0 "),
+            Some("Left out: 0 messages without a receive, 1 message without a send, 0 "),
         ),
         (
             &format!("0 0 collective 0\n0 1 {in_all}end 2\n"),
             "event 1 of location 0 is in a collective operation that location 1 is missing in",
-            Some("0 messages that nobody sent, 1 collective operation without some members"),
+            Some("0 messages without a send, 1 collective operation without some members"),
         ),
         (
             &format!("0 0 collective 0\n1 0 collective 0\n0 1 {in_all}end 3\n"),
             "event 0 of location 1 enters a collective operation that is never left",
-            Some("0 messages that nobody sent, 1 collective operation without some members"),
+            Some("0 messages without a send, 1 collective operation without some members"),
         ),
         (
             "sample 1 0 0 0\nsample 1 1 100 900\nsample 1 2 200 190\nend 0\n",

@@ -1,4 +1,4 @@
-//! One rank may not read the time stamp counter: all ranks hear of it, and none waits for it.
+//! If one rank may not read the time stamp counter, all ranks fail and none waits for it.
 
 #![cfg(target_os = "linux")]
 
@@ -13,13 +13,13 @@ fn allow_counter(allowed: bool) {
     } else {
         libc::PR_TSC_SIGSEGV
     };
-    // SAFETY: the call takes a number. Nothing reads the counter while that is off, not even to tell the time.
+    // SAFETY: the call takes a number. Nothing reads the counter while it is off, not even for the time.
     let done = unsafe { libc::prctl(libc::PR_SET_TSC, mode) };
     assert_eq!(done, 0, "the kernel cannot switch the counter off");
 }
 
 #[test]
-fn a_rank_without_a_counter_fails_all_ranks_and_says_why() {
+fn a_rank_without_a_counter_fails_all_ranks_with_a_reason() {
     for (ranks, without) in [(1, 0), (2, 1), (5, 3)] {
         let found = ThreadCluster::new(ranks).run(|comm| {
             let rank = comm.rank();
@@ -39,11 +39,11 @@ fn a_rank_without_a_counter_fails_all_ranks_and_says_why() {
             ClockUnavailable::Trapped
         );
         for (rank, outcome) in found.unwrap().into_iter().enumerate() {
-            let Failure::Run(said) = outcome.unwrap().unwrap_err() else {
-                unreachable!("it is no bad input")
+            let Failure::Run(message) = outcome.unwrap().unwrap_err() else {
+                unreachable!("not a failure of the input")
             };
             assert_eq!(
-                said,
+                message,
                 if rank == 0 {
                     why.clone()
                 } else {

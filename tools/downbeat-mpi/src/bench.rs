@@ -10,10 +10,11 @@ use downbeat_common::bench::{
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
+use downbeat_common::sizes::Sizes;
 use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::{
-    Measured, Method, MpiGroup, MpiOperation, OperationKind, OperationSettings, Root, Sizes, Stage,
-    Time,
+    ClockBasis, MeasureContext, Measurement, Method, MpiGroup, MpiOperation, OperationKind,
+    OperationSettings, Root,
 };
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm};
@@ -145,7 +146,7 @@ impl MpiBenchOptions {
                 &[0]
             };
             for ranks in rank_counts {
-                check_ranks(kind, kind.least_ranks(), *ranks)?;
+                check_ranks(kind, kind.min_ranks(), *ranks)?;
                 let key = |bytes: &u64| GroupKey {
                     operation: kind.to_string(),
                     bytes: *bytes,
@@ -192,7 +193,7 @@ impl ClockUser for MpiBenchSession<'_> {
             facts: factors::add_tsc(self.tsc.as_ref(), Factors::default()),
             headline: headline(&ranks.description(), &method),
         };
-        let me = base.timekeeper(ranks);
+        let me = base.local_clock(ranks);
         let mut global = GlobalTime::new(ranks.all, me, &options.session.sync, &method)?;
         let results = measure_all(ranks.all, &options.session.output, plan, |key| {
             options.near.while_near(ranks.all, || {
@@ -210,8 +211,8 @@ impl MpiBenchSession<'_> {
         &self,
         key: &GroupKey,
         clock: &impl Clock,
-        time: Time,
-    ) -> Result<Option<Measured>, Failure> {
+        time: ClockBasis,
+    ) -> Result<Option<Measurement>, Failure> {
         let Self {
             options,
             ranks,
@@ -230,13 +231,13 @@ impl MpiBenchSession<'_> {
         )?;
         let mut measured = Ok(None);
         if let (Some(part), Some(mut operation)) = (part, operation) {
-            let stage = Stage {
+            let context = MeasureContext {
                 comm: part.comm(),
-                together: part,
+                coordinator: part,
                 clock,
-                time,
+                clock_basis: time,
             };
-            measured = method.measure_blocking(&stage, &mut operation);
+            measured = method.measure_blocking(&context, &mut operation);
         }
         agree_on_measured(ranks, key, measured)
     }

@@ -13,8 +13,8 @@ use downbeat_common::output;
 use downbeat_common::records::{CsvFile, Factors};
 use downbeat_common::{Failure, ProgressBar, agree_blocking};
 use downbeat_measure::{
-    Method, MpiGroup, MpiOperation, OffsetSeries, OperationKind, OperationSettings, Processing,
-    Round, Scheme, Series, Stage, Stopping, Time, Watch,
+    ClockBasis, DriftRound, DriftWatch, MeasureContext, Method, MpiGroup, MpiOperation,
+    OffsetSeries, OperationKind, OperationSettings, Processing, Scheme, Series, Stopping,
 };
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, OffsetAlgorithm, SyncError, block_on_ready, collective};
@@ -115,8 +115,8 @@ impl DriftOptions {
         Ok(windows)
     }
 
-    fn watch(&self) -> Watch {
-        Watch {
+    fn watch(&self) -> DriftWatch {
+        DriftWatch {
             every: self.every,
             during: self.during,
             offset: self.check_by,
@@ -201,7 +201,7 @@ impl DriftSession<'_> {
             };
             let pause = |time: Duration| progress.sleep(time.max(Duration::ZERO));
             let clock = (&base.clock, &base.local);
-            let take = |round: Round<'_>| offsets.add(round, csv.as_mut());
+            let take = |round: DriftRound<'_>| offsets.add(round, csv.as_mut());
             block_on_ready(options.watch().run(clock, ranks.all, passed, pause, take))
         };
         let result = match watched {
@@ -219,7 +219,7 @@ impl DriftSession<'_> {
         let ranks = self.ranks;
         let group = MpiGroup::all(ranks.all).map_err(Failure::run)?;
         // The median of means over several calls, measured with one clock: independent of the offsets between clocks.
-        let scheme = Scheme::Series(Series::of(100));
+        let scheme = Scheme::Series(Series::new(100));
         let stopping = Stopping::TimeSlice {
             slice: Duration::from_millis(500),
             most: 21,
@@ -241,14 +241,14 @@ impl DriftSession<'_> {
             );
             let mut operation =
                 agree_blocking(ranks.all, prepared.map_err(|why| ranks.failure(why)))?;
-            let time = Time::Local(base.local);
-            let stage = Stage {
+            let time = ClockBasis::Local(base.local);
+            let context = MeasureContext {
                 comm: group.comm(),
-                together: &group,
+                coordinator: &group,
                 clock: &base.clock,
-                time,
+                clock_basis: time,
             };
-            let measured = block_on_ready(method.measure(&stage, &mut operation));
+            let measured = block_on_ready(method.measure(&context, &mut operation));
             let key = GroupKey {
                 operation: name.to_owned(),
                 bytes: TransferTimes::BYTES,
@@ -329,10 +329,10 @@ impl DriftSession<'_> {
 
 impl ObservedOffsets {
     /// Adds the offsets of a round, and writes them to the CSV file.
-    fn add(&mut self, round: Round<'_>, csv: Option<&mut CsvFile>) -> ControlFlow<()> {
+    fn add(&mut self, round: DriftRound<'_>, csv: Option<&mut CsvFile>) -> ControlFlow<()> {
         self.rounds += 1;
         let mut lines = String::new();
-        for one in round.seen {
+        for one in round.offsets {
             // Writing to a string cannot fail.
             let _ = write!(lines, "{},{}", round.after.as_secs_f64(), one.rank);
             let _ = match one.sample {

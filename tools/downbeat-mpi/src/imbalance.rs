@@ -10,11 +10,12 @@ use downbeat_clock_core::{Clock, Duration};
 use downbeat_common::bench::{BenchPlan, BenchResults, GlobalTime, check_ranks, measure_all};
 use downbeat_common::cli::positive;
 use downbeat_common::records::Factors;
+use downbeat_common::sizes::{Sizes, SizesError};
 use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::{
-    Barrier, BarrierOperation, ImbalanceError, MeasureError, Measured, Method, MpiGroup,
-    MpiOperation, OperationKind, OperationSettings, Processing, ProcessingError, Root, RoundTime,
-    Scheme, Sizes, Stage, Stopping, Time,
+    Barrier, BarrierOperation, ClockBasis, MeasureContext, MeasureError, Measurement, Method,
+    MpiGroup, MpiOperation, OperationKind, OperationSettings, Processing, Root, RoundTime, Scheme,
+    Stopping,
 };
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, block_on_ready};
@@ -87,9 +88,7 @@ pub(crate) struct ImbalanceOptions {
 
 /// Parses a single size.
 fn size(text: &str) -> Result<u64, String> {
-    let sizes: Sizes = text
-        .parse()
-        .map_err(|why: downbeat_measure::SizesError| why.to_string())?;
+    let sizes: Sizes = text.parse().map_err(|why: SizesError| why.to_string())?;
     match sizes.as_slice() {
         [size] => Ok(*size),
         _ => Err("expected a single size".to_owned()),
@@ -100,7 +99,7 @@ const WARM_UP: u32 = 16;
 
 pub(crate) fn run(options: &ImbalanceOptions, comm: &MpiComm) -> Result<(), Failure> {
     if comm.size() < 2 {
-        return Err(Failure::Input(ImbalanceError::OneRank.to_string()));
+        return Err(Failure::Input(MeasureError::OneRank.to_string()));
     }
     let ranks = JobRanks::find(comm, &options.session.place)?;
     let jobs = options.jobs(comm.size())?;
@@ -156,7 +155,7 @@ impl ImbalanceOptions {
             }
         }
         if self.latency {
-            check_ranks(operation, operation.least_ranks(), ranks)?;
+            check_ranks(operation, operation.min_ranks(), ranks)?;
         }
         Ok(jobs)
     }
@@ -224,7 +223,7 @@ impl ClockUser for ImbalanceSession<'_> {
             facts: factors::add_tsc(self.tsc.as_ref(), Factors::default()),
             headline: format!("{}, clock {}", ranks.description(), options.session.clock),
         };
-        let me = base.timekeeper(ranks);
+        let me = base.local_clock(ranks);
         let mut global = GlobalTime::new(ranks.all, me, &options.session.sync, &rounds)?;
         let mut summary = ImbalanceResults::default();
         let results = measure_all(ranks.all, &options.session.output, plan, |key| {
@@ -235,13 +234,12 @@ impl ClockUser for ImbalanceSession<'_> {
             let time = if method.needs_global_time() {
                 global.time()?
             } else {
-                Time::Local(base.local)
+                ClockBasis::Local(base.local)
             };
             let mut measured = self.measure(job, &method, &base.clock, time)?;
             // With more ranks than cores, all rounds may be late: that is a result, too. But a record needs all its groups,
             // and can be resumed.
-            if let Err(MeasureError::Processing(ProcessingError::NothingValid { late, .. })) =
-                measured
+            if let Err(MeasureError::NothingValid { late, .. }) = measured
                 && !options.session.output.keeps_record()
             {
                 summary.add_invalid(job, late);
@@ -266,33 +264,33 @@ impl ImbalanceSession<'_> {
         job: &ImbalanceJob,
         method: &Method,
         clock: &impl Clock,
-        time: Time,
-    ) -> Result<Result<Option<Measured>, MeasureError>, Failure> {
+        time: ClockBasis,
+    ) -> Result<Result<Option<Measurement>, MeasureError>, Failure> {
         let Self {
             options,
             ranks,
             group,
             ..
         } = self;
-        let stage = Stage {
+        let context = MeasureContext {
             comm: group.comm(),
-            together: group,
+            coordinator: group,
             clock,
-            time,
+            clock_basis: time,
         };
         let Some(timing) = job.timing else {
             let mut barrier = BarrierOperation {
                 barrier: job.barrier,
                 comm: group.comm(),
-                together: group,
+                coordinator: group,
             };
-            return Ok(block_on_ready(method.measure(&stage, &mut barrier)));
+            return Ok(block_on_ready(method.measure(&context, &mut barrier)));
         };
         let settings = settings(options.operation, timing);
         let prepared = MpiOperation::prepare(options.operation, group, job.key.bytes, &settings);
         let prepared = prepared.map_err(|why| ranks.failure(format!("{}: {why}", job.key)));
         let mut operation = agree_blocking(ranks.all, prepared)?;
-        Ok(block_on_ready(method.measure(&stage, &mut operation)))
+        Ok(block_on_ready(method.measure(&context, &mut operation)))
     }
 
     fn show(&self, summary: &mut ImbalanceResults, results: &BenchResults) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ use clap::Args;
 use downbeat_common::bench::{GlobalClockOptions, OutputOptions};
 use downbeat_common::records::CsvFile;
 use downbeat_common::{CalibrationOptions, Failure, SkewSpec, agree_blocking, bench};
-use downbeat_measure::{MeasureError, Measured};
+use downbeat_measure::{MeasureError, Measurement};
 use downbeat_records::GroupKey;
 
 use crate::abort::abort_all_ranks;
@@ -65,10 +65,10 @@ impl ComparisonOptions {
 pub(crate) fn agree_on_measured(
     ranks: &JobRanks<'_>,
     key: &GroupKey,
-    measured: Result<Option<Measured>, MeasureError>,
-) -> Result<Option<Measured>, Failure> {
+    measured: Result<Option<Measurement>, MeasureError>,
+) -> Result<Option<Measurement>, Failure> {
     if let Err(why) = &measured
-        && why.is_of_one_rank()
+        && why.is_local()
     {
         abort_all_ranks(ranks.failure(format!("{key}: {why}")));
     }

@@ -1,26 +1,27 @@
-//! What the user asked for.
+//! Command line of xtask.
 
 pub(crate) const HELP: &str = "\
 Checks and benchmarks of Downbeat.
 
-Usage: cargo xtask test [--quick] [--only TEXT]
+Usage: cargo xtask test [--quick | --long] [--only TEXT]
        cargo xtask bench [--gate] [--criterion] [--only TEXT]
 
-  test         every check that the project promises: format, lints over all features,
-               documentation, tests, examples, no_std, loom, and MPI programs under Open MPI
-               and MPICH. Installs missing Debian packages when it may (root or passwordless sudo).
+  test         every check that the project promises: format, lints, documentation, tests,
+               examples, no_std, loom, and MPI programs under Open MPI and MPICH. Installs
+               missing Debian packages if it may (root or passwordless sudo).
     --quick      only the checks that need no system packages
+    --long       also what takes long: every set of features, benchmarks, more ranks
     --only TEXT  only the steps whose name contains the text
 
-  bench        the tables of ratios, one of them under Open MPI
-    --gate       fail when a bound that the project promises is missed
-    --criterion  every crate's criterion benchmarks too
+  bench        the tables of ratios, some of them under Open MPI
+    --gate       fail if a promised bound is missed
+    --criterion  also the criterion benchmarks of every crate
     --only TEXT  only the tables whose name contains the text
 
-  -h, --help   this text
+  -h, --help   print this text
 
 Each step prints the exact command it runs. The last line counts the steps: `21 passed, 0 failed`.
-The exit code is 0 when all passed, 1 when one failed, 2 when the arguments are wrong.
+The exit code is 0 if all passed, 1 if one failed, 2 if the arguments are wrong.
 
 Example: cargo xtask test --quick
 ";
@@ -29,7 +30,7 @@ Example: cargo xtask test --quick
 pub(crate) enum Task {
     Help,
     Test {
-        quick: bool,
+        depth: Depth,
         only: String,
     },
     Bench {
@@ -39,13 +40,22 @@ pub(crate) enum Task {
     },
 }
 
+/// Extent of `cargo xtask test`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Depth {
+    /// No system packages.
+    Quick,
+    Normal,
+    Long,
+}
+
 pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> {
     let args: Vec<String> = args.collect();
     let mut words: Vec<&str> = args.iter().map(String::as_str).collect();
     if words.iter().any(|&word| word == "--help" || word == "-h") {
         return Ok(Task::Help);
     }
-    // All names contain nothing.
+    // Every name contains the empty text.
     let mut only = String::new();
     if let Some(at) = words.iter().position(|&word| word == "--only") {
         only = words
@@ -57,8 +67,13 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> 
     match words.as_slice() {
         [] => Err("nothing to do".into()),
         ["test", options @ ..] => {
-            let [quick] = switches("test", options, ["--quick"])?;
-            Ok(Task::Test { quick, only })
+            let depth = match switches("test", options, ["--quick", "--long"])? {
+                [true, true] => return Err("`--quick` cannot be used with `--long`".into()),
+                [true, false] => Depth::Quick,
+                [false, true] => Depth::Long,
+                [false, false] => Depth::Normal,
+            };
+            Ok(Task::Test { depth, only })
         }
         ["bench", options @ ..] => {
             let [gate, criterion] = switches("bench", options, ["--gate", "--criterion"])?;
@@ -68,11 +83,11 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> 
                 only,
             })
         }
-        [other, ..] => Err(format!("there is no task `{other}`")),
+        [other, ..] => Err(format!("unknown task `{other}`")),
     }
 }
 
-/// Which of the `known` switches are among the options.
+/// Tells for each of the known switches if it is among the options.
 fn switches<const N: usize>(
     task: &str,
     options: &[&str],
@@ -94,9 +109,9 @@ mod tests {
 
     #[test]
     fn tasks_and_their_switches() {
-        let test = |quick, only: &str| {
+        let test = |depth, only: &str| {
             Ok(Task::Test {
-                quick,
+                depth,
                 only: only.to_owned(),
             })
         };
@@ -107,18 +122,22 @@ mod tests {
                 only: String::new(),
             })
         };
-        assert_eq!(parsed("test"), test(false, ""));
-        assert_eq!(parsed("test --quick"), test(true, ""));
-        assert_eq!(parsed("test --only MPICH --quick"), test(true, "MPICH"));
+        assert_eq!(parsed("test"), test(Depth::Normal, ""));
+        assert_eq!(parsed("test --long"), test(Depth::Long, ""));
+        assert_eq!(
+            parsed("test --only MPICH --quick"),
+            test(Depth::Quick, "MPICH")
+        );
         assert!(parsed("test --only").is_err());
+        assert!(parsed("test --quick --long").is_err());
         assert_eq!(parsed("bench --criterion"), bench(false, true));
         assert_eq!(parsed("bench --criterion --gate"), bench(true, true));
         assert_eq!(parsed("bench --help"), Ok(Task::Help));
     }
 
     #[test]
-    fn what_is_unknown_is_named() {
-        assert_eq!(parsed("tset"), Err("there is no task `tset`".into()));
+    fn unknown_words_are_named() {
+        assert_eq!(parsed("tset"), Err("unknown task `tset`".into()));
         assert_eq!(
             parsed("test --quik"),
             Err("`test` has no option `--quik`".into())

@@ -3,13 +3,15 @@
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "this is a program, and this is its output"
+    reason = "output of the program"
 )]
 
 mod args;
 mod bench;
 mod checks;
 mod features;
+mod may_not_run;
+mod mpi_builds;
 mod programs;
 mod steps;
 mod workspace;
@@ -32,7 +34,7 @@ fn main() -> ExitCode {
             print!("{}", args::HELP);
             ExitCode::SUCCESS
         }
-        Task::Test { quick, only } => steps::run(&only, |workspace| checks::all(workspace, quick)),
+        Task::Test { depth, only } => steps::run(&only, |workspace| checks::all(workspace, depth)),
         Task::Bench {
             gate,
             criterion,

@@ -1,30 +1,30 @@
-//! Programs that cargo builds, and where they are then.
+//! Programs that cargo builds, and their paths.
 
 use std::path::PathBuf;
 use std::process::Command;
 
+use downbeat_launch::command::{self as shell, command};
 use serde_json::Value;
 
-use downbeat_launch::command::{self as shell, command};
+use crate::workspace::Workspace;
 
-/// What cargo says of a build.
+/// The messages of cargo about a build.
 pub(crate) struct Programs(String);
 
 impl Programs {
-    /// Has cargo build.
+    /// Runs `cargo build` or the like.
     pub(crate) fn build(cargo: &mut Command) -> Result<Self, String> {
         shell::read(cargo.arg("--message-format=json-render-diagnostics")).map(Self)
     }
 
-    /// `downbeat`, and the examples that need no MPI. Of the whole workspace, as the tests are: what they depend on has the
-    /// same features then, and is built once.
-    pub(crate) fn usual() -> Result<Self, String> {
-        Self::build(&mut command(
-            "cargo build --workspace --bin downbeat --examples",
-        ))
+    /// Builds `downbeat` and the examples that need no MPI, with the features of the tests: dependencies are built once.
+    pub(crate) fn without_mpi(workspace: &Workspace, otf2: bool) -> Result<Self, String> {
+        let mut build = command("cargo build --workspace --bin downbeat --examples");
+        build.args(workspace.features_without_mpi(otf2));
+        Self::build(&mut build)
     }
 
-    /// Where the program of that name is.
+    /// Returns the path of the program of this name.
     pub(crate) fn executable(&self, name: &str) -> Result<PathBuf, String> {
         let messages = self
             .0
@@ -33,6 +33,6 @@ impl Programs {
         messages
             .filter(|message| message["target"]["name"] == name)
             .find_map(|message| message["executable"].as_str().map(PathBuf::from))
-            .ok_or(format!("cargo does not say where it built {name}"))
+            .ok_or(format!("cargo reports no executable of {name}"))
     }
 }

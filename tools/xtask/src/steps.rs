@@ -1,13 +1,18 @@
-//! A run is a list of steps: each is announced, timed and counted, and a failed one stops nothing.
+//! Steps: each is announced, timed and counted, and a failed one stops no other.
 
+use std::iter;
 use std::process::{Command, ExitCode};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::workspace::Workspace;
 use downbeat_launch::Outcome;
 use downbeat_launch::command as shell;
 
-/// One thing that passes or fails.
+use crate::may_not_run::{MAY_NOT_RUN, reason_not_to_run};
+use crate::workspace::Workspace;
+
+/// A named check.
 pub(crate) struct Step<'a> {
     name: String,
     check: Box<dyn FnOnce() -> Outcome + 'a>,
@@ -21,22 +26,27 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// A step that passes when the command does.
+    /// Makes a step that passes if the command succeeds.
     pub(crate) fn command(name: impl Into<String>, mut command: Command) -> Self {
         Self::new(name, move || shell::run(&mut command))
     }
 }
 
-struct Done {
+enum Verdict {
+    Passed,
+    Failed(String),
+    NotRun(&'static str),
+}
+
+struct FinishedStep {
     name: String,
-    outcome: Outcome,
+    verdict: Verdict,
     took: Duration,
 }
 
-/// Runs those steps that `plan` makes of the workspace whose name contains `only`; the last line printed counts them.
-/// To run none at all is a failure.
+/// Runs the steps whose name contains `only`; the last line printed counts them. A run without any step is a failure.
 pub(crate) fn run(only: &str, plan: impl FnOnce(&Workspace) -> Vec<Step<'_>>) -> ExitCode {
-    let mut done: Vec<Done> = match Workspace::read() {
+    let mut finished: Vec<FinishedStep> = match Workspace::read() {
         Ok(workspace) => plan(&workspace)
             .into_iter()
             .filter(|step| step.name.contains(only))
@@ -44,48 +54,108 @@ pub(crate) fn run(only: &str, plan: impl FnOnce(&Workspace) -> Vec<Step<'_>>) ->
             .collect(),
         Err(why) => vec![run_one(Step::new("read the workspace", || Err(why)))],
     };
-    if done.is_empty() {
-        done.push(run_one(Step::new("find a step", || {
+    if finished.is_empty() {
+        finished.push(run_one(Step::new("find a step", || {
             Err(format!("no step's name contains `{only}`"))
         })));
     }
-    summarize(&done)
+    summarize(&finished)
 }
 
-fn run_one(step: Step<'_>) -> Done {
+/// Runs the check for all items, as many at once as there are cores, also after a failure.
+pub(crate) fn side_by_side<T>(
+    items: impl IntoIterator<Item = T, IntoIter: Send>,
+    check: impl Fn(T) -> Outcome + Sync,
+) -> Outcome {
+    let items = Mutex::new(items.into_iter());
+    let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let check_some = || {
+        iter::from_fn(next)
+            .filter_map(|item| check(item).err())
+            .collect()
+    };
+    let failures: Vec<String> = thread::scope(|scope| {
+        let cores = thread::available_parallelism().map_or(1, Into::into);
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(check_some)).collect();
+        let failures = threads.into_iter().map(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|_| vec!["a thread panicked".into()])
+        });
+        failures.flatten().collect::<Vec<String>>()
+    });
+    all_passed(failures)
+}
+
+/// Joins the reasons of failures.
+pub(crate) fn all_passed(failures: impl IntoIterator<Item = String>) -> Outcome {
+    let failures: Vec<String> = failures.into_iter().collect();
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(failures.join("; "))
+    }
+}
+
+fn run_one(step: Step<'_>) -> FinishedStep {
     println!("\n== {}", step.name);
     let start = Instant::now();
-    let outcome = (step.check)();
+    let verdict = if let Some(reason) = reason_not_to_run(&step.name) {
+        Verdict::NotRun(reason)
+    } else {
+        match (step.check)() {
+            Ok(()) => Verdict::Passed,
+            Err(why) => Verdict::Failed(why),
+        }
+    };
     let took = start.elapsed();
-    match &outcome {
-        Ok(()) => println!("-- ok, {:.1} s", took.as_secs_f64()),
-        Err(why) => println!("-- FAILED, {:.1} s: {why}", took.as_secs_f64()),
+    let seconds = took.as_secs_f64();
+    match &verdict {
+        Verdict::Passed => println!("-- ok, {seconds:.1} s"),
+        Verdict::Failed(why) => println!("-- FAILED, {seconds:.1} s: {why}"),
+        Verdict::NotRun(reason) => println!("-- not run: {reason}"),
     }
-    Done {
+    FinishedStep {
         name: step.name,
-        outcome,
+        verdict,
         took,
     }
 }
 
-fn summarize(done: &[Done]) -> ExitCode {
+fn summarize(finished: &[FinishedStep]) -> ExitCode {
     println!("\n== summary");
-    for Done {
-        name,
-        outcome,
-        took,
-    } in done
-    {
-        let verdict = if outcome.is_ok() { "ok    " } else { "FAILED" };
-        println!("{verdict} {:7.1} s  {name}", took.as_secs_f64());
+    let mut failures = Vec::new();
+    let mut not_run = 0;
+    for step in finished {
+        let verdict = match &step.verdict {
+            Verdict::Passed => "ok     ",
+            Verdict::Failed(why) => {
+                failures.push(format!("FAILED: {}: {why}", step.name));
+                "FAILED "
+            }
+            Verdict::NotRun(_) => {
+                not_run += 1;
+                "not run"
+            }
+        };
+        println!("{verdict} {:7.1} s  {}", step.took.as_secs_f64(), step.name);
     }
-    for Done { name, outcome, .. } in done {
-        if let Err(why) = outcome {
-            println!("FAILED: {name}: {why}");
-        }
+    for listed in &MAY_NOT_RUN {
+        println!(
+            "may be reported as not run: {}: {}",
+            listed.step, listed.reason
+        );
     }
-    let failed = done.iter().filter(|step| step.outcome.is_err()).count();
-    println!("{} passed, {failed} failed", done.len() - failed);
+    for failure in &failures {
+        println!("{failure}");
+    }
+    let failed = failures.len();
+    let passed = finished.len() - failed - not_run;
+    if not_run == 0 {
+        println!("{passed} passed, {failed} failed");
+    } else {
+        println!("{passed} passed, {failed} failed, {not_run} not run");
+    }
     if failed == 0 {
         ExitCode::SUCCESS
     } else {

@@ -1,23 +1,25 @@
-//! What cargo says of the workspace: its packages, their features and targets.
+//! The workspace: its packages, their features and targets, as cargo reports them.
 
 use std::collections::BTreeMap;
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use downbeat_launch::command as shell;
+use serde_json::Value;
 
 pub(crate) struct Workspace {
     pub(crate) packages: Vec<Package>,
-    /// Where cargo builds; relative to the root if it is below that.
+    /// Target directory of cargo; relative to the root if it is below that.
     target: PathBuf,
 }
 
 pub(crate) struct Package {
     pub(crate) name: String,
+    /// Folder of its manifest.
+    pub(crate) root: PathBuf,
     pub(crate) categories: Vec<String>,
-    /// Each feature, and what it turns on.
+    /// Each feature, with the features and dependencies that it enables.
     pub(crate) features: BTreeMap<String, Vec<String>>,
     pub(crate) targets: Vec<Target>,
 }
@@ -29,12 +31,18 @@ pub(crate) struct Target {
     pub(crate) required_features: Vec<String>,
 }
 
+/// The feature that needs an MPI library to build.
+pub(crate) const MPI: &str = "mpi";
+
+/// The feature that needs the OTF2 library to build.
+pub(crate) const OTF2: &str = "otf2";
+
 impl Workspace {
-    /// Asks cargo, and goes to the root of the workspace: there the printed commands work.
+    /// Asks cargo, and changes to the root of the workspace, where the printed commands work.
     pub(crate) fn read() -> Result<Self, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         env::set_current_dir(&root)
-            .map_err(|why| format!("cannot go to {}: {why}", root.display()))?;
+            .map_err(|why| format!("cannot change to {}: {why}", root.display()))?;
         let text = shell::read(&mut shell::command(
             "cargo metadata --no-deps --format-version 1",
         ))?;
@@ -53,22 +61,34 @@ impl Workspace {
         })
     }
 
-    /// Where something of the usual build is.
+    /// Returns a path below the target directory; also of variants that have a target directory of their own, so that cargo
+    /// does not rebuild the usual one.
     pub(crate) fn built(&self, name: &str) -> PathBuf {
         self.target.join(name)
     }
 
-    /// Where a variant of the build goes that must not make cargo rebuild the usual one.
-    pub(crate) fn variant(&self, name: &str) -> PathBuf {
-        self.built(name)
+    /// The arguments that enable all features of all packages but `mpi`, and `otf2` if wanted.
+    pub(crate) fn features_without_mpi(&self, otf2: bool) -> Vec<String> {
+        let arguments = self.packages.iter().flat_map(|package| {
+            let features = package.features.iter().filter(move |(name, enables)| {
+                *name != "default"
+                    && *name != MPI
+                    && !enables.iter().any(|enabled| enabled == MPI)
+                    && (otf2 || *name != OTF2)
+            });
+            features.map(|(name, _)| format!("--features={}/{name}", package.name))
+        });
+        arguments.collect()
     }
 }
 
 impl Package {
     fn from_metadata(package: &Value) -> Self {
         let features = package["features"].as_object().into_iter().flatten();
+        let manifest = PathBuf::from(string(&package["manifest_path"]));
         Self {
             name: string(&package["name"]),
+            root: manifest.parent().map(Path::to_path_buf).unwrap_or_default(),
             categories: strings(&package["categories"]),
             features: features
                 .map(|(name, enables)| (name.clone(), strings(enables)))
@@ -79,7 +99,7 @@ impl Package {
         }
     }
 
-    /// The targets of a kind.
+    /// Returns the targets of a kind.
     pub(crate) fn targets_of(&self, kind: &str) -> impl Iterator<Item = &Target> {
         self.targets
             .iter()
@@ -95,12 +115,6 @@ impl Package {
     }
 }
 
-/// The feature that needs an MPI library to build.
-pub(crate) const MPI: &str = "mpi";
-
-/// The feature that needs the OTF2 library to build.
-pub(crate) const OTF2: &str = "otf2";
-
 impl Target {
     fn from_metadata(target: &Value) -> Self {
         Self {
@@ -113,14 +127,15 @@ impl Target {
         }
     }
 
-    /// What cargo wants to hear to build it along with other packages; programs that can have archives have them.
-    pub(crate) fn features_of(&self, package: &Package) -> Vec<String> {
-        let archives = (self.kind == "bin" && package.features.contains_key(OTF2)).then_some(OTF2);
+    /// Returns the arguments that cargo needs to build the target along with other packages. Programs are built with `otf2`
+    /// if they have that feature.
+    pub(crate) fn feature_arguments(&self, package: &Package) -> Vec<String> {
+        let otf2 = (self.kind == "bin" && package.features.contains_key(OTF2)).then_some(OTF2);
         let features = self
             .required_features
             .iter()
             .map(String::as_str)
-            .chain(archives);
+            .chain(otf2);
         features
             .map(|feature| format!("--features={}/{feature}", package.name))
             .collect()
@@ -129,6 +144,23 @@ impl Target {
     pub(crate) fn needs_mpi(&self) -> bool {
         self.required_features.iter().any(|feature| feature == MPI)
     }
+}
+
+/// Returns the Rust files in a folder and its subfolders; none if there is no such folder.
+pub(crate) fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .flat_map(|entry| {
+            let path = entry.path();
+            if path.is_dir() {
+                rust_files(&path)
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                vec![path]
+            } else {
+                vec![]
+            }
+        })
+        .collect()
 }
 
 fn array(value: &Value) -> impl Iterator<Item = &Value> {

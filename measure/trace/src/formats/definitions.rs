@@ -1,14 +1,14 @@
-//! What a trace has named so far.
+//! Definitions of a trace that were read or written so far.
 
 use super::item::{Item, What, kind_number};
 
-/// No name and no note is longer, in bytes.
+/// Maximum length of names and notes in bytes.
 pub(super) const LONGEST_NAME: usize = 1 << 16;
 
-/// How many of each kind there are, and what is to be kept in mind to know whether what comes next can come.
+/// Numbers of definitions of each kind, and the state needed to validate the next item.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
-    /// The number of the last session of each location.
+    /// Number of the last session of each location.
     sessions: Vec<Option<u32>>,
     communicators: u32,
     regions: u32,
@@ -29,7 +29,7 @@ impl Definitions {
         self.regions
     }
 
-    /// Whether this can come next, or why not.
+    /// Checks that this item may come next, and counts it.
     pub(super) fn take(&mut self, item: &Item<'_>) -> Result<(), String> {
         match *item {
             Item::Location { name, .. } => self.add_location(name),
@@ -58,7 +58,7 @@ impl Definitions {
             Item::Master { location } => {
                 self.location(location)?;
                 if core::mem::replace(&mut self.has_master, true) {
-                    return Err("there is a second master".to_owned());
+                    return Err("a second master is defined".to_owned());
                 }
                 Ok(())
             }
@@ -92,7 +92,7 @@ impl Definitions {
                     format!("session {session} of location {location} comes after session {last}")
                 }
                 None => format!(
-                    "session {session} of location {location} is its first, which has the number 0"
+                    "session {session} of location {location} is its first, which must have number 0"
                 ),
             });
         }
@@ -103,7 +103,7 @@ impl Definitions {
     fn event(&self, what: What<'_>) -> Result<(), String> {
         match what {
             What::Enter { region } | What::Leave { region } => {
-                known("region", region, self.regions)
+                check_defined("region", region, self.regions)
             }
             What::Note(text) => check_name(text),
             What::Send {
@@ -120,7 +120,7 @@ impl Definitions {
                 self.communicator(communicator)
             }
             What::CollectiveEnd { kind, .. } if kind_number(kind).is_none() => {
-                Err("a fork or join is no collective operation".to_owned())
+                Err("a fork or join is not a collective operation".to_owned())
             }
             What::Collective { communicator }
             | What::CollectiveEnd { communicator, .. }
@@ -132,23 +132,23 @@ impl Definitions {
     }
 
     fn location(&self, location: u32) -> Result<(), String> {
-        known("location", location, self.locations())
+        check_defined("location", location, self.locations())
     }
 
     fn communicator(&self, communicator: u32) -> Result<(), String> {
-        known("communicator", communicator, self.communicators)
+        check_defined("communicator", communicator, self.communicators)
     }
 }
 
-fn known(what: &str, number: u32, count: u32) -> Result<(), String> {
+fn check_defined(what: &str, number: u32, count: u32) -> Result<(), String> {
     if number < count {
         Ok(())
     } else {
-        Err(format!("there is no {what} {number} before this"))
+        Err(format!("{what} {number} is not defined before this"))
     }
 }
 
-/// A name must be read again as it was written, and not spoil what it is shown in.
+/// Checks that a name can be read back as it was written, and does not corrupt text output.
 fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty() {
         return Err("there is no name".to_owned());

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use downbeat_clock_core::{Domain, Duration};
 use downbeat_common::output::{Table, count, time};
 use downbeat_common::records::{Factors, serialize_factors};
-use downbeat_measure::{Explained, OffsetSeries, WindowFit};
+use downbeat_measure::{FitQuality, OffsetSeries, WindowFit};
 use downbeat_records::stats::Sample;
 use serde::Serialize;
 
@@ -94,12 +94,12 @@ impl LineFit {
             began_s: began.as_secs_f64(),
             offsets: fit.samples,
             drift_ppm: fit.drift * 1e6,
-            r_squared: if let Explained::Share(share) = fit.explained {
+            r_squared: if let FitQuality::RSquared(share) = fit.quality {
                 Some(share)
             } else {
                 None
             },
-            shown: fit.explained.to_string(),
+            shown: fit.quality.to_string(),
             largest_residual_ns: fit.largest_residual.as_nanos(),
         }
     }
@@ -149,8 +149,8 @@ impl<'a> DriftReport<'a> {
             begin_to_end: series.begin_to_end().map(|residual| InterpolationResidual {
                 largest_ns: residual.largest.as_nanos(),
                 after_s: residual.after.as_secs_f64(),
-                least_ns: residual.certain.map(|(least, _)| least.as_nanos()),
-                most_ns: residual.certain.map(|(_, most)| most.as_nanos()),
+                least_ns: residual.bounds.map(|(least, _)| least.as_nanos()),
+                most_ns: residual.bounds.map(|(_, most)| most.as_nanos()),
                 exceeds_message: residual.exceeds(message),
                 exceeds_allreduce: residual.exceeds(allreduce),
             }),

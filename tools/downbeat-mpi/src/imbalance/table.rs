@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use downbeat_common::Failure;
 use downbeat_common::bench::{BenchResults, LaunchHeader};
 use downbeat_common::output::{Table, percent, time};
-use downbeat_measure::{Imbalance, Measured};
+use downbeat_measure::{Imbalance, Measurement};
 use downbeat_records::ObservationState;
 use serde::Serialize;
 
@@ -81,15 +81,15 @@ impl ImbalanceResults {
     pub(super) fn add(
         &mut self,
         job: &ImbalanceJob,
-        measured: Measured,
-    ) -> Result<Measured, Failure> {
+        measured: Measurement,
+    ) -> Result<Measurement, Failure> {
         let [valid, late] = [ObservationState::Valid, ObservationState::Late]
             .map(|state| measured.observations.count(state));
         let barrier = job.barrier.name();
         let Some(timing) = job.timing else {
-            let imbalance = Imbalance::of(&measured.observations);
+            let imbalance = Imbalance::new(&measured.observations);
             let imbalance = imbalance.map_err(|why| Failure::run(format!("{}: {why}", job.key)))?;
-            let measured = Measured {
+            let measured = Measurement {
                 observations: imbalance.leaving().clone(),
                 figures: imbalance.figures(),
                 ..measured

@@ -53,7 +53,7 @@ pub(super) struct MethodBehind(Method);
 impl MethodBehind {
     pub(super) fn behind(self, barrier: Barrier) -> Method {
         Method {
-            scheme: self.0.scheme.behind(barrier),
+            scheme: self.0.scheme.with_barrier(barrier),
             ..self.0
         }
     }
@@ -73,7 +73,7 @@ impl TimingMethod {
         slice: Option<Duration>,
     ) -> MethodBehind {
         let most = reps.unwrap_or(REPS);
-        let series = Series::of(most);
+        let series = Series::new(most);
         let one_series = Stopping::Count { most: 1 };
         let scheme = |scheme, stopping| Method {
             scheme,

@@ -2,12 +2,14 @@
 
 use std::process::Command;
 
+use downbeat_launch::command as shell;
+
+use crate::args::Depth;
 use crate::programs::Programs;
 use crate::steps::Step;
 use crate::workspace::Workspace;
-use downbeat_launch::command as shell;
 
-pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
+pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     let mut steps = Vec::new();
     for package in &workspace.packages {
         for example in package
@@ -16,10 +18,9 @@ pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
         {
             steps.push(Step::new(
                 format!("example: {} {}", package.name, example.name),
-                || {
-                    shell::run(&mut Command::new(
-                        Programs::usual()?.executable(&example.name)?,
-                    ))
+                move || {
+                    let programs = Programs::without_mpi(workspace, depth > Depth::Quick)?;
+                    shell::run(&mut Command::new(programs.executable(&example.name)?))
                 },
             ));
         }

@@ -1,34 +1,46 @@
 //! The lock-free parts under every interleaving that the memory model allows.
 
-use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
-use crate::programs::Programs;
-use crate::steps::Step;
-use crate::workspace::Workspace;
-use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, LIMIT, command};
 
-pub(crate) fn step(workspace: &Workspace) -> Step<'_> {
-    Step::new("loom", || {
+use crate::args::Depth;
+use crate::programs::Programs;
+use crate::steps::{Step, side_by_side};
+use crate::workspace::Workspace;
+
+/// Variable that adds preemptions to those that the models allow; read by `tests/tests/explore`.
+const MORE_PREEMPTIONS: &str = "DOWNBEAT_MORE_PREEMPTIONS";
+
+/// Runs each model in a process of its own: loom maps new stacks for every interleaving, and for that, threads of one
+/// process wait for each other.
+pub(crate) fn step(workspace: &Workspace, depth: Depth) -> Step<'_> {
+    Step::new("loom", move || {
         let models: Result<Vec<_>, String> = build(workspace)?
             .iter()
             .map(|program| models(program))
             .collect();
-        run(models?.into_iter().flatten())
+        side_by_side(models?.into_iter().flatten(), |mut model: Command| {
+            let mut limit = LIMIT;
+            if depth == Depth::Long {
+                model.env(MORE_PREEMPTIONS, "1");
+                limit *= 6;
+            }
+            shell::show_and_read(limit, &mut model)
+                .map(drop)
+                .map_err(|why| format!("{}: {why}", shell::shown(&model)))
+        })
     })
 }
 
-/// In a target directory of its own, since the flag rebuilds everything.
+/// Builds in a target directory of its own, since the flag rebuilds everything.
 fn build(workspace: &Workspace) -> Result<Vec<PathBuf>, String> {
     let mut build = command("cargo test --profile loom --no-run");
     build
         .args(["-p", "downbeat-tests", "--test", "loom_*", "--target-dir"])
-        .arg(workspace.variant("loom"));
-    // Rather than RUSTFLAGS: wins over whatever the user has set.
+        .arg(workspace.built("loom"));
+    // Not RUSTFLAGS: this overrides the user's settings.
     build.env("CARGO_ENCODED_RUSTFLAGS", "--cfg=loom");
     let programs = Programs::build(&mut build)?;
     let tests = workspace
@@ -41,7 +53,7 @@ fn build(workspace: &Workspace) -> Result<Vec<PathBuf>, String> {
         .collect()
 }
 
-/// How each model of a program is run.
+/// Returns the commands that run each model of a program.
 fn models(program: &Path) -> Result<Vec<Command>, String> {
     let list = shell::read(Command::new(program).args(["--list", "--format", "terse"]))?;
     let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
@@ -56,31 +68,5 @@ fn models(program: &Path) -> Result<Vec<Command>, String> {
         Err(format!("there are no models in {}", program.display()))
     } else {
         Ok(models)
-    }
-}
-
-/// Runs as many at once as there are cores, each in a process of its own: loom maps new stacks for every interleaving, and
-/// for that, threads of one process wait for each other.
-fn run(models: impl Iterator<Item = Command> + Send) -> Outcome {
-    let models = Mutex::new(models);
-    let next = || models.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let failure = |mut model: Command| {
-        let why = shell::show_and_read(LIMIT, &mut model).err()?;
-        Some(format!("{}: {why}", shell::shown(&model)))
-    };
-    let run_some = || iter::from_fn(next).filter_map(failure).collect();
-    let failures: Vec<String> = thread::scope(|scope| {
-        let cores = thread::available_parallelism().map_or(1, Into::into);
-        let runs: Vec<_> = (0..cores).map(|_| scope.spawn(run_some)).collect();
-        let ended = runs.into_iter().map(|run| {
-            run.join()
-                .unwrap_or_else(|_| vec!["a thread panicked".into()])
-        });
-        ended.flatten().collect::<Vec<String>>()
-    });
-    if failures.is_empty() {
-        Ok(())
-    } else {
-        Err(failures.join("; "))
     }
 }

@@ -1,37 +1,46 @@
-//! Every check that the project promises, one kind per file.
+//! The checks that the project promises, one kind per file.
 
+mod architecture;
 mod components;
 mod core_only;
+mod doc_comments;
 mod docs;
 mod examples;
 mod format;
+mod import_cycles;
 mod lints;
 mod loom;
 pub(crate) mod mpi;
+mod mpi_program;
 mod no_std;
 mod packages;
 mod tests;
 
+use crate::args::Depth;
 use crate::steps::Step;
 use crate::workspace::Workspace;
 
-/// In the order in which a person wants to hear of failures: what is cheap and common first.
-pub(crate) fn all(workspace: &Workspace, quick: bool) -> Vec<Step<'_>> {
+/// Returns the steps, cheap and common failures first.
+pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     let mut steps = Vec::new();
-    if !quick {
+    if depth > Depth::Quick {
         steps.push(packages::step());
     }
     steps.push(components::step());
     steps.extend(format::steps());
-    steps.extend(lints::steps(workspace));
-    steps.extend(docs::steps());
-    steps.extend(tests::steps(workspace));
-    steps.extend(examples::steps(workspace));
+    steps.push(architecture::step());
+    steps.push(doc_comments::step(workspace));
+    steps.push(import_cycles::step(workspace));
+    steps.extend(lints::steps(workspace, depth));
+    steps.extend(tests::steps(workspace, depth));
+    steps.extend(examples::steps(workspace, depth));
     steps.extend(no_std::steps(workspace));
     steps.extend(core_only::steps(workspace));
-    steps.push(loom::step(workspace));
-    if !quick {
-        steps.extend(mpi::steps(workspace));
+    steps.push(loom::step(workspace, depth));
+    steps.extend(docs::steps(workspace, depth));
+    if depth > Depth::Quick {
+        steps.extend(mpi::steps(workspace, depth));
+        steps.extend(mpi_program::steps(workspace));
     }
     steps
 }

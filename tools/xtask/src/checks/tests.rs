@@ -1,47 +1,44 @@
-//! What `cargo test` runs; a failed program keeps no other from running.
+//! Tests that `cargo test` runs; a failed program stops no other.
 
-use std::process::Command;
-
-use crate::steps::Step;
-use crate::workspace::Workspace;
 use downbeat_launch::command::command;
 
-pub(crate) fn steps<'a>(workspace: &Workspace) -> Vec<Step<'a>> {
-    // Without cargo bench's `--bench`, a benchmark runs each of its parts once. Named one by one: a pattern would also
-    // mean those that need a library that may not be there, and fail.
-    let mut benchmarks = command("cargo test --workspace --no-fail-fast");
-    let benches = workspace
-        .packages
-        .iter()
-        .flat_map(|package| package.targets_of("bench"));
-    for bench in benches.filter(|bench| bench.required_features.is_empty()) {
-        benchmarks.args(["--bench", &bench.name]);
-    }
-    vec![
-        Step::command(
-            "unit, property and integration tests",
-            command("cargo test --workspace --no-fail-fast --tests"),
-        ),
-        Step::command(
-            "documentation's examples",
-            command("cargo test --workspace --no-fail-fast --doc"),
-        ),
-        Step::command("benchmarks run", benchmarks),
-        Step::command("tests with more features", with_features(workspace)),
-    ]
-}
+use crate::args::Depth;
+use crate::steps::Step;
+use crate::workspace::Workspace;
 
-/// The tests that need features, but no MPI, and the unit tests of their packages with those features.
-fn with_features(workspace: &Workspace) -> Command {
-    let mut test = command("cargo test --no-fail-fast --lib");
-    for package in &workspace.packages {
-        let tests = package
-            .targets_of("test")
-            .filter(|test| !test.required_features.is_empty() && !test.needs_mpi());
-        for needs in tests {
-            test.args(["-p", &package.name, "--test", &needs.name])
-                .args(needs.features_of(package));
+pub(crate) fn steps<'a>(workspace: &Workspace, depth: Depth) -> Vec<Step<'a>> {
+    let features = workspace.features_without_mpi(depth > Depth::Quick);
+    let with_features = |name: &str, words: &str| {
+        let mut test = command(words);
+        test.args(&features);
+        Step::command(name, test)
+    };
+    let mut steps = vec![
+        with_features(
+            "unit, property and integration tests",
+            "cargo test --workspace --no-fail-fast --tests",
+        ),
+        with_features(
+            "examples in the documentation",
+            "cargo test --workspace --no-fail-fast --doc",
+        ),
+    ];
+    if depth == Depth::Long {
+        steps.push(Step::command(
+            "unit, property and integration tests with default features",
+            command("cargo test --workspace --no-fail-fast --tests"),
+        ));
+        // Without cargo bench's `--bench`, a benchmark runs each of its parts once. Named one by one: a pattern would include
+        // those that need a library that may be missing.
+        let mut benchmarks = command("cargo test --workspace --no-fail-fast");
+        let benches = workspace
+            .packages
+            .iter()
+            .flat_map(|package| package.targets_of("bench"));
+        for bench in benches.filter(|bench| bench.required_features.is_empty()) {
+            benchmarks.args(["--bench", &bench.name]);
         }
+        steps.push(Step::command("benchmarks run", benchmarks));
     }
-    test
+    steps
 }

@@ -1,4 +1,4 @@
-//! Events that are read on one thread and matched on another, which takes about as long.
+//! Reads events on one thread and matches them on another, which takes about as long.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -9,9 +9,9 @@ use downbeat_clock_core::{Global, Timestamp};
 use super::events::Otf2Event;
 use super::sink::{ReadError, Sink};
 
-/// So many events are handed over at once: few enough to be in a cache until they are taken.
+/// Number of events that are passed at once: few enough to stay in a cache until they are taken.
 const BATCH: usize = 1 << 10;
-/// So many batches may wait.
+/// Maximum number of batches that wait.
 const WAITING: usize = 16;
 
 type Batch = Vec<(Timestamp<Global>, Action)>;
@@ -21,22 +21,23 @@ enum HandoverMessage {
     Call(BuilderCall),
 }
 
-/// What is to be done with the builder, and answered.
+/// Call of a method of the builder, whose result is sent back.
 type BuilderCall = Box<dyn FnOnce(&mut TraceBuilder) -> Result<(), TraceError> + Send>;
 
-/// The other thread takes nothing any more.
+/// Error of the reading thread when the builder has stopped taking events.
 #[derive(Debug)]
 pub(super) struct Stopped;
 
-/// Hands everything over to the builder of another thread.
+/// Sink that passes everything to the builder on another thread.
 pub(super) struct Handover {
     to: SyncSender<HandoverMessage>,
     batch: Batch,
-    /// Whose events these are.
+    /// Location of the events in the batch.
     location: Option<LocationId>,
 }
 
-/// Reads on another thread what the builder takes on this one. The result is that of reading on this one.
+/// Reads on another thread while the builder runs on this one. The result is the same as on one
+/// thread.
 pub(super) fn hand_over<T: Send>(
     builder: &mut TraceBuilder,
     read: impl FnOnce(&mut Handover) -> Result<T, ReadError<Stopped>> + Send,
@@ -50,7 +51,7 @@ pub(super) fn hand_over<T: Send>(
                 location: None,
             };
             let read = read(&mut handover);
-            // Before a failure counts, it must be known that what was read before it is taken.
+            // An error of reading only counts if everything read before it was taken.
             let sent = handover.send_events();
             read.and_then(|read| sent.map(|()| read).map_err(ReadError::Sink))
         });
@@ -100,7 +101,7 @@ impl Handover {
         self.send_events()?;
         let (to, answer) = sync_channel(1);
         self.send(HandoverMessage::Call(Box::new(move |builder| {
-            // It is waited for.
+            // The receiver waits for it.
             let _ = to.send(call(builder)?);
             Ok(())
         })))?;

@@ -1,4 +1,4 @@
-//! What becomes of an archive: a trace, or what the file of a trace would say.
+//! Destinations of an archive's events: a trace, or the items of a trace file.
 
 use crate::{Action, CommunicatorId, LocationId, Place, TraceBuilder, TraceError};
 use downbeat_clock_core::{Global, Timestamp};
@@ -6,31 +6,31 @@ use downbeat_clock_core::{Global, Timestamp};
 use super::Otf2Error;
 use super::events::Otf2Event;
 
-/// Takes what an archive has.
+/// Destination of definitions and events of an archive.
 pub(super) trait Sink {
-    /// Why something cannot be taken.
+    /// Error of the destination.
     type Error;
 
-    /// Takes a location, by its place in the archive.
+    /// Adds a location with its index in the archive.
     fn add_location(&mut self, index: usize, place: Place) -> Result<LocationId, Self::Error>;
 
-    /// Takes a location that is another thread of the process of `rank`.
+    /// Adds a location that is another thread of the process of `rank`.
     fn add_thread(&mut self, index: usize, rank: LocationId) -> Result<LocationId, Self::Error>;
 
-    /// Takes a communicator.
+    /// Adds a communicator.
     fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, Self::Error>;
 
-    /// From now on, events come.
+    /// Signals the end of the definitions.
     fn begin_events(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// So many events of a location come at most.
+    /// Reserves memory for at most this number of events of a location.
     fn reserve(&mut self, _location: LocationId, _events: usize) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Takes an event, and what it is to other locations.
+    /// Adds an event, with its action.
     fn push(
         &mut self,
         location: LocationId,
@@ -56,7 +56,7 @@ impl Sink for TraceBuilder {
     }
 
     fn reserve(&mut self, location: LocationId, events: usize) -> Result<(), TraceError> {
-        // Memory that is not used is not taken from the system, and given back at the end.
+        // Unused memory is not taken from the system, and freed at the end.
         self.reserve(location, events, events);
         Ok(())
     }
@@ -73,7 +73,7 @@ impl Sink for TraceBuilder {
     }
 }
 
-/// Why an archive is not read to its end.
+/// Error of reading an archive into a sink.
 pub(super) enum ReadError<E> {
     Archive(Otf2Error),
     Sink(E),
@@ -86,7 +86,7 @@ impl<E> From<Otf2Error> for ReadError<E> {
 }
 
 impl<E> ReadError<E> {
-    /// As an error of the archive.
+    /// Converts to another error, given the conversion of the sink's errors.
     pub(super) fn into_error<F: From<Otf2Error>>(self, sink: impl FnOnce(E) -> F) -> F {
         match self {
             Self::Archive(why) => why.into(),

@@ -1,42 +1,42 @@
-//! The sizes of messages, as they are asked for.
+//! Lists of message sizes in options.
 
 use core::fmt;
 use core::str::FromStr;
 use std::collections::HashSet;
 
-/// The sizes of messages, in the order in which they were asked for, none of them twice.
+/// Message sizes in the order in which they were given, without repetitions.
 ///
 /// A size is a number (`8`), one with a unit (`1Ki`, `2Mi`, `1Gi`; `1K`, `2M` and `1G` are multiples of 1,000) or a power
-/// (`2^10`). `8..1Ki*2` is 8, 16, 32 and so on, `0..100+25` is 0, 25, 50 and so on, each up to its end. Between sizes stand
-/// commas. Blanks do not matter.
+/// (`2^10`). `8..1Ki*2` is 8, 16, 32 and so on, `0..100+25` is 0, 25, 50 and so on, each up to its end. Sizes are separated
+/// by commas; blanks are ignored.
 ///
 /// ```
-/// use downbeat_measure::Sizes;
+/// use downbeat_common::sizes::Sizes;
 ///
 /// let sizes: Sizes = "8, 1Ki, 2^10..2^12*2".parse()?;
 /// assert_eq!(sizes.as_slice(), [8, 1024, 2048, 4096]);
-/// # Ok::<(), downbeat_measure::SizesError>(())
+/// # Ok::<(), downbeat_common::sizes::SizesError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes(Vec<u64>);
 
-/// Why a text is no list of sizes.
+/// Text that is not a list of sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SizesError {
-    /// Nothing stands where a size should.
+    /// A size is missing.
     Missing,
-    /// This is no size.
+    /// The text is not a size.
     NotASize(String),
-    /// This does not fit into 64 bits.
+    /// The size does not fit into 64 bits.
     TooLarge(String),
-    /// This range does not say how to go on.
+    /// The range has no step.
     NoStep(String),
-    /// This range would never end.
+    /// The range would never end.
     Endless(String),
-    /// This range ends before it begins.
+    /// The range ends before it begins.
     Reversed(String),
-    /// There are more than a million.
+    /// There are more than a million sizes.
     TooMany,
 }
 
@@ -58,11 +58,11 @@ impl fmt::Display for SizesError {
 
 impl core::error::Error for SizesError {}
 
-/// More would be a slip.
+/// Greatest number of sizes; more are taken for a mistake.
 const MOST: usize = 1_000_000;
 
 impl Sizes {
-    /// All of them; at least one.
+    /// Returns all sizes; at least one.
     pub fn as_slice(&self) -> &[u64] {
         &self.0
     }
@@ -73,13 +73,13 @@ impl FromStr for Sizes {
 
     fn from_str(text: &str) -> Result<Self, SizesError> {
         let (mut sizes, mut seen) = (Vec::new(), HashSet::new());
-        // Also those count that stand there twice: it is their number that takes time.
-        let mut room = MOST;
+        // Repeated sizes count, too, as they take time to parse.
+        let mut allowed = MOST;
         for item in text.split(',').map(str::trim) {
-            let range = Range::parse(item)?;
+            let range = SizeRange::parse(item)?;
             let mut next = Some(range.first);
             while let Some(size) = next.filter(|size| *size <= range.last) {
-                room = room.checked_sub(1).ok_or(SizesError::TooMany)?;
+                allowed = allowed.checked_sub(1).ok_or(SizesError::TooMany)?;
                 if seen.insert(size) {
                     sizes.push(size);
                 }
@@ -91,12 +91,12 @@ impl FromStr for Sizes {
 }
 
 #[derive(Clone, Copy)]
-enum Step {
+enum SizeStep {
     Times(u64),
     Plus(u64),
 }
 
-impl Step {
+impl SizeStep {
     fn after(self, size: u64) -> Option<u64> {
         match self {
             Self::Times(factor) => size.checked_mul(factor),
@@ -105,21 +105,21 @@ impl Step {
     }
 }
 
-struct Range {
+struct SizeRange {
     first: u64,
     last: u64,
-    step: Step,
+    step: SizeStep,
 }
 
-impl Range {
+impl SizeRange {
     fn parse(text: &str) -> Result<Self, SizesError> {
         let Some((first, rest)) = text.split_once("..") else {
             let first = number(text)?;
-            // One more than the last is no more in the range.
+            // The next size after the first is beyond the end.
             return Ok(Self {
                 first,
                 last: first,
-                step: Step::Plus(1),
+                step: SizeStep::Plus(1),
             });
         };
         let place = rest
@@ -131,13 +131,13 @@ impl Range {
             number(&rest[place + 1..])?,
         );
         let step = if rest[place..].starts_with('*') {
-            Step::Times(by)
+            SizeStep::Times(by)
         } else {
-            Step::Plus(by)
+            SizeStep::Plus(by)
         };
         let stands = matches!(
             (step, first),
-            (Step::Times(0 | 1), _) | (Step::Times(_), 0) | (Step::Plus(0), _)
+            (SizeStep::Times(0 | 1), _) | (SizeStep::Times(_), 0) | (SizeStep::Plus(0), _)
         );
         if stands {
             return Err(SizesError::Endless(text.to_owned()));
@@ -158,7 +158,7 @@ fn number(text: &str) -> Result<u64, SizesError> {
     let too_large = || SizesError::TooLarge(text.to_owned());
     if let Some((base, power)) = text.split_once('^') {
         let (base, power) = (digits(base, text)?, digits(power, text)?);
-        // Of 0 and 1 all powers are alike, or nearly so.
+        // Powers of 0 and 1 do not depend on the exponent, except for 0.
         let power = if base < 2 { power.min(1) } else { power };
         return u32::try_from(power)
             .ok()
@@ -184,18 +184,18 @@ fn number(text: &str) -> Result<u64, SizesError> {
         .ok_or_else(too_large)
 }
 
-/// Nothing but digits; `whole` is what they are part of.
+/// Parses digits only; `whole` is the text that contains them, for errors.
 fn digits(text: &str, whole: &str) -> Result<u64, SizesError> {
     let text = text.trim();
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(SizesError::NotASize(whole.to_owned()));
     }
-    // Digits are all there is, so only their number can be wrong.
+    // There are only digits, so the number must be too large.
     text.parse()
         .map_err(|_| SizesError::TooLarge(whole.to_owned()))
 }
 
-/// The same for the same sizes, however they were asked for: ranges, where there are at least three in a row.
+/// Writes at least three sizes in a row as a range; equal lists have the same text.
 impl fmt::Display for Sizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = self.0.as_slice();
@@ -204,8 +204,10 @@ impl fmt::Display for Sizes {
             f.write_str(comma)?;
             let (step, count) = longest_range(rest);
             match (step, rest[count - 1]) {
-                (Step::Times(factor), last) if count >= 3 => write!(f, "{first}..{last}*{factor}")?,
-                (Step::Plus(step), last) if count >= 3 => write!(f, "{first}..{last}+{step}")?,
+                (SizeStep::Times(factor), last) if count >= 3 => {
+                    write!(f, "{first}..{last}*{factor}")?
+                }
+                (SizeStep::Plus(step), last) if count >= 3 => write!(f, "{first}..{last}+{step}")?,
                 _ => write!(f, "{first}")?,
             }
             rest = &rest[if count >= 3 { count } else { 1 }..];
@@ -215,24 +217,24 @@ impl fmt::Display for Sizes {
     }
 }
 
-/// The step with which most sizes from the first one on follow each other, and their number.
-fn longest_range(sizes: &[u64]) -> (Step, usize) {
+/// Returns the step that continues the most sizes from the first one on, and their number.
+fn longest_range(sizes: &[u64]) -> (SizeStep, usize) {
     let [first, second, ..] = *sizes else {
-        return (Step::Plus(1), sizes.len());
+        return (SizeStep::Plus(1), sizes.len());
     };
     if second <= first {
-        return (Step::Plus(1), 1);
+        return (SizeStep::Plus(1), 1);
     }
-    let count = |step: Step| {
+    let count = |step: SizeStep| {
         1 + sizes
             .windows(2)
             .take_while(|pair| step.after(pair[0]) == Some(pair[1]))
             .count()
     };
-    let plus = Step::Plus(second - first);
-    // Twice the first is the same step as the first one more: written as a factor, if there is one.
+    let plus = SizeStep::Plus(second - first);
+    // The second size may be both a multiple and a sum: then the factor is preferred.
     let factor = if first > 0 && second % first == 0 {
-        Some(Step::Times(second / first))
+        Some(SizeStep::Times(second / first))
     } else {
         None
     };
@@ -268,7 +270,7 @@ mod tests {
         assert_eq!(sizes("0..10+4, 10 .. 11 + 1"), [0, 4, 8, 10, 11]);
         assert_eq!(sizes("5..5*2,7..7+9"), [5, 7]);
         assert_eq!(sizes("1..2^4*2^2,0..1Ki+512"), [1, 4, 16, 0, 512, 1_024]);
-        // The first of those that stand there twice is kept.
+        // Repeated sizes stay at their first position.
         assert_eq!(sizes("8,4,8,1..8*2"), [8, 4, 1, 2]);
         assert_eq!(sizes("18446744073709551615,2^63"), [u64::MAX, 1 << 63]);
         // Ranges that end where the numbers do.
@@ -281,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn messages_name_the_invalid_part() {
         let error = |text: &str| text.parse::<Sizes>().unwrap_err();
         for text in [
             "", " ", ",", "8,", ",8", "8,,9", "..", "..8*2", "8..*2", "8..9*", "8..9+",
@@ -325,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_printed_shortly() {
+    fn lists_are_printed_as_ranges() {
         for (asked, printed) in [
             ("8,1Ki,2^10..2^20*2", "8,1024..1048576*2"),
             ("1,2,4,8,16", "1..16*2"),
@@ -342,7 +344,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_list_that_was_printed_is_parsed(
+        fn printed_lists_can_be_parsed(
             list in prop::collection::vec(prop_oneof![0_u64..10, any::<u64>()], 1..40),
             first in 1_u64..100, by in 2_u64..5,
         ) {

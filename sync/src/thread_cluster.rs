@@ -1,4 +1,4 @@
-//! Starting the threads of a communicator.
+//! Start of the threads of a communicator.
 
 use core::fmt;
 use std::any::Any;
@@ -7,12 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
-use super::split::Meeting;
-use super::{Departure, ThreadComm};
 use crate::ClusterError;
 use crate::error::MAX_THREADS;
+use crate::split::SplitRequest;
+use crate::thread::meeting::SplitMeeting;
+use crate::thread::{Departure, ThreadComm};
 
-/// As many threads as there are ranks, which run one program.
+/// Cluster of threads, one per rank, which run one program.
 ///
 /// ```
 /// use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
@@ -30,11 +31,11 @@ use crate::error::MAX_THREADS;
 /// ```
 pub struct ThreadCluster<'a> {
     ranks: u32,
-    pin: Box<Pin<'a>>,
+    pin: Box<PinFunction<'a>>,
 }
 
-/// Puts the calling thread, which is a rank, on its core.
-type Pin<'a> = dyn Fn(u32) -> Result<(), BoxedError> + Sync + 'a;
+/// Pins the calling thread, which is a rank, to its core.
+type PinFunction<'a> = dyn Fn(u32) -> Result<(), BoxedError> + Sync + 'a;
 
 type BoxedError = Box<dyn Error + Send + Sync>;
 
@@ -47,10 +48,10 @@ impl fmt::Debug for ThreadCluster<'_> {
 }
 
 impl<'a> ThreadCluster<'a> {
-    /// The most ranks that there can be; the mailboxes between them take 40 MB.
+    /// Maximum number of ranks; the mailboxes between them take 40 MB.
     pub const MAX_RANKS: u32 = MAX_THREADS;
 
-    /// A cluster of so many ranks, on whatever cores the system puts them.
+    /// Creates a cluster of threads that are not pinned.
     pub fn new(ranks: u32) -> Self {
         Self {
             ranks,
@@ -58,8 +59,8 @@ impl<'a> ThreadCluster<'a> {
         }
     }
 
-    /// Has every rank call `pin` with its number before anything else; no rank begins unless all are where they should
-    /// be.
+    /// Makes every rank call `pin` with its index before it runs the program; no rank starts unless
+    /// all are pinned.
     #[must_use]
     pub fn pin<E: Into<BoxedError>>(self, pin: impl Fn(u32) -> Result<(), E> + Sync + 'a) -> Self {
         Self {
@@ -68,10 +69,11 @@ impl<'a> ThreadCluster<'a> {
         }
     }
 
-    /// Runs `program` on every rank, and returns what they return, in their order.
+    /// Runs `program` on every rank, and returns the results in the order of ranks.
     ///
     /// # Errors
-    /// When the ranks cannot be started, when one cannot be pinned, or when one panics.
+    /// If the number of ranks is out of range, if a thread cannot be started or pinned, or if a
+    /// rank panics.
     pub fn run<T: Send>(
         &self,
         program: impl Fn(&ThreadComm) -> T + Sync,
@@ -79,68 +81,73 @@ impl<'a> ThreadCluster<'a> {
         if !(1..=Self::MAX_RANKS).contains(&self.ranks) {
             return Err(ClusterError::Ranks(self.ranks));
         }
-        let door = Meeting::new(self.ranks as usize);
-        let (door, program) = (&door, &program);
+        let meeting = SplitMeeting::new(self.ranks as usize);
+        let (meeting, program) = (&meeting, &program);
         let ended: Vec<_> = thread::scope(|scope| {
             let start = |rank| {
                 let thread = thread::Builder::new().name(format!("rank {rank}"));
                 thread
-                    .spawn_scoped(scope, move || self.be(rank, door, program))
+                    .spawn_scoped(scope, move || self.run_rank(rank, meeting, program))
                     .map_err(|why| {
-                        door.leave(rank, Departure::Left);
+                        meeting.leave(rank, Departure::Left);
                         ClusterError::Start {
                             rank,
                             why: why.to_string(),
                         }
                     })
             };
-            // All are started before the first is waited for.
+            // All threads are started before the first is joined.
             let threads: Vec<_> = (0..self.ranks).map(start).collect();
             threads
                 .into_iter()
                 .map(|thread| thread?.join().unwrap_or(Ok(None)))
                 .collect()
         });
-        // A rank that has nothing to show did not come to its end because of another, which says why.
+        // A rank without a result failed because of another rank, which has the error.
         ended.into_iter().filter_map(Result::transpose).collect()
     }
 
-    /// What the thread of one rank does. Returns nothing where another rank is to blame.
-    fn be<T>(
+    /// Runs the thread of one rank. Returns `None` if another rank caused the failure.
+    fn run_rank<T>(
         &self,
         rank: u32,
-        door: &Meeting,
+        meeting: &SplitMeeting<ThreadComm>,
         program: impl Fn(&ThreadComm) -> T,
     ) -> Result<Option<T>, ClusterError> {
         let mut group = None;
-        // Nobody looks at what a panic may have left half done.
+        // State that a panic may have left inconsistent is not used again.
         let ended = catch_unwind(AssertUnwindSafe(|| {
             (self.pin)(rank).map_err(|why| ClusterError::Pin {
                 rank,
                 why: why.to_string(),
             })?;
-            // The door opens when all ranks stand before it, with a communicator for each.
-            let Ok(Some(comm)) = door.attend(rank, Some(0), 0) else {
+            // The meeting ends when all ranks are there, with a communicator for each.
+            let request = SplitRequest {
+                color: Some(0),
+                key: 0,
+                rank,
+            };
+            let Ok(Some(comm)) = meeting.attend(request, ThreadComm::create_group) else {
                 return Ok(None);
             };
             group = Some(Arc::clone(&comm.group));
             Ok(Some(program(&comm)))
         }));
-        door.leave(rank, Departure::Left);
-        ended.unwrap_or_else(
-            |panic| match group.and_then(|group| group.casualty.get().copied()) {
+        meeting.leave(rank, Departure::Left);
+        ended.unwrap_or_else(|panic| {
+            match group.and_then(|group| group.first_panic.get().copied()) {
                 Some(first) if first != rank => Ok(None),
                 _ => Err(ClusterError::Panicked {
                     rank,
-                    message: message_of(&*panic),
+                    message: panic_message(&*panic),
                 }),
-            },
-        )
+            }
+        })
     }
 }
 
-/// What a panic said.
-fn message_of(panic: &(dyn Any + Send)) -> String {
+/// Returns the message of a panic.
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic
         .downcast_ref::<&str>()
         .copied()

@@ -1,0 +1,156 @@
+//! Context of a measurement on a rank.
+
+use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, Ticks, Timestamp};
+use downbeat_sync::{Comm, CommError, collective};
+
+use crate::barrier::Barrier;
+use crate::error::MeasureError;
+use crate::operation::{Coordinator, Operation};
+use downbeat_records::ObservationState;
+
+/// Context of a measurement on a rank: a communicator, a coordinator and a clock.
+#[derive(Debug)]
+pub struct MeasureContext<'a, M, T, K> {
+    /// Communicator of the ranks that take part.
+    pub comm: &'a M,
+    /// Coordinator of the ranks around the operation.
+    pub coordinator: &'a T,
+    /// Clock that this rank reads.
+    pub clock: &'a K,
+    /// Time that the clock shows.
+    pub clock_basis: ClockBasis,
+}
+
+/// Time that the clock of a rank shows.
+#[derive(Clone, Copy, Debug)]
+pub enum ClockBasis {
+    /// Local time of the rank.
+    Local(ClockModel<Counter, Local>),
+    /// Global time of all ranks.
+    Global(ClockModel<Counter, Global>),
+}
+
+/// Interval from entering an operation to leaving it on one rank, in ticks of its counter. Ticks are converted after all
+/// timed calls.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallSpan {
+    pub(crate) start: Ticks,
+    pub(crate) end: Ticks,
+    pub(crate) state: ObservationState,
+}
+
+/// Allocates a vector for a number of spans, and writes to its memory: the system provides memory only at the first write,
+/// and a rank that waits for memory between calls would be late.
+pub(crate) fn reserve_spans(spans: u32) -> Vec<CallSpan> {
+    // A greater number is usually only a limit.
+    const MOST: u32 = 1 << 20;
+    // Zeros would be allocated without being written.
+    let written = CallSpan {
+        start: Ticks(1),
+        end: Ticks(1),
+        state: ObservationState::Late,
+    };
+    let mut reserved = vec![written; spans.min(MOST) as usize];
+    reserved.clear();
+    reserved
+}
+
+impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
+    pub(crate) async fn wait_for_all(&self, barrier: Barrier) -> Result<(), CommError> {
+        barrier.wait(self.comm, self.coordinator).await
+    }
+
+    /// Calls the operation once, and reads the clock before and after.
+    #[inline]
+    pub(crate) async fn timed(
+        &self,
+        operation: &mut impl Operation,
+        number: u32,
+    ) -> Result<CallSpan, MeasureError> {
+        let start = self.clock.open();
+        let outcome = operation.call(number).await;
+        let end = self.clock.close();
+        outcome.map_err(MeasureError::Operation)?;
+        Ok(CallSpan {
+            start,
+            end,
+            state: ObservationState::Valid,
+        })
+    }
+
+    /// Waits for an agreed time. Returns how late this rank is, if the time has passed already.
+    ///
+    /// Compares times instead of ticks: converting the start to ticks takes longer than some ranks have until the start.
+    #[inline]
+    pub(crate) fn wait_until(
+        &self,
+        model: &ClockModel<Counter, Global>,
+        start: Timestamp<Global>,
+    ) -> Result<Option<Duration>, MeasureError> {
+        const MOST_EQUAL: u32 = 1 << 22;
+        /// Earlier than this before the start, the rank yields to ranks that share its core: they may not have received
+        /// the start yet.
+        const PATIENCE: Duration = Duration::from_micros(20);
+        /// Number of clock reads between two yields: reading a clock costs less than yielding.
+        const YIELD_AFTER: u32 = 64;
+        let mut last = model.apply(self.clock.ticks());
+        if last >= start {
+            return Ok(Some(last - start));
+        }
+        let (mut equal, mut reads) = (0, 0_u32);
+        loop {
+            let now = model.apply(self.clock.ticks());
+            if now >= start {
+                return Ok(None);
+            }
+            // A simulated clock without a read cost never advances here.
+            equal = if now == last { equal + 1 } else { 0 };
+            if equal == MOST_EQUAL {
+                return Err(MeasureError::ClockStopped);
+            }
+            last = now;
+            reads = reads.wrapping_add(1);
+            if reads.is_multiple_of(YIELD_AFTER) && start - now > PATIENCE {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// Returns the time by the clock of this rank.
+    pub(crate) fn now(&self) -> Timestamp<Local> {
+        Timestamp::from_nanos(self.nanos(self.clock.ticks()))
+    }
+
+    pub(crate) fn global(&self) -> Result<ClockModel<Counter, Global>, MeasureError> {
+        match self.clock_basis {
+            ClockBasis::Global(model) => Ok(model),
+            ClockBasis::Local(_) => Err(MeasureError::NeedsGlobalClock),
+        }
+    }
+
+    /// Converts ticks to nanoseconds by the clock of this rank.
+    pub(crate) fn nanos(&self, ticks: Ticks) -> i64 {
+        match &self.clock_basis {
+            ClockBasis::Local(model) => model.apply(ticks).as_nanos(),
+            ClockBasis::Global(model) => model.apply(ticks).as_nanos(),
+        }
+    }
+
+    /// Returns `own` if no rank failed, and an error on all ranks otherwise.
+    pub(crate) async fn agree<V>(&self, own: Result<V, MeasureError>) -> Result<V, MeasureError> {
+        match collective::lowest_rank_where(self.comm, own.is_err()).await? {
+            Some(rank) => Err(own.err().unwrap_or(MeasureError::OtherRank(rank))),
+            None => own,
+        }
+    }
+}
+
+/// Encodes a global timestamp for a message.
+pub(crate) fn encode_time(time: Timestamp<Global>) -> u64 {
+    time.as_nanos() as u64
+}
+
+/// Decodes a global timestamp from a message.
+pub(crate) fn decode_time(value: u64) -> Timestamp<Global> {
+    Timestamp::from_nanos(value as i64)
+}

@@ -1,0 +1,97 @@
+//! State of one rank before and after a synchronization.
+
+use downbeat_clock_core::{Clock, ClockModel, Counter, Global, Local, Timestamp};
+
+use crate::SyncError;
+use crate::line::{LearnedModel, Quality};
+
+/// A rank's clock before a synchronization: the counter that it reads, and the time that it shows.
+#[derive(Clone, Copy, Debug)]
+pub struct LocalClock<'a, K> {
+    pub(super) clock: &'a K,
+    pub(super) base: ClockModel<Counter, Local>,
+    /// Quality of the base, where it is global time already.
+    pub(super) quality: Quality,
+    pub(super) source: u64,
+    pub(super) placement: RankPlacement,
+}
+
+/// The node and the socket of a rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RankPlacement {
+    /// Equal on ranks that share a node.
+    pub node: u32,
+    /// Equal on ranks that share a node and a socket.
+    pub socket: u32,
+}
+
+/// Result of a synchronization on one rank.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Synchronized {
+    /// Model from this rank's counter to global time; models of several levels are composed into this one.
+    pub model: ClockModel<Counter, Global>,
+    /// Known error of the model.
+    pub quality: Quality,
+}
+
+impl<'a, K: Clock> LocalClock<'a, K> {
+    /// Creates a local clock that shows the time `base` of the counter `clock`. On rank 0 that time becomes global time.
+    pub fn new(clock: &'a K, base: ClockModel<Counter, Local>) -> Self {
+        Self {
+            clock,
+            base,
+            quality: Quality::default(),
+            source: 0,
+            placement: RankPlacement::default(),
+        }
+    }
+
+    /// Sets the identity of the time source that the clock reads: a number that is equal on ranks that seem to read the
+    /// same source, such as a hash of the clock's name, the boot id and the time namespace. [`ClockPropSync`] uses it.
+    ///
+    /// [`ClockPropSync`]: super::ClockPropSync
+    #[must_use]
+    pub fn source(self, source: u64) -> Self {
+        Self { source, ..self }
+    }
+
+    /// Sets the node and socket of the rank. A [`Hierarchy`](super::Hierarchy) uses them.
+    #[must_use]
+    pub fn placement(self, placement: RankPlacement) -> Self {
+        Self { placement, ..self }
+    }
+
+    /// Returns the counter that the rank reads.
+    pub fn clock(&self) -> &'a K {
+        self.clock
+    }
+
+    /// Returns the model from the counter to the rank's local time.
+    pub fn base(&self) -> ClockModel<Counter, Local> {
+        self.base
+    }
+
+    /// Reads the rank's local time.
+    pub fn now(&self) -> Timestamp<Local> {
+        self.base.apply(self.clock.ticks())
+    }
+
+    /// Takes this rank's own time for global time: on rank 0, and in place of a model that could not be learned.
+    pub(super) fn own(&self) -> Synchronized {
+        Synchronized {
+            model: self.base.renamed(),
+            quality: self.quality,
+        }
+    }
+
+    /// Global time by a model that was learned from a reference.
+    pub(super) fn learned(&self, learned: LearnedModel<Local, Global>) -> RankResult {
+        Ok(Synchronized {
+            model: self.base.then(&learned.model)?,
+            quality: learned.quality,
+        })
+    }
+}
+
+/// Result of an algorithm on this rank. Also a rank that failed has exchanged all its messages before it returns this.
+pub(super) type RankResult = Result<Synchronized, SyncError>;

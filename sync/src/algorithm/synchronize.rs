@@ -1,0 +1,81 @@
+//! Synchronization of all ranks by one algorithm, and agreement on its success.
+
+use core::hash::{Hash, Hasher};
+
+use downbeat_clock_core::Clock;
+
+use super::{FlatAlgorithm, Hierarchy, LocalClock, Synchronized};
+use crate::collective::{all_equal, lowest_rank_where};
+use crate::{Comm, SyncError, block_on_ready};
+
+/// Algorithm that synchronizes the clocks of all ranks.
+///
+/// Its label has the name of the algorithm and all its parameters; see the variants.
+///
+/// ```
+/// use downbeat_sync::Algorithm;
+///
+/// for label in ["hca3/1000/skampi/100", "jk/100/mean-rtt/20", "h2hca(hca3/500/skampi/100/recompute,prop)"] {
+///     assert_eq!(label.parse::<Algorithm>()?.to_string(), label);
+/// }
+/// # Ok::<(), downbeat_sync::LabelError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// One algorithm for all ranks.
+    FlatAlgorithm(FlatAlgorithm),
+    /// One algorithm between nodes, and others within them.
+    Hierarchy(Hierarchy),
+}
+
+impl Algorithm {
+    /// Synchronizes the clocks of all ranks, which all call this with the same algorithm.
+    ///
+    /// Either all ranks succeed or all fail; none is left waiting.
+    ///
+    /// # Errors
+    /// If the ranks call it with different algorithms, if a clock cannot be fitted, or if a rank is
+    /// gone.
+    pub async fn synchronize<K: Clock, M: Comm>(
+        &self,
+        me: &LocalClock<'_, K>,
+        comm: &M,
+    ) -> Result<Synchronized, SyncError> {
+        // In boxes, to limit the memory of suspended ranks, of which there may be a million.
+        if !Box::pin(all_equal(comm, self.fingerprint())).await? {
+            return Err(SyncError::DifferentAlgorithms);
+        }
+        let attempt = match self {
+            Self::FlatAlgorithm(algorithm) => algorithm.attempt(me, comm).await?,
+            Self::Hierarchy(algorithm) => Box::pin(algorithm.attempt(me, comm)).await?,
+        };
+        match Box::pin(lowest_rank_where(comm, attempt.is_err())).await? {
+            Some(rank) => attempt.and(Err(SyncError::OtherRank(rank))),
+            None => attempt,
+        }
+    }
+
+    /// Same as [`synchronize`](Self::synchronize), for a communicator that does not suspend.
+    ///
+    /// # Errors
+    /// As [`synchronize`](Self::synchronize).
+    pub fn synchronize_blocking<K: Clock, M: Comm>(
+        &self,
+        me: &LocalClock<'_, K>,
+        comm: &M,
+    ) -> Result<Synchronized, SyncError> {
+        block_on_ready(self.synchronize(me, comm))
+    }
+
+    /// Hash that is equal for equal algorithms, in all processes of a program.
+    fn fingerprint(&self) -> u64 {
+        #[expect(
+            deprecated,
+            reason = "the one hasher of the standard library that is the same in all processes"
+        )]
+        let mut hasher = core::hash::SipHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
+}

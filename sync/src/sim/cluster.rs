@@ -1,0 +1,87 @@
+//! Parameters of a simulated cluster.
+
+use super::network::Network;
+use super::node_clock::Clocks;
+use super::parameter::require;
+use super::traffic::RANK_BITS;
+use crate::ClusterError;
+
+/// Cluster that exists in virtual time only: many ranks on one thread, with a network and clocks
+/// whose true behaviour is known.
+///
+/// Algorithms run on it unchanged. Neither the load of the simulating machine nor the order in
+/// which it simulates the ranks matters: equal clusters give equal results, bit for bit. A rank in
+/// the middle of a synchronization takes one to two kilobytes.
+///
+/// ```
+/// use downbeat_sync::{Algorithm, Clocks, Comm, Network, SimCluster};
+///
+/// let cluster = SimCluster {
+///     ranks: 1_000,
+///     ranks_per_node: 16,
+///     sockets_per_node: 2,
+///     network: Network::typical(),
+///     clocks: Clocks::typical(),
+///     seed: 1,
+/// };
+/// let algorithm: Algorithm = "h2hca(hca3/10/skampi/10,prop)".parse()?;
+/// let found = cluster.run(async |comm| {
+///     let clock = comm.clock();
+///     let synchronized = algorithm.synchronize(&comm.local_clock(&clock)?, comm).await?;
+///     Ok::<_, downbeat_sync::SyncError>((synchronized.model, clock, comm.true_now()))
+/// })?;
+/// let ranks = found.into_iter().collect::<Result<Vec<_>, _>>()?;
+///
+/// // Compare the global clocks of all ranks at the time when the last one returned.
+/// let end = ranks.iter().map(|(.., done)| *done).max().unwrap();
+/// let shown = ranks.iter().map(|(model, clock, _)| model.apply(clock.ticks_at(end)));
+/// let worst = shown.clone().max().unwrap() - shown.min().unwrap();
+/// println!("the clocks of 1,000 ranks show the same to {worst}");
+/// # assert!(worst.as_nanos() < 100_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct SimCluster {
+    /// Number of ranks: at most 67 million.
+    pub ranks: u32,
+    /// Number of ranks that share a node and its clock; the last node may have fewer.
+    pub ranks_per_node: u32,
+    /// Number of sockets of a node. Its ranks are assigned to them in blocks.
+    pub sockets_per_node: u32,
+    /// Latencies of messages.
+    pub network: Network,
+    /// Errors of the clocks of the nodes.
+    pub clocks: Clocks,
+    /// Seed of all random numbers.
+    pub seed: u64,
+}
+
+impl SimCluster {
+    /// Maximum number of ranks.
+    pub const MAX_RANKS: u32 = 1 << RANK_BITS;
+
+    /// Checks that all parameters are in range.
+    ///
+    /// # Errors
+    /// [`ClusterError::Parameter`] with the name of the parameter.
+    pub fn validate(&self) -> Result<(), ClusterError> {
+        let name = |name: &str| name.to_owned();
+        require(
+            (1..=Self::MAX_RANKS).contains(&self.ranks),
+            || name("ranks"),
+            "1 to 67,108,864",
+        )?;
+        require(
+            self.ranks_per_node > 0,
+            || name("ranks_per_node"),
+            "positive",
+        )?;
+        require(
+            self.sockets_per_node > 0,
+            || name("sockets_per_node"),
+            "positive",
+        )?;
+        self.network.validate()?;
+        self.clocks.validate()
+    }
+}

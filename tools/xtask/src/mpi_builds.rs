@@ -1,0 +1,99 @@
+//! Builds against an MPI library, each library in a target directory of its own.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use downbeat_launch::command::command;
+use downbeat_launch::mpi::{MpiLibrary, OPEN_MPI};
+
+use crate::programs::Programs;
+use crate::workspace::{Package, Target, Workspace};
+
+/// The binary that `mpirun` starts.
+pub(crate) const MPI_PROGRAM: &str = "downbeat-mpi";
+
+/// Returns the packages that can use MPI.
+pub(crate) fn with_mpi(workspace: &Workspace) -> impl Iterator<Item = &Package> {
+    workspace
+        .packages
+        .iter()
+        .filter(|package| package.has_mpi())
+}
+
+/// Makes cargo build for this library, apart from builds for others.
+pub(crate) fn build_for(library: MpiLibrary, workspace: &Workspace, cargo: &mut Command) {
+    cargo
+        .arg("--target-dir")
+        .arg(workspace.built(library.suffix()))
+        .env("MPICC", format!("mpicc.{}", library.suffix()));
+}
+
+/// Makes cargo work on all packages that can use MPI at once, so that their common dependencies have one set of features and
+/// are built once.
+pub(crate) fn for_all(library: MpiLibrary, workspace: &Workspace, words: &str) -> Command {
+    let mut cargo = command(words);
+    cargo.args(with_mpi(workspace).flat_map(|package| ["-p", &package.name]));
+    build_for(library, workspace, &mut cargo);
+    cargo
+}
+
+/// Builds the tests, the examples and the MPI program: for Open MPI with all features, as its unit tests are, for MPICH with
+/// no more than they need.
+pub(crate) fn programs(library: MpiLibrary, workspace: &Workspace) -> Result<Programs, String> {
+    let mut build = for_all(library, workspace, "cargo build");
+    if library == OPEN_MPI {
+        build.arg("--all-features");
+    }
+    for package in with_mpi(workspace) {
+        let targets = package
+            .targets
+            .iter()
+            .filter(|target| target.needs_mpi() && target.kind != "bench");
+        for target in targets {
+            build.args([&format!("--{}", target.kind), &target.name]);
+            if library != OPEN_MPI {
+                build.args(target.feature_arguments(package));
+            }
+        }
+    }
+    Programs::build(&mut build)
+}
+
+/// Builds the MPI program as its users do.
+pub(crate) fn released_mpi_program(
+    workspace: &Workspace,
+    library: MpiLibrary,
+) -> Result<PathBuf, String> {
+    let mut bins = with_mpi(workspace)
+        .flat_map(|package| package.targets_of("bin").map(move |bin| (package, bin)));
+    let found = bins.find(|(_, bin)| bin.name == MPI_PROGRAM);
+    let (package, program) = found.ok_or(format!("there is no {MPI_PROGRAM}"))?;
+    build_one(
+        "cargo build --release",
+        workspace,
+        library,
+        package,
+        program,
+    )
+}
+
+/// Builds one target of a package with the features that it needs.
+pub(crate) fn build_one(
+    words: &str,
+    workspace: &Workspace,
+    library: MpiLibrary,
+    package: &Package,
+    program: &Target,
+) -> Result<PathBuf, String> {
+    let mut build = command(words);
+    build
+        .args([
+            "-p",
+            &package.name,
+            &format!("--{}", program.kind),
+            &program.name,
+        ])
+        .args(program.feature_arguments(package));
+    build_for(library, workspace, &mut build);
+    Programs::build(&mut build)?.executable(&program.name)
+}
