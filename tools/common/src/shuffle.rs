@@ -1,30 +1,30 @@
-//! An order by lot.
+//! Random orders.
 
 use downbeat_sync::internal::{SPLITMIX_STEP, scramble};
 
-/// Puts things into an order that is drawn by lot: each as likely as any other.
+/// Shuffles the items; all orders are equally likely.
 ///
-/// The same seed gives the same order in all versions and on all machines, as it stands in records: Fisher and Yates's
-/// shuffle, from the last place down, with Lemire's draws (2019) from SplitMix64 (Steele, Lea and Flood 2014).
-pub(crate) fn shuffle<T>(things: &mut [T], seed: u64) {
+/// The same seed, which is recorded, gives the same order in all versions and on all machines: the shuffle of Fisher and
+/// Yates from the last position down, with the bounded numbers of Lemire (2019) from SplitMix64 (Steele, Lea and Flood 2014).
+pub(crate) fn shuffle<T>(items: &mut [T], seed: u64) {
     let mut state = seed;
     let mut draw = || {
         state = state.wrapping_add(SPLITMIX_STEP);
         scramble(state)
     };
-    for last in (1..things.len()).rev() {
+    for last in (1..items.len()).rev() {
         let drawn = draw_below(last as u64 + 1, &mut draw);
-        things.swap(last, drawn as usize);
+        items.swap(last, drawn as usize);
     }
 }
 
-/// A number below the end, which is above 0. The upper half of the product is the number; where the lower half is
-/// among the few that would make some numbers likelier than others, it is drawn again.
+/// Returns a random number below `end`, which is above 0: the upper half of the product. The number is drawn again if the
+/// lower half is one of the few that would make some numbers more likely.
 fn draw_below(end: u64, draw: &mut impl FnMut() -> u64) -> u64 {
-    let too_many = end.wrapping_neg() % end;
+    let rejected = end.wrapping_neg() % end;
     loop {
         let product = u128::from(draw()) * u128::from(end);
-        if product as u64 >= too_many {
+        if product as u64 >= rejected {
             return (product >> 64) as u64;
         }
     }
@@ -36,12 +36,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn order(count: u32, seed: u64) -> Vec<u32> {
-        let mut things: Vec<u32> = (0..count).collect();
-        shuffle(&mut things, seed);
-        things
+        let mut items: Vec<u32> = (0..count).collect();
+        shuffle(&mut items, seed);
+        items
     }
 
-    /// The first numbers of SplitMix64 from 0, as they are published with it.
+    /// First numbers of SplitMix64 from 0, as published with it.
     #[test]
     fn the_generator_is_split_mix_64() {
         let numbers = [1, 2, 3].map(|place: u64| scramble(place.wrapping_mul(SPLITMIX_STEP)));
@@ -55,17 +55,17 @@ mod tests {
         );
     }
 
-    /// `tests/golden/shuffle.py` prints them.
+    /// Orders that `tests/golden/shuffle.py` prints.
     #[test]
-    fn orders_are_the_same_for_ever() {
+    fn orders_never_change() {
         assert_eq!(order(12, 1), [7, 0, 4, 1, 2, 11, 5, 10, 3, 9, 8, 6]);
         assert_eq!(order(12, 2), [9, 0, 10, 1, 3, 4, 11, 2, 6, 5, 8, 7]);
         assert_eq!(order(12, u64::MAX), [4, 9, 0, 8, 1, 6, 7, 5, 3, 2, 11, 10]);
     }
 
     #[test]
-    fn numbers_that_would_be_too_likely_are_drawn_again() {
-        // Of 2^64 = 5 * k + 1 numbers, the one whose product has lower half 0 is too many.
+    fn numbers_that_would_be_more_likely_are_drawn_again() {
+        // Of the 2^64 = 5 * k + 1 numbers, the one whose product has lower half 0 is rejected.
         let mut numbers = [0, u64::MAX].into_iter();
         assert_eq!(draw_below(5, &mut || numbers.next().unwrap()), 4);
         assert_eq!(draw_below(1 << 63, &mut || 7), 3);
@@ -88,13 +88,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_or_doubled(things in prop::collection::vec(0_u8..50, 0..200), seed: u64) {
-            let (mut shuffled, mut again) = (things.clone(), things.clone());
+        fn nothing_is_lost_or_doubled(items in prop::collection::vec(0_u8..50, 0..200), seed: u64) {
+            let (mut shuffled, mut again) = (items.clone(), items.clone());
             shuffle(&mut shuffled, seed);
             shuffle(&mut again, seed);
             prop_assert_eq!(&shuffled, &again);
-            let sorted = |mut things: Vec<u8>| { things.sort_unstable(); things };
-            prop_assert_eq!(sorted(shuffled), sorted(things));
+            let sorted = |mut items: Vec<u8>| { items.sort_unstable(); items };
+            prop_assert_eq!(sorted(shuffled), sorted(items));
         }
     }
 }

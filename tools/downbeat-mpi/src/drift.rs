@@ -44,7 +44,7 @@ pub(crate) struct DriftOptions {
     /// and 60s as far as they fit into the duration, otherwise the whole duration]
     #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = positive, allow_hyphen_values = true)]
     windows: Vec<Duration>,
-    /// How to measure offsets: OFFSET ALGORITHM/EXCHANGES
+    /// Offset algorithm and number of its exchanges: ALGORITHM/EXCHANGES
     #[arg(
         long,
         value_name = "LABEL",

@@ -40,7 +40,7 @@ impl NearnessOptions {
     /// time waited to its figures. All ranks call this.
     ///
     /// # Errors
-    /// When the measurement fails, and when the round trips are too long for too long a time.
+    /// When the measurement fails, or when the round trips stay too long for longer than the patience.
     pub fn while_near<M: Comm>(
         &self,
         comm: &M,
