@@ -206,7 +206,7 @@ impl DriftSession<'_> {
         };
         let result = match watched {
             Ok(()) => offsets.failure.take().map_or(Ok(()), Err),
-            // The rank that failed itself reports the failure.
+            // The rank that failed by itself reports the failure.
             Err(SyncError::OtherRank(_)) => Ok(()),
             Err(why) => Err(ranks.failure(why)),
         };

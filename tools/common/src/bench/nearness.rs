@@ -58,9 +58,9 @@ impl NearnessOptions {
                 let measured = measure()?;
                 let (after, _) = round_trip(comm, began)?;
                 if after <= within {
-                    let found = [("distance", before.max(after)), ("waited", waited)];
+                    let details = [("distance", before.max(after)), ("waited", waited)];
                     return Ok(measured.map(|mut measured| {
-                        measured.details.extend(found);
+                        measured.details.extend(details);
                         measured
                     }));
                 }
