@@ -100,7 +100,7 @@ const CONTRADICTIONS: [(&str, &str); 17] = [
     ),
     (
         "--out DIR/damaged --launch a --reps 3",
-        "\"NaN\" is no run-time",
+        "\"NaN\" is not a valid run-time",
     ),
 ];
 

@@ -1,30 +1,30 @@
-//! Random orders.
+//! Random order of measurements.
 
 use downbeat_sync::internal::{SPLITMIX_STEP, scramble};
 
-/// Shuffles the items; all orders are equally likely.
+/// Brings items into a random order; all orders are equally likely.
 ///
-/// The same seed, which is recorded, gives the same order in all versions and on all machines: the shuffle of Fisher and
-/// Yates from the last position down, with the bounded numbers of Lemire (2019) from SplitMix64 (Steele, Lea and Flood 2014).
-pub(crate) fn shuffle<T>(items: &mut [T], seed: u64) {
+/// The same seed gives the same order in all versions and on all machines, as records contain the seed: Fisher and Yates's
+/// shuffle, from the last index down, with Lemire's method (2019) and SplitMix64 (Steele, Lea and Flood 2014).
+pub(crate) fn shuffle<T>(things: &mut [T], seed: u64) {
     let mut state = seed;
     let mut draw = || {
         state = state.wrapping_add(SPLITMIX_STEP);
         scramble(state)
     };
-    for last in (1..items.len()).rev() {
+    for last in (1..things.len()).rev() {
         let drawn = draw_below(last as u64 + 1, &mut draw);
-        items.swap(last, drawn as usize);
+        things.swap(last, drawn as usize);
     }
 }
 
-/// Returns a random number below `end`, which is above 0: the upper half of the product. The number is drawn again if the
-/// lower half is one of the few that would make some numbers more likely.
+/// Draws a number below `end`, which must be above 0. The upper half of the product is the number; the draw is repeated if
+/// the lower half is one of the few values that would bias the result.
 fn draw_below(end: u64, draw: &mut impl FnMut() -> u64) -> u64 {
-    let rejected = end.wrapping_neg() % end;
+    let too_many = end.wrapping_neg() % end;
     loop {
         let product = u128::from(draw()) * u128::from(end);
-        if product as u64 >= rejected {
+        if product as u64 >= too_many {
             return (product >> 64) as u64;
         }
     }
@@ -36,12 +36,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn order(count: u32, seed: u64) -> Vec<u32> {
-        let mut items: Vec<u32> = (0..count).collect();
-        shuffle(&mut items, seed);
-        items
+        let mut things: Vec<u32> = (0..count).collect();
+        shuffle(&mut things, seed);
+        things
     }
 
-    /// First numbers of SplitMix64 from 0, as published with it.
+    /// The published first numbers of SplitMix64 from 0.
     #[test]
     fn the_generator_is_split_mix_64() {
         let numbers = [1, 2, 3].map(|place: u64| scramble(place.wrapping_mul(SPLITMIX_STEP)));
@@ -55,7 +55,7 @@ mod tests {
         );
     }
 
-    /// Orders that `tests/golden/shuffle.py` prints.
+    /// The expected orders are printed by `tests/golden/shuffle.py`.
     #[test]
     fn orders_never_change() {
         assert_eq!(order(12, 1), [7, 0, 4, 1, 2, 11, 5, 10, 3, 9, 8, 6]);
@@ -64,8 +64,8 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_would_be_more_likely_are_drawn_again() {
-        // Of the 2^64 = 5 * k + 1 numbers, the one whose product has lower half 0 is rejected.
+    fn biased_draws_are_repeated() {
+        // Of 2^64 = 5 * k + 1 numbers, the one whose product has the lower half 0 is excess.
         let mut numbers = [0, u64::MAX].into_iter();
         assert_eq!(draw_below(5, &mut || numbers.next().unwrap()), 4);
         assert_eq!(draw_below(1 << 63, &mut || 7), 3);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn all_orders_are_about_as_likely() {
+    fn all_orders_are_about_equally_likely() {
         let mut counts = std::collections::HashMap::new();
         for seed in 0..24_000 {
             *counts.entry(order(4, seed)).or_insert(0_i32) += 1;
@@ -88,13 +88,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_or_doubled(items in prop::collection::vec(0_u8..50, 0..200), seed: u64) {
-            let (mut shuffled, mut again) = (items.clone(), items.clone());
+        fn items_are_neither_lost_nor_duplicated(things in prop::collection::vec(0_u8..50, 0..200), seed: u64) {
+            let (mut shuffled, mut again) = (things.clone(), things.clone());
             shuffle(&mut shuffled, seed);
             shuffle(&mut again, seed);
             prop_assert_eq!(&shuffled, &again);
-            let sorted = |mut items: Vec<u8>| { items.sort_unstable(); items };
-            prop_assert_eq!(sorted(shuffled), sorted(items));
+            let sorted = |mut things: Vec<u8>| { things.sort_unstable(); things };
+            prop_assert_eq!(sorted(shuffled), sorted(things));
         }
     }
 }

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_mistake() {
+    fn messages_name_the_invalid_part() {
         let error = |text: &str| text.parse::<Sizes>().unwrap_err();
         for text in [
             "", " ", ",", "8,", ",8", "8,,9", "..", "..8*2", "8..*2", "8..9*", "8..9+",
@@ -330,7 +330,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_list_that_was_printed_is_parsed(
+        fn printed_lists_can_be_parsed(
             list in prop::collection::vec(prop_oneof![0_u64..10, any::<u64>()], 1..40),
             first in 1_u64..100, by in 2_u64..5,
         ) {

@@ -1,4 +1,4 @@
-//! What the stencil examples do before and after the heat has spread, over threads or MPI.
+//! Common parts of the stencil examples: options, configuration and output.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::heat::{COLUMNS, Deal, Outcome, ROWS, alone};
 
 pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 
-/// Settles that a tick is a microsecond: nothing here needs a finer one. Now, and not where it would be timed.
+/// Configures ticks of a microsecond, before the timed part.
 pub(crate) fn configure() -> Result<(), Failure> {
     let tick = Duration::from_micros(1);
     Ok(downbeat_regions::configure(RegionSettings {
@@ -21,14 +21,14 @@ pub(crate) fn configure() -> Result<(), Failure> {
     })?)
 }
 
-/// What the user wants.
+/// Options of the command line.
 pub(crate) struct Options {
     pub(crate) deal: Deal,
     save: Option<PathBuf>,
 }
 
 impl Options {
-    /// `--balanced`, and `--save FILE`.
+    /// Parses `--balanced` and `--save FILE`.
     pub(crate) fn from_arguments(arguments: impl Iterator<Item = String>) -> Result<Self, Failure> {
         let mut options = Self {
             deal: Deal::Packed,
@@ -50,7 +50,7 @@ impl Options {
     }
 }
 
-/// Checks what came out, and merges what the ranks saw. Rank 0 has something to show for it.
+/// Checks the result and gathers the report; returns the output on rank 0.
 pub(crate) async fn conclude<M: Comm>(
     outcome: Outcome,
     profile: &Profile,
